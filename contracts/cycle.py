@@ -90,12 +90,13 @@ class SellNow(Value):
 class StudyCell(Value):
     """The place of a cycle that is a cell of a study: the number of its date from 0, its sample.
 
-    `offline`: what is not on record already is not asked of any model.
+    `seed` is that of its commands. `offline`: no model is asked what is not on record already.
     """
 
     study: Name
     number: int = Field(ge=0)
     sample: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0)
     offline: bool = False
 
 

@@ -138,8 +138,8 @@ class Study(Part):
 
     @property
     def sha256(self) -> str:
-        """The hash of the whole file, whatever its layout."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """The hash of what decides on its cells: all but the budget, which may grow."""
+        return hashlib.sha256(self.model_dump_json(exclude={"budget"}).encode()).hexdigest()
 
     def account(self, arm: str, sample: int, number: int | None = None) -> str:
         """The account of an arm in cell `number` (of `picks`), or over the whole of a `path`."""
@@ -172,7 +172,7 @@ class StudyStatus(StrEnum):
 
 
 class RunStudy(Request):
-    """Begin a study, or go on with a stopped one. The same name with another file is refused."""
+    """Begin a study, or resume a stopped one. The same name with another file is refused."""
 
     study: Study
     offline: bool = False
@@ -207,8 +207,9 @@ class StudiesQuery(Message):
 
 
 class StudyView(Value):
-    """A study and how far it is: cells that ended well, that failed, and that run. `tokens` and
-    `cost_usd` were spent; `saved` calls were answered from the record of an earlier cell."""
+    """A study and how far it is: cells that ended well, that failed, that run, and that the desk
+    would not begin (`refused`, `refusal` says why the first). `tokens` and `cost_usd` were
+    spent."""
 
     study: Study
     sha256: ShortText
@@ -220,7 +221,8 @@ class StudyView(Value):
     running: int = 0
     tokens: int = 0
     cost_usd: Usd = Decimal(0)
-    saved: int = 0
+    refused: int = 0
+    refusal: Text = ""
     offline: bool = False
     started_at: datetime
     ended_at: datetime | None = None

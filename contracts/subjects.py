@@ -133,6 +133,7 @@ from contracts.strategy_cycle import (
 )
 from contracts.strategy_query import StrategiesPage, StrategiesQuery
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
+from contracts.study import RunStudy, StopStudy, StudiesQuery, StudiesView, StudyAnswer
 from contracts.trader import DailyPicks, PickTrades
 
 PREFIX = "desk.v1"
@@ -243,6 +244,8 @@ DISCARD_LETTER = request("discard_letter", DiscardLetter, LetterAnswer)
 PAUSE_JOB = request("pause_job", PauseJob, JobAnswer)
 RESUME_JOB = request("resume_job", ResumeJob, JobAnswer)
 RUN_JOB = request("run_job", RunJob, JobAnswer)
+RUN_STUDY = request("run_study", RunStudy, StudyAnswer)
+STOP_STUDY = request("stop_study", StopStudy, StudyAnswer)
 # To the owner of orders itself: the switch works with every other part of the desk down.
 HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, REQUESTERS)
 RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, REQUESTERS)
@@ -262,6 +265,8 @@ REQUESTS: tuple[AnySubject, ...] = (
     PAUSE_JOB,
     RESUME_JOB,
     RUN_JOB,
+    RUN_STUDY,
+    STOP_STUDY,
     HALT,
     RESUME,
     IMPORT_HOLDINGS,
@@ -403,6 +408,7 @@ PERFORMANCE = console("performance", PerformanceQuery, PerformanceView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 STORING = console("storing", StoringQuery, Storing)
+STUDIES = console("studies", StudiesQuery, StudiesView)
 NOTIFICATIONS = console("notifications", NotificationsQuery, NotificationsPage)
 
 QUERIES: tuple[AnySubject, ...] = (
@@ -431,6 +437,7 @@ QUERIES: tuple[AnySubject, ...] = (
     REPORT,
     SCHEDULE,
     STORING,
+    STUDIES,
     NOTIFICATIONS,
     TEST_CHANNEL,
     CHANNELS,

@@ -15,6 +15,11 @@ def cycle_id(requester: str, idempotency_key: str) -> UUID:
     return uuid5(NAMESPACE, f"{requester}/{idempotency_key}")
 
 
+def study_id(name: str) -> UUID:
+    """The id of the study of that name, the parent of its cells."""
+    return uuid5(NAMESPACE, f"study/{name}")
+
+
 @lru_cache(CACHED_MAX)
 def operation_id(
     cycle: UUID, pipeline: str, state: str, step: str, attempt: int, sample: int = 1

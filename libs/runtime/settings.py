@@ -204,6 +204,8 @@ class Settings(BaseSettings):
     """How long a service waits for the orchestrator before it asks again."""
     cycles_running_max: int = Field(default=1_000, ge=1)
     """Cycles in progress; a request above it is rejected as busy."""
+    study_cells_max: int = Field(default=2, ge=1, le=64)
+    """Cells of a study in progress. None begins while a live cycle is at work."""
 
     approval_timeout_s: float = Field(default=3_600.0, gt=0, le=604_800)
     """How long a proposal waits for a person before its cycle ends as expired."""

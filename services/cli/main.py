@@ -81,6 +81,11 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry(
                 "leaderboard", "trading.leaderboard", "Compare pipelines with cash and buy-and-hold"
             ),
+            Entry(
+                "study",
+                "studies.command",
+                "Run studies: which provider decides better, and what is luck",
+            ),
             Entry("budget", "trading.budget", "Show today's remaining model budget"),
             Entry("mcp", "operating.mcp", "Give other AI assistants access to the desk (MCP)"),
             Entry(

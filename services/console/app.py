@@ -32,6 +32,7 @@ from contracts.subjects import (
     SCHEDULE,
     STORING,
     STRATEGIES,
+    STUDIES,
 )
 from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
@@ -62,6 +63,7 @@ from services.console.views import (
     report,
     schedule,
     strategies,
+    studies,
 )
 from services.console.views.desk_metrics import watched
 from services.console.views.past_cycles import PastCycles
@@ -169,6 +171,7 @@ def routes(
                 now=now,
             ),
             on_query(NOTIFICATIONS, notifications.notifications, store=store, settings=settings),
+            on_query(STUDIES, studies.studies, pool=pool),
             on_query(REPORT, report.report, known=known),
             on_query(DEAD_LETTERS, handler.dead_letters, letters=letters),
             on_query(HALTS, handler.halts, store=store),

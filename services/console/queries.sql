@@ -78,8 +78,9 @@ order by created_at limit $3
 
 -- name: attention
 -- How many there are, whatever a page shows of them.
-select (select count(*) from cycles where status = 'running') as running,
-       (select count(*) from cycles where status = 'failed' and accepted_at >= $1) as failed,
+select (select count(*) from cycles where status = 'running' and requester <> 'study') as running,
+       (select count(*) from cycles
+        where status = 'failed' and accepted_at >= $1 and requester <> 'study') as failed,
        (select count(*) from operations
         where step = 'approval' and status = 'pending') as approvals,
        (select count(*) from operations
@@ -198,6 +199,7 @@ left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
     and x.step = 'execute' and x.status = 'completed'
 where v.step in ('validate', 'validate_exits') and v.status = 'completed'
   and ($1::uuid is null or v.cycle_id = $1) and ($2::text is null or v.account = $2)
+  and (c.requester <> 'study' or $1::uuid is not null or $2::text is not null)
 order by v.finished_at desc limit $3
 
 -- name: decisions_briefly
@@ -214,7 +216,7 @@ cross join lateral (
 ) brief
 left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
     and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed' and c.requester <> 'study'
 order by v.finished_at desc limit $1
 
 -- name: events_after
@@ -235,10 +237,12 @@ from accounts a where a.account = $1
 select account, reason, by_whom, at from halts order by account nulls first
 
 -- name: accounts
-select account from accounts order by main desc, opened_at limit $1
+-- Those of studies are out of sight.
+select account from accounts where account not like 'study-%' order by main desc, opened_at limit $1
 
 -- name: watched_accounts
 select a.account from accounts a
+where a.account not like 'study-%'
 order by a.main desc, exists (
              select from balances b
              where b.account = a.account and b.book = 'position' and b.quantity > 0
@@ -391,6 +395,7 @@ order by day desc, cost_usd desc
 select cycle_id from (
     select cycle_id, accepted_at from cycles
     where kind = 'decision' and as_of + 0 between $1 and $2 and status <> 'running'
+      and requester <> 'study'
     order by accepted_at desc limit $3
 ) newest
 order by accepted_at

@@ -46,7 +46,7 @@ values ($1, $2, 0, $2, $3, 'execution', $4, $5::text::jsonb)
 on conflict do nothing
 
 -- name: account_names
-select account from accounts order by opened_at limit 21
+select account from accounts where account not like 'study-%' order by opened_at limit 21
 
 -- name: keep_limits
 insert into limit_changes (account, limits) values ($1, $2::text::jsonb)

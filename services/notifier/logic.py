@@ -13,6 +13,7 @@ from contracts.notice import (
     Notice,
     Severity,
 )
+from contracts.study import ACCOUNT_PREFIX
 from libs.report.notify import notices
 from libs.runtime.notify_settings import (
     ChannelSettings,
@@ -34,8 +35,11 @@ JITTER = 0.25
 
 
 def kept(event: Event, notify: Notify) -> KeptNotice | None:
-    """The event's notice and where it is due; None where nobody is to be told."""
+    """The event's notice and where it is due; None where nobody is to be told: of a study's cells
+    nobody is."""
     notice = notices.of(event)
+    if notice.account is not None and notice.account.startswith(ACCOUNT_PREFIX):
+        return None
     # What could not be told over a channel is not told over that one.
     failed = event.data.get("channel") if event.type is EventType.NOTICES_GIVEN_UP else None
     due = tuple(due for due in due_of(notice, notify) if due.channel != failed)

@@ -31,6 +31,7 @@ from services.orchestrator.clocks.desk_clock import DeskClock
 from services.orchestrator.clocks.letter_watch import LetterWatch
 from services.orchestrator.clocks.relay import Relay
 from services.orchestrator.clocks.schedule import Clock, Time
+from services.orchestrator.clocks.studies import Studies
 from services.orchestrator.clocks.sweep import Sweep
 from services.orchestrator.commit import Committer
 from services.orchestrator.dead_letters import Letters
@@ -91,7 +92,12 @@ async def _orchestrating(
         await require_schema(pool)
         publisher = Publisher(client)
         relay = Relay(pool, publisher, settings)
-        committer = Committer(pool, workflows, settings, BusOutbox(publisher, local), relay.wake)
+
+        def committed(*, hurry: bool) -> None:
+            relay.wake(hurry=hurry)
+            studies.wake()
+
+        committer = Committer(pool, workflows, settings, BusOutbox(publisher, local), committed)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
         sessions = sessions_of(settings)
@@ -102,8 +108,10 @@ async def _orchestrating(
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)
         time = Time(partial(datetime.now, UTC), exchange_calendar(), sessions.latest)
         clock = Clock(pool, handler.cycle, time, settings)
+        studies = Studies(pool, handler.cycle, door, sessions, settings)
         await handler.serve(server)
         await clock.serve(server)
+        await studies.serve(server)
         letters = DeadLetters(client)
         await Letters(pool, publisher, letters, settings, relay.wake).serve(server)
         notices = Notices(pool, settings, relay.wake)
@@ -115,7 +123,7 @@ async def _orchestrating(
         desk_clock = DeskClock(pool, settings, lambda: client.is_connected, relay.wake)
         parts = (
             *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
-            *(clock.run(), desk_clock.run(), notices.run()),
+            *(clock.run(), studies.run(), desk_clock.run(), notices.run()),
             LetterWatch(pool, letters, relay.wake).run(),
         )
         async with Background(*parts, closed()) as background:

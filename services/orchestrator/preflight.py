@@ -18,6 +18,7 @@ from contracts.operation import Reserve
 from contracts.provider import ProvidersQuery
 from contracts.reach import OutOfReach, ReachQuery
 from contracts.schedule import SCHEDULE
+from contracts.study import STUDY
 from contracts.subjects import ORCHESTRATOR, PROVIDERS, REACH, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import Client
@@ -119,11 +120,13 @@ class Door:
             return _out_of_reach("sources", view.sources[0])
         unknown = [ticker for ticker in view.tickers if not ticker.is_known]
         field = "universe" if request.sell_now is None else "sell_now.ticker"
-        if unknown and (requester != SCHEDULE or len(view.tickers) == len(tickers)):
+        by_plan = requester in {SCHEDULE, STUDY}
+        if unknown and (not by_plan or len(view.tickers) == len(tickers)):
             return _out_of_reach(field, unknown[0])
         if tickers and len(view.tickers) == len(tickers):
             return _out_of_reach(field, view.tickers[0])
-        # A job whose universe has lost a share goes on with the others: its digest says so.
+        # A job or a study whose universe has lost a share goes on with the others: its digest says
+        # so.
         return None
 
     async def _of_the_pipelines(self, request: CycleRequest) -> Outlook:

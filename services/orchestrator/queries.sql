@@ -60,10 +60,10 @@ from unnest($1::date[], $2::uuid[], $3::int[]) as wanted (started_on, op_id, ind
 join journal j using (started_on, op_id, index)
 
 -- name: load_for_requests
--- How many cycles run, what today's budget has left, and who wrote each account's last memory:
+-- How many live cycles run, what today's budget has left, and who wrote each account's last memory:
 -- strictly before as_of, since a cycle's memory knows its fills, which lie at the next open.
 select wanted.account, wanted.as_of, memory.op_id,
-       (select count(*) from cycles where status = 'running') as running,
+       (select count(*) from cycles where status = 'running' and requester <> 'study') as running,
        coalesce(today.tokens_spent, 0) as tokens_spent,
        coalesce(today.tokens_reserved, 0) as tokens_reserved,
        coalesce(today.cost_usd_spent, 0) as cost_usd_spent,
@@ -115,8 +115,8 @@ where day = (now() at time zone 'utc')::date
 -- the rest of each row.
 with used as materialized (
     select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[],
-                         $6::bigint[])
-      as t (op_id, cycle_id, given, made, cache_read, cache_write)
+                         $6::bigint[], $7::bool[])
+      as t (op_id, cycle_id, given, made, cache_read, cache_write, of_day)
 ),
 of_operations as (
     update operations o
@@ -141,8 +141,8 @@ set input_tokens = d.input_tokens + u.given, output_tokens = d.output_tokens + u
     cache_read_tokens = d.cache_read_tokens + u.cache_read,
     cache_write_tokens = d.cache_write_tokens + u.cache_write
 from (select sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-             sum(cache_write) as cache_write from used) u
-where d.day = (now() at time zone 'utc')::date
+             sum(cache_write) as cache_write from used where of_day) u
+where u.given is not null and d.day = (now() at time zone 'utc')::date
 
 -- name: load_paces
 -- Locked too: at midnight the day's lock is another one.

@@ -204,7 +204,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
     if day is not None:
         spent, reserved = day.tokens_spent, day.tokens_reserved
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
-    await _many(db, sql.add_usage, [_used(new) for new in group.used])
+    await _many(db, sql.add_usage, [_used(group, new) for new in group.used])
     return commands
 
 
@@ -326,7 +326,7 @@ def _touched(group: Group, row: OperationRow, settings: Settings) -> Row:
     )
 
 
-def _used(new: NewUsage) -> Row:
+def _used(group: Group, new: NewUsage) -> Row:
     usage = new.usage
     return (
         new.operation.op_id,
@@ -335,6 +335,7 @@ def _used(new: NewUsage) -> Row:
         usage.output_tokens,
         usage.cache_read_tokens,
         usage.cache_write_tokens,
+        not group.cycle(new.operation.cycle_id).of_study,
     )
 
 

@@ -23,7 +23,7 @@ left join lateral (
 -- The main account first, then the oldest ones.
 select a.account, a.currency, s.cash, s.equity
 from (select account, currency, main, opened_at from accounts
-      order by main desc, opened_at limit $1) a
+      where account not like 'study-%' order by main desc, opened_at limit $1) a
 join lateral (
     select cash, equity from snapshots
     where account = a.account and equity is not null order by session desc limit 1

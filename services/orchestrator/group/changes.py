@@ -177,7 +177,7 @@ def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) ->
             "step": start.step.name,
             "attempt": start.attempt,
             "workflow_version": row.workflow_version,
-            "seed": row.cycle_id.int & 0xFFFF_FFFF,
+            "seed": row.seed,
             "deadline": None if start.step.must_answer else row.deadline_at,
             "errors": start.errors,
             **inputs,

@@ -21,6 +21,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
+from contracts.study import STUDY
 from contracts.types import Failure
 from libs.runtime import ids
 from libs.runtime.settings import Settings
@@ -146,10 +147,12 @@ class Group:
         if passes is None:
             text = f"approval_required: a cycle of kind {asked.request.kind!r} has no such state"
             return answers.rejection("not_supported", text, "approval_required")
-        if later := self._not_now(asked):
+        # A study's cells have a class and a budget of their own, and nobody is asked about them.
+        of_study = asked.requester == STUDY
+        if not of_study and (later := self._not_now(asked)):
             return later
-        row = self._new_cycle(asked, passes)
-        self._loaded.running += 1
+        row = self._new_cycle(asked, {} if of_study else passes)
+        self._loaded.running += not of_study
         self._loaded.strategies_running += asked.request.kind == STRATEGY
         self._loaded.cycles[row.cycle_id] = row
         self._apply(row, Started(self._memories(asked)))

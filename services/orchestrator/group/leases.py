@@ -20,7 +20,7 @@ from libs.runtime.settings import Settings
 from services.orchestrator.group.budgets import refused_call
 from services.orchestrator.group.changes import Loaded, NewEntry, NewEvent, NewUsage, step_event
 from services.orchestrator.group.rate_limits import Pace
-from services.orchestrator.group.rows import OperationRow
+from services.orchestrator.group.rows import CycleRow, OperationRow, Purse
 from services.orchestrator.machine.logic import SEQ_CALLS, SEQ_STARTED
 
 CALL_EVENTS = {
@@ -169,7 +169,7 @@ class Leases:
         cycle.changed = True
         cycle.purse.release(held)
         cycle.purse.spend(usage.tokens, usage.cost_usd)
-        day = self._loaded.day
+        day = self._day_of(cycle)
         if day is not None:
             # What an earlier day held back is not this day's to give back; the spending is.
             day.release(held if row.reserved_today else NOTHING)
@@ -178,6 +178,10 @@ class Leases:
         if usage.tokens:
             self.used.append(NewUsage(row, usage))
 
+    def _day_of(self, cycle: CycleRow) -> Purse | None:
+        """The day's budget, which a study's cell neither needs nor takes from."""
+        return None if cycle.of_study else self._loaded.day
+
     def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
         lease_s = self._settings.lease_s
         if reserve is None or reserve == NOTHING:
@@ -185,7 +189,8 @@ class Leases:
         # One reservation at a time: a record that comes again, or after a failed call, replaces it.
         self.settle(row, NO_USAGE)
         cycle = self._loaded.cycles[row.cycle_id]
-        refused = refused_call(reserve, row, cycle.purse, self._loaded.day, self._settings)
+        day = self._day_of(cycle)
+        refused = refused_call(reserve, row, cycle.purse, day, self._settings)
         if refused is not None:
             return refused
         pace = self._loaded.paces.get(reserve.provider) or Pace(reserve.provider)
@@ -193,10 +198,11 @@ class Leases:
         if wait_s > self._settings.model_wait_s_max:
             return _too_late(pace, wait_s, self._settings.model_wait_s_max)
         pace.take(reserve, wait_s)
-        for purse in (cycle.purse, self._loaded.day):
+        for purse in (cycle.purse, day):
             if purse is not None:
                 purse.hold(reserve)
-        cycle.changed = row.reserved_today = True
+        cycle.changed = True
+        row.reserved_today = day is not None
         row.reserved = Reserve(tokens=reserve.tokens, cost_usd=reserve.cost_usd)
         self._announce(row, reserve, wait_s)
         return RecordAnswer(outcome="ok", lease_s=lease_s, wait_s=wait_s)

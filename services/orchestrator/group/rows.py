@@ -13,6 +13,7 @@ import orjson
 from contracts.approval import Approval, AwaitApproval
 from contracts.cycle import CycleStatus
 from contracts.operation import Reserve
+from contracts.study import STUDY
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from services.orchestrator.machine.logic import SHARED, Cycle, Lane
@@ -119,6 +120,18 @@ class CycleRow:
             pipeline["name"]: pipeline for pipeline in orjson.loads(self.request)["pipelines"]
         }
         return {SHARED: {**requested[self.state.main], "name": SHARED}, **requested}
+
+    @property
+    def of_study(self) -> bool:
+        """Whether it is a cell of a study: it takes nothing from the day's budget."""
+        return self.requester == STUDY
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed of its commands; a study's cell brings its own."""
+        if self.of_study:
+            return int(orjson.loads(self.request)["study"]["seed"])
+        return self.cycle_id.int & 0xFFFF_FFFF
 
     @property
     def deadline_at(self) -> datetime:

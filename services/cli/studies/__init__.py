@@ -1,0 +1,1 @@
+"""`deskbus study`: plan, run, score and report studies."""

@@ -1,0 +1,19 @@
+"""`deskbus study`: the table of its commands."""
+
+from services.cli.shell.options import group
+from services.cli.studies.plan import plan
+from services.cli.studies.run import list_studies, run, status, stop
+
+app = group()
+
+
+@app.callback()
+def study() -> None:
+    """Plan, run and score studies: which arm decides better, and what is luck."""
+
+
+app.command()(plan)
+app.command()(run)
+app.command()(status)
+app.command()(stop)
+app.command("list")(list_studies)

@@ -1,0 +1,194 @@
+"""`deskbus study run|status|stop|list`: have a study run, and see how far it is."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from contracts.study import (
+    RunStudy,
+    StopStudy,
+    StudiesQuery,
+    StudyAnswer,
+    StudyStatus,
+    StudyView,
+)
+from contracts.subjects import RUN_STUDY, STOP_STUDY, STUDIES
+from libs.bus.client import Client
+from libs.facts import amounts
+from libs.runtime.nearest import did_you_mean, nearest
+from services.cli.shell.options import JsonOption
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.progress import Progress
+from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.studies.file import FileArgument, NameArgument, read_study
+
+LOOK_EVERY_S = 0.5
+STYLES = {
+    StudyStatus.RUNNING: "cyan",
+    StudyStatus.STOPPED: "yellow",
+    StudyStatus.COMPLETED: "green",
+}
+
+
+def run(
+    file: FileArgument,
+    wait: Annotated[bool, typer.Option(help="Wait for its end and show how far it is.")] = True,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no model: fail where no answer is on record.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run a study, or resume one that was stopped.
+
+    The desk runs it, not this command: Ctrl-C leaves it running. A call of a model that it has
+    paid for is never paid again. The live desk goes first.
+    """
+    study, settings = read_study(file), load_settings()
+
+    async def work() -> StudyView:
+        async with desk_client(settings) as client:
+            accepted(await client.ask(RUN_STUDY, RunStudy(study=study, offline=offline)))
+            if not wait:
+                return await _one(client, study.name)
+            with Progress(err(), lambda _: _goes_on(study.name)) as progress:
+                return await _to_its_end(client, study.name, progress)
+
+    view = asking(work())
+    if json:
+        emit([view])
+    else:
+        show(view)
+    if view.status is StudyStatus.STOPPED:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def status(name: NameArgument, json: JsonOption = False) -> None:
+    """Show how far a study is, and what it has cost."""
+    view = asking(_read_one(name))
+    if json:
+        emit([view])
+    else:
+        show(view)
+
+
+def stop(
+    name: NameArgument,
+    reason: Annotated[str, typer.Option(help="Kept on record and shown.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Let a study rest: no further cell begins. `study run` resumes it."""
+    settings = load_settings()
+
+    async def work() -> StudyAnswer:
+        async with desk_client(settings) as client:
+            return accepted(await client.ask(STOP_STUDY, StopStudy(name=name, reason=reason)))
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    elif answer.changed:
+        out().print(f"stopped {name}; resume with: deskbus study run FILE")
+    else:
+        err().print(f"it was {answer.status} already: nothing changed", style="dim")
+
+
+def list_studies(json: JsonOption = False) -> None:
+    """List all studies, the newest first."""
+    settings = load_settings()
+
+    async def work() -> tuple[StudyView, ...]:
+        async with reading_client(settings) as client:
+            return (await client.ask(STUDIES, StudiesQuery())).studies
+
+    views = asking(work())
+    if json:
+        emit(views)
+        return
+    if not views:
+        err().print("no study yet: deskbus study plan FILE", style="dim")
+        return
+    grid = table(
+        "study", "kind", "arms", ("done", "right"), ("failed", "right"), ("USD", "right"), ""
+    )
+    for view in views:
+        grid.add_row(
+            Text(view.study.name, "bold"),
+            view.study.kind,
+            ", ".join(arm.name for arm in view.study.arms),
+            f"{view.completed + view.failed:,}/{view.cells:,}",
+            f"{view.failed + view.refused:,}",
+            f"{view.cost_usd:.2f}",
+            Text(view.status, STYLES[view.status]),
+        )
+    write(grid, out())
+
+
+def show(view: StudyView) -> None:
+    """A study's standing in a few lines."""
+    study, console = view.study, out()
+    head = Text.assemble(
+        (study.name, "bold"), f": {study.kind}, ", (view.status, STYLES[view.status])
+    )
+    if view.reason:
+        head.append(f": {view.reason}")
+    console.print(head, soft_wrap=True)
+    arms = ", ".join(f"{arm.name}{' (masked)' if arm.masked else ''}" for arm in study.arms)
+    parts = [f"{view.completed:,} of {view.cells:,} cells completed"]
+    parts += [f"{view.running:,} running"] if view.running else []
+    parts += [f"{view.failed:,} failed"] if view.failed else []
+    parts += [f"{view.refused:,} refused ({view.refusal})"] if view.refused else []
+    console.print(f"  arms {arms}; {', '.join(parts)}", soft_wrap=True)
+    budget = study.budget
+    console.print(
+        f"  spent {view.tokens:,} of {budget.tokens:,} tokens, {view.cost_usd:.4f} of "
+        f"{budget.cost_usd:.2f} USD",
+        soft_wrap=True,
+    )
+
+
+def accepted(answer: StudyAnswer) -> StudyAnswer:
+    """The answer, where it is a yes. Raises `Problem` where it is a no."""
+    if answer.outcome == "accepted":
+        return answer
+    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
+    field = f"{answer.field}: " if answer.field else ""
+    raise Problem(code, f"{field}{answer.message}", "deskbus study list")
+
+
+async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyView:
+    while True:
+        view = await _one(client, name)
+        done = view.completed + view.failed + view.refused
+        if view.status is not StudyStatus.RUNNING:
+            return view
+        spent = f", {view.cost_usd:.2f} USD" if view.cost_usd else ""
+        progress.counts(done, view.cells, f"{name}{spent}")
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _read_one(name: str) -> StudyView:
+    async with reading_client(load_settings()) as client:
+        return await _one(client, name)
+
+
+async def _one(client: Client, name: str) -> StudyView:
+    views = (await client.ask(STUDIES, StudiesQuery(name=name))).studies
+    if views:
+        return views[0]
+    known = [view.study.name for view in (await client.ask(STUDIES, StudiesQuery())).studies]
+    near = did_you_mean(nearest(name, known))
+    raise Problem(
+        ExitCode.NOT_FOUND,
+        f"no study is named {amounts.cut(name, 60)!r}{near}",
+        "deskbus study list",
+    )
+
+
+def _goes_on(name: str) -> str:
+    return (
+        f"study {name} goes on\n"
+        f"  see it: deskbus study status {name}    stop it: deskbus study stop {name}"
+    )
