@@ -1,9 +1,8 @@
 """Requests to a model, and the part of them that is worth storing beside its reply."""
 
-import copy
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
@@ -74,7 +73,7 @@ def request_of(
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
         tools=tools.definitions if tools else (),
-        output_schema=schema_of(output, tuple(fact.name for fact in offered)) if output else None,
+        output_schema=schema_of(output, [fact.name for fact in offered]) if output else None,
         seed=agent.seed,
         task=dict(task.data),
         evidence=evidence,
@@ -85,23 +84,28 @@ def request_of(
 
 def gives_reasons(output: type[BaseModel]) -> bool:
     """True where an answer of this contract names facts."""
-    return ReasonDraft.__name__ in schema_of(output, ()).get("$defs", {})
+    return ReasonDraft.__name__ in _schema_of(output).get("$defs", {})
 
 
-@lru_cache(maxsize=64)
-def schema_of(output: type[BaseModel], names: tuple[str, ...]) -> dict[str, Any]:
+def schema_of(output: type[BaseModel], names: Sequence[str]) -> dict[str, Any]:
     """The contract's schema; the names that reasons may give are one enumeration in it.
 
-    It is shared: nobody changes it.
+    Parts of it are shared: nobody changes it.
     """
-    schema: dict[str, Any] = output.model_json_schema()
-    if names:
-        schema = copy.deepcopy(schema)
-        schema["$defs"]["FactName"] = {"type": "string", "enum": [NO_FACT, *names]}
-        fields = schema["$defs"][ReasonDraft.__name__]["properties"]
-        for field in ("fact", "beside"):
-            fields[field] = {"$ref": "#/$defs/FactName"}
-    return schema
+    schema = _schema_of(output)
+    if not names:
+        return schema
+    parts = schema["$defs"]
+    reason = parts[ReasonDraft.__name__]
+    fact = {"$ref": "#/$defs/FactName"}
+    named = {**reason, "properties": {**reason["properties"], "fact": fact, "beside": fact}}
+    fact_name = {"type": "string", "enum": [NO_FACT, *names]}
+    return {**schema, "$defs": {**parts, ReasonDraft.__name__: named, "FactName": fact_name}}
+
+
+@cache
+def _schema_of(output: type[BaseModel]) -> dict[str, Any]:
+    return output.model_json_schema()
 
 
 def worth_storing(request: ModelRequest, first: int) -> JsonValue:

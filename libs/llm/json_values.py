@@ -1,10 +1,26 @@
 """JSON that every store and every codec on the way can carry."""
 
 import math
+from typing import Annotated, Any
 
-from pydantic import JsonValue
+from pydantic import GetCoreSchemaHandler, JsonValue
+from pydantic_core import CoreSchema, core_schema
 
 REPLACEMENT = "\ufffd"
+
+
+class _TakenAsItIs:
+    """Makes pydantic take and give a value without a look at what is in it."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.any_schema()
+
+
+Json = Annotated[JsonValue, _TakenAsItIs]
+"""JSON that was checked where it came in: a model that holds it does not walk through it again."""
+JsonObject = Annotated[dict[str, JsonValue], _TakenAsItIs]
+"""The same of an object."""
 
 
 def storable(value: JsonValue) -> JsonValue:

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from contracts.operation import Reserve
 from contracts.types import ToolDef, Usage, Value
+from libs.llm.json_values import Json, JsonObject
 
 OUTPUT_TOKENS_MAX = 16_000
 """What one reply may hold, unless the endpoint's settings say otherwise: a report on ten tickers is
@@ -85,7 +86,7 @@ class Evidence(Value):
 
     id: str
     tool: str
-    result: JsonValue
+    result: Json
 
 
 class ModelRequest(Value):
@@ -103,10 +104,10 @@ class ModelRequest(Value):
     system_sha256: str
     messages: tuple[ModelMessage, ...]
     tools: tuple[ToolDef, ...] = ()
-    output_schema: dict[str, JsonValue] | None = None
+    output_schema: JsonObject | None = None
     room: int = Field(default=1, ge=1, le=ROOM_MAX)
     seed: int = 0
-    task: dict[str, JsonValue] = Field(default_factory=dict)
+    task: JsonObject = Field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     facts: dict[str, float | str] = Field(default_factory=dict)
     publishers: dict[str, str] = Field(default_factory=dict)
