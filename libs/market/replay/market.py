@@ -10,7 +10,7 @@ of the same floating-point operations whether or not later rows exist.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -25,7 +25,6 @@ from libs.market.errors import NoHistory, NothingTraded
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split, Vintages
 from libs.market.fundamentals import fundamentals_of
-from libs.market.replay.reported import fact_of, filing_of
 from libs.market.replay.store import ReplayStore
 from libs.market.source import (
     BAR_SCHEMA,
@@ -99,17 +98,17 @@ class ReplayMarket:
 
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
         """See MarketData.filings."""
-        rows = await self._known_records("filings", "filings", as_of, (ticker,))
-        return tuple(filing_of(row) for row in rows.iter_rows(named=True))
+        company = await self._store.company(ticker)
+        await self._known_bars(ticker, as_of)
+        close = self.calendar.close(as_of)
+        return tuple(filing for filing in company.filings if filing.known_at <= close)
 
     async def _vintages(self, ticker: str, as_of: date) -> Vintages:
         """The statements of the known filings, in as_of's shares."""
-        stated = await self._store.records("reported", "reported figures")
         filings = await self.filings(ticker, as_of)
-        rows = stated.filter(pl.col("ticker") == ticker).iter_rows(named=True)
+        stated = (await self._store.company(ticker)).stated
         splits = await self.splits(ticker, as_of)
-        close = self.calendar.close(as_of)
-        return Vintages(filings, map(fact_of, rows), close, splits)
+        return Vintages(filings, stated, self.calendar.close(as_of), splits)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None
@@ -165,7 +164,9 @@ class ReplayMarket:
 
     async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
         """The splits up to as_of, each with the open that it took effect at."""
-        return splits_of(await self._known_bars(ticker, as_of), self.calendar)
+        await self._known_bars(ticker, as_of)
+        known = (row for row in await self._store.splits(ticker) if row[0] <= as_of)
+        return at_opens(known, self.calendar)
 
     def _listing(self, ticker: str, described: Mapping[str, str | None]) -> Listing:
         return Listing(
@@ -234,12 +235,11 @@ def adjusted(known: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"date": known["date"], **prices, "volume": volume}, schema=BAR_SCHEMA)
 
 
-def splits_of(bars: pl.DataFrame, calendar: ExchangeCalendar) -> Sequence[Split]:
-    """The splits in raw bars, each with the open that it took effect at."""
-    splits = bars.filter(pl.col("split_factor") != 1).select("date", "split_factor")
+def at_opens(splits: Iterable[tuple[date, float]], calendar: ExchangeCalendar) -> Sequence[Split]:
+    """The splits of sessions, each with the open that it took effect at."""
     return [
         (calendar.open(session), factor)
-        for session, factor in splits.iter_rows()
+        for session, factor in splits
         if calendar.is_session(session)
     ]
 

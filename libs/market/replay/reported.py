@@ -3,7 +3,8 @@
 `reported.csv` has no times of its own: a figure is known when its filing is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,24 @@ def require_filings(path: Path, reported: pl.DataFrame, filings: pl.DataFrame | 
             f"{ticker} {accession}",
             "add the filing to filings.csv, or leave its figures out",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """The filings of one ticker's company, and the figures that they state."""
+
+    filings: Sequence[Filing]
+    stated: Sequence[ReportedFact]
+
+
+def company_of(ticker: str, filings: pl.DataFrame, stated: pl.DataFrame | None) -> Company:
+    """The rows of one ticker as values, in the order of the files."""
+
+    def own(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+        return frame.filter(pl.col("ticker") == ticker).iter_rows(named=True)
+
+    facts = () if stated is None else map(fact_of, own(stated))
+    return Company(tuple(map(filing_of, own(filings))), tuple(facts))
 
 
 def filing_of(row: Mapping[str, Any]) -> Filing:

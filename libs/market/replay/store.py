@@ -6,7 +6,7 @@ Nothing here is point-in-time: `libs.market.replay.market` cuts what the store h
 import asyncio
 import threading
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -24,7 +24,7 @@ from libs.market.replay.files import (
     read_bundled,
     read_records,
 )
-from libs.market.replay.reported import dated_by_filing, require_filings
+from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
 
 log = structlog.get_logger(__name__)
@@ -187,7 +187,9 @@ class ReplayStore:
         self.calendar: ExchangeCalendar = exchange_calendar(self.exchange)
         self._bars: dict[str, pl.DataFrame] = {}
         self._dates: dict[str, list[date]] = {}
+        self._splits: dict[str, Sequence[tuple[date, float]]] = {}
         self._records: dict[str, pl.DataFrame] = {}
+        self._companies: dict[str, Company] = {}
         self._lock = threading.Lock()
 
     @property
@@ -213,6 +215,13 @@ class ReplayStore:
             await self.bars(ticker)
         return self._dates[ticker]
 
+    async def splits(self, ticker: str) -> Sequence[tuple[date, float]]:
+        """The sessions that began with a split, ascending, each with the new shares for one old;
+        not point-in-time."""
+        if ticker not in self._splits:
+            await self.bars(ticker)
+        return self._splits[ticker]
+
     async def records(self, kind: str, what: str) -> pl.DataFrame:
         """A file of records sorted by known_at, the undated dropped; NotInSource without it."""
         if kind not in self._layout.records:
@@ -225,6 +234,18 @@ class ReplayStore:
         if kind == "reported":
             require_filings(self._layout.records[kind], loaded, await self.filings())
         return loaded
+
+    async def company(self, ticker: str) -> Company:
+        """All filings of a ticker and what they state; not point-in-time."""
+        stated = (
+            await self.records("reported", "reported figures") if self.has("reported") else None
+        )
+        filings = await self.records("filings", "filings")
+        if ticker not in self._companies:
+            if len(self._companies) >= TICKERS_CACHED_MAX:
+                del self._companies[next(iter(self._companies))]
+            self._companies[ticker] = company_of(ticker, filings, stated)
+        return self._companies[ticker]
 
     async def filings(self) -> pl.DataFrame | None:
         """All filings; None where there is no file of them."""
@@ -257,6 +278,7 @@ class ReplayStore:
                 if len(self._bars) >= TICKERS_CACHED_MAX:
                     del self._bars[next(iter(self._bars))]
                 self._dates[name] = frame["date"].to_list()
+                self._splits[name] = splits_in(frame)
                 self._bars[name] = with_growth(frame)
             return self._bars[ticker]
 
@@ -290,6 +312,11 @@ class ReplayStore:
             return_dtype=pl.Datetime("us", "UTC"),
         )
         return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
+
+
+def splits_in(bars: pl.DataFrame) -> Sequence[tuple[date, float]]:
+    """The sessions of raw bars that began with a split, each with the new shares for one old."""
+    return bars.filter(pl.col("split_factor") != 1).select("date", "split_factor").rows()
 
 
 def with_growth(bars: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,8 @@ from libs.market.errors import (
 )
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split
-from libs.market.replay.market import action_of, adjusted, exact, splits_of
+from libs.market.replay.market import action_of, adjusted, at_opens, exact
+from libs.market.replay.store import splits_in
 from libs.market.source import (
     JUMP_PCT,
     CorporateAction,
@@ -128,7 +129,7 @@ class YahooMarket:
     async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
         """The splits of the last three years up to as_of, each with the open that it took effect
         at."""
-        return splits_of((await self.raw(ticker, as_of)).frame, self.calendar)
+        return at_opens(splits_in((await self.raw(ticker, as_of)).frame), self.calendar)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None

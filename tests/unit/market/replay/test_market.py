@@ -236,6 +236,17 @@ async def test_an_earnings_date_moves_when_the_news_is_out(fixture: ReplayMarket
     assert (then.report_date, later.report_date) == (date(2024, 4, 30), date(2024, 3, 28))
 
 
+async def test_filings_are_those_known_at_the_close_in_whatever_order_it_is_asked(
+    bundled: ReplayMarket,
+) -> None:
+    late = await bundled.filings("AAPL", date(2010, 5, 28))
+    early = await bundled.filings("AAPL", date(2009, 10, 30))
+    assert 0 < len(early) < len(late)
+    assert early == late[: len(early)]
+    assert all(filing.known_at <= bundled.calendar.close(date(2009, 10, 30)) for filing in early)
+    assert await bundled.filings("AAPL", date(2010, 5, 28)) == late
+
+
 async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> None:
     with pytest.raises(NotInSource, match=r"no news; .*news\.csv"):
         await bundled.news(MIDSUMMER, ["AAPL"], 5)
