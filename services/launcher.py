@@ -28,7 +28,7 @@ from libs.postgres.migrate import SchemaTooNew, WrittenBy01, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
-from libs.runtime.loop import run
+from libs.runtime.loop import keep_started, run
 from libs.runtime.settings import NoServers, Settings
 from libs.servers.child_log import make_logs_dir
 from libs.servers.embedded import embedded_servers
@@ -378,6 +378,7 @@ async def _until_stopped(name: str, settings: Settings) -> None:
     watched = watched_process(settings, f"deskbus-{name}")
     async with watched as started, _started(name, settings) as failed:
         started.set()
+        keep_started()
         if file := os.environ.get(READY_FILE_VARIABLE):  # whoever started this may wait for it
             Path(file).touch()  # noqa: ASYNC240 - an empty file, once
         ends: list[asyncio.Future[Any]] = [failed, asyncio.ensure_future(stop.wait())]

@@ -15,6 +15,7 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
+from libs.runtime.loop import keep_started
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
 from libs.servers.child_log import LogFile
@@ -215,6 +216,7 @@ async def _desk_until_lost(
             http_url=desk.http_url,
             pid=os.getpid(),
         )
+        keep_started()
         if json:
             emit([_ready(running)])
         announce(running, settings, log=log)
