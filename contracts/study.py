@@ -147,6 +147,16 @@ class Study(Part):
         return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{place}{sample}-{arm}"
 
 
+def study_key(account: str) -> str:
+    """The part of an account's name that all cells and arms of its study share, and no other study.
+
+    An account that is no study's is its own.
+    """
+    if not account.startswith(ACCOUNT_PREFIX):
+        return account
+    return ACCOUNT_PREFIX + account.removeprefix(ACCOUNT_PREFIX).partition("-")[0]
+
+
 def pipelines_of(study: Study, number: int, sample: int) -> tuple[Pipeline, ...]:
     """The arms of a cell as its cycle's pipelines."""
     at = number if study.kind is StudyKind.PICKS else None

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from contracts.query import CycleView, Recording
 from contracts.types import Failure
 from libs.bus.route import Route
+from libs.llm.provider import FREE
 from libs.llm.recorded import RecordedProvider
 from libs.market.sources import market_of
 from libs.runtime import ids
@@ -80,9 +81,9 @@ async def replay(
         raise LookupError(view.message or "no cycle of this id")
     by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
     report = ReplayReport(view.cycle_id, view.status or "")
-    providers = {
-        pipeline.provider: RecordedProvider(pipeline.provider) for pipeline in view.pipelines
-    }
+    # The stated rules play where a pipeline's own provider does not: docs/masking.md.
+    names = dict.fromkeys([*(pipeline.provider for pipeline in view.pipelines), FREE])
+    providers = {name: RecordedProvider(name) for name in names}
     routes = _thinking(providers, settings)
     await _Replay(_workflow(view, recordings), view, by_id, routes, report, providers).run()
     return report

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 from contracts.message import Command
 from contracts.operation import JOURNAL_BATCH_MAX
-from libs.llm.errors import ProviderUnknown
+from contracts.study import study_key
+from libs.llm.errors import ProviderNotUsable, ProviderUnknown
+from libs.llm.masking.codebook import Masking, Sessions
 from libs.llm.prompt import Prompt
-from libs.llm.provider import ModelSize, Provider
+from libs.llm.provider import COMPUTING, FREE, ModelSize, Provider
 
 RECORDED_AT_ONCE_MAX = JOURNAL_BATCH_MAX - 2
 """Entries that may wait for their record; the model's turns around a round of calls come on top."""
@@ -47,7 +49,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Agent:
-    """The agent of one operation: its name, model and prompt."""
+    """The agent of one operation: its name, model and prompt, and how its tasks are masked."""
 
     name: str
     provider: Provider
@@ -55,13 +57,16 @@ class Agent:
     prompt: Prompt
     seed: int = 0
     limits: Limits = Limits()
+    masking: Masking | None = None
 
 
 @dataclass(frozen=True)
 class Role:
     """An agent's part at the desk; pipelines choose who plays it.
 
-    `stage` is the key under which a pipeline may name a model for it.
+    `stage` is the key under which a pipeline may name a model for it. `sessions` is the calendar by
+    which a masked pipeline's dates are counted. What `reads_texts` has nothing to read in such a
+    pipeline: the stated rules play it there, for whichever provider.
     """
 
     name: str
@@ -70,16 +75,28 @@ class Role:
     prompt: Prompt
     providers: Mapping[str, Provider] = field(repr=False)
     limits: Limits = Limits()
+    sessions: Sessions | None = field(default=None, repr=False)
+    reads_texts: bool = False
 
     def played_for(self, command: Command, by: str = "") -> Agent:
         """The agent for a command's pipeline; ProviderUnknown where its provider is not here.
 
         `by` names another provider than the pipeline's, with the model that is its own choice.
         """
+        if command.pipeline.masked and self.reads_texts:
+            by = FREE
         name = by or command.pipeline.provider
         provider = self.providers.get(name)
         if provider is None:
             raise ProviderUnknown(name, tuple(self.providers))
         chosen = None if by else command.pipeline.models.get(self.stage)
         model = chosen or provider.model_for(self.stage, self.size)
-        return Agent(self.name, provider, model, self.prompt, command.seed, self.limits)
+        masking = self._masking(command, name)
+        return Agent(self.name, provider, model, self.prompt, command.seed, self.limits, masking)
+
+    def _masking(self, command: Command, name: str) -> Masking | None:
+        if not command.pipeline.masked or name in COMPUTING:
+            return None
+        if self.sessions is None:
+            raise ProviderNotUsable(f"{self.name} is no part of a masked pipeline")
+        return Masking(study_key(command.pipeline.account), command.as_of, self.sessions)

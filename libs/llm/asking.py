@@ -11,6 +11,7 @@ from contracts.reasons import ReasonDraft
 from libs.facts.fact import Facts
 from libs.llm.agent import Agent
 from libs.llm.errors import TaskTooLarge
+from libs.llm.masking.reader import Reader
 from libs.llm.prompt import Task, render_evidence, render_facts, render_task
 from libs.llm.provider import (
     AssistantMessage,
@@ -29,27 +30,34 @@ NO_FACT = ""
 
 
 def first_message(
-    agent: Agent, task: Task, evidence: Sequence[Evidence], facts: Facts | None = None
+    agent: Agent,
+    task: Task,
+    evidence: Sequence[Evidence],
+    reader: Reader,
+    facts: Facts | None = None,
 ) -> UserMessage:
     """The task and the evidence; TaskTooLarge where the task is over the agent's limit.
 
     Where the answer gives reasons, the `facts` that they may name stand in the evidence's place;
     elsewhere headlines alone are shown as facts, as the task's data leaves them to those.
     """
-    text = render_task(task)
+    text = render_task(reader.task(task))
     if len(text.encode()) > agent.limits.task_bytes_max:
         raise TaskTooLarge(
             f"the task of {agent.name} has {len(text.encode())} bytes, the limit is "
             f"{agent.limits.task_bytes_max}; ask for fewer tickers"
         )
     most = agent.limits.facts_max
+    shown = reader.evidence(evidence)
     if facts is not None:
-        return UserMessage(text=f"{text}\n{render_facts(facts.for_prompt(most), evidence)}")
+        named = render_facts(reader.facts(facts, evidence, most), shown)
+        return UserMessage(text=f"{text}\n{named}")
     published = Facts.of((fact for fact in task.facts if fact.is_published), task.about)
+    headlines = reader.facts(published, (), most)
     parts = [
         text,
-        *([render_facts(published.for_prompt(most))] if published.by_name else []),
-        *([render_evidence(evidence)] if evidence else []),
+        *([render_facts(headlines)] if headlines else []),
+        *([render_evidence(shown)] if shown else []),
     ]
     return UserMessage(text="\n".join(parts))
 
@@ -59,20 +67,21 @@ def request_of(
     task: Task,
     messages: Sequence[ModelMessage],
     evidence: tuple[Evidence, ...],
+    reader: Reader,
     *,
     tools: Toolbox | None = None,
     output: type[BaseModel] | None = None,
     facts: Facts | None = None,
 ) -> ModelRequest:
     """One call: with tools, or with the contract of the answer, whose reasons name `facts`."""
-    offered = facts.for_prompt(agent.limits.facts_max) if facts is not None else ()
+    offered = () if facts is None else reader.facts(facts, evidence, agent.limits.facts_max)
     return ModelRequest(
         agent=agent.name,
         model=agent.model,
         system=agent.prompt.text,
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
-        tools=tools.definitions if tools else (),
+        tools=reader.tools(tools.definitions) if tools else (),
         output_schema=schema_of(output, [fact.name for fact in offered]) if output else None,
         seed=agent.seed,
         task=dict(task.data),

@@ -39,6 +39,7 @@ from libs.llm.errors import (
     Truncated,
 )
 from libs.llm.json_values import storable
+from libs.llm.masking.reader import Reader, reader_of
 from libs.llm.prompt import Task, render_errors, render_unread
 from libs.llm.provider import (
     AssistantMessage,
@@ -140,15 +141,21 @@ class _Tooling:
     evidence: list[Evidence] = field(default_factory=list)
     calls_made: int = 0
     ended: ModelError | None = None
+    reader: Reader = field(init=False)
     _known: dict[str, ToolResult] = field(default_factory=dict)
     _bytes: int = 0
     _unrecorded: int = 0
+
+    def __post_init__(self) -> None:
+        self.reader = reader_of(self.agent.masking, self.task)
 
     async def run(self) -> None:
         """Ask for tools, round by round, until the model wants none or a limit is reached."""
         limits = self.agent.limits
         self.evidence.extend(self.task.evidence)
-        messages: list[ModelMessage] = [first_message(self.agent, self.task, self.evidence)]
+        messages: list[ModelMessage] = [
+            first_message(self.agent, self.task, self.evidence, self.reader)
+        ]
         new = 0
         repeated = 0
         unread = 0
@@ -167,7 +174,7 @@ class _Tooling:
             unread = 0
             if not reply.tool_calls:
                 return self._stop_at_end(reply)
-            results, fresh = await self._answer(reply.tool_calls)
+            results, fresh = await self._answer(self.reader.heard(reply).tool_calls)
             new = len(messages)
             messages += [assistant_turn(reply), ToolMessage(results=results)]
             repeated = 0 if fresh else repeated + 1
@@ -194,7 +201,12 @@ class _Tooling:
 
     async def _ask(self, messages: Sequence[ModelMessage], new: int) -> ModelReply:
         request = request_of(
-            self.agent, self.task, messages, tuple(self.evidence), tools=self.tools
+            self.agent,
+            self.task,
+            messages,
+            tuple(self.evidence),
+            self.reader,
+            tools=self.tools,
         )
         await self._make_room(1)
         return await take_turn(self.agent, request, self.journal, worth_storing(request, new))
@@ -209,7 +221,7 @@ class _Tooling:
                 continue
             limit = self._limit(len(fresh))
             if limit:
-                limited[key] = _result(call.name, _error(ToolLimitReached(limit)))
+                limited[key] = self._result(call.name, _error(ToolLimitReached(limit)))
             else:
                 fresh[key] = self._journalled(call)
         await self._make_room(len(fresh))
@@ -251,8 +263,15 @@ class _Tooling:
             value = _error(ToolLimitReached("no room for this result; answer with what you have"))
         self._bytes += size
         self.calls_made += 1
-        self._known[key] = _result(name, value)
+        self._known[key] = self._result(name, value)
         self.evidence.append(Evidence(id=f"E{len(self.evidence)}", tool=name, result=value))
+
+    def _result(self, name: str, value: JsonValue) -> ToolResult:
+        is_error = isinstance(value, dict) and "error" in value
+        shown = self.reader.result(name, value)
+        # Sorted, because a database may hand a stored object back in another order.
+        content = orjson.dumps(shown, option=orjson.OPT_SORT_KEYS).decode()
+        return ToolResult(call_id="", name=name, content=content, is_error=is_error)
 
     def _journalled(self, call: ToolCall) -> Call:
         """The call as the journal makes it; a refused one runs nothing but is on record too."""
@@ -297,18 +316,19 @@ async def _output_pass(
 ) -> T:
     """`task_recorded` says that the tooling pass has put the task on record already."""
     facts = facts_for(task, evidence) if gives_reasons(output) else None
-    messages: list[ModelMessage] = [first_message(agent, task, evidence, facts)]
+    reader = reader_of(agent.masking, task)
+    messages: list[ModelMessage] = [first_message(agent, task, evidence, reader, facts)]
     # Evidence is on record as tool results, so the first message is new only where the task is.
     new = 1 if task_recorded else 0
     errors: tuple[str, ...] = ()
     for _ in range(agent.limits.repairs_max + 1):
-        request = request_of(agent, task, messages, evidence, output=output, facts=facts)
+        request = request_of(agent, task, messages, evidence, reader, output=output, facts=facts)
         read: ReadAnswer[T] = ReadAnswer(None)
         try:
             reply = await take_turn(agent, request, journal, worth_storing(request, new))
             _refuse_declined(agent, reply)
             turn = assistant_turn(reply)
-            read = read_answer(reply.text, output, check, evidence)
+            read = read_answer(reader.heard(reply).text, output, check, evidence)
             errors = read.errors
         except ReplyUnreadable as error:
             turn, errors = UNREAD, (error.message,)
@@ -319,7 +339,7 @@ async def _output_pass(
             return read.value
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
         new = len(messages)
-        messages += [turn, UserMessage(text=render_errors(errors))]
+        messages += [turn, UserMessage(text=render_errors(reader.errors(errors)))]
     raise AnswerInvalid(agent.name, agent.model, errors)
 
 
@@ -348,13 +368,6 @@ def _declined(reply: ModelReply) -> str:
     """The model's words and the endpoint's reason, as far as there are any."""
     words = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
     return words or "it gave no reason"
-
-
-def _result(name: str, value: JsonValue) -> ToolResult:
-    is_error = isinstance(value, dict) and "error" in value
-    # Sorted, because a database may hand a stored object back in another order.
-    content = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    return ToolResult(call_id="", name=name, content=content, is_error=is_error)
 
 
 def _error(error: DeskError) -> JsonValue:

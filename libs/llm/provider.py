@@ -18,6 +18,11 @@ about 3,000 tokens, and models that think spend more on that."""
 ROOM_MAX = 2
 """Times that limit for the one second try of a reply that ended at it."""
 
+FREE = "rules"
+"""The provider of stated rules: it costs nothing, and is always there."""
+COMPUTING = frozenset({FREE, "coin", "scripted"})
+"""Providers that compute from a request's data: they read no message, so nothing is masked."""
+
 
 class ModelSize(StrEnum):
     """The class of model a stage wants; each provider names its own model for it."""

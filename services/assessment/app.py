@@ -25,11 +25,13 @@ PROMPTS = Path(__file__).parent / "prompts"
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers."""
 
-    def role(name: str, size: ModelSize) -> Role:
+    def role(name: str, size: ModelSize, *, reads_texts: bool = False) -> Role:
         loaded = Prompt.load(PROMPTS / f"{name}.md")
-        return Role(name, name, size, loaded, providers, limits_of(settings))
+        limits = limits_of(settings)
+        return Role(name, name, size, loaded, providers, limits, reads_texts=reads_texts)
 
-    memory, assessor = role("memory", ModelSize.SMALL), role("assessor", ModelSize.LARGE)
+    memory = role("memory", ModelSize.SMALL, reads_texts=True)
+    assessor = role("assessor", ModelSize.LARGE)
     return Routes(
         service="assessment",
         commands=(

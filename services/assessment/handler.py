@@ -5,15 +5,15 @@ from contracts.memory import AgentMemory, MemoryDraft
 from libs.llm.agent import Role
 from libs.llm.loop import generate
 from libs.llm.prompt import memory_told, task_for
+from libs.llm.provider import FREE
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.assessment import logic
 from services.assessment.reads import outcomes_known
 
 SPENT = "(budget_exhausted)"
-"""How the reason of a cycle ends that has nothing left to pay for its memory."""
-FREE = "rules"
-"""Who remembers such a cycle: every end but a cancelled one is remembered."""
+"""How the reason of a cycle ends that has nothing left to pay for its memory. The rules remember
+it: every end but a cancelled one is remembered."""
 NOT_TOLD = {"signal_digest", "past_decisions", "agent_memory"}
 """Fields of the command that are for code, or come to the model in another form."""
 

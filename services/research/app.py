@@ -23,7 +23,15 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
 
     def role(name: str, stage: str) -> Role:
         prompt = Prompt.load(PROMPTS / f"{name}.md")
-        return Role(name, stage, ModelSize.MEDIUM, prompt, providers, limits_of(settings))
+        return Role(
+            name,
+            stage,
+            ModelSize.MEDIUM,
+            prompt,
+            providers,
+            limits_of(settings),
+            sessions=market.calendar,
+        )
 
     tickers_max = settings.research_tickers_max
     planner, quant, analyst = (

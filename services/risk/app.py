@@ -16,10 +16,11 @@ from services.risk.review import review_picks, review_role
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers. It holds no account."""
+    reviewer = review_role(providers, settings, market.calendar)
     return Routes(
         service="risk",
         commands=(
-            on_command(REVIEW_PICKS, review_picks, role=review_role(providers, settings)),
+            on_command(REVIEW_PICKS, review_picks, role=reviewer),
             on_command(VALIDATE_DECISION, validate_decision, market=market),
             on_command(VALIDATE_EXITS, validate_exits),
         ),

@@ -17,6 +17,7 @@ from libs.facts.compose import NO_REASON, Cited, Prose, argued, carried, own_wor
 from libs.facts.fact import Fact, Facts
 from libs.llm.agent import Role
 from libs.llm.loop import generate
+from libs.llm.masking.codebook import Sessions
 from libs.llm.prompt import Prompt, task_for
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.reasoning import Reasoning
@@ -27,7 +28,7 @@ from libs.runtime.settings import Settings
 PROMPT = Path(__file__).parent / "prompts" / "risk_review.md"
 
 
-def review_role(providers: Mapping[str, Provider], settings: Settings) -> Role:
+def review_role(providers: Mapping[str, Provider], settings: Settings, sessions: Sessions) -> Role:
     """The reviewer's role, for the wiring."""
     return Role(
         "risk_review",
@@ -36,6 +37,7 @@ def review_role(providers: Mapping[str, Provider], settings: Settings) -> Role:
         Prompt.load(PROMPT),
         providers,
         limits_of(settings),
+        sessions=sessions,
     )
 
 

@@ -28,7 +28,15 @@ PROMPTS = Path(__file__).parent / "prompts"
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers."""
     prompt = Prompt.load(PROMPTS / "sentiment.md")
-    role = Role("sentiment", "sentiment", ModelSize.SMALL, prompt, providers, limits_of(settings))
+    role = Role(
+        "sentiment",
+        "sentiment",
+        ModelSize.SMALL,
+        prompt,
+        providers,
+        limits_of(settings),
+        reads_texts=True,
+    )
     plugins = sources_of(settings.candidate_sources, market)
     sources = Sources(plugins, market, settings.candidate_source_timeout_s)
     return Routes(

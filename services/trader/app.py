@@ -21,7 +21,15 @@ PROMPTS = Path(__file__).parent / "prompts"
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers."""
     prompt = Prompt.load(PROMPTS / "trader.md")
-    role = Role("trader", "trader", ModelSize.LARGE, prompt, providers, limits_of(settings))
+    role = Role(
+        "trader",
+        "trader",
+        ModelSize.LARGE,
+        prompt,
+        providers,
+        limits_of(settings),
+        sessions=market.calendar,
+    )
     pick = on_command(PICK_TRADES, pick_trades, market=market, role=role)
     return Routes(service="trader", commands=(pick,))
 

@@ -162,7 +162,7 @@ class Desk:
             for route in routes.commands:
                 if route.hears.message is message:
                     return route
-        role = review_role(self.providers, settings)
+        role = review_role(self.providers, settings, self.market.calendar)
         return on_command(REVIEW_PICKS, review_picks, role=role)
 
 
