@@ -1,1 +1,1 @@
-"""What a masked arm of a study sees: codes for names, sessions for dates, ratios for levels."""
+"""The view of a masked arm of a study: codes for names, sessions for dates, ratios for levels."""

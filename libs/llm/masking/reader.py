@@ -1,4 +1,4 @@
-"""What the agent's model reads, and what it is heard to say: the one way in and out of a task.
+"""The one way in and out of a task: how its model reads it, and how a reply is heard.
 
 Everything that is sent goes through a reader before it is rendered, and every reply before it is
 read. For most pipelines that changes nothing. For a masked one names become codes on the way out,
@@ -103,19 +103,19 @@ class Masked:
     """
 
     masking: Masking
-    given: Task
+    whole: Task
     _names: dict[str, str] = field(default_factory=dict, init=False)
 
     @cached_property
     def codebook(self) -> Codebook:
         """The codes of all that the task is about."""
-        known: dict[str, list[str]] = {"ticker": [*self.given.about], "sector": [], "name": []}
-        for kind, name in entities_in(dict(self.given.data)):
+        known: dict[str, list[str]] = {"ticker": [*self.whole.about], "sector": [], "name": []}
+        for kind, name in entities_in(dict(self.whole.data)):
             known[kind].append(name)
-        for item in self.given.evidence:
+        for item in self.whole.evidence:
             for kind, name in entities_in(item.result):
                 known[kind].append(name)
-        for fact in self.given.facts:
+        for fact in self.whole.facts:
             known["ticker"].append(fact.key.entity)
             if fact.key.quantity == "sector":
                 known["sector"].append(str(fact.value))

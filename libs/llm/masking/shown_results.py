@@ -226,4 +226,4 @@ RESULTS: Mapping[str, Callable[[Result, Codebook], dict[str, JsonValue]]] = {
     "search_eu_stocks": _listings,
     "get_portfolio": _account,
 }
-"""What shows each tool's results."""
+"""The function that shows each tool's results."""

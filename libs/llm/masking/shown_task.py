@@ -24,7 +24,7 @@ NOTE = (
     "the account is in percent of its equity. Texts, headlines among them, are left out: they are "
     "counted, and their tone is in the sentiment scores. Nobody asks you who or when it is."
 )
-"""What the task says about itself."""
+"""The words of the task about itself."""
 TICKERS = frozenset({"ticker", "asset"})
 TICKER_LISTS = frozenset({"assets", "universe", "sector_peers", "vetoed_tickers", "tickers"})
 DATES = frozenset(
