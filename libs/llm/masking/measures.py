@@ -74,7 +74,7 @@ class Priced:
 
 @dataclass(frozen=True)
 class Scales:
-    """What amounts are held against: present prices by ticker, and the account's equity."""
+    """The yardsticks of amounts: present prices by ticker, and the account's equity."""
 
     prices: Mapping[str, Sequence[Priced]]
     equity: Priced | None = None
