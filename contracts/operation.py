@@ -1,10 +1,11 @@
 """Operations: tracked work, and the four questions a service may ask about it."""
 
+import operator
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field, JsonValue
@@ -26,6 +27,13 @@ class OperationStatus(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class CallKind(StrEnum):
@@ -53,7 +61,9 @@ class JournalEntry(Value):
 
     `request` holds only what is new since the previous model call, never the transcript again;
     `request_sha256` covers the whole request and must match when the entry is used again.
-    `passed` is set where nothing was read but an answer was held against its contract.
+    `passed` is set where nothing was read but an answer was held against its contract. A paid
+    call's `address` is the hash of all that its model was sent; `reused`: the answer to the same
+    was on record, and was not paid again.
     """
 
     index: int = Field(ge=0, le=10_000)
@@ -65,6 +75,8 @@ class JournalEntry(Value):
     usage: Usage = Usage()
     duration_ms: float = Field(default=0.0, ge=0)
     passed: bool | None = None
+    address: Sha256 | None = Field(default=None, exclude_if=_is_none)
+    reused: bool = Field(default=False, exclude_if=operator.not_)
 
     @property
     def provider(self) -> str:
@@ -81,7 +93,8 @@ class Reserve(Value):
     """The most that the next calls may cost; it is held back until they are recorded.
 
     `name` and `index` say which call that is, for the audit: the first, where `calls` are made at
-    once. `provider` is whom they ask; its rate limits count them.
+    once. `provider` is whom they ask; its rate limits count them. `addresses` are those of the
+    calls, in their order.
     """
 
     tokens: int = Field(default=0, ge=0)
@@ -90,6 +103,7 @@ class Reserve(Value):
     index: int | None = Field(default=None, ge=0, le=10_000)
     provider: ShortText = ""
     calls: int = Field(default=1, ge=1, le=1_000)
+    addresses: tuple[Sha256, ...] = Field(default=(), max_length=JOURNAL_BATCH_MAX)
 
 
 WAITS = "waits: "
@@ -142,8 +156,17 @@ class Record(Message):
     progress: Progress | None = None
 
 
+class KnownAnswer(Value):
+    """The reply to what was sent before, under the address of that."""
+
+    address: Sha256
+    reply: JsonValue
+
+
 class RecordAnswer(Message):
     """`ok` renews the lease for `lease_s` seconds; every other outcome means: stop, start no call.
+
+    `known`: of the reserved calls those whose answers are on record: they are not made again.
 
     `wait_s`: the reserved call may begin after so long; its provider would be asked too fast else.
 
@@ -151,7 +174,8 @@ class RecordAnswer(Message):
     `message` names the budget and `field` its limit, a setting (`operation_tokens_max`,
     `operation_cost_usd_max`, `day_tokens_max`, `day_cost_usd_max`, or `providers.NAME.rate` where
     the call's turn would come too late) or a field of the request (`budgets.tokens`,
-    `budgets.cost_usd`). `unknown` and `forbidden` as in `ClaimAnswer`.
+    `budgets.cost_usd`, `study.offline` where no model may be asked). `unknown` and `forbidden` as
+    in `ClaimAnswer`.
     """
 
     outcome: Literal["ok", "fenced", "cancelled", "budget_exhausted", "unknown", "forbidden"]
@@ -159,6 +183,7 @@ class RecordAnswer(Message):
     wait_s: float = Field(default=0.0, ge=0)
     message: Text = ""
     field: ShortText | None = None
+    known: tuple[KnownAnswer, ...] = Field(default=(), max_length=JOURNAL_BATCH_MAX)
 
 
 class Result(Message):

@@ -30,7 +30,7 @@ from libs.bus.codec import MessageTooLarge, decode, encode
 from libs.bus.local import Line
 from libs.runtime import recorded_call
 from libs.runtime.errors import DeskError, is_outage
-from libs.runtime.journal import Journal, OperationStopped
+from libs.runtime.journal import Journal, Known, OperationStopped
 
 RETRY_AFTER_S = 0.1
 RENEWALS_PER_LEASE = 3
@@ -147,8 +147,9 @@ class Lease:
         entries: Sequence[JournalEntry],
         reserve: Reserve | None,
         progress: Progress | None,
-    ) -> None:
-        """Commit entries and renew; returns when the reserved calls may begin.
+    ) -> Known:
+        """Commit entries and renew; returns when the reserved calls may begin, with the answers to
+        those of them that need not.
 
         Raises `BudgetExhausted` and `OperationStopped`.
         """
@@ -173,6 +174,7 @@ class Lease:
             # All who wait for a closed endpoint would come back at once.
             spread_s = min(SPREAD_SHARE * answer.wait_s, SPREAD_S_MAX)
             await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
+        return {known.address: known.reply for known in answer.known}
 
     async def end(self, result: Result, rest: Sequence[JournalEntry]) -> None:
         """Tell the result, and with it the calls that are not on record.

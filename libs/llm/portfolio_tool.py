@@ -48,7 +48,6 @@ def portfolio_json(portfolio: Portfolio) -> dict[str, JsonValue]:
     return {
         "as_of": portfolio.as_of.isoformat(),
         "newest": portfolio.as_of.isoformat(),
-        "account": portfolio.account,
         "currency": portfolio.cash.currency,
         "cash": str(portfolio.cash.amount),
         "equity": str(portfolio.equity.amount),

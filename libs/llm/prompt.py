@@ -20,8 +20,13 @@ from contracts.types import plainly
 from libs.facts.fact import TEXT, Fact
 from libs.llm.provider import Evidence
 
-IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version", "figures", "loose"})
-"""Fields of contracts that say nothing to a model."""
+IDS_LEFT_OUT = frozenset(
+    {
+        *("cycle_id", "op_id", "order_id", "version", "account", "now", "deadline"),
+        *("figures", "loose"),
+    }
+)
+"""Fields of contracts that say nothing to a model: the same question is put in the same words."""
 
 # What could close a delimiter, and the line breaks that JSON leaves as they are.
 _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<\x85\u2028\u2029"}

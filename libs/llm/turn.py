@@ -5,9 +5,11 @@ of its own in the journal, with its reservation, its cost and what went wrong: n
 without being on record, and an operation that starts again repeats none of them.
 """
 
+import hashlib
 import random
 from collections.abc import Mapping
 
+import orjson
 import structlog
 from pydantic import JsonValue
 
@@ -130,6 +132,9 @@ async def _tried(
 
 def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:
     reserve = agent.provider.reserve(request)
+    name = f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX]
+    if reserve is not None:
+        reserve = reserve.model_copy(update={"addresses": (_address(name, request),)})
 
     async def run() -> Reply:
         try:
@@ -140,12 +145,22 @@ def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:
 
     return Call(
         kind=CallKind.MODEL,
-        name=f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX],
+        name=name,
         request=request.model_dump(mode="json"),
         run=run,
         new=brief,
         reserve=reserve,
     )
+
+
+SENT = {"system", "messages", "tools", "output_schema", "room", "seed"}
+"""The fields of a request that a language model is sent."""
+
+
+def _address(name: str, request: ModelRequest) -> str:
+    """The hash of all that the model is sent: the same question has the same."""
+    parts = [name, request.model_dump(mode="json", include=SENT)]
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _forfeit(error: ModelError, reserve: Reserve | None) -> Usage:

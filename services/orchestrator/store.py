@@ -17,7 +17,7 @@ from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
-from services.orchestrator import strategies
+from services.orchestrator import strategies, study_answers
 from services.orchestrator.group import inputs
 from services.orchestrator.group.changes import (
     Loaded,
@@ -63,6 +63,7 @@ async def load(db: Connection, items: Sequence[inputs.GroupInput], settings: Set
     if any(map(inputs.is_paid, items)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
         loaded.paces = await _load_paces(db, items, settings)
+        await study_answers.load(db, items, loaded)
     return loaded
 
 
@@ -205,6 +206,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         spent, reserved = day.tokens_spent, day.tokens_reserved
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
     await _many(db, sql.add_usage, [_used(group, new) for new in group.used])
+    await study_answers.keep(db, group.answered)
     return commands
 
 

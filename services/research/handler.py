@@ -37,7 +37,8 @@ async def make_plan(
         sentiment_report=sentiment_told(command.sentiment_report),
         portfolio=command.portfolio,
         agent_memory=memory_told(command.agent_memory),
-        budgets=command.request.budgets,
+        # What models may cost is no concern of theirs.
+        budgets=command.request.budgets.model_dump(mode="json", include={"money"}),
         constraints=dict(command.request.constraints),
         universe=list(command.request.universe or ()),
         assets_max=tickers_max,

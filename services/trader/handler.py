@@ -68,7 +68,8 @@ async def pick_trades(
         research_report=command.research_report,
         portfolio=command.portfolio,
         agent_memory=memory_told(command.agent_memory),
-        budgets=command.request.budgets,
+        # What models may cost is no concern of theirs.
+        budgets=command.request.budgets.model_dump(mode="json", include={"money"}),
         constraints=dict(command.request.constraints),
     )
     reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))

@@ -34,6 +34,7 @@ class Appetite:
 
 
 MANNERS = Appetite()
+NEVER = "1970-01-01T00:00:00Z"
 SERVICES = Path(__file__).parents[2] / "services"
 
 
@@ -115,4 +116,6 @@ def _with_ids(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     known = {name: _with_ids(each) for name, each in value.items()}
-    return known | ({"cycle_id": NOBODY, "op_id": NOBODY} if "as_of" in value else {})
+    if "as_of" in value:
+        known |= {"cycle_id": NOBODY, "op_id": NOBODY, "account": "main", "now": NEVER}
+    return known | ({"order_id": NOBODY} if "asset" in value else {})

@@ -92,7 +92,7 @@ class Loaded:
     """The rows that a group needs: locked and read at its begin, or as it was written last.
 
     `day` is today's budget, locked; `today` the same as it was read for requests, which take
-    nothing from it.
+    nothing from it. `answers` are replies to what cells of studies are about to ask, by address.
     """
 
     cycles: dict[UUID, CycleRow] = field(default_factory=dict)
@@ -106,6 +106,7 @@ class Loaded:
     day: Purse | None = None
     today: Purse | None = None
     paces: dict[str, Pace] = field(default_factory=dict)
+    answers: dict[str, bytes] = field(default_factory=dict)
 
 
 def session_id(row: CycleRow, lane: str | None) -> str:

@@ -88,6 +88,7 @@ class Group:
         self.stops: list[Stop] = []
         self._leases = Leases(settings, loaded, self.entries, self.events)
         self.used = self._leases.used
+        self.answered = self._leases.answered
 
     @property
     def day(self) -> Purse | None:

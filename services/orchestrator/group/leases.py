@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 from contracts.audit import EventType
 from contracts.operation import (
     CallKind,
     Claim,
     ClaimAnswer,
     JournalEntry,
+    KnownAnswer,
     Record,
     RecordAnswer,
     Reserve,
@@ -38,7 +41,8 @@ NOTHING = Reserve()
 class Leases:
     """The claims and records of one group; entries and events go to the group's own lists.
 
-    `used` gathers what calls used, to be added to the sums by sort.
+    `used` gathers what calls used, to be added to the sums by sort; `answered` those whose answers
+    are kept for whoever asks the same in a study.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Leases:
         self._entries = entries
         self._events = events
         self.used: list[NewUsage] = []
+        self.answered: list[NewEntry] = []
 
     def is_poison(self, row: OperationRow) -> bool:
         """Whether the operation was begun too often without an end."""
@@ -134,6 +139,8 @@ class Leases:
         if paid:
             self._tell_pace(row, paid)
             self.settle(row, sum((entry.usage for entry in fresh), start=NO_USAGE))
+        if cycle.of_study:
+            self.answered += [NewEntry(row, entry) for entry in paid if _is_kept(entry)]
         for entry in fresh:
             self._loaded.recorded.add((row.op_id, entry.index))
             self._entries.append(NewEntry(row, entry))
@@ -189,6 +196,11 @@ class Leases:
         # One reservation at a time: a record that comes again, or after a failed call, replaces it.
         self.settle(row, NO_USAGE)
         cycle = self._loaded.cycles[row.cycle_id]
+        known = self._known(reserve) if cycle.of_study else ()
+        if reserve.addresses and len(known) == len({*reserve.addresses}):
+            return RecordAnswer(outcome="ok", lease_s=lease_s, known=known)
+        if cycle.offline:
+            return _offline(reserve)
         day = self._day_of(cycle)
         refused = refused_call(reserve, row, cycle.purse, day, self._settings)
         if refused is not None:
@@ -205,7 +217,16 @@ class Leases:
         row.reserved_today = day is not None
         row.reserved = Reserve(tokens=reserve.tokens, cost_usd=reserve.cost_usd)
         self._announce(row, reserve, wait_s)
-        return RecordAnswer(outcome="ok", lease_s=lease_s, wait_s=wait_s)
+        return RecordAnswer(outcome="ok", lease_s=lease_s, wait_s=wait_s, known=known)
+
+    def _known(self, reserve: Reserve) -> tuple[KnownAnswer, ...]:
+        """The answers to what is reserved for, as far as a study has paid for them before."""
+        answers = self._loaded.answers
+        return tuple(
+            KnownAnswer(address=address, reply=orjson.loads(answers[address]))
+            for address in dict.fromkeys(reserve.addresses)
+            if address in answers
+        )
 
     def _announce(self, row: OperationRow, reserve: Reserve, wait_s: float) -> None:
         """Put on record that a paid call begins; each epoch may begin it once."""
@@ -246,6 +267,22 @@ def _retry_after_s(entry: JournalEntry) -> float:
     """How long the endpoint asked to be left alone, instead of a reply."""
     wait_s = entry.fault.get("retry_after_s")
     return float(wait_s) if isinstance(wait_s, int | float) else 0.0
+
+
+def _is_kept(entry: JournalEntry) -> bool:
+    """Whether a call's answer was paid for and may be given again."""
+    return entry.address is not None and not entry.reused and not entry.fault
+
+
+def _offline(reserve: Reserve) -> RecordAnswer:
+    return RecordAnswer(
+        outcome="budget_exhausted",
+        field="study.offline",
+        message=(
+            f"the answer of {reserve.name} is not on record, and the study is offline: run it "
+            "without --offline"
+        ),
+    )
 
 
 def _too_late(pace: Pace, wait_s: float, longest_s: float) -> RecordAnswer:

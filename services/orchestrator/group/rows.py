@@ -133,6 +133,11 @@ class CycleRow:
             return int(orjson.loads(self.request)["study"]["seed"])
         return self.cycle_id.int & 0xFFFF_FFFF
 
+    @cached_property
+    def offline(self) -> bool:
+        """Whether no model may be asked: the cell of a study that runs on the record alone."""
+        return self.of_study and bool(orjson.loads(self.request)["study"]["offline"])
+
     @property
     def deadline_at(self) -> datetime:
         """When the cycle's time is up."""

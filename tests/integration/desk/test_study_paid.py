@@ -1,0 +1,113 @@
+"""Studies with a paid model: no question is paid twice, in one or between two, whatever dies."""
+
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fakes import model_process
+from tests.fakes.model_process import Manner, ModelProcess
+from tests.integration.desk.caller import Json
+from tests.integration.desk.command_line import PATIENCE_S, CommandLine, ended, up
+
+KEY = "planted-study-0123456789"
+LOOK_S = 0.02
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A desk's command line beside a model that counts, and a folder for the files of studies."""
+
+    deskbus: CommandLine
+    model: ModelProcess
+    folder: Path
+
+    def file(self, name: str, **fields: object) -> str:
+        """A study's file, as a person writes it."""
+        study = {
+            "name": name,
+            "dates": {"sessions": ["2012-05-31", "2012-06-29"]},
+            "universe": ["AAPL", "IBM"],
+            "arms": [{"name": "gpt", "provider": "openai"}],
+            "budget": {"cost_usd": 20},
+            **fields,
+        }
+        path = self.folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(study))
+        return str(path)
+
+    def run(self, file: str, options: str = "") -> Json:
+        """The study once it no longer runs."""
+        said = self.deskbus(f"study run {file} {options} --json")
+        assert said.rows, said.err
+        row: Json = said.rows[0]
+        return row
+
+    def asked(self) -> list[str]:
+        return [json.dumps(line, sort_keys=True) for line in self.model.asked()]
+
+
+@pytest.fixture(scope="module")
+def lab(
+    make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("study")
+    with model_process.running(folder / "asked.jsonl", (KEY,), Manner(delay_s=0.02)) as model:
+        providers = {"openai": {"base_url": f"{model.url}/v1", "rate": {}}}
+        settings = (("OPENAI_API_KEY", KEY), ("DESKBUS_PROVIDERS", json.dumps(providers)))
+        yield Lab(CommandLine(make_open_dir() / "data", folder, settings), model, folder)
+
+
+def test_a_study_that_was_killed_pays_and_says_the_same_and_another_pays_nothing(lab: Lab) -> None:
+    whole, halved = lab.file("whole"), lab.file("halved", seed=1)
+    with up(lab.deskbus) as (process, _):
+        first = lab.run(whole)
+        paid = lab.asked()
+        spent_today = lab.deskbus("budget --json").rows[0]
+
+        again = lab.run(lab.file("again", horizons=[10]))
+
+        assert lab.asked() == paid, "the same questions, under another study's name"
+        assert (first["completed"], again["completed"]) == (2, 2)
+        assert (first["tokens"] > 0, again["tokens"]) == (True, 0)
+        assert spent_today["tokens_left"] == spent_today["tokens_max"], "a study takes nothing of the day"
+
+        with lab.deskbus.started(f"study run {halved}"):
+            until = time.monotonic() + PATIENCE_S
+            while len(lab.asked()) < len(paid) + 4:
+                assert time.monotonic() < until
+                time.sleep(LOOK_S)
+            process.kill()
+    with up(lab.deskbus) as (process, _):
+        resumed = lab.run(halved)
+
+        assert (resumed["status"], resumed["completed"]) == ("completed", 2)
+        more = Counter(lab.asked()) - Counter(paid)
+        twice = {line: count for line, count in more.items() if count > 1}
+        # A call that was in flight when the desk was killed was recorded by nobody.
+        assert sum(twice.values()) - len(twice) <= 2
+
+        offline = lab.run(lab.file("offline", samples=2), "--offline")
+
+        assert (offline["completed"], offline["failed"]) == (2, 2)
+        assert len(lab.asked()) == len(paid) + more.total(), "offline nobody is asked"
+        ended(process, signal.SIGINT)
+
+
+def test_a_study_stops_where_its_budget_pays_no_further_cell(lab: Lab) -> None:
+    with up(lab.deskbus) as (process, _):
+        budget = {"cost_usd": 1, "cell_cost_usd": 1}
+        poor = lab.run(lab.file("poor", seed=2, budget=budget))
+        assert (poor["status"], poor["completed"]) == ("stopped", 1)
+        assert "its budget pays no further cell" in poor["reason"]
+
+        richer = lab.run(lab.file("poor", seed=2, budget={"cost_usd": 5, "cell_cost_usd": 1}))
+
+        assert (richer["status"], richer["completed"]) == ("completed", 2)
+        ended(process, signal.SIGINT)
