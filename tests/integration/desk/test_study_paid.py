@@ -76,7 +76,9 @@ def test_a_study_that_was_killed_pays_and_says_the_same_and_another_pays_nothing
         assert lab.asked() == paid, "the same questions, under another study's name"
         assert (first["completed"], again["completed"]) == (2, 2)
         assert (first["tokens"] > 0, again["tokens"]) == (True, 0)
-        assert spent_today["tokens_left"] == spent_today["tokens_max"], "a study takes nothing of the day"
+        assert spent_today["tokens_left"] == spent_today["tokens_max"], (
+            "a study takes nothing of the day"
+        )
 
         with lab.deskbus.started(f"study run {halved}"):
             until = time.monotonic() + PATIENCE_S

@@ -97,7 +97,7 @@ async def test_the_planner_may_look_at_its_account_and_markets_and_has_no_tool_t
     assert len(offered) == 10
     assert "get_portfolio" in offered
     account, refused = [entry for entry in desk.journals["makeplan"] if entry.kind is CallKind.TOOL]
-    assert account.reply["account"] == "main"
+    assert account.reply["positions"] == []
     assert refused.reply["error"]["code"] == "tool_not_allowed"
 
 
