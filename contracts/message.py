@@ -1,6 +1,7 @@
 """The message bases: what every request, command and contract carries."""
 
 import operator
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, Literal, Self
 
@@ -16,7 +17,7 @@ MAIN_ACCOUNT = "main"
 class Message(BaseModel):
     """Anything on the bus. Readers ignore fields they do not know, so senders may upgrade first."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
     version: Literal[1] = 1
 
@@ -24,7 +25,7 @@ class Message(BaseModel):
 class Request(Message):
     """A user's request. Unknown fields are refused: a typing mistake must not pass silently."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class Contract(Message):
@@ -86,3 +87,18 @@ class Command(Message):
 
 class Nothing(Message):
     """An answer without content."""
+
+
+def build_all() -> None:
+    """Build the validator of every contract that is imported, for a process that will need many.
+
+    Values come first: a message's validator is made of those of its values.
+    """
+    for model in (*_kinds_of(Value), *_kinds_of(Message)):
+        model.model_rebuild()
+
+
+def _kinds_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for kind in model.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)

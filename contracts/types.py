@@ -108,7 +108,9 @@ Quantity = Annotated[Decimal, Field(ge=0, max_digits=20, decimal_places=6)]
 class Value(BaseModel):
     """Base of the small frozen values that contracts are made of."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    # A program that asks one question has no use for three hundred validators: each is built when
+    # it is first needed, and all of them by `contracts.message.build_all`.
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
 
 class Money(Value):

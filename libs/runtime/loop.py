@@ -6,6 +6,8 @@ import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from contracts.message import build_all
+
 T = TypeVar("T")
 
 
@@ -20,5 +22,6 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 def keep_started() -> None:
     """Leave what a started process consists of out of every later search for garbage."""
+    build_all()
     gc.collect()
     gc.freeze()
