@@ -16,6 +16,8 @@ from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Tick
 PIPELINE_DEFAULT = Pipeline(name="rules").model_dump(mode="json", exclude={"account_named"})
 UNIVERSE_MAX = 500
 PIPELINES_MAX = 8
+SAMPLES_MAX = 9
+"""Times that the trader may be asked the same."""
 TIMEOUT_S_DEFAULT = 600.0
 STRATEGY_TIMEOUT_S_DEFAULT = 3_600.0
 """A strategy cycle's own time limit: training takes its time."""
@@ -118,7 +120,8 @@ class CycleRequest(Request):
     rotation's account has settled the turn itself. Of the `constraints` code enforces those of
     `contracts.constraints`; the others are notes to the agents. `sell_now` is a person's: a model
     of another program that asks for it is refused. `study` is set by the desk alone, where the
-    cycle is a cell of one.
+    cycle is a cell of one. `samples` is how often a model that trades is asked on the same
+    evidence: what it does not say again is left out; None is the desk's setting.
     """
 
     idempotency_key: IdempotencyKey
@@ -143,6 +146,7 @@ class CycleRequest(Request):
     strategy: StrategyWish | None = None
     sell_now: SellNow | None = Field(default=None, exclude_if=_is_none)
     study: StudyCell | None = Field(default=None, exclude_if=_is_none)
+    samples: int | None = Field(default=None, ge=1, le=SAMPLES_MAX, exclude_if=_is_none)
 
     @field_validator("pipelines")
     @classmethod

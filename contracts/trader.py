@@ -1,12 +1,13 @@
 """The trader's picks: what it would buy and sell. A pick proposes; it never orders."""
 
+import operator
 from datetime import date
 from typing import Annotated
 
 from pydantic import Field
 
 from contracts.account import HORIZON_SESSIONS_MAX, Portfolio, Side, is_none
-from contracts.cycle import CycleRequest
+from contracts.cycle import SAMPLES_MAX, CycleRequest
 from contracts.memory import AgentMemory
 from contracts.message import Command
 from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons, Speaks, Words
@@ -15,6 +16,7 @@ from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value, scale
 
 PICKS_MAX = 10
+UNSTABLE_MAX = 2 * PICKS_MAX * SAMPLES_MAX
 STOP_ATR_DEFAULT = 3.0
 """Three ordinary days against it are more than noise."""
 HORIZON_SESSIONS_DEFAULT = 60
@@ -91,8 +93,21 @@ class StockPick(Value):
         )
 
 
+class Unstable(Value):
+    """A ticker that was left out since the trader does not say the same twice: how many of its
+    `samples` would `buy` or `sell` it, and how far its weights are spread, as a part of their
+    mean."""
+
+    ticker: Ticker
+    samples: int = Field(ge=2, le=SAMPLES_MAX)
+    buy: int = Field(ge=0)
+    sell: int = Field(ge=0)
+    spread: float = Field(ge=0)
+
+
 class DailyPicks(Reasoned):
-    """The trader's picks with their ids, the provider that wrote them and their session.
+    """The trader's picks with their ids, the provider that wrote them and their session. What is
+    `unstable` has no weight.
 
     `market_summary` counts and sums them, and has the trader's few words behind that.
     """
@@ -103,6 +118,9 @@ class DailyPicks(Reasoned):
     market_summary: Text
     llm: ShortText
     pick_date: date
+    unstable: tuple[Unstable, ...] = Field(
+        default=(), max_length=UNSTABLE_MAX, exclude_if=operator.not_
+    )
 
 
 class PickTrades(Command):

@@ -8,7 +8,7 @@ goes through the journal: an operation that starts again pays for none of them t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import orjson
@@ -99,10 +99,37 @@ async def generate_with_tools(
     """
     desk = _Tooling(agent, task, tools, journal)
     await desk.run()
+    return await _concluded(desk, agent, output, check), desk.calls_made
+
+
+async def sample_with_tools(
+    agent: Agent,
+    task: Task,
+    output: type[T],
+    journal: Journal,
+    tools: Toolbox,
+    *,
+    count: int,
+    check: AnswerCheck[T] | None = None,
+) -> Sequence[T]:
+    """`count` answers on the same evidence, each by a seed of its own; the tools are used once.
+
+    Otherwise as `generate_with_tools`.
+    """
+    desk = _Tooling(agent, task, tools, journal)
+    await desk.run()
+    agents = [replace(agent, seed=agent.seed + number) for number in range(count)]
+    return [await _concluded(desk, sampled, output, check) for sampled in agents]
+
+
+async def _concluded(
+    desk: "_Tooling", agent: Agent, output: type[T], check: AnswerCheck[T] | None
+) -> T:
+    """The answer on what the tooling pass has gathered."""
     evidence = tuple(desk.evidence)
     try:
-        answer = await _output_pass(
-            agent, task, evidence, output, journal, check, task_recorded=True
+        return await _output_pass(
+            agent, desk.task, evidence, output, desk.journal, check, task_recorded=True
         )
     except AnswerInvalid as error:
         if desk.ended is None:
@@ -110,7 +137,6 @@ async def generate_with_tools(
         # What is missing in the answer was never fetched: say so where people look.
         cause = f"its tools had ended early: {desk.ended.message}"
         raise AnswerInvalid(agent.name, agent.model, (*error.errors, cause)) from None
-    return answer, desk.calls_made
 
 
 async def call_tools(

@@ -204,6 +204,9 @@ class Settings(BaseSettings):
     """How long a service waits for the orchestrator before it asks again."""
     cycles_running_max: int = Field(default=1_000, ge=1)
     """Cycles in progress; a request above it is rejected as busy."""
+    trader_samples: int = Field(default=1, ge=1, le=9)
+    """Times that a model is asked what to trade on the same evidence; what most of its answers do
+    not agree on is left out. 1: once. Three cost about twice the trader's step."""
     study_cells_max: int = Field(default=2, ge=1, le=64)
     """Cells of a study in progress. None begins while a live cycle is at work."""
 

@@ -8,9 +8,9 @@ from datetime import date
 from contracts.account import HORIZON_SESSIONS_MAX
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
-from libs.llm.loop import generate_with_tools
+from libs.llm.loop import sample_with_tools
 from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
-from libs.llm.provider import Evidence
+from libs.llm.provider import COMPUTING, Evidence
 from libs.llm.reasoning import Reasoning
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.moves import moves_read
@@ -19,6 +19,7 @@ from libs.quant.risk.evaluation import Room
 from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
 from services.trader import logic
+from services.trader.samples import agreed
 from services.trader.tools import trader_tools
 
 
@@ -73,22 +74,28 @@ async def pick_trades(
         constraints=dict(command.request.constraints),
     )
     reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))
-    draft, _ = await generate_with_tools(
+    # Whoever computes says the same whenever it is asked.
+    computes = command.pipeline.provider in COMPUTING
+    drafts = await sample_with_tools(
         role.played_for(command),
         task,
         PicksDraft,
         journal,
         trader_tools(market, command.as_of, command.portfolio),
+        count=1 if computes else command.request.samples or 1,
         check=reasoning,
     )
+    draft, unstable = agreed(drafts)
     return DailyPicks.of(
         command,
         llm=command.pipeline.provider,
         pick_date=command.as_of,
+        unstable=unstable,
         **logic.daily_picks(
             draft,
             reasoning.facts,
             command.research_report,
             _ahead(market.calendar, command.as_of),
+            unstable,
         ),
     )

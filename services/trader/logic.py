@@ -12,12 +12,21 @@ from contracts.facts import Moves
 from contracts.reasons import CORRECTED_MAX
 from contracts.research import ResearchReport
 from contracts.risk import Evidence
-from contracts.trader import BuyDraft, PickDraft, PickPlan, PicksDraft, PickTrades, StockPick
+from contracts.trader import (
+    BuyDraft,
+    PickDraft,
+    PickPlan,
+    PicksDraft,
+    PickTrades,
+    StockPick,
+    Unstable,
+)
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
 from libs.facts.fact import Fact, Facts
 from libs.quant.risk.evaluation import Room, room_for
 from libs.quant.risk.rules import ALLOCATION_PCT_MAX
+from services.trader.samples import in_words
 
 
 def pick_problems(
@@ -113,6 +122,7 @@ def daily_picks(
     facts: Facts,
     report: ResearchReport,
     ahead: Ahead,
+    unstable: Sequence[Unstable] = (),
 ) -> dict[str, Any]:
     """The fields of the day's picks: the judgements, with the texts that code writes of them."""
     exchanges = {finding.ticker: finding.exchange for finding in report.tickers}
@@ -121,7 +131,7 @@ def daily_picks(
     if words.text:
         summary.say(": ").add(words)
     texts = {"market_summary": summary}
-    corrected: list[str] = []
+    corrected: list[str] = [in_words(ticker) for ticker in unstable]
 
     def picked(field: str, picks: Sequence[PickDraft], side: Side) -> Iterator[StockPick]:
         for place, pick in enumerate(picks):

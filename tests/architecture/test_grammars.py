@@ -20,7 +20,7 @@ from libs.llm.schema import has_maps
 from libs.runtime.model_settings import FACTS_MAX
 
 SERVICES = Path(__file__).parents[2] / "services"
-ASKING = {"generate", "generate_with_tools"}
+ASKING = {"generate", "generate_with_tools", "sample_with_tools"}
 """Functions of the loop whose third argument is the contract."""
 
 # Anthropic: "Structured outputs", limits of one request.

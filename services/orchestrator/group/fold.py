@@ -174,7 +174,7 @@ class Group:
             requester=asked.requester,
             idempotency_key=request.idempotency_key,
             body_sha256=asked.body_sha256,
-            request=request.model_copy(update={"as_of": asked.as_of}).model_dump_json().encode(),
+            request=asked.settled(self._settings.trader_samples),
             as_of=asked.as_of,
             started_on=self._now.date(),
             accepted_at=self._now,

@@ -34,6 +34,12 @@ class CycleAsked:
     hindrance: RequestAnswer | None = None
     needs: Reserve | None = None
 
+    def settled(self, trader_samples: int) -> bytes:
+        """The request as it is kept: what the desk's settings choose is part of it."""
+        samples = self.request.samples or trader_samples
+        update = {"as_of": self.as_of, "samples": samples if samples > 1 else None}
+        return self.request.model_copy(update=update).model_dump_json().encode()
+
 
 @dataclass(frozen=True)
 class CancelAskedFor:
