@@ -54,7 +54,7 @@ from libs.llm.provider import (
 )
 from libs.llm.reasoning import facts_for
 from libs.llm.toolbox import Toolbox
-from libs.llm.turn import NAME_CHARS_MAX, take_turn, who
+from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn, who
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
@@ -211,7 +211,7 @@ class _Tooling:
 
     def _stop_at_end(self, reply: ModelReply) -> None:
         if reply.stop_reason is StopReason.REFUSAL:
-            self._stop("refusal", Refused(f"{who(self.agent)} declined: {_declined(reply)}"))
+            self._stop("refusal", Refused(f"{who(self.agent)} declined: {declined(reply)}"))
 
     def _stop(self, why: str, error: ModelError) -> None:
         # With results in hand the output pass may still give an answer that stands on them; without
@@ -352,7 +352,7 @@ async def _output_pass(
         read: ReadAnswer[T] = ReadAnswer(None)
         try:
             reply = await take_turn(agent, request, journal, worth_storing(request, new))
-            _refuse_declined(agent, reply)
+            refuse_declined(agent, reply)
             turn = assistant_turn(reply)
             read = read_answer(reader.heard(reply).text, output, check, evidence)
             errors = read.errors
@@ -380,20 +380,6 @@ def _validation(output: type[BaseModel], errors: Sequence[str], clamped: Sequenc
 
     name = f"check of {output.__name__}"
     return Call(CallKind.READ, name, outcome, outcome_reply, new={"contract": output.__name__})
-
-
-def _refuse_declined(agent: Agent, reply: ModelReply) -> None:
-    if reply.stop_reason is StopReason.REFUSAL:
-        raise Refused(
-            f"{who(agent)} declined to answer: {_declined(reply)}; "
-            f"try another model for this stage, or look at what it was given"
-        )
-
-
-def _declined(reply: ModelReply) -> str:
-    """The model's words and the endpoint's reason, as far as there are any."""
-    words = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
-    return words or "it gave no reason"
 
 
 def _error(error: DeskError) -> JsonValue:

@@ -216,3 +216,18 @@ def _wait_s(error: ModelError, failed: int, limits: Limits) -> float:
 def who(agent: Agent) -> str:
     """The agent with its provider and model, as errors name it."""
     return f"{agent.name} ({agent.provider.name}: {agent.model})"
+
+
+def refuse_declined(agent: Agent, reply: ModelReply) -> None:
+    """Raise Refused where the model declined to answer."""
+    if reply.stop_reason is StopReason.REFUSAL:
+        raise Refused(
+            f"{who(agent)} declined to answer: {declined(reply)}; "
+            f"try another model for this stage, or look at what it was given"
+        )
+
+
+def declined(reply: ModelReply) -> str:
+    """The model's words and the endpoint's reason, as far as there are any."""
+    words = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
+    return words or "it gave no reason"

@@ -17,9 +17,9 @@ def agreed(drafts: Sequence[PicksDraft]) -> tuple[PicksDraft, tuple[Unstable, ..
     if len(drafts) == 1:
         return drafts[0], ()
     judged = [_judged(draft) for draft in drafts]
-    tickers = sorted({ticker for each in judged for ticker in each})
-    found = {ticker: _agreement(ticker, judged) for ticker in tickers}
-    stable = {ticker: each.verdict for ticker, each in found.items() if each.stable}
+    tickers = sorted({ticker for one in judged for ticker in one})
+    shared = {ticker: _agreement(ticker, judged) for ticker in tickers}
+    stable = {ticker: item.verdict for ticker, item in shared.items() if item.stable}
 
     def typical(number: int) -> int:
         verdicts = judged[number]
@@ -35,13 +35,13 @@ def agreed(drafts: Sequence[PicksDraft]) -> tuple[PicksDraft, tuple[Unstable, ..
         ),
     }
     unstable = tuple(
-        _unstable(ticker, found[ticker], judged) for ticker in tickers if not found[ticker].stable
+        _unstable(ticker, shared[ticker], judged) for ticker in tickers if not shared[ticker].stable
     )
     return draft.model_copy(update=update), unstable
 
 
 def in_words(left_out: Unstable) -> str:
-    """What is told of a ticker that was left out."""
+    """The sentence about a ticker that was left out."""
     counts = [f"{left_out.buy} would buy"] * bool(left_out.buy)
     counts += [f"{left_out.sell} would sell"] * bool(left_out.sell)
     return (
@@ -68,16 +68,16 @@ def _weight(judged: _Judged, ticker: str) -> float:
 
 def _agreement(ticker: str, judged: Sequence[_Judged]) -> Agreement:
     return agreement(
-        [_verdict(each, ticker) for each in judged], [_weight(each, ticker) for each in judged]
+        [_verdict(one, ticker) for one in judged], [_weight(one, ticker) for one in judged]
     )
 
 
-def _unstable(ticker: str, found: Agreement, judged: Sequence[_Judged]) -> Unstable:
-    verdicts = [_verdict(each, ticker) for each in judged]
+def _unstable(ticker: str, held: Agreement, judged: Sequence[_Judged]) -> Unstable:
+    verdicts = [_verdict(one, ticker) for one in judged]
     return Unstable(
         ticker=ticker,
         samples=len(judged),
         buy=verdicts.count(BUY),
         sell=verdicts.count(SELL),
-        spread=found.spread,
+        spread=held.spread,
     )
