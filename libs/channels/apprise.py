@@ -4,23 +4,20 @@ Only Apprise's own plugins are loaded: it is given no path to others, no configu
 A plugin is called in a thread of its channel, past Apprise's pools, and one at a time: where a call
 outlasts its time limit the channel is busy until it has ended.
 
-Apprise says whether a message was taken, and no more. What the server answered is read off the one
-class through which its plugins send HTTP (requests' adapter), for the calls of these threads alone.
+One address is one recipient: of several, some may have a message that others have not, and then it
+could only be sent to all again.
 """
 
 import asyncio
-import contextvars
-from collections.abc import Iterator
+import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-import requests
-import requests.adapters
 from apprise import Apprise, AppriseAsset, NotifyFormat, PersistentStoreMode
 from pydantic import SecretStr
 
+from libs.channels.answers import NOT_TAKEN, failure
 from libs.channels.channel import (
     ChannelUnusable,
     Failed,
@@ -28,62 +25,42 @@ from libs.channels.channel import (
     Message,
     Outcome,
     Sent,
-    by_status,
     hush,
 )
+from libs.channels.heard import Heard, listening
 
 LOGGERS = ("apprise", "urllib3", "requests")
 """They log addresses and bodies."""
 BODY_CHARS_MAX = 8_000
 """Of one message, whatever a plugin would take."""
-
-
-@dataclass
-class _Heard:
-    """The answer of the last HTTP server that one call asked."""
-
-    status: int | None = None
-    retry_after: str | None = None
-    error: str = ""
-
-
-_heard: contextvars.ContextVar[_Heard | None] = contextvars.ContextVar("heard", default=None)
-
-
-class ObservedAdapter(requests.adapters.HTTPAdapter):
-    """requests' adapter, but that a call of ours sees what was answered."""
-
-    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request."""
-        heard = _heard.get()
-        if heard is None:
-            return super().send(*args, **kwargs)
-        try:
-            response = super().send(*args, **kwargs)
-        except requests.exceptions.SSLError:
-            heard.error = "tls"
-            raise
-        except requests.exceptions.Timeout:
-            heard.error = "timeout"
-            raise
-        except requests.exceptions.RequestException:
-            heard.error = "unreachable"
-            raise
-        heard.status, heard.error = response.status_code, ""
-        heard.retry_after = response.headers.get("Retry-After")
-        return response
+BODY_CHARS_MAX_OF: Mapping[str, int] = {"ntfy": 3_500}
+"""Of services that take less than their plugin says: ntfy makes more than 4,096 bytes a file."""
+CHATS: Mapping[str, str] = {
+    "Discord": "discord",
+    "Fluxer": "chat",
+    "Guilded": "chat",
+    "Mastodon": "chat",
+    "Mattermost": "chat",
+    "Misskey": "chat",
+    "Nextcloud Talk": "chat",
+    "Revolt": "chat",
+    "Zulip": "chat",
+}
+"""The markup of services that show as Markdown what their plugin takes for plain text."""
 
 
 class AppriseChannel:
-    """One address of Apprise's. Raises ChannelUnusable where it knows no such address."""
+    """One address of Apprise's. Raises ChannelUnusable where it knows no such address, or where
+    that leads to nobody or to several."""
 
     def __init__(self, name: str, address: SecretStr, timeout_s: float) -> None:
         hush(*LOGGERS)
-        # requests makes each session's adapter by this name. But for our calls it is a plain one.
-        requests.sessions.HTTPAdapter = ObservedAdapter  # type: ignore[attr-defined]
         self._name = name
         self._timeout_s = timeout_s
         self._plugin = _plugin(name, address)
+        self._service = str(self._plugin.service_name)
+        _leads_to_one(name, self._plugin, self._service)
+        self._plugin.throttle = _Pace(float(self._plugin.request_rate_per_sec)).wait
         self._format = _format(self._plugin.notify_format)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"channel-{name}")
         self._running: asyncio.Future[Outcome] | None = None
@@ -93,17 +70,16 @@ class AppriseChannel:
 
     @property
     def limits(self) -> Limits:
-        """The plugin's own limits."""
+        """The plugin's own limits, where the service has no others."""
+        markup = self._format.value
+        if self._format is NotifyFormat.TEXT:
+            markup = CHATS.get(self._service, markup)
         title_chars_max = int(self._plugin.title_maxlen)
-        room = int(self._plugin.body_maxlen)
-        if self._plugin.overflow_amalgamate_title:
-            # One text to the server, as Discord's: title, end of line and body together.
-            room -= title_chars_max + len("\r\n")
-        return Limits(
-            title_chars_max=title_chars_max,
-            body_chars_max=min(room, BODY_CHARS_MAX),
-            markup=self._format.value,
-        )
+        if markup in CHATS.values() or self._plugin.overflow_amalgamate_title:
+            # It becomes one text with the body, and so is written and measured as a part of that.
+            title_chars_max = 0
+        room = BODY_CHARS_MAX_OF.get(self._service, BODY_CHARS_MAX)
+        return Limits(title_chars_max, min(int(self._plugin.body_maxlen), room), markup)
 
     async def send(self, message: Message) -> Outcome:
         """Send the text."""
@@ -119,7 +95,7 @@ class AppriseChannel:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _call(self, message: Message) -> Outcome:
-        with _listening() as heard:
+        with listening() as heard:
             try:
                 taken = self._plugin.notify(
                     body=message.body,
@@ -128,14 +104,32 @@ class AppriseChannel:
                 )
             except Exception:  # noqa: BLE001 - a plugin of many; its text may hold the address
                 return Failed("plugin_failed")
-        if taken:
-            return Sent()
+        return Sent() if taken else self._failed(heard)
+
+    def _failed(self, heard: Heard) -> Failed:
         if heard.error:
-            return Failed(heard.error)
+            return Failed(heard.error, heard.refused)
         if heard.status is None:
-            return Failed("not_taken")
-        outcome = by_status(heard.status, heard.retry_after)
-        return outcome if isinstance(outcome, Failed) else Failed("not_taken")
+            return Failed(NOT_TAKEN)
+        return failure(self._service, heard.status, heard.retry_after, heard.body)
+
+
+class _Pace:
+    """A plugin's own pause between two requests, by the steady clock.
+
+    Apprise's goes by the clock of the wall, and by what a server says of that: when it jumps, a
+    plugin sleeps for as long as it has jumped. How long a server wants to be left alone, it says
+    with its 429.
+    """
+
+    def __init__(self, pause_s: float) -> None:
+        self._pause_s = pause_s
+        self._free_at = 0.0
+
+    def wait(self, *_: object, **__: object) -> None:
+        """Wait until the next request may go out."""
+        time.sleep(max(self._free_at - time.monotonic(), 0.0))
+        self._free_at = time.monotonic() + self._pause_s
 
 
 def _format(offered: Any) -> NotifyFormat:
@@ -147,14 +141,15 @@ def _format(offered: Any) -> NotifyFormat:
     return NotifyFormat.TEXT if NotifyFormat.TEXT in formats else formats[0]
 
 
-@contextmanager
-def _listening() -> Iterator[_Heard]:
-    heard = _Heard()
-    token = _heard.set(heard)
-    try:
-        yield heard
-    finally:
-        _heard.reset(token)
+def _leads_to_one(name: str, plugin: Any, service: str) -> None:
+    """Raises ChannelUnusable where the address leads to nobody or to several."""
+    if len(plugin) > 1 or getattr(plugin, "cc", None) or getattr(plugin, "bcc", None):
+        raise ChannelUnusable(
+            f"channel {name}: its address names several recipients; give each one a channel"
+        )
+    if service == "Telegram" and not plugin.targets:
+        # Apprise would take whoever wrote to the bot first.
+        raise ChannelUnusable(f"channel {name}: its address names no chat; tgram://TOKEN/CHAT-ID")
 
 
 def _plugin(name: str, address: SecretStr) -> Any:
@@ -162,6 +157,9 @@ def _plugin(name: str, address: SecretStr) -> Any:
         app_id="Deskbus",
         app_desc="Deskbus",
         app_url="",
+        # No picture, which whoever reads a message would fetch from elsewhere.
+        image_url_mask="",
+        image_url_logo="",
         plugin_paths=None,
         storage_mode=PersistentStoreMode.MEMORY,
         secure_logging=True,

@@ -1,6 +1,7 @@
 """A channel: a message goes in, and its outcome comes out."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,6 +13,7 @@ RETRY_AFTER_S_MAX = 3_600.0
 """The longest wait that a channel may ask for: it is tried again after that, whatever it says."""
 BAD_BODY = frozenset({400, 413, 422})
 """Statuses that say no to what was sent, and would again; any other may be put right elsewhere."""
+_SECONDS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 def hush(*loggers: str) -> None:
@@ -96,6 +98,6 @@ def by_status(status: int, retry_after: str | None) -> Outcome:
 
 def _seconds(text: str | None) -> float | None:
     """Of a Retry-After header; a date, or what cannot be read, is None: the usual wait will do."""
-    if text is None or not text.strip().isdecimal():
+    if text is None or not _SECONDS.fullmatch(text.strip()):
         return None
     return min(float(text), RETRY_AFTER_S_MAX)

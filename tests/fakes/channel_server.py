@@ -25,6 +25,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     silence_s: float = 0.0
     gate: threading.Event | None = None
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,9 @@ def channel_server(
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
+            self.wfile.write(answer.body)
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -19,21 +19,38 @@ from libs.runtime.notify_settings import Notify, RuleSettings, when
 
 HOW_TO = "docs/notifications.md says how"
 RESTART = "then restart the notifier"
+IS_WRONG = f"set it anew ({HOW_TO}), {RESTART}"
 NOT_TAKEN = "look at the channel's own service; `deskbus notify test` tries it again"
 TODOS: Mapping[str, str] = {
-    "http_401": f"the service refuses the address: set it anew ({HOW_TO}), {RESTART}",
-    "http_403": f"the service refuses the address: set it anew ({HOW_TO}), {RESTART}",
-    "http_404": f"the service knows no such address: set it anew ({HOW_TO}), {RESTART}",
-    "http_410": f"the service knows no such address: set it anew ({HOW_TO}), {RESTART}",
+    "http_401": f"the service refuses the address: {IS_WRONG}",
+    "http_403": f"the service refuses the address, or who is there has blocked you: {IS_WRONG}",
+    "http_404": f"the service knows no such address: {IS_WRONG}",
+    "http_410": f"the service knows no such address any more: {IS_WRONG}",
     "http_429": "the service asks for fewer messages: a rule with a digest sends them in one",
+    "wrong_address": f"the service knows no such chat, channel or topic: {IS_WRONG}",
+    "login_refused": f"the service refuses the token in the address: {IS_WRONG}",
     "tls": "its certificate cannot be verified: check the address and who signed it",
     "unreachable": "nobody answers there: check the address and this machine's way to it",
     "timeout": "it takes longer than `timeout_s`: check the service, or raise that",
     "busy": "an earlier message is still being sent: check the service",
     "private_address": "its name leads into a private network: set `private` if that is meant",
     "not_set": f"set its address ({HOW_TO}), {RESTART}",
+    "smtp_no_tls": "the mail server does not encrypt on this port: check host, port and `mode`",
+    "smtp_no_login": "the mail server takes no login here: check host, port and `mode`",
 }
 """What to do, by the code of a failure."""
+TODOS_BY_START: Mapping[str, str] = {
+    "smtp_login_4": "the mail server cannot check the password now; it is tried again",
+    "smtp_login_": f"the mail server refuses user or password: {IS_WRONG}; many want one for apps",
+    "smtp_sender_4": "the mail server takes no mail of this sender now; it is tried again",
+    "smtp_sender_": f"the mail server refuses the sender, `from` in the address: {IS_WRONG}",
+    "smtp_recipient_4": "the mail server takes no mail for this recipient yet; it is tried again",
+    "smtp_recipient_": f"the mail server refuses the recipient, `to` in the address: {IS_WRONG}",
+    "smtp_message_4": "the mail server cannot take the mail now; it is tried again",
+    "smtp_message_": "the mail server refuses the mail for what it holds or for its size",
+    "smtp_server_": "the mail server turns everybody away; it is tried again",
+}
+"""The same, of codes that end with a mail server's reply."""
 
 
 class Standing(StrEnum):
@@ -142,7 +159,8 @@ def _ago(at: datetime, now: datetime) -> str:
 
 def todo(code: str) -> str:
     """The remedy for a failure with this code."""
-    return TODOS.get(code, NOT_TAKEN)
+    starts = (text for start, text in TODOS_BY_START.items() if code.startswith(start))
+    return TODOS.get(code) or next(starts, NOT_TAKEN)
 
 
 def of_settings(notify: Notify, problems: Mapping[str, str], *, working: bool) -> ChannelsView:

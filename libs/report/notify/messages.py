@@ -1,6 +1,7 @@
 """Notices as the text of one message: escaped for its channel, and within its limits. Pure."""
 
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,8 @@ from libs.facts import amounts
 
 MARKED = "\\`*_{}[]()<>~|#"
 """What Markdown gives a meaning to within a line."""
+JOINER = "\N{WORD JOINER}"
+"""Nobody sees it, and what it stands in is no longer a name that a client knows."""
 BULLET = "• "
 SEVERITIES: Mapping[Severity, str] = {
     Severity.INFO: "",
@@ -22,22 +25,50 @@ SEVERITIES: Mapping[Severity, str] = {
 Escape = Callable[[str], str]
 
 
+_BEGINS_A_LIST = re.compile(r"^([-+])(?=\s)")
+_EMOJI = re.compile(r":(?=[a-z0-9_+-]+:)", re.IGNORECASE)
+_LIKE_A_HOST = re.compile(r"(?<=[A-Za-z0-9])\.(?=[A-Za-z]{2})")
+
+
 def _markdown(text: str) -> str:
-    return "".join(f"\\{char}" if char in MARKED else char for char in text)
+    escaped = "".join(f"\\{char}" if char in MARKED else char for char in text)
+    # @everyone, and whoever else is called by that, hears of it whatever stands before.
+    return _BEGINS_A_LIST.sub(r"\\\1", escaped).replace("@", f"@{JOINER}")
+
+
+def _discord(text: str) -> str:
+    return _EMOJI.sub(r"\:", _markdown(text))
 
 
 ESCAPES: Mapping[str, Escape] = {
     "text": lambda text: text,
     "markdown": _markdown,
+    "chat": _markdown,
+    "discord": _discord,
     "html": html.escape,
 }
-NEW_LINE: Mapping[str, str] = {"text": "\n", "markdown": "  \n", "html": "<br />\n"}
+NEW_LINE: Mapping[str, str] = {
+    "text": "\n",
+    "markdown": "  \n",
+    "chat": "\n",
+    "discord": "\n",
+    "html": "<br />\n",
+}
+LINKS: Mapping[str, Escape] = {
+    "text": lambda url: url,
+    "markdown": _markdown,
+    "chat": lambda url: url,
+    # In these it is a link without a preview, for which Discord would call at the console.
+    "discord": lambda url: f"<{url}>",
+    "html": html.escape,
+}
+"""How a link is written: nothing in it is escaped where a client would take that for a part."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a channel's messages are written: its markup (`text`, `markdown`, `html`) and limits, the
-    console's address for links, the zone of times."""
+    """How a channel's messages are written: its markup (one of ESCAPES) and limits, the console's
+    address for links, the zone of times."""
 
     title_chars_max: int
     body_chars_max: int
@@ -60,7 +91,7 @@ def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
 
     The first one is always in it, cut where it must be.
     """
-    escape, new_line = ESCAPES[style.markup], NEW_LINE[style.markup]
+    escape, new_line = _escape_of(style.markup), NEW_LINE[style.markup]
     if len(notices) == 1:
         title, blocks = _title(notices[0]), [_block(notices[0], now, style)]
     else:
@@ -75,6 +106,18 @@ def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
     if not body:  # many a channel takes no message without one
         body, _ = _packed([[title]], escape, new_line, style.body_chars_max)
     return Text(title if has_title else "", body, count)
+
+
+def _escape_of(markup: str) -> Escape:
+    """How a line of that markup is written, so that it shows as it stands here."""
+
+    def escape(line: str) -> str:
+        if "://" in line:  # no notice holds a link: it is the desk's own
+            return LINKS[markup](line)
+        # Many a client makes a link of SAP.DE, which leads to whoever has that name.
+        return ESCAPES[markup](_LIKE_A_HOST.sub(f".{JOINER}", line))
+
+    return escape
 
 
 def _packed(

@@ -228,13 +228,6 @@ async def test_apprise_speaks_to_ntfy(server: ChannelServer) -> None:
     assert "A body" in server.heard[0].body.decode()
 
 
-def test_where_title_and_body_are_one_text_to_the_server_both_fit_into_it() -> None:
-    """Discord refuses a content of over 2,000 characters: the message would be given up."""
-    channel = AppriseChannel("chat", SecretStr("discord://417429632418316298/a-token"), 10.0)
-    limits = channel.limits
-    assert limits.title_chars_max + len("\r\n") + limits.body_chars_max <= 2_000
-
-
 @pytest.mark.parametrize("url", ["nonsense://x", "secret words", "python://x"])
 def test_what_apprise_does_not_know_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(ChannelUnusable) as refused:

@@ -65,6 +65,20 @@ def test_a_code_that_nobody_foresaw_still_leads_somewhere() -> None:
     assert line(failures=1, code="http_599").todo == channels.NOT_TAKEN
 
 
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("smtp_login_535", "user or password"),
+        ("smtp_recipient_550", "recipient"),
+        ("smtp_recipient_450", "tried again"),
+        ("wrong_address", "no such chat, channel or topic"),
+        ("unreachable", "nobody answers"),
+    ],
+)
+def test_what_to_do_differs_by_who_is_at_fault(code: str, says: str) -> None:
+    assert says in line(failures=1, code=code).todo
+
+
 def test_a_channel_without_an_address_says_what_is_missing_before_anything_else() -> None:
     missing = "neither DESKBUS_NOTIFY_PHONE is set, nor is there a file x"
     made = line(missing, failures=4, code="not_set", waiting=2)

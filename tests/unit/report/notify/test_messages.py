@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, Severity
-from libs.report.notify.messages import Style, compose
+from libs.report.notify.messages import ESCAPES, JOINER, Style, compose
 from tests.fakes.notable import AT, notice
 
 WIDE = Style(title_chars_max=250, body_chars_max=8_000)
@@ -44,12 +44,39 @@ def test_where_a_channel_has_no_titles_the_body_begins_with_it() -> None:
     [
         ("text", MARKUP),
         ("html", "A_B*C[x](y)&lt;b&gt;&amp;`~|#\\"),
-        ("markdown", "A\\_B\\*C\\[x\\]\\(y\\)\\<b\\>&\\`\\~\\|\\#\\\\"),
+        *(
+            (markup, "A\\_B\\*C\\[x\\]\\(y\\)\\<b\\>&\\`\\~\\|\\#\\\\")
+            for markup in ("markdown", "chat", "discord")
+        ),
     ],
 )
 def test_markup_in_a_value_is_text_to_every_channel(markup: str, written: str) -> None:
     style = Style(0, 2_000, markup)
     assert compose([notice(MARKUP)], AT, style).body.startswith(written)
+
+
+@pytest.mark.parametrize("markup", ["markdown", "chat", "discord"])
+def test_nobody_is_called_and_no_list_begun(markup: str) -> None:
+    style = Style(0, 2_000, markup)
+    body = compose([notice("@everyone", lines=("- 3%", "-3%"))], AT, style).body
+    assert body.split() == [f"@{JOINER}everyone", "\\-", "3%", "-3%"]
+
+
+def test_in_discord_a_time_holds_no_emoji_and_a_link_has_no_preview() -> None:
+    style = Style(0, 2_000, "discord", "https://desk_a.example.org")
+    body = compose([notice("at 21:30:15", page="/cycles/7")], AT, style).body
+    assert body == "at 21\\:30:15\n<https://desk_a.example.org/cycles/7>"
+
+
+@pytest.mark.parametrize("markup", sorted(ESCAPES))
+def test_a_ticker_is_no_host_s_name_to_a_client_and_a_link_stays_one(markup: str) -> None:
+    """Telegram, mail and phones make links of such names, which lead to strangers."""
+    style = Style(0, 2_000, markup, "https://desk.example.org")
+    told = notice("sold 3 SAP.DE at 243.84", lines=("BRK.B",), page="/cycles/7")
+    body = compose([told], AT, style).body
+    assert f"sold 3 SAP.{JOINER}DE at 243.84" in body
+    assert "BRK.B" in body
+    assert "https://desk.example.org/cycles/7" in body
 
 
 def test_links_lead_to_the_configured_address_and_without_one_there_are_none() -> None:
@@ -85,9 +112,9 @@ def test_a_link_is_whole_or_not_there() -> None:
 
 
 @given(
-    titles=some.lists(some.text("ab &<_*", max_size=TITLE_CHARS_MAX), min_size=1, max_size=12),
-    lines=some.lists(some.text("xy &<_*", max_size=LINE_CHARS_MAX), max_size=LINES_MAX),
-    markup=some.sampled_from(["text", "html", "markdown"]),
+    titles=some.lists(some.text("ab. &<_*@:-", max_size=TITLE_CHARS_MAX), min_size=1, max_size=12),
+    lines=some.lists(some.text("xy. &<_*@:-", max_size=LINE_CHARS_MAX), max_size=LINES_MAX),
+    markup=some.sampled_from(sorted(ESCAPES)),
     title_chars=some.sampled_from([0, 40, 250]),
     body_chars=some.integers(20, 3_000),
 )
