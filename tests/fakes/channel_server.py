@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 HEARD_S = 60.0
 
@@ -68,6 +69,11 @@ class ChannelServer:
         """While it is, connections break: new ones at once, those in hand after what they brought
         was taken, as if the server had been killed."""
         self._changed = threading.Condition()
+
+    @property
+    def port(self) -> int:
+        """The port that it listens to."""
+        return urlsplit(self.url).port or 0
 
     def answer_to(self, heard: Heard) -> Answer:
         with self._changed:

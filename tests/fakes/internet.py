@@ -42,6 +42,7 @@ class Authority:
 
 def authority(folder: Path) -> Authority:
     """Make one in the folder."""
+    folder.mkdir(exist_ok=True)
     ensure_certificates(folder, {"internet": HOSTS})
     return Authority((folder / "internet.pem", folder / "internet.key"), folder / "ca.pem")
 

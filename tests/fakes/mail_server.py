@@ -34,6 +34,17 @@ class MailServer:
     taken: list[EmailMessage] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     """All that was said to it but messages and logins."""
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def took(self, message: EmailMessage) -> None:
+        with self.changed:
+            self.taken.append(message)
+            self.changed.notify_all()
+
+    def wait(self, count: int) -> None:
+        """Wait until it has taken so many."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.taken) >= count, WAIT_S), self.lines
 
 
 @contextmanager
@@ -149,7 +160,7 @@ class _Talk:
         text = b"".join(lines)
         message = email.message_from_bytes(text, EmailMessage, policy=email.policy.default)
         assert isinstance(message, EmailMessage)
-        state.taken.append(message)
+        state.took(message)
         self._say("250 2.0.0 queued")
         return True
 

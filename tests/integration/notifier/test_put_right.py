@@ -52,7 +52,7 @@ async def failing(settings: Settings, name: str) -> ChannelState:
 def telegram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ChannelServer]:
     ours = authority(tmp_path)
     with channel_server(certificate=ours.certificate) as server:
-        names_lead_to(monkeypatch, https=int(server.url.rpartition(":")[2].partition("/")[0]))
+        names_lead_to(monkeypatch, https=server.port)
         ours.is_trusted(monkeypatch)
         server.judge = Telegram()
         yield server

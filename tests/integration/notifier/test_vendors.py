@@ -33,7 +33,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @pytest.fixture
 def server(ours: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChannelServer]:
     with channel_server(certificate=ours.certificate) as running:
-        names_lead_to(monkeypatch, https=int(running.url.rpartition(":")[2].partition("/")[0]))
+        names_lead_to(monkeypatch, https=running.port)
         ours.is_trusted(monkeypatch)
         yield running
 
