@@ -187,6 +187,8 @@ class NoticesNext(Message):
     """The channel's due notices in order. `now` is the database's time, `wait_s` how long nothing
     is due, where nothing is; None: until something is kept.
 
+    `failures` are the channel's in a row, and `failing_since` is the first one's time.
+
     `fenced`: another notifier has the lease; what was settled as sent is remembered all the same.
     """
 
@@ -196,6 +198,7 @@ class NoticesNext(Message):
     wait_s: float | None = None
     waiting: int = Field(default=0, ge=0)
     failures: int = Field(default=0, ge=0)
+    failing_since: datetime | None = None
 
 
 class NotificationsQuery(Message):

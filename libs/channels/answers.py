@@ -53,7 +53,7 @@ def failure(service: str, status: int, retry_after: str | None, body: bytes) -> 
     failed = by_status(status, retry_after)
     if isinstance(failed, Sent):
         return _of_slacks_bot(body) if service == "Slack" else Failed(NOT_TAKEN)
-    waits = [each for each in (failed.retry_after_s, _wait_s(body)) if each is not None]
+    waits = [wait_s for wait_s in (failed.retry_after_s, _wait_s(body)) if wait_s is not None]
     words = ON_THE_TEXT.get(service)
     if status == BAD_REQUEST and words is not None and not _speaks_of(words, body):
         return Failed(WRONG_ADDRESS)

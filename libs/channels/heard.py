@@ -1,6 +1,6 @@
-"""What servers answered to one call, whichever of Apprise's plugins made it.
+"""The answers of servers to one call, whichever of Apprise's plugins made it.
 
-Apprise says whether a message was taken, and no more. So what was answered is read off the two
+Apprise says whether a message was taken, and no more. So the answer is read off the two
 classes through which its plugins speak: requests' adapter for HTTP, and its own connection to a
 mail server. Both are as they were for every other thread.
 """

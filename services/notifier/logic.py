@@ -119,13 +119,19 @@ def step(
     channel_settings: ChannelSettings,
     notify: Notify,
     *,
+    failing_since: datetime | None = None,
     alone: bool = False,
 ) -> Step:
-    """The next step. With `alone` a message tells one notice."""
+    """The next step. With `alone` a message tells one notice.
+
+    A notice is given up once the channel has failed for so long since it was due. To one that does
+    not fail it is sent however late it is: the desk stood still, or a clock jumped.
+    """
     patience = timedelta(seconds=channel_settings.give_up_after_s)
-    given_up = [entry.notice for entry in due if now - entry.due_at > patience]
-    if given_up:
-        return Step(given_up=given_up)
+    if failing_since is not None:
+        given_up = [late for late in due if now - max(late.due_at, failing_since) > patience]
+        if given_up:
+            return Step(given_up=[entry.notice for entry in given_up])
     ends = {entry.notice.event_id: held_until(entry.notice, channel, notify, now) for entry in due}
     held = [entry.notice for entry in due if ends[entry.notice.event_id] is not None]
     if held:

@@ -82,7 +82,13 @@ class Sender:
     def _step(self, answer: NoticesNext) -> logic.Step:
         settings = self._notify.channels[self._name]
         return logic.step(
-            answer.notices, answer.now, self._name, settings, self._notify, alone=self._alone > 0
+            answer.notices,
+            answer.now,
+            self._name,
+            settings,
+            self._notify,
+            failing_since=answer.failing_since,
+            alone=self._alone > 0,
         )
 
     async def _send(self, due: Sequence[Notice], answer: NoticesNext) -> _Try:

@@ -5,7 +5,9 @@ those before it: so a channel's notices are sent in the order in which they were
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import structlog
@@ -56,6 +58,8 @@ class Notices:
         self._kept_s = settings.notices_kept_s
         self._lease_s = settings.lease_s
         self._on_commit = on_commit
+        self._lease_end: tuple[datetime | None, float] = (None, 0.0)
+        """When another's lease ends, and since when by the steady clock it does."""
 
     async def serve(self, server: Server) -> None:
         """Begin to answer."""
@@ -96,11 +100,23 @@ class Notices:
             if asked.release:
                 await db.execute(sql.give_lease_back, asked.instance)
                 return NotifierLease(granted=False)
-            epoch: int | None = await db.fetchval(sql.take_lease, asked.instance, self._lease_s)
+            run_out = self._run_out()
+            epoch: int | None = await db.fetchval(
+                sql.take_lease, asked.instance, self._lease_s, run_out
+            )
             if epoch is None:
+                end = await db.fetchval(sql.lease_end)
+                if end != self._lease_end[0]:
+                    self._lease_end = (end, time.monotonic())
                 return NotifierLease(granted=False)
             await db.execute(sql.know_channels, sorted(asked.channels))
         return NotifierLease(granted=True, epoch=epoch, lease_s=self._lease_s)
+
+    def _run_out(self) -> datetime | None:
+        """The end of a lease that was not renewed for as long as one lasts; None where there is
+        none. The database's clock may have jumped back, and then it lies far ahead."""
+        end, since = self._lease_end
+        return end if time.monotonic() - since > self._lease_s else None
 
     async def _keep(self, asked: KeepNotices) -> NoticesKept:
         rows = [
@@ -184,6 +200,7 @@ def _answer(state: Record, rows: Sequence[Record], *, has_lease: bool) -> Notice
         wait_s=0.0 if rows else waits,
         waiting=state["waiting"],
         failures=state["failures"],
+        failing_since=state["failing_since"],
     )
 
 

@@ -1,8 +1,13 @@
 -- name: know_channels
-insert into notice_channels (channel) select unnest($1::text[]) on conflict do nothing
+-- Where the clock has jumped back since, a channel is told of what happens from here on: of what
+-- comes until the clock is there again it would be told nothing.
+insert into notice_channels (channel) select unnest($1::text[])
+on conflict (channel) do update set since = clock_timestamp()
+where notice_channels.since > clock_timestamp()
 
 -- name: take_lease
--- Asked by its holder it is renewed; by another it is taken once it has run out or was given back.
+-- Asked by its holder it is renewed; by another it is taken once it has run out or was given back, or
+-- where it still ends at $3: for as long as a lease lasts it was not renewed, whatever the clock says.
 with before as materialized (select * from notifier_lease for update)
 update notifier_lease l
 set holder = $1, until_at = clock_timestamp() + $2 * interval '1 second', released = false,
@@ -10,7 +15,11 @@ set holder = $1, until_at = clock_timestamp() + $2 * interval '1 second', releas
                  else before.epoch + 1 end
 from before
 where before.released or before.holder = $1 or before.until_at < clock_timestamp()
+      or before.until_at = $3
 returning l.epoch
+
+-- name: lease_end
+select until_at from notifier_lease
 
 -- name: give_lease_back
 update notifier_lease set released = true, until_at = clock_timestamp() where holder = $1
@@ -91,14 +100,17 @@ update notifications set due_at = greatest(due_at, $3)
 where channel = $1 and event_id = any($2::uuid[]) and status = 'due'
 
 -- name: next_notices
+-- What lies in the future was so before the clock jumped back: an event's own time has come, and a
+-- failure that is to come is not waited for.
 select n.notice::text as notice, n.due_at, n.gathered, n.tries
 from notifications n join notice_channels c using (channel)
-where n.channel = $1 and n.status = 'due' and n.due_at <= clock_timestamp()
-      and coalesce(c.next_try_at <= clock_timestamp(), true)
+where n.channel = $1 and n.status = 'due'
+      and n.due_at <= greatest(clock_timestamp(), n.event_at)
+      and (coalesce(c.next_try_at <= clock_timestamp(), true) or c.failed_at > clock_timestamp())
 order by n.number limit $2
 
 -- name: channel_now
-select clock_timestamp() as now, c.waiting, c.failures,
+select clock_timestamp() as now, c.waiting, c.failures, c.failing_since,
        extract(epoch from (select min(due_at) from notifications n
                            where n.channel = $1 and n.status = 'due') - clock_timestamp())::float8
            as due_in_s,

@@ -97,7 +97,7 @@ class Slack:
     """An incoming webhook at hooks.slack.com, and a bot's API at slack.com."""
 
     hook: str = f"/services/T1JJ3T3L2/A1BRTD4JD/{'T' * 24}"
-    bot_token: str = "xoxb-1234-1234-abc124"
+    bot_token: str = "-".join(["xoxb", "1234", "1234", "abc124"])  # no secret, and seen to be none
     channels: frozenset[str] = frozenset({"#general"})
     is_archived: bool = False
     flooded: Mapping[str, str] | None = None

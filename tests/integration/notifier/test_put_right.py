@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.notice import ChannelState, NotificationsQuery
-from contracts.subjects import NOTIFICATIONS
+from contracts.notice import ChannelsQuery, ChannelState, NotificationsQuery
+from contracts.subjects import CHANNELS, NOTIFICATIONS
 from libs.bus.client import open_client
 from libs.report.notify import channels
 from libs.runtime.settings import Settings
@@ -20,7 +20,6 @@ from tests.fakes.vendor_servers import Telegram
 from tests.integration.notifier.conftest import SOON_S, Backbone, settled, working
 
 BOT = f"tgram://{Telegram().token}"
-RULE = {"fills": {"events": ["fill"], "to": []}}
 
 
 def telling(backbone: Backbone, *names: str) -> Settings:
@@ -107,3 +106,29 @@ async def test_a_wrong_password_of_a_mail_shows_as_that_and_holds_up_no_other_ch
     assert "user or password" in channels.todo(state.code)
     (mail,) = server.taken
     assert mail["Subject"] == "main: bought 1 AAPL at 243.84"
+
+
+async def test_an_address_that_is_none_is_told_without_it_and_the_other_channels_are_told(
+    backbone: Backbone, name: str, telegram: ChannelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, well = f"{name}_b", f"{name}_w"
+    secret = "s3cr3t-in-no-address"
+    monkeypatch.setenv(f"DESKBUS_NOTIFY_{broken.upper()}", f"nonsense://{secret}")
+    monkeypatch.setenv(f"DESKBUS_NOTIFY_{well.upper()}", f"{BOT}/12345678")
+    settings = telling(backbone, broken, well)
+    async with AsyncExitStack() as stack:
+        await working(stack, settings)
+        (event,) = await backbone.happens(1)
+        assert await settled(backbone, well, 1) == {event: "sent"}
+        client = await stack.enter_async_context(
+            open_client(settings.nats_address, settings.secrets_path)
+        )
+        view = await client.ask(CHANNELS, ChannelsQuery())
+    problems = {channel.name: channel.problem for channel in view.channels}
+    assert problems == {
+        broken: f"channel {broken}: Apprise knows no such address",
+        well: "",
+    }
+    assert await backbone.remembered(broken) == {event: "due"}
+    assert secret not in view.model_dump_json()
+    assert len(telegram.taken) == 1

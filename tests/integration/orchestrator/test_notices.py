@@ -1,6 +1,7 @@
 """What people are told of, on a real Postgres: kept once, given out in order, remembered."""
 
 import asyncio
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
 
@@ -107,6 +108,73 @@ async def test_behind_a_holder_that_died_the_next_one_has_an_epoch_of_its_own(
     await pool.execute("update notifier_lease set until_at = clock_timestamp()")
     second = await lease(kept, channel, "two")
     assert (second.granted, second.epoch) == (True, first.epoch + 1)
+
+
+async def test_a_holder_that_died_before_the_clock_jumped_back_is_not_waited_for_until_then(
+    kept: Notices, channel: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await lease(kept, channel)
+    # As the clock has it once it has jumped a day back.
+    await pool.execute("update notifier_lease set until_at = until_at + interval '1 day'")
+    now = time.monotonic()
+    monkeypatch.setattr("services.orchestrator.notices.time.monotonic", lambda: now)
+    assert not (await lease(kept, channel, "two")).granted
+    now += Settings().lease_s + 1
+    second = await lease(kept, channel, "two")
+    assert (second.granted, second.epoch) == (True, first.epoch + 1)
+
+
+async def test_a_holder_that_renews_keeps_its_lease_however_the_clock_jumps_back(
+    kept: Notices, channel: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr("services.orchestrator.notices.time.monotonic", lambda: now)
+    first = await lease(kept, channel)
+    await pool.execute("update notifier_lease set until_at = until_at + interval '1 day'")
+    assert not (await lease(kept, channel, "two")).granted
+    now += Settings().lease_s + 1
+    assert (await lease(kept, channel)).epoch == first.epoch
+    assert not (await lease(kept, channel, "two")).granted
+
+
+async def test_what_was_due_and_what_failed_before_the_clock_jumped_back_is_due_at_once(
+    kept: Notices, channel: str, pool: Pool
+) -> None:
+    epoch = (await lease(kept, channel)).epoch
+    told = of_now("x", seconds=0.01)
+    await keep(kept, epoch, channel, told)
+    await next_of(kept, epoch, channel, failed="http_503", tried=(told.event_id,), again_in_s=300)
+    # As the clock has it once it has jumped a day back.
+    await pool.execute(
+        "update notice_channels set failed_at = failed_at + interval '1 day', "
+        "next_try_at = next_try_at + interval '1 day' where channel = $1",
+        channel,
+    )
+    await pool.execute(
+        "update notifications set due_at = due_at + interval '1 day', "
+        "event_at = due_at + interval '1 day' where channel = $1",
+        channel,
+    )
+    assert titles(await next_of(kept, epoch, channel)) == ["x"]
+
+
+async def test_a_digest_of_an_event_from_before_the_clock_jumped_back_still_waits(
+    kept: Notices, channel: str, pool: Pool
+) -> None:
+    epoch = (await lease(kept, channel)).epoch
+    await keep(kept, epoch, channel, of_now("x", seconds=86_400), in_s=2 * 86_400)
+    assert titles(await next_of(kept, epoch, channel)) == []
+
+
+async def test_a_channel_set_before_the_clock_jumped_back_is_told_of_what_comes(
+    kept: Notices, channel: str, pool: Pool
+) -> None:
+    epoch = (await lease(kept, channel)).epoch
+    await pool.execute(
+        "update notice_channels set since = since + interval '1 day' where channel = $1", channel
+    )
+    await lease(kept, channel)
+    assert await keep(kept, epoch, channel, of_now("x")) == 1
 
 
 async def test_notices_come_in_the_order_in_which_they_were_kept(

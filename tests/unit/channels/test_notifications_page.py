@@ -104,6 +104,8 @@ SHAPES: Mapping[str, str] = {
     "TOKEN-A": "T1JJ3T3L2",
     "TOKEN-B": "A1BRTD4JD",
     "TOKEN-C": "T" * 24,
+    "WEBHOOK-ID": "417429632418316298",
+    "WEBHOOK-TOKEN": "a-token",
 }
 """What a service gives in the place of a word of the page, where Apprise looks at its shape."""
 

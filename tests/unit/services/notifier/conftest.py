@@ -10,6 +10,7 @@ pulled. And the notifier's questions to the orchestrator go past FastStream (dec
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -54,6 +55,8 @@ class Memory:
     kept: list[KeptNotice] = field(default_factory=list)
     ended: dict[tuple[UUID, str], str] = field(default_factory=dict)
     failures: list[NextNotices] = field(default_factory=list)
+    in_a_row: Counter[str] = field(default_factory=Counter)
+    failing_since: dict[str, datetime] = field(default_factory=dict)
     next_try_at: dict[str, datetime] = field(default_factory=dict)
     away: bool = False
     now: datetime = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
@@ -89,8 +92,13 @@ class Memory:
         name = asked.channel
         for each in asked.settled:
             self.ended.setdefault((each.event_id, name), each.outcome)
+            if each.outcome == "sent":
+                self.in_a_row[name] = 0
+                self.failing_since.pop(name, None)
         if asked.failed:
             self.failures.append(asked)
+            self.in_a_row[name] += 1
+            self.failing_since.setdefault(name, self.now)
             self.next_try_at[name] = self.now + timedelta(seconds=asked.again_in_s)
         self._tell()
         waiting = self.waiting(name)
@@ -104,6 +112,8 @@ class Memory:
             notices=tuple(ready[: asked.limit]),
             wait_s=0.0 if ready else wait_s,
             waiting=len(waiting),
+            failures=self.in_a_row[name],
+            failing_since=self.failing_since.get(name),
         )
 
     def waiting(self, channel: str) -> list[DueNotice]:
@@ -124,9 +134,10 @@ class Memory:
 
 @dataclass
 class Told:
-    """A channel; `outcomes` are given one after the other, then it takes all."""
+    """A channel; `outcomes` are given one after the other, then `judge` says: it takes all."""
 
     outcomes: list[Outcome] = field(default_factory=list)
+    judge: Callable[[Message], Outcome] = lambda _: Sent()
     messages: list[Message] = field(default_factory=list)
     limits: Limits = Limits(250, 8_000)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -139,7 +150,7 @@ class Told:
         self.messages.append(message)
         self.news.set()
         await self.gate.wait()
-        return self.outcomes.pop(0) if self.outcomes else Sent()
+        return self.outcomes.pop(0) if self.outcomes else self.judge(message)
 
     async def close(self) -> None:
         pass

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,10 @@ import pytest
 
 from contracts.audit import EventType
 from contracts.notice import ChannelsQuery, LeaseNotifier, TestChannel
-from libs.channels.channel import Failed, Sent
+from libs.channels.channel import Failed, Outcome, Sent
 from libs.runtime.notify_settings import Notify
 from services.notifier.handler import Notifier
+from services.notifier.logic import BACKOFF_S_MAX, JITTER
 from tests.fakes.log_lines import log_lines
 from tests.fakes.notable import notable
 from tests.unit.services.notifier.conftest import SOON_S, Hearing, Memory, Told, until
@@ -182,6 +184,48 @@ async def test_what_could_not_be_sent_for_long_is_given_up(
         await until(memory.changed, lambda: len(memory.ended) == 2)
     assert memory.ended[event.event_id, "phone"] == "given_up"
     assert memory.ended[event.event_id, "ops"] == "sent"
+
+
+async def test_an_hour_of_server_errors_loses_nothing_and_is_caught_up_in_order(
+    memory: Memory, hearing: Hearing, phone: Told, ops: Told
+) -> None:
+    """The database's clock is the test's: an hour of it takes a moment."""
+    is_up = False
+
+    def judge(_: object) -> Outcome:
+        return Sent() if is_up else Failed("http_503")
+
+    phone.judge = judge
+    async with working(notifier(memory, hearing, phone=phone, ops=ops)):
+        begun = memory.now
+        while memory.now - begun < timedelta(hours=1):
+            tried = len(memory.failures)
+            await hearing.say(notable(EventType.ORDER_FILLED, memory.now))
+            await until(memory.changed, lambda tried=tried: len(memory.failures) > tried)
+            memory.pass_by(memory.failures[-1].again_in_s + 0.1)
+        waits = [failed.again_in_s for failed in memory.failures]
+        assert "given_up" not in memory.ended.values()
+        assert waits[0] < 5 < 200 < waits[-1] <= BACKOFF_S_MAX * (1 + JITTER)
+        assert 12 <= len(waits) <= 30, "an hour of tries, further and further apart"
+
+        is_up = True
+        await until(memory.changed, lambda: len(memory.ended) == 2 * len(memory.kept))
+    assert set(memory.ended.values()) == {"sent"}
+    caught_up = phone.messages[len(waits) :]
+    assert [len(message.notices) for message in caught_up] == [len(memory.kept)]
+    kept = [each.notice.event_id for each in memory.kept]
+    assert [each.event_id for each in caught_up[0].notices] == kept
+
+
+async def test_a_clock_that_jumps_days_ahead_gives_nothing_up_that_can_be_sent(
+    memory: Memory, hearing: Hearing, phone: Told, ops: Told
+) -> None:
+    async with working(notifier(memory, hearing, phone=phone, ops=ops)):
+        event = notable(EventType.ORDER_FILLED, memory.now)
+        memory.pass_by(3 * 86_400)
+        await hearing.say(event)
+        await until(memory.changed, lambda: len(memory.ended) == 2)
+    assert set(memory.ended.values()) == {"sent"}
 
 
 async def test_a_channel_without_an_address_waits_and_the_others_are_told(

@@ -121,14 +121,36 @@ def test_after_a_refused_message_each_goes_alone() -> None:
     assert [each.title for each in step.message] == ["0"]
 
 
+LONG_AGO = NIGHT - timedelta(days=30)
+
+
 def test_what_is_too_old_is_given_up_by_when_it_was_due() -> None:
     patience = timedelta(seconds=CHANNEL.give_up_after_s)
     digest = due(notice("old event", at=NIGHT - 2 * patience), at=NIGHT)
     late = due(notice("late"), at=NIGHT - patience - timedelta(seconds=1))
-    step = logic.step([*late, *digest], NIGHT, "phone", CHANNEL, Notify())
+    step = logic.step([*late, *digest], NIGHT, "phone", CHANNEL, Notify(), failing_since=LONG_AGO)
     assert [each.title for each in step.given_up] == ["late"]
     assert step.message == ()
-    assert logic.step(digest, NIGHT, "phone", CHANNEL, Notify()).message
+    assert logic.step(digest, NIGHT, "phone", CHANNEL, Notify(), failing_since=LONG_AGO).message
+
+
+@pytest.mark.parametrize("failing_since", [None, NIGHT - timedelta(minutes=5)])
+def test_what_is_late_for_another_reason_than_the_channel_is_not_given_up(
+    failing_since: datetime | None,
+) -> None:
+    """The desk stood still over a holiday, or a clock jumped; the network may still be away."""
+    late = due(notice("late"), at=LONG_AGO)
+    step = logic.step(late, NIGHT, "phone", CHANNEL, Notify(), failing_since=failing_since)
+    assert (step.given_up, [each.title for each in step.message]) == ((), ["late"])
+
+
+def test_a_clock_that_jumps_back_gives_nothing_up_and_ends_quiet_hours_by_itself() -> None:
+    """Kept in the night, and now it is the evening before."""
+    quiet = notify({"events": ["*"]}, quiet="22:00-07:00")
+    before = NIGHT - timedelta(hours=6)
+    step = logic.step(due(notice("x")), before, "phone", CHANNEL, quiet, failing_since=NIGHT)
+    assert (step.given_up, step.held) == ((), ())
+    assert [each.title for each in step.message] == ["x"]
 
 
 def test_what_was_not_sent_by_nightfall_waits_for_the_morning() -> None:
