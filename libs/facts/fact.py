@@ -156,8 +156,11 @@ def _ranks(facts: Iterable[Fact]) -> Iterator[Fact]:
     for quantity, several in ranked.items():
         if len(several) < 2:
             continue
-        ordered = sorted(several, key=lambda fact: (-(fact.number or 0.0), fact.key.entity))
-        for place, fact in enumerate(ordered, start=1):
+        ordered = sorted(several, key=lambda fact: -(fact.number or 0.0))
+        numbers = [fact.number for fact in ordered]
+        for fact in ordered:
+            # Equals share a rank: a name makes nobody the better one.
+            place = numbers.index(fact.number) + 1
             yield Fact(
                 Key(fact.key.entity, f"rank_{quantity.removesuffix('_pct')}"),
                 place,

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from contracts.operation import Reserve
 from contracts.types import ToolDef, Usage, Value
 from libs.llm.json_values import Json, JsonObject
+from libs.runtime.model_settings import BUILT_IN
 
 OUTPUT_TOKENS_MAX = 16_000
 """What one reply may hold, unless the endpoint's settings say otherwise: a report on ten tickers is
@@ -20,7 +21,7 @@ ROOM_MAX = 2
 
 FREE = "rules"
 """The provider of stated rules: it costs nothing, and is always there."""
-COMPUTING = frozenset({FREE, "coin", "scripted"})
+COMPUTING = frozenset(BUILT_IN)
 """Providers that compute from a request's data: they read no message, so nothing is masked."""
 
 

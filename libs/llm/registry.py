@@ -15,7 +15,8 @@ from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, StageUnknown
-from libs.llm.provider import ModelReply, ModelRequest, ModelSize, Provider
+from libs.llm.provider import FREE, ModelReply, ModelRequest, ModelSize, Provider
+from libs.llm.rules.coin import COIN, CoinProvider
 from libs.llm.rules.provider import RulesProvider
 from libs.runtime.model_settings import STAGES
 from libs.runtime.settings import Settings
@@ -67,7 +68,7 @@ def all_providers(settings: Settings) -> Mapping[str, Provider]:
         name: _provider(endpoint, settings) for name, endpoint in endpoints_of(settings).items()
     }
     scripted = {SCRIPTED: CommitteeProvider()} if settings.demo else {}
-    return {"rules": RulesProvider(), **providers, **scripted}
+    return {FREE: RulesProvider(), COIN: CoinProvider(), **providers, **scripted}
 
 
 @asynccontextmanager

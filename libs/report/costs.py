@@ -76,7 +76,7 @@ def _whole_s(view: CycleView, stages: Sequence[Stage]) -> float:
 def _facts(view: CycleView, stages: Sequence[Stage], total: Stage) -> Sequence[Fact]:
     cost = amounts.cost(view.tokens, view.cost_usd)
     providers = {pipeline.provider for pipeline in view.pipelines}
-    is_free = not view.tokens and providers <= {"rules"}
+    is_free = not view.tokens and providers <= {"rules", "coin"}
     if not stages:
         return [Fact("Cost", words(f"{cost} ({FREE})" if is_free else cost))]
     if view.tokens or view.cost_usd:

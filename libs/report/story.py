@@ -43,6 +43,7 @@ from libs.report.tones import Tone
 MADE_UP = "synthetic prices: they say nothing about a real market"
 NATURES = {
     "rules": " (stated rules, no model)",
+    "coin": " (picks drawn by lot, no model)",
     "scripted": " (scripted for the demo: no model was asked, nothing was paid)",
 }
 """The words that stand beside the name of a provider that is no model."""

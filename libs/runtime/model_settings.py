@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
@@ -64,6 +64,21 @@ class Rate(BaseModel):
         return f"at most {' and '.join(words)} a minute" if words else "no rate limit"
 
 
+BUILT_IN = ("rules", "coin", "scripted")
+"""Providers that the desk comes with. They compute, so no endpoint may pass for one: it would be
+shown what a masked arm must not see."""
+
+
+def not_built_in(name: str) -> str:
+    """The name of an endpoint. Raises ValueError for one that the desk itself has given."""
+    if name in BUILT_IN:
+        raise ValueError(f"{name} is built in: give the endpoint another name")
+    return name
+
+
+EndpointName = Annotated[
+    str, StringConstraints(pattern=ENDPOINT_NAME), AfterValidator(not_built_in)
+]
 NO_RATE = Rate()
 RATES: Mapping[str, Rate] = MappingProxyType(
     {"claude": Rate(calls_per_minute_max=50), "openai": Rate(calls_per_minute_max=500)}

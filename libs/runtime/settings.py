@@ -4,14 +4,12 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    StringConstraints,
     ValidationError,
     model_validator,
 )
@@ -29,13 +27,13 @@ from contracts.types import Currency, Name
 from libs.runtime.contact import Contact
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
-    ENDPOINT_NAME,
     FACTS_MAX,
     MODEL_SILENCE_S,
     MODEL_TIMEOUT_S,
     MODEL_TIMEOUT_S_MAX,
     NO_RATE,
     RATES,
+    EndpointName,
     EndpointSettings,
     Price,
     Rate,
@@ -46,8 +44,6 @@ from libs.runtime.wording import describe
 
 SETTINGS_FILE = "deskbus.toml"
 DEFAULT_CURRENCY = "USD"
-
-EndpointName = Annotated[str, StringConstraints(pattern=ENDPOINT_NAME)]
 
 
 class NoServers(DeskError):

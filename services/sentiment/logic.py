@@ -87,7 +87,7 @@ def select(
     `wanted` restricts them to a universe; `refused` are its tickers that the market does not know,
     with the reason.
     """
-    merged = _merge(answers)
+    merged = _in_order_asked(_merge(answers), requested or ())
     chosen = _choose(sorted(merged, key=_rank))
     tickers = {candidate.ticker for candidate in chosen}
     named = {candidate.ticker for candidate in merged}
@@ -251,9 +251,18 @@ def _candidate(ticker: str, by_source: Mapping[str, Mention]) -> Candidate:
     )
 
 
-def _rank(candidate: Candidate) -> tuple[int, float, int, str]:
+def _in_order_asked(
+    candidates: Sequence[Candidate], requested: Sequence[str]
+) -> Sequence[Candidate]:
+    """Those that the request names first, in its order: of equals the first one ranks first, and
+    no name by itself."""
+    places = {ticker: place for place, ticker in enumerate(requested)}
+    return sorted(candidates, key=lambda item: places.get(item.ticker, len(places)))
+
+
+def _rank(candidate: Candidate) -> tuple[int, float, int]:
     best = sum(candidate.scores.values())
-    return (-len(candidate.sources), -best, -candidate.mentions, candidate.ticker)
+    return (-len(candidate.sources), -best, -candidate.mentions)
 
 
 def _choose(ranked: Sequence[Candidate]) -> list[Candidate]:

@@ -68,12 +68,19 @@ class Screener:
         changes, turnover = await self._session(listings, as_of)
         risers = sorted((name for name in changes if changes[name] > 0), key=lambda n: -changes[n])
         fallers = sorted((name for name in changes if changes[name] < 0), key=changes.__getitem__)
-        active = sorted(turnover, key=lambda name: (-turnover[name], name))
+        active = sorted(turnover, key=lambda name: -turnover[name])
         scores: dict[str, float] = {}
         reasons: dict[str, list[str]] = {}
-        lists = (("gainer", risers), ("loser", fallers), ("most active", active))
-        for word, ranking in lists:
-            for place, ticker in enumerate(ranking[:LIST_LENGTH]):
+        lists = (
+            ("gainer", risers, changes),
+            ("loser", fallers, changes),
+            ("most active", active, turnover),
+        )
+        for word, ranking, values in lists:
+            level = [values[name] for name in ranking]
+            for ticker in ranking[:LIST_LENGTH]:
+                # Equals share a place: a name makes nobody the better one.
+                place = level.index(values[ticker])
                 scores[ticker] = max(scores.get(ticker, 0.0), 1 - place / LIST_LENGTH)
                 change = "" if ranking is active else f" ({changes[ticker]:+.2f}%)"
                 reasons.setdefault(ticker, []).append(f"{word} {place + 1}{change}")

@@ -150,7 +150,7 @@ def trader_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
         if _may_be_bought(name, evidence)
         and (score := _conviction(finding, signals.get(name), evidence)) is not None
     }
-    best = sorted(wanted, key=lambda name: (-wanted[name], name))[:PICKS_MAX]
+    best = sorted(wanted, key=lambda name: -wanted[name])[:PICKS_MAX]
     shares = _shares({name: _asked(name, evidence) for name in best})
     picks = tuple(
         _buy(findings[name], min(SURE_MAX, wanted[name] / 10), shares[name], evidence, day)

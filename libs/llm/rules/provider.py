@@ -57,12 +57,17 @@ class RulesProvider:
                 f"the rules provider has no agent {request.agent}; "
                 f"it has {', '.join(sorted(RULE_SETS))}"
             )
-        if request.tools:
-            return _tool_round(rules, request)
-        answer = rules.answer(
-            request.task, EvidenceIndex(request.evidence, request.facts, request.publishers)
-        )
-        return ModelReply(text=answer.model_dump_json())
+        return played(rules, request)
+
+
+def played(rules: RuleSet, request: ModelRequest) -> ModelReply:
+    """The reply that an agent of these rules gives to a request."""
+    if request.tools:
+        return _tool_round(rules, request)
+    answer = rules.answer(
+        request.task, EvidenceIndex(request.evidence, request.facts, request.publishers)
+    )
+    return ModelReply(text=answer.model_dump_json())
 
 
 def _tool_round(rules: RuleSet, request: ModelRequest) -> ModelReply:

@@ -62,11 +62,12 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
     scored = {
         finding.ticker: _conviction(finding, evidence)
         for finding, _ in _rising(task)
-        if _may_be_bought(finding.ticker, evidence)
+        if may_be_bought(finding.ticker, evidence)
     }
     findings = {finding.ticker: finding for finding in findings_in(task)}
     sought = [name for name, score in scored.items() if score >= CONVICTION_MIN]
-    best = sorted(sought, key=lambda name: (-scored[name], name))[:PICKS_MAX]
+    # Of equal ones the analyst's first: a name is no reason.
+    best = sorted(sought, key=lambda name: -scored[name])[:PICKS_MAX]
     sure = {name: confidence((scored[name] - NEUTRAL) / NEUTRAL) for name in best}
     shares = _shares({name: _room(name, evidence) for name in best})
     picks = tuple(
@@ -76,7 +77,7 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
         _sale(finding.ticker, view, evidence)
         for finding, view in _held(task)
         if _has_lost_its_reason(finding, view, evidence)
-        and _is_verified(finding.ticker, evidence)
+        and is_verified(finding.ticker, evidence)
         and evidence.number(finding.ticker, BEING_SOLD) is None
     )[:PICKS_MAX]
     return PicksDraft(
@@ -101,8 +102,9 @@ def _is_rising(finding: ResearchFinding, view: AssetView) -> bool:
     return view.signal is not QuantSignal.BEARISH and finding.technical_score >= NEUTRAL
 
 
-def _may_be_bought(ticker: str, evidence: EvidenceIndex) -> bool:
-    return _is_verified(ticker, evidence) and not evidence.has(ticker, NOT_TO_BUY)
+def may_be_bought(ticker: str, evidence: EvidenceIndex) -> bool:
+    """Whether its price is verified and no rule forbids a buy of it."""
+    return is_verified(ticker, evidence) and not evidence.has(ticker, NOT_TO_BUY)
 
 
 def _conviction(finding: ResearchFinding, evidence: EvidenceIndex) -> float:
@@ -172,7 +174,8 @@ def _shares(rooms: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
     }
 
 
-def _is_verified(ticker: str, evidence: EvidenceIndex) -> bool:
+def is_verified(ticker: str, evidence: EvidenceIndex) -> bool:
+    """Whether the tool has answered for it."""
     return evidence.number(ticker, VERIFIED) is not None
 
 

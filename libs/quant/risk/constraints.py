@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from contracts.account import AccountLimits
 from contracts.constraints import POSITIONS_MAX, Constraints
+from contracts.facts import RISK_UNKNOWN
 from libs.quant.risk.facts import Facts, Finding, Leg, Rule, gate, pct
 
 _ZERO = Decimal(0)
@@ -76,14 +77,17 @@ def _max_allocation(leg: Leg, facts: Facts) -> Finding:
 
 
 def _max_positions(leg: Leg, facts: Facts) -> Finding:
-    """The largest buys have the places that are free; of equal ones the first by ticker."""
+    """The largest buys have the places that are free; of equal ones the surer, then those of less
+    risk. Of more that are alike in all of it than there are places for none is bought: a name is
+    no reason to prefer one.
+    """
     wanted = facts.constraints.max_positions
     most = POSITIONS_MAX if wanted is None else wanted
     held = facts.exposed_tickers
     new = [other for other in facts.legs if other.ticker not in held]
-    ranked = sorted(new, key=lambda other: (-other.allocation_pct, other.ticker))
-    placed = {other.ticker for other in ranked[: max(0, most - len(held))]}
-    ok = leg.ticker in held or leg.ticker in placed
+    places = max(0, most - len(held))
+    no_worse = sum(_standing(other, facts) <= _standing(leg, facts) for other in new)
+    ok = leg.ticker in held or no_worse <= places
     allowed = f"{most} position{'' if most == 1 else 's'}"
     return Finding(
         leg.allocation_pct if ok else _ZERO,
@@ -91,6 +95,14 @@ def _max_positions(leg: Leg, facts: Facts) -> Finding:
         allowed,
         f"the constraints allow {allowed} in all, and the largest buys come first",
     )
+
+
+def _standing(leg: Leg, facts: Facts) -> tuple[Decimal, float, float, Decimal]:
+    """Where a buy stands among others for a place, the first one lowest."""
+    evidence = facts.evidence.get(leg.ticker)
+    risk = RISK_UNKNOWN if evidence is None else evidence.risk
+    volatility = facts.moves.volatility_pct(leg.ticker)
+    return (-leg.allocation_pct, -leg.pick.confidence, risk, volatility)
 
 
 LIMIT_CHARS_MAX = 200

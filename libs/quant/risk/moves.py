@@ -39,7 +39,7 @@ def moves(closes: Mapping[str, Mapping[date, float]]) -> Moves:
     }
     common: set[date] | None = None
     measured: list[str] = []
-    for ticker in sorted(offered, key=lambda name: (-len(offered[name]), name)):
+    for ticker in sorted(offered, key=lambda name: (-len(offered[name]), sorted(offered[name]))):
         left = set(offered[ticker]) if common is None else common & set(offered[ticker])
         if len(left) >= RISK_CLOSES_MIN:
             common = left

@@ -35,7 +35,7 @@ from libs.postgres.pool import (
 )
 from libs.report.account import halted, remedy
 from libs.runtime.errors import DeskError, StartError, Unavailable
-from libs.runtime.model_settings import Rate
+from libs.runtime.model_settings import BUILT_IN, Rate
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
@@ -159,7 +159,7 @@ def _data_dir(path: Path) -> Check:
 def _provider(standing: ProviderStanding, rate: Rate) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
-        finding = "can be used" if standing.name == "rules" else f"set up; not called here; {rate}"
+        finding = "can be used" if standing.name in BUILT_IN else f"set up; not called here; {rate}"
         return ok(name, finding)
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)

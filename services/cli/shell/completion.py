@@ -101,7 +101,7 @@ def _jobs() -> Names:
 def _providers() -> Names:
     from libs.runtime.model_settings import RATES  # noqa: PLC0415
 
-    return ("rules", *RATES, *_settings().providers)
+    return ("rules", "coin", *RATES, *_settings().providers)
 
 
 def _channels() -> Names:

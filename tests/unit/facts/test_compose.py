@@ -222,3 +222,15 @@ def test_ranks_are_computed_over_all_that_have_the_quantity():
         "A.rank_change_63d": (2, "of 3"),
         "C.rank_change_63d": (3, "of 3"),
     }
+
+
+def test_equals_share_a_rank_whatever_they_are_called():
+    facts = Facts.of(
+        [fact(f"{t}.change_63d_pct", v, PERCENT) for t, v in zip("ZAB", (9, 9, 1), strict=True)]
+    )
+    ranks = {name: each.value for name, each in facts.by_name.items() if "rank" in name}
+    assert ranks == {
+        "Z.rank_change_63d": 1,
+        "A.rank_change_63d": 1,
+        "B.rank_change_63d": 3,
+    }

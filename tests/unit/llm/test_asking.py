@@ -3,11 +3,13 @@
 import hashlib
 
 import orjson
+import pytest
 
 from contracts.reasons import ReasonDraft
 from contracts.types import Value
 from libs.llm.asking import schema_of
 from libs.llm.provider import Evidence, ModelRequest, UserMessage
+from libs.runtime.settings import Settings
 
 
 class _Draft(Value):
@@ -52,3 +54,9 @@ def test_a_request_is_hashed_as_the_json_that_it_holds() -> None:
     assert hashlib.sha256(canonical).hexdigest() == (
         "d26c3620798183a50387c9f42bc2fd9180371d5f21595e8f26bdfd8d740ee225"
     )
+
+
+@pytest.mark.parametrize("name", ["rules", "coin", "scripted"])
+def test_no_endpoint_may_pass_for_a_provider_that_reads_no_message(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is built in"):
+        Settings.model_validate({"providers": {name: {"base_url": "http://127.0.0.1:1/v1"}}})
