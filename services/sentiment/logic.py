@@ -254,10 +254,10 @@ def _candidate(ticker: str, by_source: Mapping[str, Mention]) -> Candidate:
 def _in_order_asked(
     candidates: Sequence[Candidate], requested: Sequence[str]
 ) -> Sequence[Candidate]:
-    """Those that the request names first, in its order: of equals the first one ranks first, and
-    no name by itself."""
+    """In the request's order, by which equals rank: so renaming them all changes nothing. Where it
+    names none there is no other order than the alphabet's that all answers have in common."""
     places = {ticker: place for place, ticker in enumerate(requested)}
-    return sorted(candidates, key=lambda item: places.get(item.ticker, len(places)))
+    return sorted(candidates, key=lambda item: (places.get(item.ticker, len(places)), item.ticker))
 
 
 def _rank(candidate: Candidate) -> tuple[int, float, int]:

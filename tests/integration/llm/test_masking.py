@@ -4,15 +4,28 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pydantic import SecretStr
 
+from contracts.account import (
+    CoolingOff,
+    HeldPlan,
+    OpenOrder,
+    Portfolio,
+    Position,
+    SessionBefore,
+    Side,
+)
 from contracts.cycle import CycleRequest, StudyCell
+from contracts.halt import Halt
 from contracts.message import Pipeline
 from contracts.query import CycleView, PipelineView, Recording
+from contracts.types import Money
 from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.rules.provider import RulesProvider
@@ -59,7 +72,9 @@ CASES = (
 )
 
 
-async def masked_cycle(wire: str, case: Case) -> tuple[Desk, dict[str, Any], list[Asked]]:
+async def masked_cycle(
+    wire: str, case: Case, portfolio: Portfolio | None = None
+) -> tuple[Desk, dict[str, Any], list[Asked]]:
     """A masked cycle's contracts, and the requests that left for its model."""
     async with model_server(MaskedModel(case.universe[0])) as server:
         url = server.url if wire == "claude" else server.openai_url
@@ -70,6 +85,7 @@ async def masked_cycle(wire: str, case: Case) -> tuple[Desk, dict[str, Any], lis
             market=case.market,
             providers={"rules": RulesProvider(), "model": provider},
             as_of=case.as_of,
+            portfolio=portfolio,
             request=CycleRequest(
                 idempotency_key="wire",
                 universe=tuple(case.universe),
@@ -123,6 +139,80 @@ def _without_own_words(asked: Asked) -> dict[str, Any]:
     """The body without the assistant's turns: those are the model's own, sent back verbatim."""
     messages = [each for each in asked.body["messages"] if each["role"] != "assistant"]
     return {**asked.body, "messages": messages}
+
+
+def held(case: Case) -> Portfolio:
+    """An account with a position, its stop and its thesis, and with a ticker that was just sold."""
+    ticker, sold, since = case.universe[0], case.universe[1], date(2010, 4, 15)
+    plan = HeldPlan(
+        horizon_sessions=60,
+        stop_price=usd("215.02"),
+        risk=usd("505.39"),
+        risk_pct=Decimal("0.5"),
+        review_by=date(2010, 4, 30),
+        review_event="next report of 2010-07-20",
+        thesis=f"For: close 247.93 USD of {ticker} in April 2010",
+        since=since,
+        cycle_id=UUID(int=7),
+    )
+    position = Position(
+        ticker=ticker,
+        quantity=Decimal(15),
+        average_cost=usd("243.84"),
+        price=usd("246.25"),
+        sector="Technology Hardware",
+        opened_on=since,
+        plan=plan,
+    )
+    stop = OpenOrder(
+        order_id=UUID(int=8),
+        asset=ticker,
+        side=Side.SELL,
+        quantity=Decimal(15),
+        hold=usd("0"),
+        stop_price=usd("215.02"),
+        as_of=since,
+    )
+    return Portfolio(
+        cycle_id=UUID(int=1),
+        op_id=UUID(int=2),
+        as_of=case.as_of,
+        account="study-0123abcd-0-0-blind",
+        cash=usd("82813.49"),
+        equity=usd("86507.24"),
+        positions=(position,),
+        open_orders=(stop,),
+        before=SessionBefore(session=date(2010, 5, 5), equity=usd("87000")),
+        halt=Halt(
+            reason=f"{ticker} fell on Thursday",
+            by="owner",
+            since=datetime(2010, 5, 6, tzinfo=UTC),
+        ),
+        cooling_off=(CoolingOff(ticker=sold, sold_on=date(2010, 5, 3), sessions_ago=3),),
+    )
+
+
+def usd(amount: str) -> Money:
+    return Money(amount=Decimal(amount))
+
+
+async def test_what_is_held_is_shown_without_a_name_a_level_or_a_thesis() -> None:
+    case = bundled(date(2010, 5, 6))
+    _, contracts, asked = await masked_cycle("claude", case, held(case))
+    names = {*names_of(case, contracts), "Technology Hardware", "0123abcd", "fell on"}
+    levels = ("246.25", "243.84", "215.02", "505.39", "82813", "86507", "87000")
+    for request in asked:
+        body = json.dumps(_without_own_words(request))
+        assert [name for name in (*names, *levels) if name in body] == [], request.number
+        assert WHEN.findall(body) == [], request.number
+    shown = json.loads(asked[0].first.split("\n")[1])["portfolio"]
+    assert shown["cooling_off"][0]["sold_on"] == "T-3"
+    (position,) = shown["positions"]
+    assert (position["value"], position["average_cost"]) == (4.2699, 99.0213)
+    assert (position["plan"]["since"], position["plan"]["stop_price"]) == ("T-15", 87.3178)
+    assert shown["open_orders"] == [
+        {"asset": position["ticker"], "side": "sell", "stop_price": 87.3178, "hold": 0}
+    ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.as_of}")

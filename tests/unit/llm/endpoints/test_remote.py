@@ -235,12 +235,12 @@ def why_not(found):
     return {name: each.why for name, each in found.items() if isinstance(each, NotUsable)}
 
 
-def test_without_a_key_only_the_rules_can_be_used(tmp_path, monkeypatch):
+def test_without_a_key_only_the_rules_and_the_coin_can_be_used(tmp_path, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINIMAX_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     found = all_providers(settings(tmp_path))
     why = why_not(found)
-    assert set(found) - set(why) == {"rules"}
+    assert set(found) - set(why) == {"rules", "coin"}
     assert "ANTHROPIC_API_KEY" in why["claude"]
     assert "models" in why["ollama"]
     assert not any(each.expected for each in found.values() if isinstance(each, NotUsable))
