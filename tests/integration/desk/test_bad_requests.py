@@ -191,7 +191,7 @@ async def test_the_same_key_of_another_person_is_another_cycle(desk: Desk, user:
 @pytest.mark.parametrize(
     ("pipeline", "code", "told"),
     [
-        ({"provider": "oracle"}, "provider_unknown", "this desk has rules"),
+        ({"provider": "oracle"}, "provider_unknown", "this desk has coin, rules"),
         ({"provider": "claude"}, "provider_not_usable", "set ANTHROPIC_API_KEY"),
         ({"provider": "vllm"}, "provider_not_usable", "[providers.vllm]"),
         ({"models": {"trade": "m"}}, "stage_unknown", "sentiment, planner, quant"),
