@@ -1,0 +1,371 @@
+"""The score of a study: what its cells show, and what they cannot. Answered from the record and the
+market source's prices alone, for any horizon, cost and benchmark, as often as wanted."""
+
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from pydantic import Field
+
+from contracts.message import Message
+from contracts.performance import Benchmark
+from contracts.query import PAGE_MAX
+from contracts.study import (
+    ARMS_MAX,
+    CELLS_MAX,
+    DATES_MAX,
+    HORIZON_MAX,
+    SAMPLES_MAX,
+    UNIVERSE_MAX,
+    ArmName,
+    Study,
+    StudyStatus,
+)
+from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
+
+CURVE_POINTS_MAX = 200
+"""Of a curve; the last of several dates stands for them."""
+LEFT_OUT_MAX = 40
+"""Assets and dates without prices that are named; the others are counted."""
+CELLS_PAGE_MAX = PAGE_MAX
+
+
+class StudyScoreQuery(Message):
+    """What does this study show? What is left out is taken from its file; `horizon` is the first of
+    those there."""
+
+    name: Name
+    horizon: int | None = Field(default=None, ge=1, le=HORIZON_MAX)
+    cost_bps: float | None = Field(default=None, ge=0, le=1_000)
+    benchmark: Benchmark | None = None
+
+
+class Estimate(Value):
+    """A mean over dates: its 95 % interval, and the probability `p` of one as far from nothing by
+    luck. `needed` is how many such dates would show a true one of this size with a chance of 80 %;
+    None where none would, since it is nothing."""
+
+    estimate: float
+    low: float
+    high: float
+    p: float
+    dates: int
+    needed: int | None = None
+    resolved: bool
+
+    @property
+    def resolution(self) -> float:
+        """q = N / N*: below 1 the dates are too few for a difference of this size."""
+        return 0.0 if self.needed is None else self.dates / self.needed
+
+
+class NotShown(Value):
+    """The reason why there is no figure; `dates` of `needed` where they are too few."""
+
+    why: ShortText
+    dates: int | None = None
+    needed: int | None = None
+
+
+Shown = Estimate | NotShown
+
+
+class Measure(StrEnum):
+    """What two arms are compared by: the share of right choices, the excess return of a decision,
+    and the loss of stated confidences (Brier's, lower is better)."""
+
+    HITS = "hits"
+    EXCESS = "excess"
+    BRIER = "brier"
+
+
+class LeakVerdict(StrEnum):
+    """Whether an arm's choices look like those of somebody who has seen the prices to come."""
+
+    LEAKS = "leaks"
+    CLEAR = "clear"
+    NOT_SHOWN = "not_shown"
+
+
+class Permuted(Value):
+    """The permutation control: the mean excess return of an arm's choices before costs, and the
+    95th percentile of its own weights dealt at random to the assets of each date. `passed`: above
+    it."""
+
+    actual: float
+    permuted: float
+    p: float
+    passed: bool
+
+
+class Foresight(Value):
+    """How far an arm's choices look like knowledge of the week to come
+    (libs/quant/study/foresight.py): standard `deviations` above random ones, the share of `dates`
+    at which a choice was `better` than the arm's average one with the interval's low end, and the
+    part of perfect knowledge's gain that was `captured`."""
+
+    deviations: float
+    better: float
+    better_low: float
+    captured: float
+    dates: int
+    verdict: LeakVerdict
+
+
+class ArmScore(Value):
+    """An arm: what it decided, and how that came out. A `control` has no cells.
+
+    `decisions` are cells that ended with a decision, `failed` those that did not, `picks` what it
+    bought in all. `invested` is the mean share of the equity that its decisions held. `hits` is the
+    share of assets chosen rightly: bought and better than the benchmark, or not bought and not
+    better; its p is against a coin. `excess` is the return of a decision above the benchmark after
+    costs, as a part of the equity; what was not invested counts as the benchmark.
+    """
+
+    name: ShortText
+    provider: ShortText = ""
+    masked: bool = False
+    control: bool = False
+    decisions: int = 0
+    failed: int = 0
+    picks: int = 0
+    invested: float = 0.0
+    hits: Shown
+    excess: Shown
+    permuted: Permuted | NotShown
+    foresight: Foresight | NotShown
+    tokens: int = 0
+    cost_usd: Usd = Decimal(0)
+    curve: tuple[float, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+
+
+class PairedDifference(Value):
+    """How much the first arm's measure is above the second's, on the dates that both decided."""
+
+    measure: Measure
+    first: ShortText
+    second: ShortText
+    difference: Shown
+
+
+class RankInterval(Value):
+    """The ranks that an arm may have by a measure; arms that cannot be told apart share them."""
+
+    measure: Measure
+    arm: ShortText
+    best: int
+    worst: int
+
+
+class MaskGap(Value):
+    """A provider's named arm less its masked one. `changed` is the share of choices that differ,
+    `moved` the mean distance of the weights. Below 0 names distract: it is no pure leakage."""
+
+    provider: Name
+    named: ShortText
+    masked: ShortText
+    hits: Shown
+    excess: Shown
+    changed: float
+    moved: float
+
+
+class CutoffGap(Value):
+    """An arm's excess returns up to its model's knowledge cutoff, less those after it."""
+
+    arm: ShortText
+    cutoff: date | None = None
+    gap: Shown
+
+
+class Probe(Value):
+    """How many masked inputs a provider could identify: the part, its Wilson interval, and the part
+    that guessing reaches."""
+
+    provider: Name
+    hits: int
+    asked: int
+    low: float
+    high: float
+    by_guessing: float
+    blind: bool
+
+
+class Stability(Value):
+    """The agreement of an arm's samples on the same evidence: the mean share of samples with the
+    most frequent choice over assets that any of them bought, and the part of these that is stable
+    enough to act on. `spread` is the mean deviation of a weight as a part of its mean."""
+
+    arm: ShortText
+    samples: int
+    agreement: float
+    spread: float
+    stable: float
+    choices: int
+
+
+class ReliabilityPoint(Value):
+    """How often came true what was `stated`, with the band of resampled dates around it."""
+
+    stated: float
+    happened: float
+    low: float
+    high: float
+
+
+class CalibrationScore(Value):
+    """Stated confidences as probabilities of beating the benchmark: Brier's `score` and its parts
+    (score = miscalibration - discrimination + uncertainty). `skill` is the part of the base rate's
+    score that is saved; `overconfidence` what was stated above what came true."""
+
+    arm: ShortText
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    skill: float | None
+    overconfidence: Shown
+    outcomes: int
+    curve: tuple[ReliabilityPoint, ...] = ()
+
+
+class NoCalibration(Value):
+    """The reason why an arm's confidences were not scored."""
+
+    arm: ShortText
+    why: ShortText
+
+
+class Equity(Value):
+    """The account of an arm's sample on a path, after costs, or a control of the same sessions.
+
+    Returns and drawdown are parts; a year is 252 sessions. `deflated_sharpe` is the probability
+    that the ratio is above that of the luckiest of all arms and samples; `sessions_needed` how many
+    sessions would show that it is above 0. `usd_bp` is what models cost for each basis point of
+    return above the benchmark, where it is one.
+    """
+
+    name: ShortText
+    arm: ShortText = ""
+    sample: int = 0
+    control: bool = False
+    sessions: int
+    total_return: float
+    annual_return: float | None = None
+    sharpe: float | None = None
+    drawdown: float
+    deflated_sharpe: float | None = None
+    sessions_needed: int | None = None
+    tokens_decision: int | None = None
+    usd_decision: float | None = None
+    usd_bp: float | None = None
+    curve: tuple[float, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+
+
+class OverfittingScore(Value):
+    """The probability that the best of so many configurations was the best by luck."""
+
+    probability: float
+    configurations: int
+    splits: int
+
+
+class AuditKind(StrEnum):
+    """A test of how a desk was tried, or a column of how it is reported."""
+
+    TEST = "test"
+    COLUMN = "column"
+
+
+class AuditRow(Value):
+    """One of the six tests (The Alpha Illusion, 2026) or seven columns (Beyond Agent Architecture,
+    2026) by which a desk of models is judged, and this study's answer; `shown` where there is one,
+    `command` prints what it is from."""
+
+    kind: AuditKind
+    name: ShortText
+    answer: Text
+    shown: bool
+    command: ShortText = ""
+
+
+class LeftOut(Value):
+    """What was not scored: an asset on a date, or with `ticker` None the whole date, and why."""
+
+    on: date
+    ticker: Ticker | None = None
+    why: ShortText
+
+
+class StudyScore(Message):
+    """What a study shows at one horizon, cost and benchmark.
+
+    `dates` were scored, from `first` to `last`; each horizon reaches into `overlap` of them, its
+    own included. `points` are the dates (or sessions) of all curves. Of a `picks` there is no
+    `equity`, of a `path` nothing else than that, tokens, failures and audit: their figures are
+    never mixed.
+    """
+
+    found: bool = True
+    studies: tuple[Name, ...] = Field(default=(), max_length=PAGE_MAX)
+    study: Study | None = None
+    status: StudyStatus | None = None
+    cells: int = 0
+    decided: int = 0
+    failed: int = 0
+    horizon: int = 0
+    cost_bps: float = 0.0
+    benchmark: ShortText = ""
+    market_source: Text = ""
+    synthetic: bool = False
+    dates: int = 0
+    first: date | None = None
+    last: date | None = None
+    overlap: int = 1
+    left_out: tuple[LeftOut, ...] = Field(default=(), max_length=LEFT_OUT_MAX)
+    left_out_more: int = 0
+    arms: tuple[ArmScore, ...] = Field(default=(), max_length=ARMS_MAX + 2)
+    canary: Foresight | NotShown = NotShown(why="nothing was scored")
+    differences: tuple[PairedDifference, ...] = ()
+    ranks: tuple[RankInterval, ...] = ()
+    masked: tuple[MaskGap, ...] = ()
+    cutoffs: tuple[CutoffGap, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    calibration: tuple[CalibrationScore | NoCalibration, ...] = ()
+    equity: tuple[Equity, ...] = ()
+    overfitting: OverfittingScore | NotShown = NotShown(why="only a path has equity")
+    points: tuple[date, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+    audit: tuple[AuditRow, ...] = ()
+    message: Text = ""
+
+
+class StudyCellsQuery(Message):
+    """The cells that a figure is from: of one arm, of one date, or all, from the `first`-th on."""
+
+    name: Name
+    arm: ArmName | None = None
+    on: date | None = None
+    skip: int = Field(default=0, ge=0, le=CELLS_MAX)
+    limit: int = Field(default=50, ge=1, le=CELLS_PAGE_MAX)
+
+
+class CellView(Value):
+    """A cell, or an arm of one: its cycle, and what was bought there with which weight."""
+
+    cycle_id: UUID
+    on: date
+    number: int = Field(ge=0, le=DATES_MAX)
+    sample: int = Field(ge=0, le=SAMPLES_MAX)
+    arm: ShortText
+    status: ShortText
+    weights: dict[Ticker, float] = Field(default_factory=dict, max_length=UNIVERSE_MAX)
+
+
+class StudyCells(Message):
+    """Cells in the order of their dates; `more` where there are others behind these."""
+
+    found: bool = True
+    cells: tuple[CellView, ...] = ()
+    more: bool = False

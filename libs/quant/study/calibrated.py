@@ -1,0 +1,37 @@
+"""An arm's stated confidences as probabilities, as they are shown. Pure."""
+
+from collections.abc import Sequence
+
+from contracts.study_score import CalibrationScore, NoCalibration, ReliabilityPoint
+from libs.quant.study.calibration import Stated, calibration
+from libs.quant.study.means import TooFewDates
+from libs.quant.study.shown import shown
+
+
+def calibrated(
+    arm: str, stated: Sequence[Stated], overlap: int, seed: int
+) -> CalibrationScore | NoCalibration:
+    """How far the arm's confidences can be trusted."""
+    if not stated:
+        return NoCalibration(arm=arm, why="no pick of it that could be scored states a confidence")
+    try:
+        found = calibration(stated, overlap, seed)
+    except TooFewDates as few:
+        why = f"{few.dates} dates with a stated confidence, needs {few.needed}"
+        return NoCalibration(arm=arm, why=why)
+    return CalibrationScore(
+        arm=arm,
+        score=found.score,
+        miscalibration=found.miscalibration,
+        discrimination=found.discrimination,
+        uncertainty=found.uncertainty,
+        skill=found.skill,
+        overconfidence=shown(lambda: found.overconfidence),
+        outcomes=found.outcomes,
+        curve=tuple(
+            ReliabilityPoint(
+                stated=point.stated, happened=point.happened, low=point.low, high=point.high
+            )
+            for point in found.curve
+        ),
+    )

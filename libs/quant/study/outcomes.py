@@ -1,0 +1,123 @@
+"""What the assets of a study did after each of its dates. Pure.
+
+A decision at a session's close fills at the next open; over a horizon of h sessions its return runs
+from there to the close of the h-th session after it. An asset that stops trading on the way keeps
+its last close.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import numpy.typing as npt
+
+from contracts.performance import CANDIDATES, CASH
+from contracts.study_score import LeftOut
+from libs.quant.study.record import Bars
+
+Array = npt.NDArray[np.float64]
+
+ASSETS_LEAST = 2
+"""With one asset there is nothing to choose."""
+NO_DATA = "the horizon ends after the prices that there are"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Returns as parts: a row a date, a column an asset, NaN where it had no price; `beside` is the
+    benchmark's a date. A horizon reaches into `overlap` dates, its own included."""
+
+    dates: tuple[date, ...]
+    assets: tuple[str, ...]
+    returns: Array
+    beside: Array
+    overlap: int
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def excess(self) -> Array:
+        """Each asset's return less the benchmark's."""
+        return np.asarray(self.returns - self.beside[:, None])
+
+
+def outcomes(
+    dates: Sequence[date],
+    universe: Sequence[str],
+    bars: Mapping[str, Bars],
+    sessions: Sequence[date],
+    horizon: int,
+    benchmark: str = CANDIDATES,
+) -> Outcomes:
+    """The returns of the universe after each date, over `horizon` sessions.
+
+    A date whose horizon ends behind the last of `sessions`, at which fewer than ASSETS_LEAST assets
+    traded or the benchmark did not is left out, as are assets without a price.
+    """
+    places = {day: place for place, day in enumerate(sessions)}
+    rows, kept, beside, left_out = [], [], [], []
+    for on in sorted(set(dates)):
+        place = places.get(on)
+        if place is None or place + horizon >= len(sessions):
+            left_out.append(LeftOut(on=on, why=NO_DATA))
+            continue
+        span = sessions[place + 1], sessions[place + horizon]
+        row = np.array([held_return(bars.get(asset), *span) for asset in universe])
+        compared = _benchmark(row, benchmark, universe, bars, span)
+        if np.isfinite(row).sum() < ASSETS_LEAST or not np.isfinite(compared):
+            what = "of the benchmark" if not np.isfinite(compared) else "of two assets"
+            left_out.append(LeftOut(on=on, why=f"there are no prices {what} at the open after it"))
+            continue
+        left_out += [
+            LeftOut(on=on, ticker=asset, why=f"it had no price at the open of {span[0]}")
+            for asset, value in zip(universe, row, strict=True)
+            if not np.isfinite(value)
+        ]
+        rows.append(row)
+        kept.append(on)
+        beside.append(compared)
+    return Outcomes(
+        tuple(kept),
+        tuple(universe),
+        np.array(rows).reshape(len(rows), len(universe)),
+        np.array(beside),
+        overlap([places[on] for on in kept], horizon),
+        tuple(left_out),
+    )
+
+
+def held_return(bars: Bars | None, entry: date, end: date) -> float:
+    """From the open of `entry` to the close of `end`, or the last one before; NaN without an open
+    at `entry`."""
+    if bars is None:
+        return float("nan")
+    last = bisect_right(bars.sessions, end) - 1
+    first = bisect_right(bars.sessions, entry) - 1
+    if first < 0 or bars.sessions[first] != entry or bars.open[first] <= 0:
+        return float("nan")
+    return bars.close[last] / bars.open[first] - 1
+
+
+def overlap(places: Sequence[int], horizon: int) -> int:
+    """The most dates that one horizon reaches into, its own included; by places of sessions."""
+    ends = [bisect_right(places, place + horizon - 1) for place in places]
+    return max((end - number for number, end in enumerate(ends)), default=1)
+
+
+def _benchmark(
+    row: Array,
+    benchmark: str,
+    universe: Sequence[str],
+    bars: Mapping[str, Bars],
+    span: tuple[date, date],
+) -> float:
+    if benchmark == CASH:
+        return 0.0
+    if benchmark == CANDIDATES:
+        priced = row[np.isfinite(row)]
+        return float(priced.mean()) if len(priced) else float("nan")
+    ticker = benchmark.upper()
+    if ticker in universe:
+        return float(row[list(universe).index(ticker)])
+    return held_return(bars.get(ticker), *span)

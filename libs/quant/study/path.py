@@ -1,0 +1,231 @@
+"""The score of a study of accounts that live through the sessions (`path`): money after costs,
+beside controls, and how much of it was luck. Pure.
+
+Two controls have no cells. `hold` buys equal parts of the universe at the first close and leaves
+them alone, after costs; `equal weight` has equal parts at every close, without any.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from math import ceil, isfinite, sqrt
+
+import numpy as np
+
+from contracts.performance import CANDIDATES, CASH
+from contracts.strategy_cycle import Trials
+from contracts.study_score import ArmScore, Equity, NotShown, OverfittingScore, StudyScore
+from libs.quant.strategy import performance
+from libs.quant.strategy.skill import deflated_sharpe, track_record_least
+from libs.quant.study.choices import BPS
+from libs.quant.study.means import Array
+from libs.quant.study.overfitting import TooShort, overfitting
+from libs.quant.study.record import AccountEquity, Bars, Decided, Recorded
+from libs.quant.study.shown import DATES_MAX, thinned
+
+HOLD, EQUAL_WEIGHT = "hold", "equal weight"
+SESSIONS_LEAST = 3
+NO_PATH = NotShown(why="of a path's decisions none is independent: see its equity")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The decisions of an arm's sample and what models cost."""
+
+    decisions: int
+    tokens: int
+    cost_usd: float
+
+
+def score_path(recorded: Recorded) -> StudyScore:
+    """The money of each arm and sample, on the sessions that all accounts have."""
+    arms = recorded.by_arm()
+    accounts = [it for it in recorded.accounts if len(it.sessions) >= SESSIONS_LEAST]
+    common = sorted(set.intersection(*(set(it.sessions) for it in accounts))) if accounts else []
+    head = StudyScore(
+        study=recorded.study,
+        cells=len({(each.number, each.sample) for each in recorded.decided}),
+        decided=sum(each.ended for each in recorded.decided),
+        failed=sum(not each.ended for each in recorded.decided),
+        horizon=recorded.horizon,
+        cost_bps=recorded.cost_bps,
+        benchmark=recorded.benchmark,
+        arms=tuple(_arm(recorded, name, decided) for name, decided in arms.items()),
+    )
+    if len(common) < SESSIONS_LEAST:
+        few = f"the accounts have {len(common)} sessions in common, needs {SESSIONS_LEAST}"
+        return head.model_copy(update={"overfitting": NotShown(why=few), "message": few})
+    curves = {(it.arm, it.sample): _on(it, common) for it in accounts}
+    controls = _controls(recorded, common)
+    beside = _benchmark(recorded, controls, common)
+    returns = {key: performance.daily_returns(curve) for key, curve in curves.items()}
+    ratios = {key: float(performance.sharpe_ratio(each)) for key, each in returns.items()}
+    rows = [
+        _equity(key, curve, ratios, beside, _spent(arms[key[0]], key[1]))
+        for key, curve in curves.items()
+    ]
+    return head.model_copy(
+        update={
+            "dates": len(common),
+            "first": common[0],
+            "last": common[-1],
+            "equity": (*rows, *(_control(name, curve) for name, curve in controls.items())),
+            "overfitting": _overfitting(list(returns.values())),
+            "points": thinned(common),
+        }
+    )
+
+
+def _on(account: AccountEquity, sessions: Sequence[date]) -> Array:
+    worth = dict(zip(account.sessions, account.worth, strict=True))
+    curve = np.array([worth[day] for day in sessions])
+    return np.asarray(curve / curve[0])
+
+
+def _controls(recorded: Recorded, sessions: Sequence[date]) -> Mapping[str, Array]:
+    """The two controls over the assets that have a price at the first session; none where none
+    has."""
+    closes = _closes(recorded.bars, recorded.study.universe, sessions)
+    if not len(closes):
+        return {}
+    bought = closes / closes[:, :1]
+    paid = 1 - recorded.cost_bps * BPS
+    held = bought.mean(axis=0) * paid
+    held[0] = 1.0
+    daily = (closes[:, 1:] / closes[:, :-1]).mean(axis=0)
+    return {HOLD: held, EQUAL_WEIGHT: np.concatenate([[1.0], np.cumprod(daily)])}
+
+
+def _closes(bars: Mapping[str, Bars], assets: Sequence[str], sessions: Sequence[date]) -> Array:
+    """A row an asset, a column a session; where one has no close the one before stands."""
+    rows = []
+    for asset in assets:
+        of = bars.get(asset)
+        known = dict(zip(of.sessions, of.close, strict=True)) if of else {}
+        if sessions[0] not in known:
+            continue
+        row, last = [], known[sessions[0]]
+        for day in sessions:
+            last = known.get(day, last)
+            row.append(last)
+        rows.append(row)
+    return np.array(rows)
+
+
+def _benchmark(
+    recorded: Recorded, controls: Mapping[str, Array], sessions: Sequence[date]
+) -> float | None:
+    """The benchmark's return over the sessions; None where it has no price."""
+    if recorded.benchmark == CASH:
+        return 0.0
+    if recorded.benchmark == CANDIDATES:
+        return float(controls[HOLD][-1] - 1) if HOLD in controls else None
+    closes = _closes(recorded.bars, [recorded.benchmark.upper()], sessions)
+    return float(closes[0, -1] / closes[0, 0] - 1) if len(closes) else None
+
+
+def _spent(decided: Sequence[Decided], sample: int) -> Spent:
+    of = [each for each in decided if each.sample == sample]
+    return Spent(
+        sum(each.ended for each in of),
+        sum(each.tokens for each in of),
+        sum(each.cost_usd for each in of),
+    )
+
+
+def _equity(
+    key: tuple[str, int],
+    curve: Array,
+    ratios: Mapping[tuple[str, int], float],
+    beside: float | None,
+    spent: Spent,
+) -> Equity:
+    arm, sample = key
+    returns = performance.daily_returns(curve)
+    others = [ratio for other, ratio in ratios.items() if other != key and isfinite(ratio)]
+    trials = Trials(
+        count=len(ratios) - 1,
+        with_ratio=len(others),
+        ratio_mean=float(np.mean(others)) if others else 0.0,
+        ratio_variance=float(np.var(others, ddof=1)) if len(others) > 1 else 0.0,
+    )
+    above = None if beside is None else (float(curve[-1] - 1) - beside) / BPS
+    each = max(spent.decisions, 1)
+    return _figures(f"{arm} {sample}" if len(ratios) > 1 else arm, curve).model_copy(
+        update={
+            "arm": arm,
+            "sample": sample,
+            "deflated_sharpe": deflated_sharpe(returns, trials),
+            "tokens_decision": spent.tokens // each if spent.decisions else None,
+            "usd_decision": spent.cost_usd / each if spent.decisions else None,
+            "usd_bp": spent.cost_usd / above if above and above > 0 else None,
+        }
+    )
+
+
+def _control(name: str, curve: Array) -> Equity:
+    return _figures(name, curve).model_copy(update={"control": True})
+
+
+def _figures(name: str, curve: Array) -> Equity:
+    returns = performance.daily_returns(curve)
+    sharpe = float(performance.sharpe_ratio(returns))
+    highest = np.maximum.accumulate(curve)
+    return Equity(
+        name=name,
+        sessions=len(curve),
+        total_return=float(curve[-1] - 1),
+        annual_return=float(performance.cagr(curve)),
+        sharpe=sharpe if isfinite(sharpe) else None,
+        drawdown=float((1 - curve / highest).max()),
+        sessions_needed=_needed(returns, sharpe),
+        curve=thinned([float(value) for value in curve]),
+    )
+
+
+def _needed(returns: Array, sharpe: float) -> int | None:
+    """The minimum track record length; None where no length would do."""
+    if not isfinite(sharpe) or returns.std() <= 0:
+        return None
+    centred = (returns - returns.mean()) / returns.std()
+    least = track_record_least(
+        sharpe / sqrt(performance.YEAR_SESSIONS),
+        0.0,
+        float((centred**3).mean()),
+        float((centred**4).mean()),
+    )
+    return ceil(least) if isfinite(least) and least < DATES_MAX else None
+
+
+def _overfitting(returns: Sequence[Array]) -> OverfittingScore | NotShown:
+    try:
+        found = overfitting(np.array(returns).T)
+    except TooShort as short:
+        return NotShown(why=str(short))
+    return OverfittingScore(
+        probability=found.probability,
+        configurations=found.configurations,
+        splits=found.splits,
+    )
+
+
+def _arm(recorded: Recorded, name: str, decided: Sequence[Decided]) -> ArmScore:
+    arm = next(arm for arm in recorded.study.arms if arm.name == name)
+    ended = [each for each in decided if each.ended]
+    invested = [sum(each.weights.values()) for each in ended]
+    return ArmScore(
+        name=name,
+        provider=arm.provider,
+        masked=arm.masked,
+        decisions=len(ended),
+        failed=len(decided) - len(ended),
+        picks=sum(len(each.weights) for each in ended),
+        invested=sum(invested) / len(invested) if invested else 0.0,
+        hits=NO_PATH,
+        excess=NO_PATH,
+        permuted=NO_PATH,
+        foresight=NO_PATH,
+        tokens=sum(each.tokens for each in decided),
+        cost_usd=Decimal(f"{sum(each.cost_usd for each in decided):.8f}"),
+    )

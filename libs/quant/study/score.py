@@ -1,0 +1,225 @@
+"""The score of a study of independent cells (`picks`). Pure; the same for the same record.
+
+Every comparison is one number a date (libs/quant/study/choices.py), and the mean over dates of it
+(libs/quant/study/means.py).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from math import isfinite
+
+import numpy as np
+
+from contracts.study_score import (
+    LEFT_OUT_MAX,
+    ArmScore,
+    Foresight,
+    LeakVerdict,
+    Measure,
+    NotShown,
+    PairedDifference,
+    RankInterval,
+    Shown,
+    StudyScore,
+)
+from libs.quant.study.calibrated import calibrated
+from libs.quant.study.choices import Choices, choices, equal_weight, of_weights, seen_ahead
+from libs.quant.study.foresight import CANARY_SESSIONS
+from libs.quant.study.means import Mean, mean_over_dates
+from libs.quant.study.outcomes import Outcomes, outcomes
+from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
+from libs.quant.study.record import Decided, Recorded
+from libs.quant.study.shown import foresight, permuted, shown, thinned
+from libs.quant.study.treatments import cutoff_gaps, mask_gaps, stability
+
+EQUAL_WEIGHT = "equal weight"
+COIN = 0.5
+"""The share of right choices that nobody needs to know anything for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An arm with its choices at the horizon that is scored, and over the week after each date."""
+
+    decided: Sequence[Decided]
+    chosen: Choices
+    week: Choices
+
+
+def score_picks(recorded: Recorded) -> StudyScore:
+    """All that the cells show at one horizon, cost and benchmark."""
+    study = recorded.study
+    arms = recorded.by_arm()
+    dates = [each.on for each in recorded.decided]
+    at = partial(outcomes, dates, study.universe, recorded.bars, recorded.sessions)
+    of, week = (
+        at(sessions, recorded.benchmark) for sessions in (recorded.horizon, CANARY_SESSIONS)
+    )
+    scored = {
+        name: Scored(
+            decided,
+            choices(decided, of, recorded.cost_bps),
+            choices(decided, week, recorded.cost_bps),
+        )
+        for name, decided in arms.items()
+    }
+    canary = foresight(seen_ahead(week), week, canary_lit=True)
+    lit = isinstance(canary, Foresight) and canary.verdict is LeakVerdict.LEAKS
+    equal = of_weights(equal_weight(of), of, recorded.cost_bps)
+    compared = {name: it.chosen for name, it in scored.items()} | {EQUAL_WEIGHT: equal}
+    differences = paired(compared, of)
+    return StudyScore(
+        study=study,
+        cells=len({(each.number, each.sample) for each in recorded.decided}),
+        decided=sum(each.ended for each in recorded.decided),
+        failed=sum(not each.ended for each in recorded.decided),
+        horizon=recorded.horizon,
+        cost_bps=recorded.cost_bps,
+        benchmark=recorded.benchmark,
+        dates=len(of.dates),
+        first=min(of.dates, default=None),
+        last=max(of.dates, default=None),
+        overlap=of.overlap,
+        left_out=of.left_out[:LEFT_OUT_MAX],
+        left_out_more=max(len(of.left_out) - LEFT_OUT_MAX, 0),
+        arms=(
+            *(
+                _arm(recorded, name, it, of, week, canary_lit=lit)
+                for name, it in scored.items()
+            ),
+            _control(EQUAL_WEIGHT, equal, of),
+        ),
+        canary=canary,
+        differences=tuple(
+            PairedDifference(measure=measure, first=first, second=second, difference=each)
+            for measure, of_measure in differences.items()
+            for (first, second), (each, _) in of_measure.items()
+        ),
+        ranks=tuple(_ranks(differences)),
+        masked=mask_gaps(study.arms, compared, of),
+        cutoffs=cutoff_gaps(recorded.cutoffs, compared, of),
+        stability=stability(arms),
+        calibration=tuple(
+            calibrated(name, it.chosen.stated, of.overlap, study.seed)
+            for name, it in scored.items()
+        ),
+        points=thinned(of.dates),
+    )
+
+
+Differences = Mapping[Measure, Mapping[tuple[str, str], tuple[Shown, Mean | None]]]
+
+
+def paired(compared: Mapping[str, Choices], of: Outcomes) -> Differences:
+    """Every two arms by each measure, on the dates that both decided; as shown, and as computed
+    where there are dates enough. A measure that an arm has not, as a control without confidences,
+    is left out for it."""
+    found: dict[Measure, dict[tuple[str, str], tuple[Shown, Mean | None]]] = {}
+    for measure in Measure:
+        having = [name for name, each in compared.items() if _has(each, measure)]
+        for first, second in every_two(having):
+            pairs = _pairs(compared[first], compared[second], measure, of)
+            test = hit_difference if measure is Measure.HITS else difference
+            kept: list[Mean] = []
+            each = shown(partial(_kept, partial(test, pairs, of.overlap), kept))
+            found.setdefault(measure, {})[first, second] = (each, kept[0] if kept else None)
+    return found
+
+
+def _kept(compute: Callable[[], Mean], kept: list[Mean]) -> Mean:
+    kept.append(compute())
+    return kept[0]
+
+
+def _has(chosen: Choices, measure: Measure) -> bool:
+    return measure is not Measure.BRIER or bool(np.isfinite(chosen.loss).any())
+
+
+def _pairs(first: Choices, second: Choices, measure: Measure, of: Outcomes) -> list[Pair]:
+    if measure is Measure.EXCESS:
+        rows = zip(of.dates, first.excess, second.excess, strict=True)
+        return [Pair(on, a, b) for on, a, b in rows if isfinite(a) and isfinite(b)]
+    one, other = (
+        (first.hit, second.hit) if measure is Measure.HITS else (first.loss, second.loss)
+    )
+    return [
+        Pair(of.dates[row], float(one[row, asset]), float(other[row, asset]))
+        for row, asset in np.argwhere(np.isfinite(one) & np.isfinite(other))
+    ]
+
+
+def _ranks(differences: Differences) -> list[RankInterval]:
+    ranks = []
+    for measure, of_measure in differences.items():
+        means = {both: mean for both, (_, mean) in of_measure.items() if mean is not None}
+        if len(means) < len(of_measure):
+            continue  # an arm that could not be compared has no place among the others
+        if measure is Measure.BRIER:
+            means = {(second, first): mean for (first, second), mean in means.items()}
+        ranks += [
+            RankInterval(measure=measure, arm=rank.arm, best=rank.best, worst=rank.worst)
+            for rank in rank_intervals(means)
+        ]
+    return ranks
+
+
+def _arm(
+    recorded: Recorded,
+    name: str,
+    scored: Scored,
+    of: Outcomes,
+    week: Outcomes,
+    *,
+    canary_lit: bool,
+) -> ArmScore:
+    arm = next(arm for arm in recorded.study.arms if arm.name == name)
+    ended = [each for each in scored.decided if each.ended]
+    invested = [sum(each.weights.values()) for each in ended]
+    return ArmScore(
+        name=name,
+        provider=arm.provider,
+        masked=arm.masked,
+        decisions=len(ended),
+        failed=len(scored.decided) - len(ended),
+        picks=sum(len(each.weights) for each in ended),
+        invested=sum(invested) / len(invested) if invested else 0.0,
+        hits=_hits(scored.chosen, of),
+        excess=_excess(scored.chosen, of),
+        permuted=permuted(scored.chosen.weight, of, recorded.study.seed),
+        foresight=foresight(scored.week.weight, week, canary_lit=canary_lit),
+        tokens=sum(each.tokens for each in scored.decided),
+        cost_usd=Decimal(f"{sum(each.cost_usd for each in scored.decided):.8f}"),
+        curve=_curve(scored.chosen),
+    )
+
+
+def _control(name: str, chosen: Choices, of: Outcomes) -> ArmScore:
+    none = NotShown(why="a control")
+    return ArmScore(
+        name=name,
+        control=True,
+        invested=1.0,
+        hits=_hits(chosen, of),
+        excess=_excess(chosen, of),
+        permuted=none,
+        foresight=none,
+        curve=_curve(chosen),
+    )
+
+
+def _hits(chosen: Choices, of: Outcomes) -> Shown:
+    rows = [row[np.isfinite(row)] for row in chosen.hit]
+    above = [float(row.mean()) - COIN for row in rows if len(row)]
+    return shown(lambda: mean_over_dates(above, of.overlap), around=COIN)
+
+
+def _excess(chosen: Choices, of: Outcomes) -> Shown:
+    values = chosen.excess[chosen.decided]
+    return shown(lambda: mean_over_dates(values, of.overlap))
+
+
+def _curve(chosen: Choices) -> tuple[float, ...]:
+    """The sum of excess returns up to each date; a date without a decision adds nothing."""
+    return thinned([float(value) for value in np.nancumsum(chosen.excess)])

@@ -1,0 +1,84 @@
+"""A statistic as it is shown: with its interval, or with the reason why there is none. Pure."""
+
+from collections.abc import Callable, Sequence
+from math import ceil, isfinite
+from typing import TypeVar
+
+from contracts.study_score import (
+    CURVE_POINTS_MAX,
+    Estimate,
+    Foresight,
+    LeakVerdict,
+    NotShown,
+    Permuted,
+    Shown,
+)
+from libs.quant.study.foresight import NoChoice, chance, sight
+from libs.quant.study.means import Array, Mean, TooFewDates
+from libs.quant.study.outcomes import Outcomes
+
+DATES_MAX = 1_000_000
+"""More dates than anybody has are as good as none: a difference of that size is nothing."""
+T = TypeVar("T")
+
+
+def shown(compute: Callable[[], Mean], around: float = 0.0) -> Shown:
+    """The mean with its interval, moved by `around`; or too few dates, and how many are needed."""
+    try:
+        mean = compute()
+    except TooFewDates as few:
+        return too_few(few)
+    needed = ceil(mean.needed) if isfinite(mean.needed) and mean.needed <= DATES_MAX else None
+    return Estimate(
+        estimate=mean.estimate + around,
+        low=mean.low + around,
+        high=mean.high + around,
+        p=mean.p,
+        dates=mean.dates,
+        needed=needed,
+        resolved=mean.resolved,
+    )
+
+
+def too_few(few: TooFewDates) -> NotShown:
+    """`12 dates, and an interval needs 72`."""
+    return NotShown(why=f"{few.dates} dates, needs {few.needed}", dates=few.dates, needed=few.needed)
+
+
+def permuted(weight: Array, of: Outcomes, seed: int) -> Permuted | NotShown:
+    """The permutation control."""
+    if not len(of.dates):
+        return NotShown(why="no date was scored")
+    try:
+        found = chance(weight, of, seed)
+    except NoChoice as none:
+        return NotShown(why=str(none))
+    return Permuted(actual=found.actual, permuted=found.permuted, p=found.p, passed=found.passed)
+
+
+def foresight(weight: Array, of: Outcomes, *, canary_lit: bool) -> Foresight | NotShown:
+    """The look for leaks; without a canary that lights up nobody is cleared."""
+    try:
+        found = sight(weight, of)
+    except NoChoice as none:
+        return NotShown(why=str(none))
+    except TooFewDates as few:
+        return too_few(few)
+    clear = LeakVerdict.CLEAR if canary_lit else LeakVerdict.NOT_SHOWN
+    return Foresight(
+        deviations=found.deviations,
+        better=found.better,
+        better_low=found.better_low,
+        captured=found.captured,
+        dates=found.dates,
+        verdict=LeakVerdict.LEAKS if found.leaks else clear,
+    )
+
+
+def thinned(values: Sequence[T]) -> tuple[T, ...]:
+    """At most CURVE_POINTS_MAX of the values, the last one among them."""
+    count = len(values)
+    if count <= CURVE_POINTS_MAX:
+        return tuple(values)
+    places = ((number + 1) * count // CURVE_POINTS_MAX - 1 for number in range(CURVE_POINTS_MAX))
+    return tuple(values[place] for place in places)

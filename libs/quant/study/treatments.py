@@ -1,0 +1,114 @@
+"""What changes with an arm's treatment and its samples: names taken away, dates after the model's
+knowledge, the same question asked again. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import partial
+
+import numpy as np
+
+from contracts.study import StudyArm
+from contracts.study_score import CutoffGap, MaskGap, NotShown, Stability
+from libs.quant.study.agreement import agreement
+from libs.quant.study.choices import Choices
+from libs.quant.study.leakage import before_less_after, sides_of_cutoff
+from libs.quant.study.means import mean_over_dates
+from libs.quant.study.outcomes import Outcomes
+from libs.quant.study.paired import Pair, difference
+from libs.quant.study.record import Decided
+from libs.quant.study.shown import shown
+
+BUY, NONE = "buy", "none"
+
+
+def mask_gaps(
+    arms: Sequence[StudyArm], chosen: Mapping[str, Choices], of: Outcomes
+) -> tuple[MaskGap, ...]:
+    """Each named arm beside the masked one that is asked of the same provider and models."""
+    return tuple(
+        _gap(named, masked, chosen[named.name], chosen[masked.name], of)
+        for named in arms
+        for masked in arms
+        if not named.masked
+        and masked.masked
+        and (named.provider, named.models) == (masked.provider, masked.models)
+    )
+
+
+def _gap(
+    named: StudyArm, masked: StudyArm, first: Choices, second: Choices, of: Outcomes
+) -> MaskGap:
+    both = np.isfinite(first.weight) & np.isfinite(second.weight)
+    rows = both.any(axis=1)
+    apart = np.where(both, np.abs(first.weight - second.weight), 0.0)
+    hits = [
+        Pair(of.dates[row], float(first.hit[row, asset]), float(second.hit[row, asset]))
+        for row, asset in np.argwhere(both)
+    ]
+    excess = (first.excess - second.excess)[rows]
+    changed = ((first.weight > 0) != (second.weight > 0))[both]
+    return MaskGap(
+        provider=named.provider,
+        named=named.name,
+        masked=masked.name,
+        hits=shown(lambda: difference(hits, of.overlap)),
+        excess=shown(lambda: mean_over_dates(excess, of.overlap)),
+        changed=float(changed.mean()) if changed.size else 0.0,
+        moved=float(apart.sum(axis=1)[rows].mean()) if rows.any() else 0.0,
+    )
+
+
+def cutoff_gaps(
+    cutoffs: Mapping[str, date | None], chosen: Mapping[str, Choices], of: Outcomes
+) -> tuple[CutoffGap, ...]:
+    """Each model's arm before its knowledge ended, less after it."""
+    gaps = []
+    for arm, cutoff in cutoffs.items():
+        if cutoff is None:
+            why = "its provider's knowledge_cutoff is not set"
+            gaps.append(CutoffGap(arm=arm, gap=NotShown(why=why)))
+            continue
+        it = chosen[arm]
+        dated = [
+            (on, float(value))
+            for on, value in zip(of.dates, it.excess, strict=True)
+            if np.isfinite(value)
+        ]
+        sides = sides_of_cutoff(dated, cutoff)
+        compare = partial(before_less_after, *sides, of.overlap)
+        gaps.append(CutoffGap(arm=arm, cutoff=cutoff, gap=shown(compare)))
+    return tuple(gaps)
+
+
+def stability(arms: Mapping[str, Sequence[Decided]]) -> tuple[Stability, ...]:
+    """The agreement of each arm's samples, over the assets that any sample of a date bought."""
+    rows = []
+    for arm, decided in arms.items():
+        dates: dict[date, list[Decided]] = {}
+        for each in decided:
+            if each.ended:
+                dates.setdefault(each.on, []).append(each)
+        asked = [samples for samples in dates.values() if len(samples) > 1]
+        agreed = [
+            agreement([BUY if weight > 0 else NONE for weight in weights], weights)
+            for samples in asked
+            for weights in _weights(samples)
+        ]
+        if agreed:
+            rows.append(
+                Stability(
+                    arm=arm,
+                    samples=max(map(len, asked)),
+                    agreement=sum(each.share for each in agreed) / len(agreed),
+                    spread=sum(each.spread for each in agreed) / len(agreed),
+                    stable=sum(each.stable for each in agreed) / len(agreed),
+                    choices=len(agreed),
+                )
+            )
+    return tuple(rows)
+
+
+def _weights(samples: Sequence[Decided]) -> list[list[float]]:
+    """The samples' weights of each asset that one of them bought."""
+    bought = sorted({asset for sample in samples for asset in sample.weights})
+    return [[sample.weights.get(asset, 0.0) for sample in samples] for asset in bought]

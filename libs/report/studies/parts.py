@@ -1,0 +1,93 @@
+"""The parts that a study's report is made of; each edge draws them in its own way. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from libs.report.tones import Tone
+
+
+@dataclass(frozen=True)
+class Span:
+    """An interval as it is drawn: its ends, the estimate and nothing (0, or what is by chance) as
+    parts of a common width."""
+
+    low: float
+    middle: float
+    high: float
+    nothing: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table. `arm` is whose cells of the study the figure is from; `on` their date."""
+
+    text: str
+    tone: Tone | None = None
+    arm: str = ""
+    on: date | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column; one that is `wide` is left out where there is little room."""
+
+    title: str
+    right: bool = False
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns; the first cell of a row names it."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line over the report's points."""
+
+    name: str
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines over the same dates, in percent, with the words that say what they are."""
+
+    label: str
+    points: Sequence[date]
+    lines: Sequence[Curve]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often came true what was stated, of one arm: (stated, happened, low, high), as parts."""
+
+    arm: str
+    points: Sequence[tuple[float, float, float, float]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: what it is about in a sentence, its tables and pictures, and notes."""
+
+    title: str
+    about: str
+    tables: Sequence[Table] = ()
+    curves: Curves | None = None
+    reliability: Sequence[Reliability] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """A study's report: its name, what was asked in a few lines, the answer in short, sections."""
+
+    name: str
+    asked: Sequence[str]
+    answer: Sequence[Cell]
+    sections: Sequence[Section]

@@ -1,0 +1,305 @@
+"""The score of a study of picks, by small cases computed by hand and by arms of known kind."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from contracts.study import Study, StudyArm, StudyDates
+from contracts.study_score import (
+    Estimate,
+    Foresight,
+    LeakVerdict,
+    Measure,
+    NotShown,
+    StudyScore,
+)
+from libs.quant.study.outcomes import outcomes, overlap
+from libs.quant.study.record import Bars, Decided, Recorded
+from libs.quant.study.score import EQUAL_WEIGHT, score_picks
+
+ASSETS = ("AA", "BB", "CC", "DD")
+Arm = Callable[[int], Mapping[str, float]]
+
+
+def sessions(count: int) -> tuple[date, ...]:
+    return tuple(date(2010, 1, 4) + timedelta(days=number) for number in range(count))
+
+
+def walk(count: int, seed: int = 1) -> Mapping[str, Bars]:
+    """Random prices whose opens are the closes before them."""
+    random = np.random.default_rng(seed)
+    days, bars = sessions(count), {}
+    for asset in ASSETS:
+        close = 100 * np.cumprod(1 + random.normal(0, 0.02, count))
+        opens = np.concatenate([[100.0], close[:-1]])
+        bars[asset] = Bars(sessions=days, open=tuple(opens), close=tuple(close))
+    return bars
+
+
+def study_of(names: Sequence[str], **fields: object) -> Study:
+    return Study(
+        name="it",
+        dates=StudyDates(first=date(2010, 1, 4), last=date(2013, 1, 4)),
+        universe=ASSETS,
+        arms=tuple(
+            StudyArm(name=name, models={"large": name.removesuffix("-masked")},
+                     masked=name.endswith("-masked"))
+            for name in names
+        ),
+        **fields,
+    )
+
+
+def recorded(arms: Mapping[str, Arm], dates: int = 100, every: int = 5, horizon: int = 5,
+             cost_bps: float = 0.0, seed: int = 1, **fields: object) -> Recorded:
+    """Cells at every `every`-th session, an arm's weights by the place of the session."""
+    bars = walk(dates * every + 30, seed)
+    days = sessions(dates * every + 30)
+    return Recorded(
+        study=study_of(tuple(arms)),
+        horizon=horizon,
+        cost_bps=cost_bps,
+        benchmark="candidates",
+        sessions=days,
+        bars=bars,
+        decided=tuple(
+            Decided(arm=name, number=number, sample=0, on=days[number * every],
+                    weights=dict(arm(number * every)))
+            for name, arm in arms.items()
+            for number in range(dates)
+        ),
+        **fields,
+    )
+
+
+def coin(seed: int) -> Arm:
+    random = np.random.default_rng(seed)
+    return lambda _: {asset: 0.25 for asset in ASSETS if random.random() < 0.5}
+
+
+def prophet(horizon: int = 5, seed: int = 1, dates: int = 100) -> Arm:
+    """One who knows which asset will be the best of the sessions to come."""
+    bars = walk(dates * 5 + 30, seed)
+
+    def knows(place: int) -> Mapping[str, float]:
+        after = {
+            asset: each.close[place + horizon] / each.open[place + 1] for asset, each in bars.items()
+        }
+        return {max(after, key=after.__getitem__): 1.0}
+
+    return knows
+
+
+def momentum(place: int) -> Mapping[str, float]:
+    """Honest: what did best over the sessions before."""
+    bars = walk(530)
+    before = {asset: each.close[place] / each.open[max(place - 9, 0)] for asset, each in bars.items()}
+    return {max(before, key=before.__getitem__): 1.0}
+
+
+def arm_of(score: StudyScore, name: str) -> object:
+    return next(arm for arm in score.arms if arm.name == name)
+
+
+def shown(value: object) -> Estimate:
+    assert isinstance(value, Estimate), value
+    return value
+
+
+def test_a_decisions_excess_is_its_weights_times_returns_after_costs_less_the_benchmark():
+    days = sessions(12)
+    flat = Bars(sessions=days, open=(100.0,) * 12, close=(100.0,) * 12)
+    up = Bars(sessions=days, open=(100.0,) * 12, close=(110.0,) * 12)
+    study = study_of(("one",))
+    record = Recorded(
+        study=study, horizon=2, cost_bps=10, benchmark="candidates", sessions=days,
+        bars={"AA": up, "BB": flat, "CC": flat, "DD": flat},
+        decided=tuple(
+            Decided(arm="one", number=n, sample=0, on=days[n], weights={"AA": 0.5, "BB": 0.25})
+            for n in range(8)
+        ),
+    )
+    score = score_picks(record)
+    # The benchmark gains 2.5 %. AA: 0.5 x (10 % - 2.5 %), BB: 0.25 x -2.5 %; both pay 20 bp.
+    expected = 0.5 * (0.10 - 0.025 - 0.002) + 0.25 * (0 - 0.025 - 0.002)
+    assert arm_of(score, "one").curve[0] == pytest.approx(expected)
+    # Right about AA (bought, better), CC and DD (not bought, not better), wrong about BB.
+    assert score.dates == 8
+    assert score.overlap == 2
+    hits = arm_of(score_picks(record.model_copy(update={"horizon": 1})), "one").hits
+    assert shown(hits).estimate == pytest.approx(0.75)
+    assert arm_of(score, EQUAL_WEIGHT).curve[0] == pytest.approx(-0.002)
+
+
+def test_samples_of_a_date_count_as_one():
+    record = recorded({"one": coin(3)})
+    again = tuple(
+        each.model_copy(update={"sample": sample}) for each in record.decided for sample in range(3)
+    )
+    tripled = record.model_copy(update={"decided": again})
+    first, second = score_picks(record), score_picks(tripled)
+    assert arm_of(first, "one").excess == arm_of(second, "one").excess
+    assert arm_of(first, "one").hits == arm_of(second, "one").hits
+
+
+def test_a_horizon_overlaps_the_dates_before_its_end():
+    assert overlap([0, 5, 10, 15], 5) == 1
+    assert overlap([0, 5, 10, 15], 6) == 2
+    assert overlap([0, 5, 10, 15], 20) == 4
+    assert overlap([], 20) == 1
+
+
+def test_what_has_no_prices_is_left_out_and_named():
+    days = sessions(10)
+    bars = {
+        asset: Bars(sessions=days, open=(1.0,) * 10, close=(1.0,) * 10) for asset in ASSETS[:3]
+    }
+    of = outcomes([days[0], days[7]], ASSETS, bars, days, horizon=5)
+    assert of.dates == (days[0],)
+    assert [(each.on, each.ticker) for each in of.left_out] == [(days[0], "DD"), (days[7], None)]
+
+
+def test_permuting_the_arms_permutes_the_results():
+    arms = {"a": coin(1), "b": coin(2), "c": momentum}
+    record = recorded(arms, dates=40)
+    turned = record.model_copy(
+        update={"study": study_of(("c", "a", "b")), "decided": record.decided[::-1]}
+    )
+    one, other = score_picks(record), score_picks(turned)
+    assert {arm.name: arm for arm in one.arms} == {arm.name: arm for arm in other.arms}
+    swapped = {(each.measure, each.second, each.first): each.difference for each in other.differences}
+    for each in one.differences:
+        there = next(
+            (it for it in other.differences
+             if (it.measure, it.first, it.second) == (each.measure, each.first, each.second)), None
+        )
+        if there is not None:
+            assert there.difference == each.difference
+        else:
+            back = shown(swapped[each.measure, each.first, each.second])
+            assert shown(each.difference).estimate == pytest.approx(-back.estimate)
+            assert shown(each.difference).p == pytest.approx(back.p)
+    assert set(one.ranks) == set(other.ranks)
+
+
+def test_who_knows_the_week_to_come_is_convicted_and_the_honest_are_cleared():
+    score = score_picks(recorded({"knows": prophet(), "coin": coin(7), "momentum": momentum}))
+    assert isinstance(score.canary, Foresight)
+    assert score.canary.verdict is LeakVerdict.LEAKS
+    verdicts = {arm.name: arm.foresight for arm in score.arms if not arm.control}
+    assert verdicts["knows"].verdict is LeakVerdict.LEAKS
+    assert verdicts["coin"].verdict is LeakVerdict.CLEAR
+    assert verdicts["momentum"].verdict is LeakVerdict.CLEAR
+    assert verdicts["knows"].captured == pytest.approx(1.0)
+
+
+def test_who_always_likes_the_asset_that_did_best_is_not_accused():
+    """An opinion that never changes is luck or merit, but nothing seen ahead week by week."""
+    record = recorded({"stubborn": lambda _: {"AA": 1.0}})
+    rising = Bars(
+        sessions=record.sessions,
+        open=tuple(100 * 1.01**n for n in range(len(record.sessions))),
+        close=tuple(100 * 1.01 ** (n + 1) for n in range(len(record.sessions))),
+    )
+    score = score_picks(record.model_copy(update={"bars": {**record.bars, "AA": rising}}))
+    assert arm_of(score, "stubborn").foresight.deviations > 4
+    assert arm_of(score, "stubborn").foresight.verdict is LeakVerdict.CLEAR
+
+
+def test_no_coin_among_a_hundred_is_accused():
+    for seed in range(100):
+        score = score_picks(recorded({"coin": coin(seed)}, dates=30, seed=seed))
+        assert arm_of(score, "coin").foresight.verdict is not LeakVerdict.LEAKS
+
+
+def test_with_too_few_dates_nothing_is_shown_and_it_is_said_how_many_are_needed():
+    score = score_picks(recorded({"a": coin(1), "b": coin(2)}, dates=5))
+    assert all(isinstance(each.difference, NotShown) for each in score.differences)
+    assert score.differences[0].difference.needed == 8
+    assert isinstance(score.canary, NotShown)
+    assert not score.ranks
+
+
+def test_a_difference_has_its_resolution():
+    score = score_picks(recorded({"knows": prophet(), "coin": coin(5)}))
+    each = next(
+        it for it in score.differences if it.measure is Measure.EXCESS and it.second == "coin"
+    )
+    assert shown(each.difference).resolved
+    assert shown(each.difference).resolution > 1
+    best = {rank.arm: (rank.best, rank.worst) for rank in score.ranks if rank.measure == "excess"}
+    assert best["knows"] == (1, 1)
+    assert best["coin"] == best[EQUAL_WEIGHT] == (2, 3)
+
+
+def test_an_arm_that_failed_on_a_date_is_not_compared_there():
+    record = recorded({"a": coin(1), "b": coin(2)}, dates=20)
+    failed = tuple(
+        each.model_copy(update={"ended": False, "weights": {}})
+        if each.arm == "a" and each.number < 5 else each
+        for each in record.decided
+    )
+    score = score_picks(record.model_copy(update={"decided": failed}))
+    assert arm_of(score, "a").failed == 5
+    assert next(
+        shown(it.difference).dates for it in score.differences
+        if (it.first, it.second, it.measure) == ("a", "b", Measure.EXCESS)
+    ) == 15
+
+
+def test_named_less_masked_is_of_the_same_provider_and_models():
+    record = recorded({"m": prophet(), "m-masked": coin(4), "other": coin(5)})
+    score = score_picks(record)
+    (gap,) = score.masked
+    assert (gap.named, gap.masked) == ("m", "m-masked")
+    assert shown(gap.excess).low > 0
+    assert 0 < gap.changed < 1
+    assert gap.moved > 0
+
+
+def test_before_and_after_the_knowledge_cutoff_needs_a_cutoff():
+    bars_end = sessions(530)
+    cutoff = bars_end[260]
+
+    def forgets(place: int) -> Mapping[str, float]:
+        return prophet()(place) if place <= 260 else flip(place)
+
+    flip = coin(8)
+    record = recorded({"knows": forgets, "other": coin(6)})
+    score = score_picks(
+        record.model_copy(update={"cutoffs": {"knows": cutoff, "other": None}})
+    )
+    known, unknown = score.cutoffs
+    assert shown(known.gap).low > 0
+    assert isinstance(unknown.gap, NotShown)
+    assert "knowledge_cutoff" in unknown.gap.why
+
+
+def test_stability_is_over_what_any_sample_bought():
+    record = recorded({"a": lambda _: {}}, dates=2)
+    bought = ({"AA": 0.2}, {"AA": 0.2}, {"AA": 0.2, "BB": 0.1})
+    cells = tuple(
+        Decided(arm="a", number=0, sample=sample, on=record.sessions[0], weights=weights)
+        for sample, weights in enumerate(bought)
+    )
+    (row,) = score_picks(record.model_copy(update={"decided": cells})).stability
+    assert row.choices == 2
+    assert row.agreement == pytest.approx((1 + 2 / 3) / 2)
+    assert row.stable == 0.5
+
+
+def test_confidences_are_scored_as_probabilities():
+    random = np.random.default_rng(2)
+    record = recorded({"sure": coin(1)}, dates=100)
+    stated = tuple(
+        each.model_copy(update={"stated": {asset: float(random.uniform(0.85, 0.95))
+                                           for asset in ASSETS}})
+        for each in record.decided
+    )
+    (row,) = score_picks(record.model_copy(update={"decided": stated})).calibration
+    assert shown(row.overconfidence).low > 0.3
+    assert row.outcomes == 400
+    (none,) = score_picks(record).calibration
+    assert "states a confidence" in none.why
