@@ -134,6 +134,7 @@ from contracts.strategy_cycle import (
 from contracts.strategy_query import StrategiesPage, StrategiesQuery
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
 from contracts.study import RunStudy, StopStudy, StudiesQuery, StudiesView, StudyAnswer
+from contracts.study_score import StudyCells, StudyCellsQuery, StudyScore, StudyScoreQuery
 from contracts.trader import DailyPicks, PickTrades
 
 PREFIX = "desk.v1"
@@ -409,6 +410,8 @@ STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 STORING = console("storing", StoringQuery, Storing)
 STUDIES = console("studies", StudiesQuery, StudiesView)
+STUDY_SCORE = console("study_score", StudyScoreQuery, StudyScore)
+STUDY_CELLS = console("study_cells", StudyCellsQuery, StudyCells)
 NOTIFICATIONS = console("notifications", NotificationsQuery, NotificationsPage)
 
 QUERIES: tuple[AnySubject, ...] = (
@@ -438,6 +441,8 @@ QUERIES: tuple[AnySubject, ...] = (
     SCHEDULE,
     STORING,
     STUDIES,
+    STUDY_SCORE,
+    STUDY_CELLS,
     NOTIFICATIONS,
     TEST_CHANNEL,
     CHANNELS,

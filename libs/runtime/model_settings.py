@@ -1,6 +1,7 @@
 """The settings of a model endpoint and of a model's price. No key ever stands here."""
 
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -92,7 +93,9 @@ class EndpointSettings(BaseModel):
     `models` maps small, medium, large or a stage (sentiment, planner, quant, research, trader,
     risk, memory) to a model id. A key comes from the environment variable `key_variable` or, where
     that is not set, from the file `key_file`. `rate` is read by the orchestrator. `timeout_s` and
-    `silence_s` stand for model_timeout_s and model_silence_s of the desk.
+    `silence_s` stand for model_timeout_s and model_silence_s of the desk. `knowledge_cutoff` is the
+    day at which what its models were trained on ends, as their maker says: studies compare what was
+    decided before and after it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,6 +119,7 @@ class EndpointSettings(BaseModel):
     silence_s: float | None = Field(default=None, gt=0, le=MODEL_TIMEOUT_S_MAX)
     free: bool | None = None
     rate: Rate | None = None
+    knowledge_cutoff: date | None = None
 
 
 class Price(BaseModel):

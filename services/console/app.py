@@ -33,6 +33,8 @@ from contracts.subjects import (
     STORING,
     STRATEGIES,
     STUDIES,
+    STUDY_CELLS,
+    STUDY_SCORE,
 )
 from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
@@ -43,7 +45,7 @@ from libs.market.calendar import exchange_calendar
 from libs.market.errors import CryptoNotSupported, MarketError, NoHistory, UnknownTicker
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import MarketData
-from libs.market.sources import market_of, rates_of
+from libs.market.sources import market_of, rates_of, sessions_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
 from libs.quant.exchange import Mark
@@ -54,6 +56,7 @@ from services.console import handler
 from services.console.lists import Lists
 from services.console.live.event_log import EventLog
 from services.console.store import Store
+from services.console.studies.score import Scores
 from services.console.views import (
     accounts,
     benchmark,
@@ -134,6 +137,7 @@ def routes(
     health: BusHealth,
     closes: accounts.Closes,
     history: benchmark.History,
+    scores: Scores,
     settings: Settings,
 ) -> Routes:
     """The console's routes."""
@@ -172,6 +176,8 @@ def routes(
             ),
             on_query(NOTIFICATIONS, notifications.notifications, store=store, settings=settings),
             on_query(STUDIES, studies.studies, pool=pool),
+            on_query(STUDY_SCORE, scores.score),
+            on_query(STUDY_CELLS, scores.cells),
             on_query(REPORT, report.report, known=known),
             on_query(DEAD_LETTERS, handler.dead_letters, letters=letters),
             on_query(HALTS, handler.halts, store=store),
@@ -196,9 +202,10 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
         past = PastCycles(store)
+        scores = Scores(pool, store, history, sessions_of(settings), settings)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, pool, past, letters, health, closes, history):
-                yield routes(pool, store, past, letters, health, closes, history, settings)
+            async with _http(settings, pool, past, letters, health, closes, history, scores):
+                yield routes(pool, store, past, letters, health, closes, history, scores, settings)
 
 
 @asynccontextmanager
@@ -210,6 +217,7 @@ async def _http(
     health: BusHealth,
     closes: accounts.Closes,
     history: MarketHistory,
+    scores: Scores,
 ) -> AsyncIterator[None]:
     """The HTTP API and the pages while the block runs, where they are on."""
     address = http_address(settings)
@@ -238,6 +246,8 @@ async def _http(
             closes=closes,
             history=history,
             prices=history,
+            pool=pool,
+            scores=scores,
             letters=letters,
             health=health,
             calendar=exchange_calendar(),

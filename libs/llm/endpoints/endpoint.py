@@ -229,6 +229,8 @@ OF_ENDPOINT = {
     *("output_tokens_max", "timeout_s", "silence_s"),
 }
 """Settings of the endpoint itself; most others are capabilities."""
+OF_DESK = {"preset", "models", "rate", "knowledge_cutoff"}
+"""Settings that others read."""
 
 
 def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
@@ -251,7 +253,7 @@ def _set(name: str, provider: EndpointSettings, presets: Mapping[str, Endpoint])
     # A key goes to the endpoint that it was made for: another name reads another variable.
     variable = preset.key_variable if preset.name == name else _variable(name)
     changes = provider.model_dump(exclude_none=True, include=OF_ENDPOINT)
-    can = provider.model_dump(exclude_none=True, exclude={"preset", "models", "rate", *OF_ENDPOINT})
+    can = provider.model_dump(exclude_none=True, exclude=OF_DESK | OF_ENDPOINT)
     if "output" in can:
         can["output"] = OutputMode(can["output"])
     return replace(

@@ -77,11 +77,11 @@ def choices(decided: Sequence[Decided], of: Outcomes, cost_bps: float) -> Choice
     return Choices(weight, hit, loss, excess, tuple(stated))
 
 
-def of_weights(weight: Array, of: Outcomes, cost_bps: float) -> Choices:
-    """The choices of a control that has no cells, by its weights (NaN where there is no price)."""
+def of_weights(weight: Array, of: Outcomes) -> Choices:
+    """The choices of a control that has no cells and pays no costs, by its weights (NaN where there
+    is no price)."""
     hit = np.where(np.isfinite(of.returns), (weight > 0) == (of.excess > 0), np.nan)
-    cost = SIDES * cost_bps * BPS
-    excess = np.nansum(weight * (of.excess - cost), axis=1)
+    excess = np.nansum(weight * of.excess, axis=1)
     return Choices(weight, hit, np.full(weight.shape, np.nan), excess)
 
 

@@ -29,8 +29,6 @@ from libs.quant.study.outcomes import Outcomes
 
 Array = npt.NDArray[np.float64]
 
-CANARY_SESSIONS = 5
-"""The week after a date: the shortest time in which prices say more than noise."""
 PERMUTATIONS = 1_000
 LEAK_DEVIATIONS = 4.0
 LEAK_SHARE = 0.65

@@ -19,6 +19,9 @@ from libs.quant.study.record import Bars
 
 Array = npt.NDArray[np.float64]
 
+CANARY_SESSIONS = 5
+"""The week after a date, over which it is looked who has seen the prices to come: the shortest
+time in which they say more than noise."""
 ASSETS_LEAST = 2
 """With one asset there is nothing to choose."""
 NO_DATA = "the horizon ends after the prices that there are"

@@ -26,15 +26,15 @@ from contracts.study_score import (
 )
 from libs.quant.study.calibrated import calibrated
 from libs.quant.study.choices import Choices, choices, equal_weight, of_weights, seen_ahead
-from libs.quant.study.foresight import CANARY_SESSIONS
 from libs.quant.study.means import Mean, mean_over_dates
-from libs.quant.study.outcomes import Outcomes, outcomes
+from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
 from libs.quant.study.record import Decided, Recorded
 from libs.quant.study.shown import foresight, permuted, shown, thinned
 from libs.quant.study.treatments import cutoff_gaps, mask_gaps, stability
 
 EQUAL_WEIGHT = "equal weight"
+"""The control that everybody knows: equal parts of the universe, held without costs."""
 COIN = 0.5
 """The share of right choices that nobody needs to know anything for."""
 
@@ -67,7 +67,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
     }
     canary = foresight(seen_ahead(week), week, canary_lit=True)
     lit = isinstance(canary, Foresight) and canary.verdict is LeakVerdict.LEAKS
-    equal = of_weights(equal_weight(of), of, recorded.cost_bps)
+    equal = of_weights(equal_weight(of), of)
     compared = {name: it.chosen for name, it in scored.items()} | {EQUAL_WEIGHT: equal}
     differences = paired(compared, of)
     return StudyScore(
@@ -85,10 +85,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
         left_out=of.left_out[:LEFT_OUT_MAX],
         left_out_more=max(len(of.left_out) - LEFT_OUT_MAX, 0),
         arms=(
-            *(
-                _arm(recorded, name, it, of, week, canary_lit=lit)
-                for name, it in scored.items()
-            ),
+            *(_arm(recorded, name, it, of, week, canary_lit=lit) for name, it in scored.items()),
             _control(EQUAL_WEIGHT, equal, of),
         ),
         canary=canary,
@@ -141,9 +138,7 @@ def _pairs(first: Choices, second: Choices, measure: Measure, of: Outcomes) -> l
     if measure is Measure.EXCESS:
         rows = zip(of.dates, first.excess, second.excess, strict=True)
         return [Pair(on, a, b) for on, a, b in rows if isfinite(a) and isfinite(b)]
-    one, other = (
-        (first.hit, second.hit) if measure is Measure.HITS else (first.loss, second.loss)
-    )
+    one, other = (first.hit, second.hit) if measure is Measure.HITS else (first.loss, second.loss)
     return [
         Pair(of.dates[row], float(one[row, asset]), float(other[row, asset]))
         for row, asset in np.argwhere(np.isfinite(one) & np.isfinite(other))

@@ -42,7 +42,9 @@ def shown(compute: Callable[[], Mean], around: float = 0.0) -> Shown:
 
 def too_few(few: TooFewDates) -> NotShown:
     """`12 dates, and an interval needs 72`."""
-    return NotShown(why=f"{few.dates} dates, needs {few.needed}", dates=few.dates, needed=few.needed)
+    return NotShown(
+        why=f"{few.dates} dates, needs {few.needed}", dates=few.dates, needed=few.needed
+    )
 
 
 def permuted(weight: Array, of: Outcomes, seed: int) -> Permuted | NotShown:

@@ -71,7 +71,7 @@ def _tests(score: StudyScore, study: Study) -> Sequence[Row]:
 
 def _columns(score: StudyScore, study: Study) -> Sequence[Row]:
     column = AuditKind.COLUMN
-    plan = f"deskbus study plan {study.name}.toml"
+    plan = f"deskbus study status {study.name}"
     strata = f", {study.dates.count} drawn in strata" if study.dates.count else ""
     return (
         (column, "point-in-time controls", "every read is cut at the decision's close", ""),
@@ -123,8 +123,7 @@ def _counterfactual(score: StudyScore) -> str:
 
 def _calibration(score: StudyScore) -> str:
     return "; ".join(
-        f"{each.arm}: {words.points(each.overconfidence.estimate)} points stated above what"
-        " came true"
+        f"{each.arm}: overconfident by {words.points(each.overconfidence.estimate)} points"
         for each in score.calibration
         if isinstance(each, CalibrationScore) and isinstance(each.overconfidence, Estimate)
     )

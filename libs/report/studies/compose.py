@@ -39,8 +39,8 @@ LEAKS = {
     LeakVerdict.NOT_SHOWN: Cell("not shown: the canary is not seen either", Tone.QUIET),
 }
 MEASURES_ABOUT = {
-    Measure.HITS: "right choices, in percentage points",
-    Measure.EXCESS: "excess return of a decision",
+    Measure.HITS: "Right choices, in percentage points",
+    Measure.EXCESS: "Excess return of a decision",
     Measure.BRIER: "Brier loss of stated confidences; lower is better",
 }
 
@@ -74,10 +74,9 @@ def compose(score: StudyScore) -> StudyReport:
 
 def _asked(score: StudyScore, study: Study) -> Sequence[str]:
     tickers = amounts.cut(", ".join(study.universe), 120)
-    lines = [
-        f"{study.kind.value}: {amounts.count(len(study.arms), 'arm')} on {len(study.universe)}"
-        f" tickers ({tickers}), {amounts.count(study.samples, 'sample')} each"
-    ]
+    arms, samples = amounts.count(len(study.arms), "arm"), amounts.count(study.samples, "sample")
+    on = f"{len(study.universe)} tickers ({tickers})"
+    lines = [f"{study.kind.value}: {arms} on {on}, {samples} each"]
     if study.kind is StudyKind.PICKS:
         lines.append(
             f"{score.dates:,} dates, {score.first} to {score.last}; from the open after each to the"
@@ -137,7 +136,7 @@ def _arms(score: StudyScore) -> Section:
         *(Column("arm"), Column("provider", wide=True), Column("decisions", right=True)),
         *(Column("failed", right=True, wide=True), Column("picks", right=True, wide=True)),
         *(Column("invested", right=True), Column("right choices", right=True)),
-        *(Column("excess a decision", right=True), Column("95% interval"), Column("interval")),
+        *(Column("excess", right=True), Column("95% interval"), Column("")),
         *(Column("tokens", right=True, wide=True), Column("cost", right=True, wide=True)),
     )
     drawn = words.spans(arm.excess for arm in score.arms)
@@ -206,28 +205,26 @@ def _differences(score: StudyScore) -> Section | None:
         of = [it for it in score.differences if it.measure is measure]
         if not of:
             continue
-        title = MEASURES_ABOUT[measure]
         columns = (
-            *(Column(title), Column("difference", right=True), Column("95% interval")),
-            *(Column("interval"), Column("p", right=True), Column("q = N/N*", right=True)),
+            *(Column("arms"), Column("difference", right=True), Column("95% interval")),
+            *(Column(""), Column("p", right=True, wide=True), Column("q = N/N*", right=True)),
             Column("verdict"),
         )
         rows = []
         for each, span in zip(of, words.spans(it.difference for it in of), strict=True):
             shown, better = each.difference, measure is Measure.BRIER
-            known = isinstance(shown, Estimate)
+            figures = _paired(shown, measure)
             rows.append(
                 [
                     Cell(f"{each.first} less {each.second}", arm=each.first),
-                    Cell(words.WRITTEN[measure](shown.estimate) if known else "", arm=each.first),
+                    Cell(figures[0], arm=each.first),
                     Cell(words.interval(shown, measure)),
                     Cell("", span=span),
-                    Cell(words.probability(shown.p) if known else ""),
-                    Cell(words.resolution(shown) if known else ""),
+                    *(Cell(figure) for figure in figures[1:]),
                     words.verdict(shown, lower_is_better=better),
                 ]
             )
-        tables.append(Table(columns, rows))
+        tables.append(Table(columns, rows, MEASURES_ABOUT[measure]))
     if not tables:
         return None
     if score.overlap > 1:
@@ -240,6 +237,17 @@ def _differences(score: StudyScore) -> Section | None:
         " dates are too few for a difference of this size, whichever side it lies on.",
         tables,
         notes=notes,
+    )
+
+
+def _paired(of: Shown, measure: Measure) -> tuple[str, str, str]:
+    """The difference, its p and its q; empty where nothing is shown."""
+    if isinstance(of, NotShown):
+        return "", "", ""
+    return (
+        words.WRITTEN[measure](of.estimate),
+        words.probability(of.p),
+        words.resolution(of),
     )
 
 
@@ -265,14 +273,18 @@ def _ranks(score: StudyScore) -> Section | None:
         "Ranks",
         "The ranks that an arm may have; those that cannot be told apart share them. All intervals"
         " hold together (Holm).",
-        [Table([Column("arm"), *(Column(words.MEASURES[it], right=True) for it in measures)], rows)],
+        [
+            Table(
+                [Column("arm"), *(Column(words.MEASURES[it], right=True) for it in measures)], rows
+            )
+        ],
     )
 
 
 def _foresight(score: StudyScore) -> Section:
     columns = (
         *(Column("arm"), Column("before costs", right=True), Column("by chance, 95%", right=True)),
-        *(Column("p", right=True), Column("next week: deviations", right=True)),
+        *(Column("p", right=True), Column("deviations", right=True)),
         *(Column("better dates", right=True), Column("captured", right=True), Column("verdict")),
     )
     own = [arm for arm in score.arms if not arm.control]
@@ -283,7 +295,8 @@ def _foresight(score: StudyScore) -> Section:
         "Look-ahead",
         "An arm's own weights dealt at random to the assets of each date are luck. The canary buys"
         " the winners of the week to come and must light up red; an arm that chooses as it does has"
-        " seen the prices to come.",
+        " seen them too: many deviations above luck, and better than its usual choice mostly."
+        " Captured: its part of what the canary gains.",
         [Table(columns, rows)],
     )
 
@@ -291,7 +304,12 @@ def _foresight(score: StudyScore) -> Section:
 def _chance(arm: ArmScore) -> Sequence[Cell]:
     of = arm.permuted
     if not isinstance(of, Permuted):
-        return Cell(arm.name, arm=arm.name), Cell(words.not_shown(of), Tone.QUIET), Cell(""), Cell("")
+        return (
+            Cell(arm.name, arm=arm.name),
+            Cell(words.not_shown(of), Tone.QUIET),
+            Cell(""),
+            Cell(""),
+        )
     return (
         Cell(arm.name, arm=arm.name),
         Cell(words.gain(of.actual), Tone.GOOD if of.passed else None, arm.name),
@@ -314,8 +332,8 @@ def _sight(of: Foresight | NotShown, arm: str) -> Sequence[Cell]:
 def _names(score: StudyScore) -> Section:
     columns = (
         *(Column("provider"), Column("arms"), Column("right choices", right=True)),
-        *(Column("excess return", right=True), Column("95% interval"), Column("q", right=True)),
-        *(Column("choices changed", right=True), Column("weight moved", right=True)),
+        *(Column("excess", right=True), Column("95% interval"), Column("q", right=True)),
+        *(Column("changed", right=True), Column("moved", right=True, wide=True)),
         Column("verdict"),
     )
     rows = [
@@ -353,8 +371,8 @@ def _names(score: StudyScore) -> Section:
         tables.append(Table([Column(head) for head in heads], probes))
     return Section(
         "Names",
-        "A provider with names less the same without. Below 0 names distract: it is no pure"
-        " leakage.",
+        "A provider with names less the same without. Changed: choices that differ; moved: the mean"
+        " distance of the weights. Below 0 names distract: it is no pure leakage.",
         tables,
         notes=notes,
     )
@@ -364,7 +382,11 @@ def _cutoffs(score: StudyScore) -> Section | None:
     if not score.cutoffs:
         return None
     columns = (
-        *(Column("arm"), Column("knowledge ends", right=True), Column("before less after", right=True)),
+        *(
+            Column("arm"),
+            Column("knowledge ends", right=True),
+            Column("difference", right=True),
+        ),
         *(Column("95% interval"), Column("p", right=True), Column("q", right=True)),
         Column("verdict"),
     )
@@ -375,7 +397,9 @@ def _cutoffs(score: StudyScore) -> Section | None:
         ahead = words.verdict(gap)
         if isinstance(gap, Estimate) and gap.resolved:
             ahead = (
-                Cell("better before", Tone.BAD) if gap.estimate > 0 else Cell("better after", Tone.GOOD)
+                Cell("better before", Tone.BAD)
+                if gap.estimate > 0
+                else Cell("better after", Tone.GOOD)
             )
         rows.append(
             [
@@ -425,9 +449,12 @@ def _stability(score: StudyScore) -> Section:
 def _calibration(score: StudyScore) -> Section:
     columns = (
         *(Column("arm"), Column("outcomes", right=True), Column("Brier score", right=True)),
-        *(Column("miscalibration", right=True, wide=True), Column("discrimination", right=True, wide=True)),
+        *(
+            Column("miscalibration", right=True, wide=True),
+            Column("discrimination", right=True, wide=True),
+        ),
         *(Column("uncertainty", right=True, wide=True), Column("skill", right=True)),
-        *(Column("stated above what came true", right=True), Column("95% interval")),
+        *(Column("overconfidence", right=True), Column("95% interval")),
     )
     rows, notes, curves = [], [], []
     for it in score.calibration:
@@ -455,7 +482,7 @@ def _calibration(score: StudyScore) -> Section:
         "Calibration",
         "The trader's confidence in a pick as the probability that it beats the benchmark over the"
         " horizon. Score = miscalibration - discrimination + uncertainty; on the diagonal as much"
-        " came true as was stated.",
+        " came true as was stated. Overconfidence: what was stated above that, in points.",
         [Table(columns, rows)] if rows else (),
         reliability=[curve for curve in curves if curve.points],
         notes=notes,
@@ -476,9 +503,7 @@ def _audit(score: StudyScore) -> Section | None:
             for row in score.audit
             if row.kind is kind
         ]
-        tables.append(
-            Table((Column(title), Column("this study"), Column("from", wide=True)), rows)
-        )
+        tables.append(Table((Column(title), Column("this study"), Column("from", wide=True)), rows))
     return Section(
         "Audit",
         "The six tests and seven columns by which desks of models are judged, as this study answers"

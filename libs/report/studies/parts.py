@@ -40,10 +40,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns; the first cell of a row names it."""
+    """Rows under columns; the first cell of a row names it. `title` tells it from others of its
+    section."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
+    title: str = ""
+
+    def draws(self, at: int) -> bool:
+        """Whether a column draws intervals."""
+        return any(row[at].span is not None for row in self.rows)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,8 @@ def verdict(of: Shown, *, lower_is_better: bool = False) -> Cell:
             return Cell("not resolved: no difference", Tone.QUIET)
         return Cell(f"not resolved: needs {of.needed:,} dates", Tone.QUIET)
     ahead = (of.estimate < 0) == lower_is_better
-    return Cell("first is better" if ahead else "second is better", Tone.GOOD)
+    narrowly = ", narrowly" if of.resolution < 1 else ""
+    return Cell(f"{'first' if ahead else 'second'} is better{narrowly}", Tone.GOOD)
 
 
 def spans(shown: Iterable[Shown], nothing: float = 0.0) -> Sequence[Span | None]:

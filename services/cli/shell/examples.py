@@ -83,6 +83,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "study status": ("deskbus study status rules-and-luck",),
     "study stop": ("deskbus study stop rules-and-luck --reason 'too dear'",),
     "study list": ("deskbus study list", "deskbus study list --json"),
+    "study score": (
+        "deskbus study score rules-and-luck",
+        "deskbus study score rules-and-luck --horizon 20 --cost-bps 25 --benchmark cash",
+    ),
+    "study cells": ("deskbus study cells rules-and-luck --arm rules",),
+    "study report": ("deskbus study report rules-and-luck -o rules.html",),
     "schedule list": ("deskbus schedule list",),
     "schedule pause": ("deskbus schedule pause decide --reason 'earnings season'",),
     "schedule resume": ("deskbus schedule resume decide",),

@@ -2,7 +2,9 @@
 
 from services.cli.shell.options import group
 from services.cli.studies.plan import plan
+from services.cli.studies.report import report
 from services.cli.studies.run import list_studies, run, status, stop
+from services.cli.studies.score import cells, score
 
 app = group()
 
@@ -17,3 +19,6 @@ app.command()(run)
 app.command()(status)
 app.command()(stop)
 app.command("list")(list_studies)
+app.command()(score)
+app.command()(cells)
+app.command()(report)

@@ -30,12 +30,14 @@ from libs.bus.client import Client, DeskNotReachable, QuestionRefused
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth
 from libs.market.calendar import ExchangeCalendar
+from libs.postgres.pool import Pool
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
 from services.console.http.problems import Accepted, accepted, invalid, sent
 from services.console.lists import Lists
 from services.console.live.tail import Tail
 from services.console.store import Store
+from services.console.studies.score import Scores
 from services.console.views import performance
 from services.console.views.accounts import Closes, Prices
 from services.console.views.benchmark import History
@@ -147,6 +149,8 @@ class DeskAccess:
     health: BusHealth
     calendar: ExchangeCalendar
     prices: Prices
+    pool: Pool
+    scores: Scores
     requests: Requests
     settings: Settings
     now: Callable[[], datetime]

@@ -63,13 +63,18 @@ class Caller:
         """The desk's answer to a request."""
         return await self._request(f"desk.v1.req.{owner}.{what}.{self.identity}", body)
 
-    async def query(self, what: str, owner: str = "console", **fields: object) -> Json:
+    async def query(
+        self, what: str, owner: str = "console", within_s: float = ANSWER_S, **fields: object
+    ) -> Json:
         """The desk's answer to a question."""
-        return await self._request(f"desk.v1.qry.{owner}.{what}.{self.identity}", fields)
+        subject = f"desk.v1.qry.{owner}.{what}.{self.identity}"
+        return await self._request(subject, fields, within_s)
 
-    async def _request(self, subject: str, body: Mapping[str, Any] | bytes) -> Json:
+    async def _request(
+        self, subject: str, body: Mapping[str, Any] | bytes, within_s: float = ANSWER_S
+    ) -> Json:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        answer = await self.nats.request(subject, data, timeout=ANSWER_S)
+        answer = await self.nats.request(subject, data, timeout=within_s)
         said: Json = json.loads(answer.data)
         return said
 

@@ -1,0 +1,91 @@
+"""A study on one page that needs nothing else.
+
+Pure: a report in, one HTML text out, the same for the same report. The page runs no script and
+makes no request, and every text of a model or a person is escaped.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from contracts.study_score import CellView
+from libs.facts import amounts
+from libs.report.strategies import page as strategy
+from libs.report.strategies.chart import Chart, Line
+from libs.report.studies.parts import Cell, Curves, StudyReport
+from libs.report.tones import Tone
+
+TEMPLATES = Path(__file__).with_name("templates")
+CELLS_MAX = 1_000
+"""Cells that the page lists; others are listed by `deskbus study cells`."""
+COLOURS = ("own", "hold", "gain", "loss", "third", "fourth", "fifth", "sixth", "plain")
+"""Of lines, in their order; after the last one the first again."""
+TONES = {Tone.GOOD: "gain", Tone.BAD: "loss", Tone.WARN: "loss", Tone.QUIET: "soft"}
+
+
+def page(report: StudyReport, cells: Sequence[CellView] = ()) -> str:
+    """The whole page; figures link to the list of their arm's cells at its end."""
+    arms: dict[str, list[CellView]] = {}
+    for cell in cells:
+        arms.setdefault(cell.arm, []).append(cell)
+    styles = (strategy.TEMPLATES / "strategy.css", TEMPLATES / "study.css")
+    style = "\n".join(path.read_text(encoding="utf-8") for path in styles)
+    return (
+        _templates()
+        .get_template("study.html")
+        .render(
+            style=Markup(style),  # noqa: S704 - ours
+            it=report,
+            arms=arms,
+            listed_max=CELLS_MAX,
+            charts={
+                section.title: _chart(section.curves)
+                for section in report.sections
+                if section.curves
+            },
+        )
+    )
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=FileSystemLoader([TEMPLATES, strategy.TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.globals.update(colour_of=colour_of, tone_of=tone_of)
+    templates.filters.update(short=amounts.short, share=strategy.share)
+    return templates
+
+
+def colour_of(number: int) -> str:
+    """The colour of a line by its number."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def tone_of(cell: Cell) -> str:
+    """The class of a cell."""
+    return TONES.get(cell.tone, "") if cell.tone else ""
+
+
+def _chart(curves: Curves) -> Chart:
+    places = range(len(curves.points))
+    titles = [
+        f"{curves.points[at]}: "
+        + "; ".join(f"{line.name} {line.values[at]:+.2f}%" for line in curves.lines)
+        for at in places
+    ]
+    return Chart(
+        [Line(line.values, colour_of(number)) for number, line in enumerate(curves.lines)],
+        titles,
+        "{:.4g}%".format,
+        strategy.date_ticks(curves.points),
+        label=curves.label,
+        tall=True,
+    )

@@ -1,0 +1,59 @@
+"""`deskbus study report`: what a study shows, on one page of HTML that needs nothing else."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contracts.study_score import CellView, StudyCellsQuery
+from contracts.subjects import STUDY_CELLS
+from libs.report.studies.compose import compose
+from libs.report.studies.page import CELLS_MAX, page
+from libs.runtime.whole_file import beside
+from services.cli.shell.options import JsonOption
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import asking, load_settings, reading_client
+from services.cli.shell.terminal import emit, err
+from services.cli.studies.file import NameArgument
+from services.cli.studies.score import BenchmarkOption, CostOption, HorizonOption, scored
+
+PAGE = 200
+"""Cells that are asked for at a time."""
+
+
+def report(
+    name: NameArgument,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file; or NAME.html here.")
+    ] = None,
+    horizon: HorizonOption = None,
+    cost_bps: CostOption = None,
+    benchmark: BenchmarkOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a study's report: one HTML file that asks no other host for anything."""
+    result = asking(scored(name, horizon, cost_bps, benchmark))
+    if json:
+        emit([result])
+        return
+    path = output or Path(f"{name}.html")
+    text = page(compose(result), asking(_cells(name)))
+    try:
+        with beside(path, text.encode()) as whole:
+            whole.replace(path)
+    except OSError as error:
+        raise Problem(ExitCode.FAILED, f"{path} cannot be written: {error.strerror}") from None
+    err().print(f"wrote {path}", style="dim")
+
+
+async def _cells(name: str) -> list[CellView]:
+    """The study's cells, as many as the page lists."""
+    settings = load_settings()
+    found: list[CellView] = []
+    async with reading_client(settings) as client:
+        for skip in range(0, CELLS_MAX, PAGE):
+            view = await client.ask(STUDY_CELLS, StudyCellsQuery(name=name, skip=skip, limit=PAGE))
+            found += view.cells
+            if not view.more:
+                break
+    return found

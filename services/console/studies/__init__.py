@@ -1,0 +1,1 @@
+"""Studies scored from the record: what is read, and the process that computes."""

@@ -1,0 +1,101 @@
+"""Reads what a study left on record: its file, its cells, what their arms decided."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from uuid import UUID
+
+import orjson
+
+from contracts.study import Study, StudyStatus
+from libs.postgres.pool import Pool, Record
+from libs.postgres.queries import Queries
+from libs.quant.returns import growth
+from libs.quant.study.record import AccountEquity, Decided
+from services.console.store import Store
+from services.console.views.accounts import worth_of
+
+sql = Queries(Path(__file__).parent / "record.sql")
+
+BATCH = 500
+"""Cells whose contracts are read at a time."""
+NAMES_MAX = 50
+COMPLETED = "completed"
+
+
+async def study_of(name: str, pool: Pool) -> tuple[Study, StudyStatus] | None:
+    """The study's file as it was accepted, and how it stands."""
+    row = await pool.fetchrow(sql.study, name)
+    if row is None:
+        return None
+    return Study.model_validate_json(row["body"]), StudyStatus(row["status"])
+
+
+async def names(pool: Pool) -> tuple[str, ...]:
+    """The names of studies, the newest first."""
+    return tuple(row["name"] for row in await pool.fetch(sql.names, NAMES_MAX))
+
+
+async def cells(
+    name: str, pool: Pool, *, on: date | None = None, skip: int = 0, limit: int | None = None
+) -> Sequence[Record]:
+    """The study's ended decision cycles in the order of their dates."""
+    rows: Sequence[Record] = await pool.fetch(sql.cells, name, on, skip, limit)
+    return rows
+
+
+async def decided(study: Study, ended: Sequence[Record], pool: Pool) -> Sequence[Decided]:
+    """What each arm decided in these cells."""
+    rows: list[Decided] = []
+    for first in range(0, len(ended), BATCH):
+        batch = ended[first : first + BATCH]
+        ids = [cell["cycle_id"] for cell in batch]
+        bought = _by_arm(await pool.fetch(sql.decided, ids))
+        spent = _by_arm(await pool.fetch(sql.spent, ids))
+        for cell in batch:
+            for arm in study.arms:
+                key = (cell["cycle_id"], arm.name)
+                rows.append(_decided(cell, arm.name, bought.get(key), spent.get(key)))
+    return rows
+
+
+async def equity(study: Study, store: Store) -> Sequence[AccountEquity]:
+    """The accounts of a path: what 1 has become by each close that is known."""
+    rows = []
+    for arm in study.arms:
+        for sample in range(study.samples):
+            taken = await store.snapshots(study.account(arm.name, sample))
+            grown = growth({it["session"]: worth_of(it) for it in taken})
+            rows.append(
+                AccountEquity(
+                    arm=arm.name,
+                    sample=sample,
+                    sessions=tuple(grown),
+                    worth=tuple(float(value) for value in grown.values()),
+                )
+            )
+    return rows
+
+
+def _by_arm(rows: Sequence[Record]) -> Mapping[tuple[UUID, str], Record]:
+    return {(row["cycle_id"], row["pipeline"]): row for row in rows}
+
+
+def _decided(cell: Record, arm: str, bought: Record | None, spent: Record | None) -> Decided:
+    weights, stated = {}, {}
+    if bought is not None and bought["equity"] > 0:
+        amounts = orjson.loads(bought["bought"] or b"{}")
+        worth = float(bought["equity"])
+        weights = {asset: amount / worth for asset, amount in amounts.items() if amount > 0}
+        stated = orjson.loads(bought["stated"] or b"{}")
+    return Decided(
+        arm=arm,
+        number=cell["number"],
+        sample=cell["sample"],
+        on=cell["as_of"],
+        ended=bought is not None,
+        weights=weights,
+        stated=stated,
+        tokens=spent["tokens"] if spent else 0,
+        cost_usd=float(spent["cost_usd"]) if spent else 0.0,
+    )

@@ -1,0 +1,37 @@
+-- What a study left on record, as the role deskbus_console.
+
+-- name: study
+select name, body, status from studies where name = $1
+
+-- name: names
+select name from studies order by started_at desc limit $1
+
+-- name: cells
+-- Its decision cycles that have ended, in the order of their dates.
+select cycle_id, as_of, number, sample, status from study_cells
+where study = $1 and kind = 'decision' and status <> 'running'
+  and ($2::date is null or as_of = $2)
+order by number, sample offset $3 limit $4
+
+-- name: decided
+-- What each arm of these cells bought, as amounts by ticker beside the account's equity, and the
+-- confidence in each of the trader's picks. Projected here: the contracts are long.
+select v.cycle_id, v.pipeline,
+       (select json_object_agg(d ->> 'asset',
+                               (d ->> 'quantity')::numeric * (d -> 'price' ->> 'amount')::numeric)
+        from json_array_elements(v.validation -> 'decisions') d
+        where d ->> 'action' = 'buy') as bought,
+       (convert_from(b.result, 'UTF8')::json -> 'equity' ->> 'amount')::numeric as equity,
+       (select json_object_agg(p ->> 'ticker', p -> 'confidence')
+        from json_array_elements(convert_from(t.result, 'UTF8')::json -> 'picks') p) as stated
+from (select cycle_id, pipeline, convert_from(result, 'UTF8')::json as validation
+      from operations
+      where cycle_id = any($1::uuid[]) and step = 'validate' and status = 'completed' offset 0) v
+join operations b on b.cycle_id = v.cycle_id and b.pipeline = v.pipeline
+    and b.step = 'books' and b.status = 'completed'
+left join operations t on t.cycle_id = v.cycle_id and t.pipeline = v.pipeline
+    and t.step = 'picks' and t.status = 'completed'
+
+-- name: spent
+select cycle_id, pipeline, sum(tokens)::bigint as tokens, sum(cost_usd) as cost_usd
+from operations where cycle_id = any($1::uuid[]) group by cycle_id, pipeline

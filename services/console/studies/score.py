@@ -1,0 +1,196 @@
+"""Scores studies: reads the record and the prices, has them computed, keeps the newest answers."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Protocol
+
+import polars as pl
+
+from contracts.performance import CANDIDATES, CASH
+from contracts.study import Study, StudyKind
+from contracts.study_score import (
+    CellView,
+    StudyCells,
+    StudyCellsQuery,
+    StudyScore,
+    StudyScoreQuery,
+)
+from libs.market.calendar import ExchangeCalendar
+from libs.market.errors import MarketError
+from libs.market.sessions import Sessions
+from libs.postgres.pool import Pool, Record
+from libs.quant.study.outcomes import CANARY_SESSIONS
+from libs.quant.study.record import Bars, Recorded
+from libs.runtime.computing import computed, request_of
+from libs.runtime.settings import Settings
+from services.console.store import Store
+from services.console.studies import record
+
+COMPUTE = "services.console.studies.compute"
+KEPT_MAX = 16
+"""Scores that are kept: what has ended does not change, and people look twice."""
+NO_MODEL = frozenset({"rules", "coin"})
+"""Providers whose knowledge never ends, as they have none."""
+
+
+class Prices(Protocol):
+    """Prices over time, as the market source has them."""
+
+    @property
+    def described(self) -> str:
+        """Where they are from."""
+        ...
+
+    async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        """The newest bars up to the session's close (BAR_SCHEMA). Raises `MarketError`."""
+        ...
+
+
+class Scores:
+    """Scores studies, one at a time: each takes a core for a while."""
+
+    def __init__(
+        self, pool: Pool, store: Store, prices: Prices, sessions: Sessions, settings: Settings
+    ) -> None:
+        self._pool = pool
+        self._store = store
+        self._prices = prices
+        self._sessions = sessions
+        self._settings = settings
+        self._one = asyncio.Lock()
+        self._kept: OrderedDict[tuple[object, ...], StudyScore] = OrderedDict()
+
+    async def score(self, query: StudyScoreQuery) -> StudyScore:
+        """The study's score at the query's horizon, cost and benchmark, or its file's. Raises
+        MarketError where the source cannot say how far its prices go."""
+        known = await record.study_of(query.name, self._pool)
+        if known is None:
+            return StudyScore(found=False, studies=await record.names(self._pool))
+        study, status = known
+        ended = await record.cells(study.name, self._pool)
+        if not ended:
+            nothing = "no cell of it has ended yet"
+            return StudyScore(study=study, status=status, message=nothing)
+        chosen = StudyScoreQuery(
+            name=study.name,
+            horizon=query.horizon or study.horizons[0],
+            cost_bps=study.cost_bps if query.cost_bps is None else query.cost_bps,
+            benchmark=query.benchmark or study.benchmark,
+        )
+        last = await self._sessions.latest()
+        key = (study.sha256, chosen.model_dump_json(), len(ended), self._prices.described, last)
+        async with self._one:
+            score = self._kept.get(key)
+            if score is None:
+                score = await self._computed(study, ended, chosen, last)
+                self._kept[key] = score
+                while len(self._kept) > KEPT_MAX:
+                    self._kept.popitem(last=False)
+        return score.model_copy(update={"status": status})
+
+    async def _computed(
+        self, study: Study, ended: Sequence[Record], chosen: StudyScoreQuery, last: date
+    ) -> StudyScore:
+        recorded = await self._recorded(study, ended, chosen, last)
+        body = recorded.model_dump_json().encode()
+        answer = await computed(COMPUTE, request_of({}, body), _unseen)
+        score = StudyScore.model_validate(answer)
+        return score.model_copy(update={"market_source": self._prices.described})
+
+    async def _recorded(
+        self, study: Study, ended: Sequence[Record], chosen: StudyScoreQuery, last: date
+    ) -> Recorded:
+        is_path = study.kind is StudyKind.PATH
+        accounts = await record.equity(study, self._store) if is_path else ()
+        days = [cell["as_of"] for cell in ended]
+        days += [day for account in accounts for day in account.sessions]
+        horizon = chosen.horizon or study.horizons[0]
+        sessions = _sessions(self._sessions.calendar, days, max(horizon, CANARY_SESSIONS), last)
+        benchmark = chosen.benchmark or study.benchmark
+        assets = dict.fromkeys(study.universe)
+        if benchmark not in {CANDIDATES, CASH}:
+            assets[benchmark.upper()] = None
+        return Recorded(
+            study=study,
+            horizon=horizon,
+            cost_bps=study.cost_bps if chosen.cost_bps is None else chosen.cost_bps,
+            benchmark=benchmark,
+            sessions=tuple(sessions),
+            bars=await self._bars(tuple(assets), sessions),
+            decided=tuple(await record.decided(study, ended, self._pool)),
+            accounts=tuple(accounts),
+            cutoffs=self._cutoffs(study),
+        )
+
+    async def _bars(self, assets: Sequence[str], sessions: Sequence[date]) -> Mapping[str, Bars]:
+        """The prices of those that have some at the last session; the others are left out, and the
+        score names them."""
+        bars = {}
+        for asset in assets:
+            try:
+                frame = await self._prices.frame(asset, sessions[-1], len(sessions))
+            except MarketError:
+                continue
+            bars[asset] = Bars(
+                sessions=tuple(frame["date"].to_list()),
+                open=tuple(frame["open"].to_list()),
+                close=tuple(frame["close"].to_list()),
+            )
+        return bars
+
+    def _cutoffs(self, study: Study) -> dict[str, date | None]:
+        endpoints = self._settings.providers
+        return {
+            arm.name: endpoints[arm.provider].knowledge_cutoff
+            if arm.provider in endpoints
+            else None
+            for arm in study.arms
+            if arm.provider not in NO_MODEL
+        }
+
+    async def cells(self, query: StudyCellsQuery) -> StudyCells:
+        """The cells that figures of a study are from, by arm and date."""
+        known = await record.study_of(query.name, self._pool)
+        if known is None:
+            return StudyCells(found=False)
+        study, _ = known
+        rows = await record.cells(
+            study.name, self._pool, on=query.on, skip=query.skip, limit=query.limit + 1
+        )
+        shown = rows[: query.limit]
+        ids = {(cell["number"], cell["sample"]): cell for cell in shown}
+        return StudyCells(
+            cells=tuple(
+                CellView(
+                    cycle_id=ids[each.number, each.sample]["cycle_id"],
+                    on=each.on,
+                    number=each.number,
+                    sample=each.sample,
+                    arm=each.arm,
+                    status="decided" if each.ended else "failed",
+                    weights=each.weights,
+                )
+                for each in await record.decided(study, shown, self._pool)
+                if query.arm is None or each.arm == query.arm
+            ),
+            more=len(rows) > query.limit,
+        )
+
+
+def _sessions(
+    calendar: ExchangeCalendar, days: Sequence[date], horizon: int, last: date
+) -> Sequence[date]:
+    """From the first of the days to the end of the last one's horizon, as far as there are
+    prices."""
+    end = max(days)
+    for _ in range(horizon):
+        if end >= last:
+            break
+        end = calendar.next_session(end)
+    return calendar.sessions(min(days), min(end, last))
+
+
+async def _unseen(_: float, __: str) -> None:
+    """Nobody is told how far a score is: it takes seconds."""

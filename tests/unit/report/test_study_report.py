@@ -1,0 +1,201 @@
+"""A study's report: composed once, on a page that needs nothing else."""
+
+import re
+from datetime import date, timedelta
+from uuid import UUID
+
+import pytest
+
+from contracts.study import Study, StudyArm, StudyDates, StudyStatus
+from contracts.study_score import (
+    ArmScore,
+    CellView,
+    Estimate,
+    Foresight,
+    LeakVerdict,
+    Measure,
+    NotShown,
+    PairedDifference,
+    StudyScore,
+)
+from libs.report.studies.audit import NOT_SHOWN, audit
+from libs.report.studies.compose import compose
+from libs.report.studies.page import page
+from libs.report.studies.parts import StudyReport
+from libs.report.studies.words import spans, verdict
+from libs.report.tones import Tone
+
+FEW = NotShown(why="5 dates, needs 8", dates=5, needed=8)
+
+
+def estimate(value: float, reach: float, dates: int = 40, needed: int | None = 20) -> Estimate:
+    return Estimate(
+        estimate=value,
+        low=value - reach,
+        high=value + reach,
+        p=0.01 if abs(value) > reach else 0.4,
+        dates=dates,
+        needed=needed,
+        resolved=abs(value) > reach,
+    )
+
+
+def sight(verdict_: LeakVerdict) -> Foresight:
+    return Foresight(
+        deviations=9, better=0.9, better_low=0.8, captured=0.9, dates=40, verdict=verdict_
+    )
+
+
+def scored(**fields: object) -> StudyScore:
+    arm = ArmScore(
+        name="knows",
+        provider="scripted",
+        decisions=40,
+        picks=40,
+        hits=estimate(0.7, 0.1),
+        excess=estimate(0.01, 0.004),
+        permuted=NotShown(why="it never preferred one asset to another"),
+        foresight=sight(LeakVerdict.LEAKS),
+        curve=(0.01, 0.02),
+    )
+    honest = arm.model_copy(
+        update={"name": "honest", "excess": FEW, "foresight": sight(LeakVerdict.CLEAR)}
+    )
+    return StudyScore(
+        study=Study(
+            name="it",
+            dates=StudyDates(first=date(2010, 1, 4), last=date(2011, 1, 4)),
+            universe=("AA", "BB"),
+            arms=(StudyArm(name="knows", provider="scripted"), StudyArm(name="honest")),
+        ),
+        status=StudyStatus.COMPLETED,
+        dates=2,
+        first=date(2010, 1, 4),
+        last=date(2010, 1, 11),
+        points=(date(2010, 1, 4), date(2010, 1, 11)),
+        horizon=5,
+        benchmark="candidates",
+        arms=(arm, honest),
+        canary=sight(LeakVerdict.LEAKS),
+        differences=(
+            PairedDifference(
+                measure=Measure.EXCESS,
+                first="knows",
+                second="honest",
+                difference=estimate(0.01, 0.004),
+            ),
+        ),
+    ).model_copy(update=fields)
+
+
+def texts(report: StudyReport) -> str:
+    return "\n".join(
+        cell.text
+        for section in report.sections
+        for table in section.tables
+        for row in table.rows
+        for cell in row
+    )
+
+
+def test_every_row_has_a_cell_for_every_column():
+    score = scored()
+    report = compose(score.model_copy(update={"audit": audit(score)}))
+    for section in report.sections:
+        for table in section.tables:
+            assert all(len(row) == len(table.columns) for row in table.rows), section.title
+
+
+def test_who_looks_ahead_is_said_first():
+    first = compose(scored()).answer[0]
+    assert first.text == "knows looks ahead"
+    assert first.tone is Tone.BAD
+
+
+def test_what_too_few_dates_do_not_show_is_said_with_how_many_are_needed():
+    assert "not shown: 5 dates, needs 8" in texts(compose(scored()))
+
+
+@pytest.mark.parametrize(
+    ("shown", "lower", "said"),
+    [
+        (estimate(0.02, 0.01), False, "first is better"),
+        (estimate(-0.02, 0.01), False, "second is better"),
+        (estimate(-0.02, 0.01), True, "first is better"),
+        (estimate(0.02, 0.01, needed=60), False, "first is better, narrowly"),
+        (estimate(0.02, 0.03, needed=1_200), False, "not resolved: needs 1,200 dates"),
+        (estimate(0.0, 0.03, needed=None), False, "not resolved: no difference"),
+        (FEW, False, "not shown: 5 dates, needs 8"),
+    ],
+)
+def test_a_difference_says_who_is_ahead_or_that_it_is_not_resolved(shown, lower, said):
+    assert verdict(shown, lower_is_better=lower).text == said
+
+
+def test_intervals_are_drawn_on_one_scale_that_has_nothing_on_it():
+    first, none, second = spans([estimate(0.2, 0.1), FEW, estimate(0.3, 0.1)])
+    assert none is None
+    assert first.nothing == second.nothing == 0
+    assert first.low == pytest.approx(0.25)
+    assert second.high == 1
+
+
+def test_the_audit_has_six_tests_and_seven_columns_and_says_what_is_not_shown():
+    rows = audit(scored())
+    assert [row.kind.value for row in rows].count("test") == 6
+    assert [row.kind.value for row in rows].count("column") == 7
+    missing = next(row for row in rows if row.name.startswith("P6"))
+    assert (missing.answer, missing.shown, missing.command) == (NOT_SHOWN, False, "")
+    assert all(row.command for row in rows if row.shown)
+
+
+def test_without_a_canary_that_lights_up_temporal_integrity_is_not_shown():
+    dark = scored(canary=NotShown(why="5 dates, needs 20"))
+    assert not next(row for row in audit(dark) if row.name.startswith("P1")).shown
+
+
+def test_the_page_makes_no_request_and_runs_nothing():
+    html = page(compose(scored()))
+    assert "default-src 'none'" in html
+    assert "<script" not in html
+    assert not re.findall(r"(?:src|href)=\"(?!#)", html)
+    assert "http://" not in html.replace("http://www.w3.org", "")
+
+
+def test_figures_of_the_page_lead_to_the_cycles_of_their_arm():
+    cell = CellView(
+        cycle_id=UUID(int=7),
+        on=date(2010, 1, 4),
+        number=0,
+        sample=0,
+        arm="knows",
+        status="decided",
+        weights={"AA": 0.25},
+    )
+    html = page(compose(scored()), [cell])
+    assert 'href="#cells-knows"' in html
+    assert f"{cell.cycle_id}" in html
+    assert "AA 25%" in html
+    assert 'href="#cells-honest"' not in html
+
+
+def test_a_name_from_outside_is_escaped():
+    hostile = scored(market_source="<b>prices</b>")
+    assert "<b>prices" not in page(compose(hostile))
+
+
+def test_a_study_without_cells_is_reported_as_such():
+    empty = StudyScore(study=scored().study, message="no cell of it has ended yet")
+    report = compose(empty)
+    assert "no date could be scored" in report.asked
+    assert report.answer[-1].text == "no cell of it has ended yet"
+    page(report)
+
+
+def test_the_days_of_a_curve_are_those_of_the_report():
+    days = tuple(date(2010, 1, 4) + timedelta(days=7 * week) for week in range(30))
+    curves = (0.01,) * 30
+    score = scored(points=days)
+    arms = tuple(arm.model_copy(update={"curve": curves}) for arm in score.arms)
+    html = page(compose(score.model_copy(update={"arms": arms})))
+    assert "2010-01-04: knows +1.00%; honest +1.00%" in html
