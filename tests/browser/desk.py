@@ -34,6 +34,7 @@ from tests.open_folder import open_folder
 
 EXAMPLE = Path(__file__).parents[2] / "examples/strategies/trend-and-calm.yaml"
 STRATEGY, OTHER = "trend-and-calm", "fewer-trees"
+STUDY = "rules-and-luck"
 TREES = {STRATEGY: 60, OTHER: 50}
 STRATEGY_S = 120.0
 TOKEN = "a-token-of-some-length"
@@ -74,6 +75,7 @@ class Shown:
     operation: str
     strategy: str
     other: str
+    study: str
     letter: int
     open_letter: int
     held_back: str
@@ -152,6 +154,7 @@ async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
     address = http_address(desk.settings)
     assert address is not None
     async with desk.calling("user") as caller, desk.calling("cli") as cli:
+        await studied(caller)  # before any cycle stands still, which would be waited for
         tried = await caller.accepted(strategy(STRATEGY))  # it computes meanwhile
         body = wish()
         decided = await caller.run(body)
@@ -181,6 +184,7 @@ async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
         operation=researched,
         strategy=STRATEGY,
         other=OTHER,
+        study=STUDY,
         letter=letter,
         open_letter=await letter_about(desk, held_back),
         held_back=held_back,
@@ -188,6 +192,23 @@ async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
         traced=traces,
         phone=phone,
     )
+
+
+async def studied(caller: Caller) -> None:
+    """A study of the rules, named and masked, on as many dates as show something."""
+    file = {
+        "name": STUDY,
+        "dates": {"first": "2006-01-03", "last": "2012-06-29", "count": 24},
+        "universe": ["AAPL", "GOOG", "IBM", "MSFT"],
+        "arms": [{"name": "rules"}, {"name": "rules-masked", "masked": True}],
+    }
+    assert (await caller.ask({"study": file}, "run_study"))["outcome"] == "accepted"
+    async with asyncio.timeout(STRATEGY_S):
+        while True:
+            (view,) = (await caller.query("studies", name=STUDY))["studies"]
+            if view["status"] != "running":
+                return
+            await asyncio.sleep(0.2)
 
 
 async def sold_again(caller: Caller) -> str:

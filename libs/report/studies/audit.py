@@ -46,15 +46,13 @@ Row = tuple[AuditKind, str, str, str]
 
 
 def _tests(score: StudyScore, study: Study) -> Sequence[Row]:
-    test, picks = AuditKind.TEST, study.kind is StudyKind.PICKS
+    test = AuditKind.TEST
     return (
         (test, "P1 temporal integrity", _temporal(score), ""),
         (
             test,
             "P2 frictions",
-            f"{score.cost_bps:g} basis points a side, filled at the open after the decision"
-            if picks
-            else "the paper broker's fees and slippage, filled at the open after the decision",
+            f"{_costs(score, study)}, filled at the open after the decision",
             "",
         ),
         (test, "P3 counterfactual robustness", _counterfactual(score), ""),
@@ -80,7 +78,7 @@ def _columns(score: StudyScore, study: Study) -> Sequence[Row]:
         (
             column,
             "cost and turnover",
-            f"{score.cost_bps:g} basis points a side; {_invested(score)}",
+            f"{_costs(score, study)}; {_invested(score)}",
             "",
         ),
         (
@@ -97,6 +95,12 @@ def _columns(score: StudyScore, study: Study) -> Sequence[Row]:
             f"deskbus study report {study.name}",
         ),
     )
+
+
+def _costs(score: StudyScore, study: Study) -> str:
+    if study.kind is StudyKind.PATH:
+        return "the paper broker's fees and slippage"
+    return f"{score.cost_bps:g} basis points a side"
 
 
 def _temporal(score: StudyScore) -> str:

@@ -17,7 +17,7 @@ def money(score: StudyScore) -> Section:
     columns = (
         *(Column("account"), Column("return", right=True), Column("a year", right=True)),
         *(Column("Sharpe ratio", right=True), Column("max drawdown", right=True)),
-        *(Column("deflated Sharpe", right=True), Column("sessions, needed", right=True)),
+        *(Column("deflated Sharpe", right=True), Column("sessions", right=True)),
         *(Column("tokens a decision", right=True, wide=True),),
         *(Column("cost a decision", right=True, wide=True),),
         *(Column("cost a basis point", right=True, wide=True),),
@@ -41,7 +41,7 @@ def money(score: StudyScore) -> Section:
 
 def _row(it: Equity) -> list[Cell]:
     deflated = it.deflated_sharpe
-    needed = "never" if it.sessions_needed is None else f"{it.sessions_needed:,}"
+    needed = "none would do" if it.sessions_needed is None else f"{it.sessions_needed:,} needed"
     enough = it.sessions_needed is not None and it.sessions >= it.sessions_needed
     return [
         Cell(it.name, arm=it.arm),
@@ -53,7 +53,7 @@ def _row(it: Equity) -> list[Cell]:
             "" if deflated is None else words.share(deflated),
             Tone.GOOD if deflated is not None and deflated >= SKILL_FROM else None,
         ),
-        Cell(f"{it.sessions:,} of {needed}", None if enough else Tone.QUIET),
+        Cell(f"{it.sessions:,}, {needed}", None if enough else Tone.QUIET),
         Cell("" if it.tokens_decision is None else amounts.thousands(it.tokens_decision)),
         Cell("" if it.usd_decision is None else f"${it.usd_decision:.4f}"),
         Cell("" if it.usd_bp is None else f"${it.usd_bp:.4f}"),

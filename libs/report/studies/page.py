@@ -6,7 +6,6 @@ makes no request, and every text of a model or a person is escaped.
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,10 +14,9 @@ from contracts.study_score import CellView
 from libs.facts import amounts
 from libs.report.strategies import page as strategy
 from libs.report.strategies.chart import Chart, Line
-from libs.report.studies.parts import Cell, Curves, StudyReport
+from libs.report.studies.parts import TEMPLATES, Cell, Curves, StudyReport
 from libs.report.tones import Tone
 
-TEMPLATES = Path(__file__).with_name("templates")
 CELLS_MAX = 1_000
 """Cells that the page lists; others are listed by `deskbus study cells`."""
 COLOURS = ("own", "hold", "gain", "loss", "third", "fourth", "fifth", "sixth", "plain")

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 
 from libs.report.tones import Tone
+
+TEMPLATES = Path(__file__).with_name("templates")
+"""Among them `study_parts.html`: the drawings, which the console's pages share."""
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ NAV: Sequence[Group] = (
             Entry("/performance", "Performance", "performance", "f"),
             Entry("/exits", "Exit signals", "exits", "e"),
             Entry("/leaderboard", "Leaderboard", "leaderboard", "l"),
+            Entry("/studies", "Studies", "studies", "u"),
             Entry("/strategies", "Strategies", "strategies", "s"),
             Entry("/reports", "Daily reports", "reports", "r"),
         ),

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from libs.facts import amounts
+from libs.report.studies.parts import TEMPLATES as STUDY_TEMPLATES
 from libs.web.problem import Refused
 from services.console.http.problems import NO_SUCH_PATH
 from services.console.pages import words
@@ -56,7 +57,7 @@ class Show:
     ) -> None:
         self._now = now
         self._templates = Environment(
-            loader=FileSystemLoader(TEMPLATES),
+            loader=FileSystemLoader([TEMPLATES, STUDY_TEMPLATES]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -24,6 +24,7 @@ from services.console.pages.operations import operations
 from services.console.pages.overview.page import overview
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
+from services.console.pages.studies import studies
 from services.console.pages.tail import tail
 from services.console.pages.trace.cycle import cycle
 from services.console.pages.trace.operation import operation
@@ -31,7 +32,7 @@ from services.console.pages.upkeep import upkeep
 
 PAGES = (
     *(overview, approvals, tail, cycles, cycle, decisions, operations, operation),
-    *(money, performance, tickers, boards, upkeep, notifications),
+    *(money, performance, tickers, boards, studies, upkeep, notifications),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 
