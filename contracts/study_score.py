@@ -32,8 +32,8 @@ CELLS_PAGE_MAX = PAGE_MAX
 
 
 class StudyScoreQuery(Message):
-    """What does this study show? What is left out is taken from its file; `horizon` is the first of
-    those there."""
+    """Ask for a study's score. A field that is left out is taken from its file; `horizon` is the
+    first of those there."""
 
     name: Name
     horizon: int | None = Field(default=None, ge=1, le=HORIZON_MAX)
@@ -72,8 +72,8 @@ Shown = Estimate | NotShown
 
 
 class Measure(StrEnum):
-    """What two arms are compared by: the share of right choices, the excess return of a decision,
-    and the loss of stated confidences (Brier's, lower is better)."""
+    """The measures that two arms are compared by: the share of right choices, the excess return of
+    a decision, and the loss of stated confidences (Brier's, lower is better)."""
 
     HITS = "hits"
     EXCESS = "excess"
@@ -291,7 +291,7 @@ class AuditRow(Value):
 
 
 class LeftOut(Value):
-    """What was not scored: an asset on a date, or with `ticker` None the whole date, and why."""
+    """Something that was not scored, an asset on a date or with `ticker` None the date, and why."""
 
     on: date
     ticker: Ticker | None = None
@@ -299,7 +299,7 @@ class LeftOut(Value):
 
 
 class StudyScore(Message):
-    """What a study shows at one horizon, cost and benchmark.
+    """The score of a study at one horizon, cost and benchmark.
 
     `dates` were scored, from `first` to `last`; each horizon reaches into `overlap` of them, its
     own included. `points` are the dates (or sessions) of all curves. Of a `picks` there is no

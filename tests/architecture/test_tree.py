@@ -27,7 +27,7 @@ EDGES = {"cli", "mcp_server"}
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
     # one table
-    "contracts/subjects.py": 480,
+    "contracts/subjects.py": 490,
     # the shapes of the HTTP API, each a few lines
     "contracts/http.py": 420,
     # one table
@@ -181,6 +181,7 @@ NAMES_ALLOWED: dict[str, set[str]] = {
         "contracts/memory.py: told",
         "contracts/query.py: found",
         "contracts/report.py: found",
+        "contracts/study_score.py: found",
     },
     "libs": set(),
     "services": {

@@ -15,23 +15,23 @@ def calibrated(
     if not stated:
         return NoCalibration(arm=arm, why="no pick of it that could be scored states a confidence")
     try:
-        found = calibration(stated, overlap, seed)
+        result = calibration(stated, overlap, seed)
     except TooFewDates as few:
         why = f"{few.dates} dates with a stated confidence, needs {few.needed}"
         return NoCalibration(arm=arm, why=why)
     return CalibrationScore(
         arm=arm,
-        score=found.score,
-        miscalibration=found.miscalibration,
-        discrimination=found.discrimination,
-        uncertainty=found.uncertainty,
-        skill=found.skill,
-        overconfidence=shown(lambda: found.overconfidence),
-        outcomes=found.outcomes,
+        score=result.score,
+        miscalibration=result.miscalibration,
+        discrimination=result.discrimination,
+        uncertainty=result.uncertainty,
+        skill=result.skill,
+        overconfidence=shown(lambda: result.overconfidence),
+        outcomes=result.outcomes,
         curve=tuple(
             ReliabilityPoint(
                 stated=point.stated, happened=point.happened, low=point.low, high=point.high
             )
-            for point in found.curve
+            for point in result.curve
         ),
     )

@@ -1,4 +1,4 @@
-"""What an arm chose, beside what came of it: one number a date and asset. Pure.
+"""The choices of an arm beside what came of them: one number a date and asset. Pure.
 
 Samples of a date are averaged before anything else is done: asked ten times on one date a model
 has not decided on ten.
@@ -20,7 +20,7 @@ Flags = npt.NDArray[np.bool_]
 
 BPS = 1e-4
 SIDES = 2
-"""What is bought is sold at the horizon's end."""
+"""Whatever is bought is sold at the horizon's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ def seen_ahead(of: Outcomes) -> Array:
 def _by_date(decided: Sequence[Decided], of: Outcomes) -> Mapping[date, Sequence[Decided]]:
     dates = set(of.dates)
     samples: dict[date, list[Decided]] = {}
-    for each in decided:
-        if each.ended and each.on in dates:
-            samples.setdefault(each.on, []).append(each)
+    for one in decided:
+        if one.ended and one.on in dates:
+            samples.setdefault(one.on, []).append(one)
     return samples
 
 

@@ -1,4 +1,4 @@
-"""What the assets of a study did after each of its dates. Pure.
+"""The returns of a study's assets after each of its dates. Pure.
 
 A decision at a session's close fills at the next open; over a horizon of h sessions its return runs
 from there to the close of the h-th session after it. An asset that stops trading on the way keeps

@@ -45,9 +45,9 @@ def score_path(recorded: Recorded) -> StudyScore:
     common = sorted(set.intersection(*(set(it.sessions) for it in accounts))) if accounts else []
     head = StudyScore(
         study=recorded.study,
-        cells=len({(each.number, each.sample) for each in recorded.decided}),
-        decided=sum(each.ended for each in recorded.decided),
-        failed=sum(not each.ended for each in recorded.decided),
+        cells=len({(one.number, one.sample) for one in recorded.decided}),
+        decided=sum(one.ended for one in recorded.decided),
+        failed=sum(not one.ended for one in recorded.decided),
         horizon=recorded.horizon,
         cost_bps=recorded.cost_bps,
         benchmark=recorded.benchmark,
@@ -60,7 +60,7 @@ def score_path(recorded: Recorded) -> StudyScore:
     controls = _controls(recorded, common)
     beside = _benchmark(recorded, controls, common)
     returns = {key: performance.daily_returns(curve) for key, curve in curves.items()}
-    ratios = {key: float(performance.sharpe_ratio(each)) for key, each in returns.items()}
+    ratios = {key: float(performance.sharpe_ratio(one)) for key, one in returns.items()}
     rows = [
         _equity(key, curve, ratios, beside, _spent(arms[key[0]], key[1]))
         for key, curve in curves.items()
@@ -126,11 +126,11 @@ def _benchmark(
 
 
 def _spent(decided: Sequence[Decided], sample: int) -> Spent:
-    of = [each for each in decided if each.sample == sample]
+    of = [one for one in decided if one.sample == sample]
     return Spent(
-        sum(each.ended for each in of),
-        sum(each.tokens for each in of),
-        sum(each.cost_usd for each in of),
+        sum(one.ended for one in of),
+        sum(one.tokens for one in of),
+        sum(one.cost_usd for one in of),
     )
 
 
@@ -151,14 +151,14 @@ def _equity(
         ratio_variance=float(np.var(others, ddof=1)) if len(others) > 1 else 0.0,
     )
     above = None if beside is None else (float(curve[-1] - 1) - beside) / BPS
-    each = max(spent.decisions, 1)
+    one = max(spent.decisions, 1)
     return _figures(f"{arm} {sample}" if len(ratios) > 1 else arm, curve).model_copy(
         update={
             "arm": arm,
             "sample": sample,
             "deflated_sharpe": deflated_sharpe(returns, trials),
-            "tokens_decision": spent.tokens // each if spent.decisions else None,
-            "usd_decision": spent.cost_usd / each if spent.decisions else None,
+            "tokens_decision": spent.tokens // one if spent.decisions else None,
+            "usd_decision": spent.cost_usd / one if spent.decisions else None,
             "usd_bp": spent.cost_usd / above if above and above > 0 else None,
         }
     )
@@ -200,32 +200,32 @@ def _needed(returns: Array, sharpe: float) -> int | None:
 
 def _overfitting(returns: Sequence[Array]) -> OverfittingScore | NotShown:
     try:
-        found = overfitting(np.array(returns).T)
+        result = overfitting(np.array(returns).T)
     except TooShort as short:
         return NotShown(why=str(short))
     return OverfittingScore(
-        probability=found.probability,
-        configurations=found.configurations,
-        splits=found.splits,
+        probability=result.probability,
+        configurations=result.configurations,
+        splits=result.splits,
     )
 
 
 def _arm(recorded: Recorded, name: str, decided: Sequence[Decided]) -> ArmScore:
     arm = next(arm for arm in recorded.study.arms if arm.name == name)
-    ended = [each for each in decided if each.ended]
-    invested = [sum(each.weights.values()) for each in ended]
+    ended = [one for one in decided if one.ended]
+    invested = [sum(one.weights.values()) for one in ended]
     return ArmScore(
         name=name,
         provider=arm.provider,
         masked=arm.masked,
         decisions=len(ended),
         failed=len(decided) - len(ended),
-        picks=sum(len(each.weights) for each in ended),
+        picks=sum(len(one.weights) for one in ended),
         invested=sum(invested) / len(invested) if invested else 0.0,
         hits=NO_PATH,
         excess=NO_PATH,
         permuted=NO_PATH,
         foresight=NO_PATH,
-        tokens=sum(each.tokens for each in decided),
-        cost_usd=Decimal(f"{sum(each.cost_usd for each in decided):.8f}"),
+        tokens=sum(one.tokens for one in decided),
+        cost_usd=Decimal(f"{sum(one.cost_usd for one in decided):.8f}"),
     )

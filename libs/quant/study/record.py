@@ -1,4 +1,4 @@
-"""What a study left on record, as its score takes it: decisions, prices, accounts. Pure."""
+"""The record of a study, as its score takes it: decisions, prices, accounts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -35,7 +35,7 @@ class Bars(Value):
 
 
 class AccountEquity(Value):
-    """What 1 of an account has become by each close, time-weighted, after costs."""
+    """An account's growth of 1 by each close, time-weighted, after costs."""
 
     arm: str
     sample: int

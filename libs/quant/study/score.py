@@ -52,7 +52,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
     """All that the cells show at one horizon, cost and benchmark."""
     study = recorded.study
     arms = recorded.by_arm()
-    dates = [each.on for each in recorded.decided]
+    dates = [one.on for one in recorded.decided]
     at = partial(outcomes, dates, study.universe, recorded.bars, recorded.sessions)
     of, week = (
         at(sessions, recorded.benchmark) for sessions in (recorded.horizon, CANARY_SESSIONS)
@@ -72,9 +72,9 @@ def score_picks(recorded: Recorded) -> StudyScore:
     differences = paired(compared, of)
     return StudyScore(
         study=study,
-        cells=len({(each.number, each.sample) for each in recorded.decided}),
-        decided=sum(each.ended for each in recorded.decided),
-        failed=sum(not each.ended for each in recorded.decided),
+        cells=len({(one.number, one.sample) for one in recorded.decided}),
+        decided=sum(one.ended for one in recorded.decided),
+        failed=sum(not one.ended for one in recorded.decided),
         horizon=recorded.horizon,
         cost_bps=recorded.cost_bps,
         benchmark=recorded.benchmark,
@@ -90,9 +90,9 @@ def score_picks(recorded: Recorded) -> StudyScore:
         ),
         canary=canary,
         differences=tuple(
-            PairedDifference(measure=measure, first=first, second=second, difference=each)
+            PairedDifference(measure=measure, first=first, second=second, difference=one)
             for measure, of_measure in differences.items()
-            for (first, second), (each, _) in of_measure.items()
+            for (first, second), (one, _) in of_measure.items()
         ),
         ranks=tuple(_ranks(differences)),
         masked=mask_gaps(study.arms, compared, of),
@@ -113,16 +113,16 @@ def paired(compared: Mapping[str, Choices], of: Outcomes) -> Differences:
     """Every two arms by each measure, on the dates that both decided; as shown, and as computed
     where there are dates enough. A measure that an arm has not, as a control without confidences,
     is left out for it."""
-    found: dict[Measure, dict[tuple[str, str], tuple[Shown, Mean | None]]] = {}
+    result: dict[Measure, dict[tuple[str, str], tuple[Shown, Mean | None]]] = {}
     for measure in Measure:
-        having = [name for name, each in compared.items() if _has(each, measure)]
+        having = [name for name, one in compared.items() if _has(one, measure)]
         for first, second in every_two(having):
             pairs = _pairs(compared[first], compared[second], measure, of)
             test = hit_difference if measure is Measure.HITS else difference
             kept: list[Mean] = []
-            each = shown(partial(_kept, partial(test, pairs, of.overlap), kept))
-            found.setdefault(measure, {})[first, second] = (each, kept[0] if kept else None)
-    return found
+            one = shown(partial(_kept, partial(test, pairs, of.overlap), kept))
+            result.setdefault(measure, {})[first, second] = (one, kept[0] if kept else None)
+    return result
 
 
 def _kept(compute: Callable[[], Mean], kept: list[Mean]) -> Mean:
@@ -170,22 +170,22 @@ def _arm(
     canary_lit: bool,
 ) -> ArmScore:
     arm = next(arm for arm in recorded.study.arms if arm.name == name)
-    ended = [each for each in scored.decided if each.ended]
-    invested = [sum(each.weights.values()) for each in ended]
+    ended = [one for one in scored.decided if one.ended]
+    invested = [sum(one.weights.values()) for one in ended]
     return ArmScore(
         name=name,
         provider=arm.provider,
         masked=arm.masked,
         decisions=len(ended),
         failed=len(scored.decided) - len(ended),
-        picks=sum(len(each.weights) for each in ended),
+        picks=sum(len(one.weights) for one in ended),
         invested=sum(invested) / len(invested) if invested else 0.0,
         hits=_hits(scored.chosen, of),
         excess=_excess(scored.chosen, of),
         permuted=permuted(scored.chosen.weight, of, recorded.study.seed),
         foresight=foresight(scored.week.weight, week, canary_lit=canary_lit),
-        tokens=sum(each.tokens for each in scored.decided),
-        cost_usd=Decimal(f"{sum(each.cost_usd for each in scored.decided):.8f}"),
+        tokens=sum(one.tokens for one in scored.decided),
+        cost_usd=Decimal(f"{sum(one.cost_usd for one in scored.decided):.8f}"),
         curve=_curve(scored.chosen),
     )
 

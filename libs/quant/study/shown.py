@@ -52,28 +52,30 @@ def permuted(weight: Array, of: Outcomes, seed: int) -> Permuted | NotShown:
     if not len(of.dates):
         return NotShown(why="no date was scored")
     try:
-        found = chance(weight, of, seed)
+        result = chance(weight, of, seed)
     except NoChoice as none:
         return NotShown(why=str(none))
-    return Permuted(actual=found.actual, permuted=found.permuted, p=found.p, passed=found.passed)
+    return Permuted(
+        actual=result.actual, permuted=result.permuted, p=result.p, passed=result.passed
+    )
 
 
 def foresight(weight: Array, of: Outcomes, *, canary_lit: bool) -> Foresight | NotShown:
     """The look for leaks; without a canary that lights up nobody is cleared."""
     try:
-        found = sight(weight, of)
+        result = sight(weight, of)
     except NoChoice as none:
         return NotShown(why=str(none))
     except TooFewDates as few:
         return too_few(few)
     clear = LeakVerdict.CLEAR if canary_lit else LeakVerdict.NOT_SHOWN
     return Foresight(
-        deviations=found.deviations,
-        better=found.better,
-        better_low=found.better_low,
-        captured=found.captured,
-        dates=found.dates,
-        verdict=LeakVerdict.LEAKS if found.leaks else clear,
+        deviations=result.deviations,
+        better=result.better,
+        better_low=result.better_low,
+        captured=result.captured,
+        dates=result.dates,
+        verdict=LeakVerdict.LEAKS if result.leaks else clear,
     )
 
 

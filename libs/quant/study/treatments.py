@@ -1,4 +1,4 @@
-"""What changes with an arm's treatment and its samples: names taken away, dates after the model's
+"""The effects of an arm's treatment and its samples: names taken away, dates after the model's
 knowledge, the same question asked again. Pure."""
 
 from collections.abc import Mapping, Sequence
@@ -85,9 +85,9 @@ def stability(arms: Mapping[str, Sequence[Decided]]) -> tuple[Stability, ...]:
     rows = []
     for arm, decided in arms.items():
         dates: dict[date, list[Decided]] = {}
-        for each in decided:
-            if each.ended:
-                dates.setdefault(each.on, []).append(each)
+        for one in decided:
+            if one.ended:
+                dates.setdefault(one.on, []).append(one)
         asked = [samples for samples in dates.values() if len(samples) > 1]
         agreed = [
             agreement([BUY if weight > 0 else NONE for weight in weights], weights)
@@ -99,9 +99,9 @@ def stability(arms: Mapping[str, Sequence[Decided]]) -> tuple[Stability, ...]:
                 Stability(
                     arm=arm,
                     samples=max(map(len, asked)),
-                    agreement=sum(each.share for each in agreed) / len(agreed),
-                    spread=sum(each.spread for each in agreed) / len(agreed),
-                    stable=sum(each.stable for each in agreed) / len(agreed),
+                    agreement=sum(one.share for one in agreed) / len(agreed),
+                    spread=sum(one.spread for one in agreed) / len(agreed),
+                    stable=sum(one.stable for one in agreed) / len(agreed),
                     choices=len(agreed),
                 )
             )

@@ -1,1 +1,1 @@
-"""What a study says, composed once: terminal, page and file only show it."""
+"""A study's report, composed once: terminal, page and file only show it."""

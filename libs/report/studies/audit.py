@@ -127,17 +127,15 @@ def _counterfactual(score: StudyScore) -> str:
 
 def _calibration(score: StudyScore) -> str:
     return "; ".join(
-        f"{each.arm}: overconfident by {words.points(each.overconfidence.estimate)} points"
-        for each in score.calibration
-        if isinstance(each, CalibrationScore) and isinstance(each.overconfidence, Estimate)
+        f"{one.arm}: overconfident by {words.points(one.overconfidence.estimate)} points"
+        for one in score.calibration
+        if isinstance(one, CalibrationScore) and isinstance(one.overconfidence, Estimate)
     )
 
 
 def _held_out(score: StudyScore) -> str:
     return "; ".join(
-        f"{each.arm}: after {each.cutoff}"
-        for each in score.cutoffs
-        if isinstance(each.gap, Estimate)
+        f"{one.arm}: after {one.cutoff}" for one in score.cutoffs if isinstance(one.gap, Estimate)
     )
 
 

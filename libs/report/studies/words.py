@@ -1,6 +1,6 @@
 """The words and cells for a study's figures. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from contracts.study_score import Estimate, Measure, NotShown, Shown
 from libs.facts import amounts
@@ -13,6 +13,7 @@ MEASURES = {
     Measure.BRIER: "Brier loss",
 }
 P_LEAST = 0.001
+Written = Callable[[float], str]
 
 
 def points(value: float) -> str:
@@ -78,8 +79,8 @@ def verdict(of: Shown, *, lower_is_better: bool = False) -> Cell:
 def spans(shown: Iterable[Shown], nothing: float = 0.0) -> Sequence[Span | None]:
     """The intervals on one scale, which has `nothing` on it."""
     all_of = list(shown)
-    drawn = [each for each in all_of if isinstance(each, Estimate)]
-    ends = [nothing, *(each.low for each in drawn), *(each.high for each in drawn)]
+    drawn = [one for one in all_of if isinstance(one, Estimate)]
+    ends = [nothing, *(one.low for one in drawn), *(one.high for one in drawn)]
     low, high = min(ends), max(ends)
     width = high - low or 1.0
 
@@ -87,8 +88,23 @@ def spans(shown: Iterable[Shown], nothing: float = 0.0) -> Sequence[Span | None]
         return (value - low) / width
 
     return [
-        Span(place(each.low), place(each.estimate), place(each.high), place(nothing))
-        if isinstance(each, Estimate)
+        Span(place(one.low), place(one.estimate), place(one.high), place(nothing))
+        if isinstance(one, Estimate)
         else None
-        for each in all_of
+        for one in all_of
     ]
+
+
+def estimate(of: Shown, write: Written, arm: str, *, tone: bool = False) -> Cell:
+    """The figure as `write` writes it, of an arm's cells; in a `tone` where it is resolved."""
+    if isinstance(of, NotShown):
+        return Cell(not_shown(of), Tone.QUIET)
+    coloured = None
+    if tone and of.resolved:
+        coloured = Tone.GOOD if of.estimate > 0 else Tone.BAD
+    return Cell(write(of.estimate), coloured, arm)
+
+
+def excess_interval(of: Shown) -> str:
+    """The interval of an excess return."""
+    return interval(of, Measure.EXCESS)

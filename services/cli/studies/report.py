@@ -49,11 +49,11 @@ def report(
 async def _cells(name: str) -> list[CellView]:
     """The study's cells, as many as the page lists."""
     settings = load_settings()
-    found: list[CellView] = []
+    result: list[CellView] = []
     async with reading_client(settings) as client:
         for skip in range(0, CELLS_MAX, PAGE):
             view = await client.ask(STUDY_CELLS, StudyCellsQuery(name=name, skip=skip, limit=PAGE))
-            found += view.cells
+            result += view.cells
             if not view.more:
                 break
-    return found
+    return result

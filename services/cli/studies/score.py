@@ -72,7 +72,9 @@ def cells(
     except ValidationError as error:
         raise invalid("study", error) from None
     except ValueError:
-        raise Problem(ExitCode.USAGE, f"{on!r} is no date; write it as 2012-06-29") from None
+        raise Problem(
+            ExitCode.USAGE, f"--on must be a date such as 2012-06-29, not {on!r}"
+        ) from None
 
     async def work() -> StudyCells:
         async with reading_client(settings) as client:
@@ -134,9 +136,9 @@ def show(report: StudyReport, console: Console) -> None:
 
 def _section(section: Section, console: Console) -> None:
     write(Group(Text(), Text(section.title, "bold"), Text(section.about, "dim")), console)
-    for each in section.tables:
-        write(Group(Text(), *([Text(each.title, "cyan")] if each.title else ())), console)
-        write(_table(each, console.width), console)
+    for one in section.tables:
+        write(Group(Text(), *([Text(one.title, "cyan")] if one.title else ())), console)
+        write(_table(one, console.width), console)
     for note in section.notes:
         write(Text(note, "dim"), console)
 

@@ -45,7 +45,7 @@ async def cells(
 
 
 async def decided(study: Study, ended: Sequence[Record], pool: Pool) -> Sequence[Decided]:
-    """What each arm decided in these cells."""
+    """The decision of each arm in these cells."""
     rows: list[Decided] = []
     for first in range(0, len(ended), BATCH):
         batch = ended[first : first + BATCH]

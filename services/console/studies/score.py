@@ -164,16 +164,16 @@ class Scores:
         return StudyCells(
             cells=tuple(
                 CellView(
-                    cycle_id=ids[each.number, each.sample]["cycle_id"],
-                    on=each.on,
-                    number=each.number,
-                    sample=each.sample,
-                    arm=each.arm,
-                    status="decided" if each.ended else "failed",
-                    weights=each.weights,
+                    cycle_id=ids[one.number, one.sample]["cycle_id"],
+                    on=one.on,
+                    number=one.number,
+                    sample=one.sample,
+                    arm=one.arm,
+                    status="decided" if one.ended else "failed",
+                    weights=one.weights,
                 )
-                for each in await record.decided(study, shown, self._pool)
-                if query.arm is None or each.arm == query.arm
+                for one in await record.decided(study, shown, self._pool)
+                if query.arm is None or one.arm == query.arm
             ),
             more=len(rows) > query.limit,
         )

@@ -1,0 +1,163 @@
+"""The sections on who has seen the prices to come, or remembers them. Pure."""
+
+from collections.abc import Sequence
+
+from contracts.study_score import (
+    ArmScore,
+    Estimate,
+    Foresight,
+    LeakVerdict,
+    NotShown,
+    Permuted,
+    StudyScore,
+)
+from libs.report.studies import words
+from libs.report.studies.parts import Cell, Column, Section, Table
+from libs.report.tones import Tone
+
+LEAKS = {
+    LeakVerdict.LEAKS: Cell("looks ahead", Tone.BAD),
+    LeakVerdict.CLEAR: Cell("nothing seen", Tone.GOOD),
+    LeakVerdict.NOT_SHOWN: Cell("not shown: the canary is not seen either", Tone.QUIET),
+}
+
+
+def foresight(score: StudyScore) -> Section:
+    """Each arm beside chance and the canary."""
+    columns = (
+        *(Column("arm"), Column("before costs", right=True), Column("by chance, 95%", right=True)),
+        *(Column("p", right=True), Column("deviations", right=True)),
+        *(Column("better dates", right=True), Column("captured", right=True), Column("verdict")),
+    )
+    own = [arm for arm in score.arms if not arm.control]
+    rows = [[*_chance(arm), *_sight(arm.foresight, arm.name)] for arm in own]
+    canary = [Cell("look-ahead canary"), Cell(""), Cell(""), Cell("")]
+    rows.append([*canary, *_sight(score.canary, "")])
+    return Section(
+        "Look-ahead",
+        "An arm's own weights dealt at random to the assets of each date are luck. The canary buys"
+        " the winners of the week to come and must light up red; an arm that chooses as it does has"
+        " seen them too: many deviations above luck, and better than its usual choice mostly."
+        " Captured: its part of what the canary gains.",
+        [Table(columns, rows)],
+    )
+
+
+def _chance(arm: ArmScore) -> Sequence[Cell]:
+    of = arm.permuted
+    if not isinstance(of, Permuted):
+        return (
+            Cell(arm.name, arm=arm.name),
+            Cell(words.not_shown(of), Tone.QUIET),
+            Cell(""),
+            Cell(""),
+        )
+    return (
+        Cell(arm.name, arm=arm.name),
+        Cell(words.gain(of.actual), Tone.GOOD if of.passed else None, arm.name),
+        Cell(words.gain(of.permuted)),
+        Cell(words.probability(of.p)),
+    )
+
+
+def _sight(of: Foresight | NotShown, arm: str) -> Sequence[Cell]:
+    if isinstance(of, NotShown):
+        return Cell(""), Cell(""), Cell(""), Cell(words.not_shown(of), Tone.QUIET)
+    return (
+        Cell(f"{of.deviations:+.1f}", arm=arm),
+        Cell(words.share(of.better), arm=arm),
+        Cell(words.share(of.captured), arm=arm),
+        LEAKS[of.verdict],
+    )
+
+
+def names(score: StudyScore) -> Section:
+    """Named arms less the same masked, and probes of what masked inputs give away."""
+    columns = (
+        *(Column("provider"), Column("arms"), Column("right choices", right=True)),
+        *(Column("excess", right=True), Column("95% interval"), Column("q", right=True)),
+        *(Column("changed", right=True), Column("moved", right=True, wide=True)),
+        Column("verdict"),
+    )
+    rows = [
+        [
+            Cell(gap.provider),
+            Cell(f"{gap.named} less {gap.masked}", arm=gap.named),
+            words.estimate(gap.hits, words.points, gap.named),
+            words.estimate(gap.excess, words.gain, gap.named),
+            Cell(words.excess_interval(gap.excess)),
+            Cell(words.resolution(gap.excess) if isinstance(gap.excess, Estimate) else ""),
+            Cell(words.share(gap.changed)),
+            Cell(words.share(gap.moved)),
+            words.verdict(gap.excess),
+        ]
+        for gap in score.masked
+    ]
+    notes = []
+    if not rows:
+        notes.append("named less masked: not shown, no provider has both arms")
+    probes = [
+        [
+            Cell(probe.provider),
+            Cell(f"{probe.hits} of {probe.asked}"),
+            Cell(f"{words.share(probe.low)} to {words.share(probe.high)}"),
+            Cell(words.share(probe.by_guessing)),
+            Cell("blind", Tone.GOOD) if probe.blind else Cell("not blind", Tone.BAD),
+        ]
+        for probe in score.probes
+    ]
+    if not probes:
+        notes.append("identification of masked inputs: not shown, no probe is on record")
+    tables = [Table(columns, rows)] if rows else []
+    if probes:
+        heads = ("provider", "identified", "95% interval", "by guessing", "verdict")
+        tables.append(Table([Column(head) for head in heads], probes))
+    return Section(
+        "Names",
+        "A provider with names less the same without. Changed: choices that differ; moved: the mean"
+        " distance of the weights. Below 0 names distract: it is no pure leakage.",
+        tables,
+        notes=notes,
+    )
+
+
+def cutoffs(score: StudyScore) -> Section | None:
+    """Models before their knowledge ended, less after it; None where no arm is a model's."""
+    if not score.cutoffs:
+        return None
+    columns = (
+        *(
+            Column("arm"),
+            Column("knowledge ends", right=True),
+            Column("difference", right=True),
+        ),
+        *(Column("95% interval"), Column("p", right=True), Column("q", right=True)),
+        Column("verdict"),
+    )
+    rows = []
+    for one in score.cutoffs:
+        gap = one.gap
+        known = isinstance(gap, Estimate)
+        ahead = words.verdict(gap)
+        if isinstance(gap, Estimate) and gap.resolved:
+            ahead = (
+                Cell("better before", Tone.BAD)
+                if gap.estimate > 0
+                else Cell("better after", Tone.GOOD)
+            )
+        rows.append(
+            [
+                Cell(one.arm, arm=one.arm),
+                Cell(f"{one.cutoff}" if one.cutoff else "unknown"),
+                words.estimate(gap, words.gain, one.arm) if known else Cell(""),
+                Cell(words.excess_interval(gap)),
+                Cell(words.probability(gap.p) if isinstance(gap, Estimate) else ""),
+                Cell(words.resolution(gap) if isinstance(gap, Estimate) else ""),
+                ahead,
+            ]
+        )
+    return Section(
+        "Before and after the model's knowledge",
+        "Excess returns of dates up to the cutoff, less those of dates 90 days and more behind it.",
+        [Table(columns, rows)],
+    )
