@@ -37,6 +37,8 @@ STRATEGY, OTHER = "trend-and-calm", "fewer-trees"
 STUDY = "rules-and-luck"
 TREES = {STRATEGY: 60, OTHER: 50}
 STRATEGY_S = 120.0
+STUDY_S = 900.0
+"""Its cells give way to whatever else the machine does."""
 TOKEN = "a-token-of-some-length"
 EXIT_RULES = (
     "[default]\nstop_pct = 8\n[default.stop_loss]\npct = 15\n[default.take_profit]\npct = 30\n"
@@ -203,7 +205,7 @@ async def studied(caller: Caller) -> None:
         "arms": [{"name": "rules"}, {"name": "rules-masked", "masked": True}],
     }
     assert (await caller.ask({"study": file}, "run_study"))["outcome"] == "accepted"
-    async with asyncio.timeout(STRATEGY_S):
+    async with asyncio.timeout(STUDY_S):
         while True:
             (view,) = (await caller.query("studies", name=STUDY))["studies"]
             if view["status"] != "running":
