@@ -59,6 +59,7 @@ class Studies:
         self._sessions = sessions
         self._settings = settings
         self._woken = asyncio.Event()
+        self._at_work = True
         self._cells: tuple[str, Sequence[Cell]] = ("", ())
 
     async def serve(self, server: Server) -> None:
@@ -67,8 +68,9 @@ class Studies:
         await server.serve(STOP_STUDY, self.stop)
 
     def wake(self) -> None:
-        """Something was committed: a cell may have ended."""
-        self._woken.set()
+        """Something was committed: a cell of a study that is at work may have ended."""
+        if self._at_work:
+            self._woken.set()
 
     async def run(self) -> None:
         """Ask for cells until cancelled."""
@@ -106,7 +108,7 @@ class Studies:
         await self._pool.execute(
             sql.begin, study_id, study.name, study.sha256, body, wish.offline, len(cells)
         )
-        self.wake()
+        self._begun()
         log.info("study.begun", study=study.name, cells=len(cells), by=caller)
         return StudyAnswer(outcome="accepted", changed=True, status=StudyStatus.RUNNING)
 
@@ -131,17 +133,23 @@ class Studies:
             return _no("changed_file", text, "name")
         body = study.model_dump_json().encode()
         await self._pool.execute(sql.go_on, study.name, body, wish.offline)
-        self.wake()
+        self._begun()
         before = StudyStatus(row["status"])
         if before is StudyStatus.STOPPED:
             return StudyAnswer(outcome="accepted", changed=True, status=StudyStatus.RUNNING)
         return StudyAnswer(outcome="accepted", status=before)
+
+    def _begun(self) -> None:
+        self._at_work = True
+        self.wake()
 
     # --- cells --------------------------------------------------------------------------------
 
     async def _step(self) -> bool:
         """Whether a cell was asked for, and another may follow."""
         row = await self._pool.fetchrow(sql.standing)
+        # Where none is at work, what the desk commits is no news.
+        self._at_work = row is not None
         if row is None:
             return False
         study = Study.model_validate_json(row["body"])
