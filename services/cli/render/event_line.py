@@ -1,6 +1,7 @@
 """One event as one line. Made without rich's renderer: a busy desk has thousands a second."""
 
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from contracts.audit import Event, EventType, tells_failure
@@ -9,6 +10,9 @@ from libs.report import orders
 from libs.runtime import recorded_call
 
 TEXT_CHARS = 160
+TEXT_WIDTH_MIN = 30
+"""Columns for the words; where fewer are left they stand below, indented."""
+INDENT = 10
 Paint = Callable[[str, str], str]
 
 STYLES = {
@@ -50,21 +54,35 @@ def is_failure(event: Event) -> bool:
     return tells_failure(event.type, event.data.get("status"))
 
 
-def line(event: Event, paint: Paint) -> str:
-    """The event for people: time, cycle, number, pipeline, what, and what there is to say."""
+def line(event: Event, paint: Paint, width: int | None = None) -> str:
+    """The event for people: time, cycle, number, pipeline, what, and what there is to say.
+
+    It is one line, but where it is wider than `width` columns: there the words go on below
+    themselves, or on lines of their own.
+    """
     at = event.at.astimezone()
     style = "bold red" if is_failure(event) else STYLES.get(event.type, "")
     what = f"{event.type.value:<19}"
-    text = amounts.cut(detail(event), TEXT_CHARS)
-    return "  ".join(
+    clock = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
+    source = f"{amounts.short(event.cycle_id)} {event.sequence:>4}"
+    pipeline = f"{event.pipeline or '':<10}"
+    head = "  ".join(
         (
-            paint(f"{at:%H:%M:%S}.{at.microsecond // 1000:03}", "dim"),
-            paint(f"{amounts.short(event.cycle_id)} {event.sequence:>4}", "dim"),
-            f"{event.pipeline or '':<10}",
+            paint(clock, "dim"),
+            paint(source, "dim"),
+            pipeline,
             paint(what, style) if style else what,
-            text,
         )
-    ).rstrip()
+    )
+    text = amounts.cut(detail(event), TEXT_CHARS)
+    used = len("  ".join((clock, source, pipeline, what, "")))
+    if width is None or used + len(text) <= width:
+        return f"{head}  {text}".rstrip()
+    below = width - used < TEXT_WIDTH_MIN
+    indent = INDENT if below else used
+    lines = wrap(text, max(width - indent, TEXT_WIDTH_MIN), break_on_hyphens=False)
+    gap = f"\n{'':{indent}}"
+    return f"{head}{gap if below else '  '}{gap.join(lines)}"
 
 
 def detail(event: Event) -> str:

@@ -82,14 +82,17 @@ def check(
             return await client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
 
     answer = asking(work()).answer
+    failed = answer["status"] != "success"
     if json:
         sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
         sys.stdout.buffer.flush()
+    elif failed:
+        _notes(answer, err())
     else:
         show(answer, out(), err())
-    if answer["status"] != "success":
-        missing = answer.get("error_code") in NOT_FOUND
-        raise typer.Exit(ExitCode.NOT_FOUND if missing else ExitCode.FAILED)
+    if failed:
+        problem = refused(answer, account)
+        raise typer.Exit(problem.code) if json else problem
 
 
 @app.command()
@@ -120,17 +123,27 @@ def distances(
         ways.show(view, out())
 
 
-def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
-    """Print an answer of any format for people; what went wrong on stderr."""
+def refused(answer: Mapping[str, Any], account: str) -> Problem:
+    """The problem that a check which could not be made is, with the command that helps."""
+    code = str(answer.get("error_code"))
     snapshot = answer.get("snapshot", answer)
-    failed = answer["status"] != "success"
-    assessment = snapshot.get("error") or snapshot.get("overall_assessment")
+    why = answer.get("error") or snapshot.get("error") or snapshot.get("verdict")
+    hint = f"`deskbus portfolio {account}` lists the positions"
+    if code == "unknown_account":
+        hint = "`deskbus accounts` lists the accounts"
+    exit_code = ExitCode.NOT_FOUND if code in NOT_FOUND else ExitCode.FAILED
+    return Problem(exit_code, str(why), hint if code in NOT_FOUND else "")
+
+
+def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
+    """Print a check that succeeded, of any format, for people."""
+    snapshot = answer.get("snapshot", answer)
+    assessment = snapshot.get("overall_assessment")
     verdict = snapshot.get("verdict") or f"{snapshot['ticker']}: {assessment}"
-    console = words if failed else data
-    console.print(Text(str(verdict), style="red" if failed else "bold"), soft_wrap=True)
+    data.print(Text(str(verdict), style="bold"), soft_wrap=True)
     for flag in answer.get("flags", ()):
         style = SEVERITY_STYLES[flag["severity"]]
-        console.print(Text(f"  {flag['severity']:<8} {flag['message']}", style=style))
+        data.print(Text(f"  {flag['severity']:<8} {flag['message']}", style=style))
     if snapshot.get("signals"):
         data.print()
         write(_signals(snapshot["signals"]), data)
@@ -144,6 +157,11 @@ def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
     sizing = snapshot.get("sizing") or {}
     if sizing.get("no_stop"):
         data.print(Text(f"\nno stop: {sizing['no_stop']}", style="yellow"))
+    _notes(answer, words)
+
+
+def _notes(answer: Mapping[str, Any], words: Console) -> None:
+    """Warnings, and the file that the answer is kept in, on stderr."""
     for warning in answer.get("warnings", ()):
         words.print(Text(str(warning), style="yellow"), soft_wrap=True)
     if answer.get("file_path"):

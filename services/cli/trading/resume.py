@@ -1,10 +1,20 @@
 """`deskbus resume`: end a halt."""
 
+from typing import Annotated
+
+import typer
+
 from contracts.subjects import RESUME
 from services.cli.render.halts import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.terminal import emit, err
-from services.cli.trading.halt import AccountOption, ReasonOption, switch
+from services.cli.trading.halt import switch
+
+AccountOption = Annotated[
+    str | None,
+    typer.Option(help="End this account's halt; by default the halt of all accounts."),
+]
+ReasonOption = Annotated[str, typer.Option(help="Why buys may go on; kept on record.")]
 
 app = group()
 

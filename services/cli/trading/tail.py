@@ -153,10 +153,11 @@ class _Writer:
         self._wanted = wanted
         self._left = wanted.limit
         paint = painter(out())
+        width = out().width if out().is_terminal else None  # a program reads a line an event
         self._line: Callable[[Event], str] = (
             (lambda event: event.model_dump_json())
             if wanted.json
-            else (lambda event: event_line.line(event, paint))
+            else (lambda event: event_line.line(event, paint, width))
         )
 
     async def run(self, events: AsyncIterator[Event]) -> None:

@@ -150,12 +150,16 @@ async def test_on_the_command_line(traded: tuple[Json, str], desk: Desk, tmp_pat
     cycle_id = traded[0]["cycle_id"]
 
     done = deskbus(f"export out --cycle {cycle_id} --json")
+    short = deskbus(f"export short --cycle {cycle_id[:8]} --json")
+    nobody = deskbus("export nobody --cycle 00000000")
     again = deskbus(f"export out --cycle {cycle_id}")
     unknown = deskbus(f"export none --cycle {uuid4()}")
     backwards = deskbus("export days --since 2026-02-02 --until 2026-02-01")
 
     assert (done.code, done.rows[0]["cycle_id"]) == (0, cycle_id)
     assert pl.read_parquet(tmp_path / "out" / "cycles.parquet").height == 1
+    assert (short.code, short.rows[0]["cycle_id"]) == (0, cycle_id)
+    assert (nobody.code, "deskbus cycle list" in nobody.err) == (3, True)
     assert (again.code, "not empty" in again.err) == (1, True)
     assert (unknown.code, "no cycle has the id" in unknown.err) == (0, True)
     assert backwards.code == 2

@@ -41,6 +41,27 @@ def test_every_type_makes_one_line() -> None:
         assert "\n" not in line
 
 
+@pytest.mark.parametrize("width", [80, 100, 118])
+def test_long_words_go_on_below_themselves_and_no_line_is_wider_than_the_terminal(
+    width: int,
+) -> None:
+    words = "the source does not answer at the moment, and will be asked again in a while"
+    event = _event(EventType.OPERATION_FAILED, step="plan", code="market_rests", message=words)
+
+    first, *more = event_line.line(event, _plain, width).splitlines()
+
+    assert EventType.OPERATION_FAILED.value in first
+    assert more
+    assert all(len(line) <= width and line.startswith(" " * 10) for line in more)
+    assert " ".join(f"{first} {' '.join(more)}".split()).endswith(f"{words} (market_rests)")
+
+
+def test_words_that_fit_stay_on_the_line() -> None:
+    event = _event(EventType.STATE_ENTERED)
+
+    assert event_line.line(event, _plain, 80) == event_line.line(event, _plain)
+
+
 def test_a_line_break_in_a_models_text_stays_on_one_line() -> None:
     event = _event(EventType.OPERATION_FAILED, step="plan", code="x", message="a\nb\x1b[2Jc")
 

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from contracts.exit_signal import ExitFormat
-from services.cli.trading.exit_signals import show
+from services.cli.shell.problem import ExitCode
+from services.cli.trading.exit_signals import refused, show
 from services.exit_signal.report import shaped
 from tests.unit.services.exit_signal.conftest import CRASHING, result
 
@@ -28,3 +29,23 @@ def test_only_the_sale_is_at_the_open(shape: ExitFormat) -> None:
     assert words.count("the open") == 1
     assert "sell 39 AAPL the open" in words
     assert "stop 14 AAPL 92.00" in words
+
+
+@pytest.mark.parametrize("shape", ExitFormat)
+def test_a_check_that_cannot_be_made_says_why_and_which_command_helps(shape: ExitFormat) -> None:
+    answer = shaped(
+        {
+            "status": "error",
+            "ticker": "AAPL",
+            "account": "test",
+            "error": "account test holds no share of AAPL",
+            "error_code": "not_held",
+        },
+        shape,
+    )
+
+    problem = refused(answer, "test")
+
+    assert problem.code == ExitCode.NOT_FOUND
+    assert "holds no share of AAPL" in problem.message
+    assert problem.hint == "`deskbus portfolio test` lists the positions"
