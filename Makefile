@@ -70,6 +70,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 1000
 	$(BIN)/python -m tests.chaos.outages
 	$(BIN)/python -m tests.chaos.crash_matrix
+	$(BIN)/python -m tests.chaos.crash_matrix --one-process
 	$(BIN)/python -m benchmarks.series
 	$(BIN)/python -m tests.chaos.machines --cycles 600
 	$(BIN)/python -m tests.chaos.notices --moments 50

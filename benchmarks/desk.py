@@ -61,8 +61,8 @@ REPLAY_MAX_S: Final = 4 * 3600.0
 SESSIONS_A_YEAR: Final = 252
 
 LABEL: Final = """\
-name = "fifty"
-description = "50 made-up tickers from a fixed seed"
+name = "made-up-{tickers}"
+description = "{tickers} made-up tickers from a fixed seed"
 synthetic = true
 """
 PICKS: Final = "select result from operations where step = 'picks' and status = 'completed'"
@@ -103,7 +103,7 @@ def main() -> None:
     """Replay, read and print; exits 1 where a cycle of the replay failed."""
     arguments = _parse()
     with _kept(arguments.keep) as folder:
-        prices = fifty(folder / "fifty") if arguments.universe == "fifty" else None
+        prices = made_up(folder / "fifty", TICKERS) if arguments.universe == "fifty" else None
         with _environment(prices):
             began = time.perf_counter()
             record = _replayed(folder / "data", arguments.since, arguments.until)
@@ -304,8 +304,8 @@ def _monthly(sessions: Sequence[date], rows: Sequence[Sequence[float | None]]) -
     return worth
 
 
-def fifty(folder: Path) -> Path:
-    """Write the made-up universe as a replay directory, where it is not there yet."""
+def made_up(folder: Path, tickers: int) -> Path:
+    """Write a made-up universe as a replay directory, where it is not there yet."""
     if folder.exists():
         return folder
     folder.mkdir()
@@ -319,7 +319,7 @@ def fifty(folder: Path) -> Path:
     market = rng.normal(0.0003, 0.009, count)
     sector = rng.normal(0.0, 0.006, (SECTORS, count))
     rows = []
-    for number in range(TICKERS):
+    for number in range(tickers):
         ticker = f"S{number:02d}"
         drift, spread = rng.normal(0.0001, 0.0004), rng.uniform(0.006, 0.016)
         own = rng.normal(drift, spread, count)
@@ -339,7 +339,7 @@ def fifty(folder: Path) -> Path:
         frame.write_csv(folder / f"{ticker}.csv")
         rows.append({"ticker": ticker, "sector": f"Sector {number % SECTORS}"})
     pl.DataFrame(rows).write_csv(folder / "sectors.csv")
-    (folder / "source.toml").write_text(LABEL)
+    (folder / "source.toml").write_text(LABEL.format(tickers=tickers))
     return folder
 
 

@@ -138,10 +138,11 @@ class Running:
     data_dir: Path
     client: Client
     db: "asyncpg.Connection[asyncpg.Record]"
-    ended: "asyncio.Queue[str]"
+    ended: "defaultdict[str, asyncio.Future[str]]"
+    """By cycle: how it ended."""
 
     async def cycle(self, session: date, account: str = ACCOUNT) -> float:
-        """One cycle to its end; its seconds. Exits where it does not complete."""
+        """One cycle to its end, also beside others; its seconds. Exits where it fails."""
         request = CycleRequest(
             idempotency_key=f"{account}/{session}",
             as_of=session,
@@ -152,8 +153,9 @@ class Running:
         answer = decode(RequestAnswer, reply.data)
         if answer.outcome != "accepted":
             sys.exit(f"the cycle of {session} was refused: {answer.message}")
-        status = await asyncio.wait_for(self.ended.get(), CYCLE_MAX_S)
+        status = await asyncio.wait_for(self.ended[str(answer.cycle_id)], CYCLE_MAX_S)
         took = time.perf_counter() - began
+        del self.ended[str(answer.cycle_id)]
         if status != "completed":
             sys.exit(f"the cycle of {session} ended {status}")
         return took
@@ -262,10 +264,12 @@ async def running(pid: int, data: Path) -> AsyncIterator[Running]:
     """The desk of a data directory, as the command line's key and the console's role reach it."""
     place = json.loads((data / RUNTIME_FILE).read_bytes())
     secrets = Path(place["secrets_dir"])
-    ended: asyncio.Queue[str] = asyncio.Queue()
+    ended = defaultdict[str, "asyncio.Future[str]"](asyncio.get_running_loop().create_future)
 
     async def on_end(message: Msg) -> None:
-        ended.put_nowait(orjson.loads(message.data)["data"]["status"])
+        event_ = orjson.loads(message.data)
+        if not ended[event_["cycle_id"]].done():
+            ended[event_["cycle_id"]].set_result(event_["data"]["status"])
 
     client = await connect(place["nats_url"], "cli", secrets)
     db = await asyncpg.connect(dsn_for(place["postgres_dsn"], CONSOLE_ROLE, secrets))

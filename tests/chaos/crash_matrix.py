@@ -1,6 +1,6 @@
 """The crash matrix: a cycle of 15 paid calls and 12 tool calls, hit at every point of it.
 
-    python -m tests.chaos.crash_matrix [--every N] [--json]
+    python -m tests.chaos.crash_matrix [--every N] [--one-process]
 
 A run without faults says which points a cycle passes: around each claim, record and result, each
 call of a model (also while it is in flight) and each tool. Then a cycle a point is hit there. Its
@@ -8,7 +8,8 @@ service is killed at every point; the orchestrator and the servers in the middle
 at every point of the trader and the analyst the service is frozen until another instance has the
 work, or is done with it, then thawed. The model is a process that no fault touches; it counts.
 Exits 1 where a call on record was begun again, a cycle came to another decision, or an order was
-placed twice. `--every 5` takes every fifth point.
+placed twice. `--every 5` takes every fifth point. With `--one-process` the desk is one process, as
+`deskbus up` has it: claims, records and results are calls, and who kills a service kills all.
 """
 
 import argparse
@@ -55,7 +56,7 @@ from tests.chaos.desk import QUICK, REPOSITORY
 from tests.chaos.load import User, user_of
 from tests.fakes import model_process
 from tests.fakes.model_process import Manner, ModelProcess
-from tests.fakes.mortal import FOLDER_VARIABLE, MODEL_LOG_VARIABLE, Plan
+from tests.fakes.mortal import DESK, FOLDER_VARIABLE, MODEL_LOG_VARIABLE, Plan
 from tests.fakes.rules_model import Appetite
 from tests.open_folder import open_folder
 
@@ -67,9 +68,11 @@ MANNER = Manner(delay_s=0.1, appetites={"analyst": Appetite(tools_max=6, round_m
 PAID_CALLS = 14
 TOOL_CALLS = 12
 THINKING = ("sentiment", "research", "trader", "risk", "assessment")
-MORTAL = (*THINKING, "execution")
+MORTAL = (*THINKING, "execution", DESK)
 ALL_APART = {**dict.fromkeys((*BACKBONE, *SERVICES), 1), **dict.fromkeys(THINKING, 2)}
 """Each service as a process; two of those that think, since a frozen one's work goes to another."""
+ONE_PROCESS = {DESK: 1}
+"""All services in one process, with nobody beside it who could go on."""
 READY_TIMEOUT_S = 120.0
 CYCLE_TIMEOUT_S = 120.0
 LOOK_S = 0.01
@@ -186,7 +189,16 @@ class MortalDesk:
     supervisor: Supervisor
     model: ModelProcess
     user: User
+    one_process: bool
     hits: int = 0
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What can happen to it: in one process nobody takes over from who is frozen, and the
+        orchestrator dies with each service."""
+        if self.one_process:
+            return (Fault.SERVICE, Fault.NATS, Fault.POSTGRES, Fault.EVERYTHING)
+        return tuple(Fault)
 
     def victims(self, fault: Fault) -> tuple[int, ...]:
         """The pids of those that a fault kills beside or instead of the service."""
@@ -198,7 +210,7 @@ class MortalDesk:
             case Fault.NATS | Fault.POSTGRES:
                 return (self.servers.pid(fault.split()[0].lower()),)
             case Fault.EVERYTHING:
-                singly = (Fault.ORCHESTRATOR, Fault.NATS, Fault.POSTGRES)
+                singly = {Fault.ORCHESTRATOR, Fault.NATS, Fault.POSTGRES} & {*self.faults}
                 return tuple(pid for each in singly for pid in self.victims(each))
 
     def passed(self, op_id: str) -> Iterator[Mapping[str, Any]]:
@@ -240,7 +252,8 @@ async def mortal_desk(
 ) -> AsyncIterator[MortalDesk]:
     """A desk below `folder`, which every user must be able to enter.
 
-    The services in `apart` are so many processes each; the others live in this one.
+    The services in `apart` are so many processes each; the others live in this one, without a bus
+    inside it. `ONE_PROCESS` is a desk apart, with one.
     """
     log = folder / "asked.jsonl"
     with model_process.running(log, [KEY], manner) as model:
@@ -251,14 +264,15 @@ async def mortal_desk(
             await migrate(servers.postgres_dsn(OWNER_ROLE))
             (servers.secrets_dir / f"{PIPELINE}.key").write_text(KEY)
             made = _settings(servers, EndpointSettings(base_url=model.url, rate=rate), lease_s)
+            one_process = DESK in apart
             children = _children(folder, made, apart, log)
             supervisor = await stack.enter_async_context(Supervisor(children))
             for name in (*BACKBONE, *SERVICES):
-                if name not in apart:
+                if name not in apart and not one_process:
                     await stack.enter_async_context(service_running(name, made))
             await _ready(children)
             user = await stack.enter_async_context(user_of(made))
-            yield MortalDesk(folder, servers, supervisor, model, user)
+            yield MortalDesk(folder, servers, supervisor, model, user, one_process)
 
 
 def _settings(servers: Servers, endpoint: EndpointSettings, lease_s: float) -> Settings:
@@ -525,13 +539,15 @@ async def _entries(db: Any, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
     return [entry for entry in found if entry["kind"] in {"model", "tool"}]
 
 
-async def matrix(every: int, folder: Path, tell: Callable[[Found], None]) -> Sequence[Found]:
+async def matrix(
+    every: int, folder: Path, apart: Mapping[str, int], tell: Callable[[Found], None]
+) -> Sequence[Found]:
     """All faults at every N-th of their points."""
-    async with mortal_desk(folder, ALL_APART) as desk:
+    async with mortal_desk(folder, apart) as desk:
         run = Matrix(desk)
         await run.calm()
         found = []
-        for fault in Fault:
+        for fault in desk.faults:
             for point in run.points_of(fault)[::every]:
                 found.append(await run.hit(fault, point))
                 tell(found[-1])
@@ -560,8 +576,10 @@ def main() -> None:
     """Run and tell."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.crash_matrix", description=__doc__)
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--one-process", action="store_true")
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
+    apart = ONE_PROCESS if given.one_process else ALL_APART
     configure_logging("error")
 
     def tell(found: Found) -> None:
@@ -569,7 +587,7 @@ def main() -> None:
         sys.stderr.write(f"{mark} {found}\n")
 
     with open_folder("deskbus-matrix-", keep=given.keep) as folder:
-        found = asyncio.run(matrix(given.every, folder, tell))
+        found = asyncio.run(matrix(given.every, folder, apart, tell))
     sys.stdout.write(f"{table(found)}\n")
     sys.exit(0 if all(each.is_sound for each in found) else 1)
 

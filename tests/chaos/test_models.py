@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.chaos.crash_matrix import PAID_CALLS, TOOL_CALLS, Fault, Matrix, Point, mortal_desk
+from tests.chaos.crash_matrix import (
+    ONE_PROCESS,
+    PAID_CALLS,
+    TOOL_CALLS,
+    Fault,
+    Matrix,
+    Point,
+    mortal_desk,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -66,3 +74,26 @@ async def test_a_frozen_trader_is_refused_when_it_wakes_up_and_its_work_is_paid_
     assert found.refused
     assert found.same
     assert found.repeated == ()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def one_process(module_dir: Path) -> AsyncIterator[Matrix]:
+    """A desk in one process, whose claims, records and results are calls."""
+    folder = module_dir / "one"
+    folder.mkdir(mode=0o755)
+    async with mortal_desk(folder, ONE_PROCESS) as desk:
+        found = Matrix(desk)
+        async with asyncio.timeout(START_S):
+            await found.calm()
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("fault", "what"),
+    [(Fault.SERVICE, "recorded"), (Fault.SERVICE, "result"), (Fault.POSTGRES, "record")],
+)
+async def test_a_desk_of_one_process_decides_as_without_faults_and_repeats_nothing_on_record(
+    one_process: Matrix, fault: Fault, what: str
+) -> None:
+    found = await one_process.hit(fault, point(one_process, what, 0))
+    assert found.is_sound

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from contracts.message import Command, Contract
-from contracts.operation import CallKind
+from contracts.operation import CallKind, Record, Reserve
 from contracts.subjects import CLAIM, RECORD, RESULT, command
+from contracts.types import Usage
+from libs.bus.codec import decode
 from libs.bus.local import LocalBus
 from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
@@ -29,16 +31,29 @@ from services.orchestrator.group.recent import Recent
 from services.orchestrator.machine.workflow import State, Step, Workflow
 
 LANE = "alpha"
-WORDS = ("picks over", "claim", "result of picks", "review over", "result of review")
-"""What passes inside the process for one cycle, in this order; a free call goes with the result."""
+WORDS = (
+    "picks over",
+    "claim",
+    "reserve",
+    "record",
+    "result of picks",
+    "review over",
+    "result of review",
+)
+"""What passes inside the process for one cycle, in this order. A free call that is made before a
+paid one goes with the reserve, and one that is made after it with the result."""
+
+COMMIT_STEPS = ("lock", "load", "fold", "write", "keep", "publish")
+"""The steps of a commit, in this order; between the last two it is answered. Only what pays, and
+what is not in memory, is read under locks."""
 
 
-COMMIT_STEPS = ("load", "fold", "write", "keep", "publish")
-"""The steps of a commit, in this order; between the last two it is answered."""
+PAID = Usage(input_tokens=5, output_tokens=2)
+"""What the paid call uses."""
 
 
 class DoPicks(Command):
-    """Claimed work."""
+    """Claimed work: it looks, pays for a thought, and looks again."""
 
 
 class Picked(Contract):
@@ -75,8 +90,14 @@ class Services:
         async def look() -> Reply:
             return Reply(7)
 
+        async def think() -> Reply:
+            return Reply({"thought": "it"}, PAID)
+
         self.picked += 1
         await journal.call(Call(CallKind.READ, "look", {"at": "it"}, look))
+        held = Reserve(tokens=PAID.tokens, name="model", index=1, provider="paid")
+        await journal.call(Call(CallKind.MODEL, "paid:model", {"of": "it"}, think, reserve=held))
+        await journal.call(Call(CallKind.READ, "look", {"at": "it again"}, look))
         return Picked.of(order)
 
     async def review(self, order: DoReview, _: Journal) -> Reviewed:
@@ -121,7 +142,7 @@ def dying(at: int, when: str) -> None:
         return taken
 
     async def asked(bus: LocalBus, row: Any, identity: str, body: bytes) -> bytes | None:
-        if row not in (CLAIM, RECORD, RESULT):
+        if row not in (CLAIM, RECORD, RESULT) or renews(row, body):
             return await ask(bus, row, identity, body)
         word = next_word()
         die(word, "before")
@@ -132,6 +153,14 @@ def dying(at: int, when: str) -> None:
 
     setattr(LocalBus, "hand_over", handed)  # noqa: B010 - of this process alone
     setattr(LocalBus, "ask", asked)  # noqa: B010
+
+
+def renews(row: Any, body: bytes) -> bool:
+    """Whether a lease is renewed, which comes by the clock and is no word."""
+    if row is not RECORD:
+        return False
+    record = decode(Record, body)
+    return not record.entries and record.reserve is None
 
 
 def dying_beside_another(step: str, when: str) -> None:
@@ -153,6 +182,7 @@ def dying_beside_another(step: str, when: str) -> None:
 
     setattr(CommitLoop, "_settle", settled)  # noqa: B010 - of this process alone
     owner, name = {
+        "lock": (store, "load"),
         "load": (store, "load_for_requests"),
         "fold": (CommitLoop, "_fold"),
         "write": (store, "write"),

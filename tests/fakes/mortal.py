@@ -2,6 +2,8 @@
 
     python -m tests.fakes.mortal SERVICE
 
+SERVICE `desk` is all of them in one process, joined as `deskbus up` joins them.
+
 The points stand around all that a service asks of the orchestrator, of a model and of a tool. Each
 one that is passed is a line of `passed.jsonl` in MORTAL_DIR; `plan.json` there names the one at
 which something happens, once. The signals are those that an operator or the kernel would send.
@@ -26,8 +28,12 @@ from libs.bus.operation import Orchestrator
 from libs.bus.service import ServiceRunner
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.toolbox import Toolbox
-from services.launcher import main
+from libs.runtime.loop import run
+from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
+from services import launcher
 
+DESK = "desk"
 FOLDER_VARIABLE = "MORTAL_DIR"
 MODEL_LOG_VARIABLE = "MORTAL_MODEL_LOG"
 MID_S = 0.002
@@ -202,6 +208,23 @@ def make_mortal(mortal: Mortal) -> None:
 def _replace(owner: type, **methods: Callable[..., Awaitable[Any]]) -> None:
     for name, method in methods.items():
         setattr(owner, name, method)
+
+
+async def whole_desk(settings: Settings) -> None:
+    """Run a desk in this process until it is killed."""
+    async with launcher.desk(settings) as desk:
+        Path(os.environ[launcher.READY_FILE_VARIABLE]).touch()  # noqa: ASYNC240 - once
+        await desk.finished()
+
+
+def main(name: str) -> None:
+    """Run one service as this process, or all."""
+    if name != DESK:
+        launcher.main(name)
+        return
+    settings = Settings()
+    configure_logging(settings.log_level, settings.log_format)
+    run(whole_desk(settings))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import date
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 from nats.aio.client import Client
 from pydantic import SecretStr
@@ -36,10 +38,21 @@ from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.postgres.pool import Pool
 from libs.runtime import ids
+from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
+from libs.servers.postgres_server import SUPERUSER
 from services.orchestrator import app
-from tests.fakes.local_desk import COMMIT_STEPS, LANE, PICK, WORDS, WORKFLOW, Picked, Services
+from tests.fakes.local_desk import (
+    COMMIT_STEPS,
+    LANE,
+    PICK,
+    WORDS,
+    WORKFLOW,
+    Picked,
+    Services,
+    renews,
+)
 
 DAY = date(2012, 6, 29)
 PATIENCE_S = 90.0
@@ -88,13 +101,26 @@ async def begin(local: LocalBus) -> UUID:
 
 
 async def ended(pool: Pool, cycle_id: UUID) -> str:
+    """How the cycle ended; asked again where Postgres is away."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            sql = "select status from cycles where cycle_id = $1"
-            status = str(await pool.fetchval(sql, cycle_id))
-            if status != "running":
-                return status
+            with suppress(Unavailable):
+                sql = "select status from cycles where cycle_id = $1"
+                status = str(await pool.fetchval(sql, cycle_id))
+                if status != "running":
+                    return status
             await asyncio.sleep(0.02)  # nothing announces it without the bus
+
+
+@asynccontextmanager
+async def at_work(settings: Settings, local: LocalBus) -> AsyncIterator[Services]:
+    """Both services, joined by the bus of a process."""
+    services = Services()
+    async with AsyncExitStack() as stack:
+        for runner in services.runners(settings, local):
+            await runner.start()
+            stack.push_async_callback(runner.stop)
+        yield services
 
 
 async def on_stream(nats: Client) -> int:
@@ -108,11 +134,7 @@ async def on_stream(nats: Client) -> int:
 async def test_a_cycle_runs_in_one_process_with_every_row_and_no_command_on_the_stream(
     local: LocalBus, settings: Settings, pool: Pool, nats: Client
 ) -> None:
-    services = Services()
-    async with AsyncExitStack() as stack:
-        for runner in services.runners(settings, local):
-            await runner.start()
-            stack.push_async_callback(runner.stop)
+    async with at_work(settings, local) as services:
         cycles = [await begin(local) for _ in range(20)]
         assert {await ended(pool, each) for each in cycles} == {"completed"}
 
@@ -125,7 +147,7 @@ async def test_a_cycle_runs_in_one_process_with_every_row_and_no_command_on_the_
         cycles,
     )
     assert {tuple(row) for row in rows} == {
-        ("picks", "completed", 1, 1, 1),
+        ("picks", "completed", 1, 1, 3),
         ("review", "completed", 0, 1, 0),
     }
     told = await pool.fetch(
@@ -145,11 +167,7 @@ async def test_without_a_service_here_its_commands_are_on_the_stream_and_done_on
         while not await on_stream(nats):  # noqa: ASYNC110 - published after the answer, by another
             await asyncio.sleep(0.02)
 
-    services = Services()
-    async with AsyncExitStack() as stack:
-        for runner in services.runners(settings, LocalBus()):  # as in another process
-            await runner.start()
-            stack.push_async_callback(runner.stop)
+    async with at_work(settings, LocalBus()) as services:  # as in another process
         assert await ended(pool, cycle_id) == "completed"
 
     assert (services.picked, services.reviewed) == (1, 1)
@@ -163,11 +181,7 @@ async def test_a_command_that_was_taken_and_lost_is_sent_again_by_the_sweep(
     cycle_id = await begin(local)
     assert (len(lost), await on_stream(nats)) == (1, 0)
 
-    services = Services()
-    async with AsyncExitStack() as stack:
-        for runner in services.runners(settings, LocalBus()):
-            await runner.start()
-            stack.push_async_callback(runner.stop)
+    async with at_work(settings, LocalBus()):
         assert await ended(pool, cycle_id) == "completed"
 
     sends = await pool.fetchval(
@@ -223,6 +237,56 @@ async def test_no_service_claims_records_or_answers_anothers_operation_inside_th
 async def test_no_line_is_the_orchestrators(local: LocalBus) -> None:
     line = local.line(ORCHESTRATOR)
     assert await line.ask(RESULT, encode(Result(op_id=UUID(int=1), contract={}))) is None
+
+
+# --- a server is away ---------------------------------------------------------------------------
+
+
+async def test_while_nats_hears_nothing_a_cycle_of_one_process_comes_to_its_end(
+    local: LocalBus, settings: Settings, pool: Pool, servers: Servers
+) -> None:
+    async with at_work(settings, local):
+        os.kill(servers.pid("nats"), signal.SIGSTOP)
+        try:
+            cycle_id = await begin(local)
+            assert await ended(pool, cycle_id) == "completed"
+        finally:
+            os.kill(servers.pid("nats"), signal.SIGCONT)
+
+    await each_row_once(pool, cycle_id)
+
+
+async def test_postgres_lost_before_every_word_that_it_commits_the_cycle_has_each_row_once(
+    local: LocalBus,
+    settings: Settings,
+    pool: Pool,
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ask, lost_before = LocalBus.ask, list[str]()
+    admin = await asyncpg.connect(servers.postgres_dsn(SUPERUSER))
+
+    async def lost_first(bus: LocalBus, row: Any, identity: str, body: bytes) -> bytes | None:
+        if row in (CLAIM, RECORD, RESULT) and not renews(row, body):
+            lost_before.append(row.what)
+            await admin.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and pid <> pg_backend_pid()"
+            )
+        return await ask(bus, row, identity, body)
+
+    try:
+        async with at_work(settings, local) as services:
+            with monkeypatch.context() as patch:
+                patch.setattr(LocalBus, "ask", lost_first)
+                cycle_id = await begin(local)
+                assert await ended(pool, cycle_id) == "completed"
+    finally:
+        await admin.close()
+
+    assert lost_before == ["claim", "record", "record", "result", "result"]
+    assert (services.picked, services.reviewed) == (1, 1)
+    await each_row_once(pool, cycle_id)
 
 
 # --- killed between any two words --------------------------------------------------------------
@@ -312,25 +376,36 @@ async def test_killed_at_any_step_of_two_commits_at_once_all_cycles_complete_wit
 
 
 async def each_row_once(pool: Pool, cycle_id: UUID) -> None:
-    """Every operation, call and event of the cycle is there, and no second time."""
+    """Every operation, call and event of the cycle is there, and no second time; no money is held
+    back."""
     rows = await pool.fetch(
-        "select step, status, (select array_agg(index) from journal j where j.op_id = o.op_id)"
-        " from operations o where cycle_id = $1 order by step",
+        "select step, status, (select array_agg(index order by index) from journal j"
+        " where j.op_id = o.op_id) from operations o where cycle_id = $1 order by step",
         cycle_id,
     )
     assert [tuple(row) for row in rows] == [
-        ("picks", "completed", [0]),
+        ("picks", "completed", [0, 1, 2]),
         ("review", "completed", None),
     ]
     told = await pool.fetch(
         "select type, count(*) from state_events where cycle_id = $1 group by type", cycle_id
     )
-    assert {row["type"]: row["count"] for row in told} == {
+    counts = {row["type"]: row["count"] for row in told}
+    # Whoever has the work next begins the call anew where its reply was not on record.
+    assert counts.pop("llm_requested") in {1, 2}
+    assert counts == {
         "cycle_accepted": 1,
         "state_entered": 2,
         "operation_started": 1,  # of claimed work alone
-        "data_read": 1,
+        "data_read": 2,
+        "llm_called": 1,
         "operation_completed": 2,
         "pipeline_ended": 1,
         "cycle_ended": 1,
     }
+    held = await pool.fetchval(
+        "select sum(tokens_reserved) + (select tokens_reserved from cycles where cycle_id = $1)"
+        " from operations where cycle_id = $1",
+        cycle_id,
+    )
+    assert held == 0
