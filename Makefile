@@ -64,6 +64,8 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.mcp
 	$(BIN)/python -m benchmarks.tail
 	$(BIN)/python -m benchmarks.year
+	$(BIN)/python -m benchmarks.cycles
+	$(BIN)/python -m benchmarks.notices_beside
 
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; Postgres away for 6 minutes; a model's cycle hit at every point; machines without power; 1,000 races; a notice's way struck at 50 moments
 	$(BIN)/python -m tests.chaos.soak --cycles 2000

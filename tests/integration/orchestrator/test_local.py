@@ -276,15 +276,17 @@ async def test_postgres_lost_before_every_word_that_it_commits_the_cycle_has_eac
         for place in (("picking", "picks"), ("reviewing", "review"))
     }
     admin = await asyncpg.connect(servers.postgres_dsn(SUPERUSER))
+    one_at_a_time = asyncio.Lock()
 
     async def lost_first(bus: LocalBus, row: Any, identity: str, body: bytes) -> bytes | None:
         asked = row in (CLAIM, RECORD, RESULT) and json.loads(body)["op_id"] in own
         if asked and not renews(row, body):
             lost_before.append(row.what)
-            await admin.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity"
-                " where datname = current_database() and pid <> pg_backend_pid()"
-            )
+            async with one_at_a_time:
+                await admin.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity"
+                    " where datname = current_database() and pid <> pg_backend_pid()"
+                )
         return await ask(bus, row, identity, body)
 
     try:
