@@ -273,9 +273,13 @@ class OperationBody(Shape):
 
 
 class OperationsBody(Shape):
-    """Operations, the newest first; those of one cycle in the order of their making."""
+    """Operations, the newest first; those of one cycle in the order of their making.
+
+    `before` asks for those behind them, where the list goes on.
+    """
 
     data: tuple[OperationView, ...]
+    before: UUID | None = None
 
 
 class StrategyDetail(Shape):

@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from contracts.types import (
     Name,
     OperationId,
     ShortText,
+    Sought,
     Text,
     Usage,
     Usd,
@@ -55,7 +57,8 @@ class PipelineView(Value):
 class CycleView(Message):
     """A cycle with all that was decided. `found` is False where no such cycle exists.
 
-    `usage` is `tokens` and `cost_usd` by sort.
+    `usage` is `tokens` and `cost_usd` by sort. `outcome` says in one sentence what came of it, or
+    where it is.
     """
 
     found: bool = True
@@ -65,6 +68,7 @@ class CycleView(Message):
     as_of: date | None = None
     status: CycleStatus | None = None
     reason: Text = ""
+    outcome: ShortText = ""
     requester: ShortText = ""
     accepted_at: datetime | None = None
     ended_at: datetime | None = None
@@ -74,33 +78,82 @@ class CycleView(Message):
     pipelines: tuple[PipelineView, ...] = ()
 
 
+class CycleSort(StrEnum):
+    """The order of a list of cycles: by start, duration, session, kind, status, tokens or cost."""
+
+    STARTED = "started"
+    TOOK = "took"
+    AS_OF = "as_of"
+    KIND = "kind"
+    STATUS = "status"
+    TOKENS = "tokens"
+    COST = "cost"
+
+
 class CyclesQuery(Message):
-    """The newest cycles first."""
+    """The newest cycles first; or by another `sort`, of the newest ones, largest first unless
+    `ascending`.
+
+    `account` and `provider` are of one pipeline. `since` and `until` are sessions: as_of lies
+    between them, and the newest session comes first. `text` is found in the outcome, the kind, the
+    requester, or is how the id begins. `before` is the id of a cycle in this list, or its first
+    digits: those behind it.
+    """
 
     status: CycleStatus | None = None
     kind: Name | None = None
+    account: Name | None = None
+    provider: Name | None = None
+    since: date | None = None
+    until: date | None = None
+    text: Sought | None = None
+    sort: CycleSort = CycleSort.STARTED
+    ascending: bool = False
+    before: IdDigits | None = None
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
 
 class CyclesPage(Message):
-    """Cycles without their contracts."""
+    """Cycles without their contracts.
+
+    `before` asks for those behind them; None where there are no more. `searched` cycles were looked
+    through for what no index finds; `cut` where there are more than those.
+    """
 
     cycles: tuple[CycleView, ...] = ()
+    before: CycleId | None = None
+    searched: int = 0
+    cut: bool = False
 
 
 class OperationsQuery(Message):
-    """Operations, newest first, or those of one cycle in the order of their making."""
+    """Operations, newest first, or those of one cycle in the order of their making.
+
+    The newest are operations and cycles, or operations alone where they are filtered by `account`,
+    an as_of from `since` to `until`, a `text` (in the step, the result or the failure, or how its
+    id or its cycle's begins), or asked for behind one: `before`, its id or first digits.
+    """
 
     cycle_id: IdDigits | None = None
     type: ShortText | None = None
     status: OperationStatus | None = None
+    account: Name | None = None
+    since: date | None = None
+    until: date | None = None
+    text: Sought | None = None
+    before: IdDigits | None = None
     limit: int = Field(default=50, ge=1, le=PAGE_MAX)
 
 
 class OperationsPage(Message):
-    """The operations found. Asked for one cycle, its calls are among them, as leaves."""
+    """The operations found. Asked for one cycle, its calls are among them, as leaves.
+
+    `before` asks for those behind them; None where there are no more, where cycles are among them,
+    or of one cycle.
+    """
 
     operations: tuple[OperationView, ...] = ()
+    before: OperationId | None = None
 
 
 class OperationQuery(Message):

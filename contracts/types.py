@@ -77,6 +77,9 @@ def plainly(value: Decimal) -> str:
 
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS_MAX), AfterValidator(_no_nul)]
 ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no_nul)]
+SEARCH_CHARS_MAX = 100
+Sought = Annotated[str, StringConstraints(max_length=SEARCH_CHARS_MAX), AfterValidator(_no_nul)]
+"""Words that a list is searched for; all of them must be there, in either case."""
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Month = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
 """A calendar month: 2012-10."""

@@ -1,12 +1,16 @@
 """How a pipeline or a decision ended, in one sentence. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from contracts.cycle import EXIT, CycleStatus
+from contracts.execution import ExecutionResult
 from contracts.operation import OperationStatus, OperationView
-from contracts.query import DecisionView, PipelineView
+from contracts.query import CycleView, DecisionView, PipelineView
+from contracts.risk import RuleOutcome
 from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import exits, orders
@@ -18,8 +22,13 @@ STRATEGY_ENDS = {
     "training_gate": "stopped by the training gate",
     "backtest_gate": "stopped by the backtest gate",
 }
+DONE = {"report": "report written", "snapshot": "accounts valued"}
+"""The words for kinds of cycles that end with nothing else to say."""
 STEP = re.compile(r"[a-z_]+/[a-z_]+")
 """A step as a reason names it: `analyzing/quant failed: ...`."""
+OUTCOME_CHARS = 400
+COMPLETED = "completed"
+RULES_NAMED_MAX = 3
 AWAITING_APPROVAL = "awaiting_approval"
 BY_A_PERSON = frozenset({CycleStatus.REJECTED, CycleStatus.EXPIRED})
 """Ends that nothing went wrong in, so that no place is named."""
@@ -44,23 +53,86 @@ class Ending:
         return f"{self.place}: {self.words}" if self.place else self.words
 
 
+@dataclass(frozen=True)
+class Achieved:
+    """The deeds of a pipeline, as far as its end is told by them; None where it never came so far.
+
+    `checked` positions of which `exits` were to be sold; `picks` of the trader, of which the rules
+    `left` some; `vetoes` are the rules that vetoed; a `strategy` has its `verdict`.
+    """
+
+    execution: ExecutionResult | None = None
+    checked: int | None = None
+    exits: int = 0
+    picks: int | None = None
+    left: int | None = None
+    vetoes: Sequence[str] = ()
+    strategy: str = ""
+    verdict: str = ""
+
+    @classmethod
+    def of(cls, reports: Reports, contracts: Mapping[str, JsonValue]) -> "Achieved":
+        """By the pipeline's whole contracts."""
+        checks = reports.exits.checks if reports.exits else ()
+        validation = reports.validation
+        judged = validation.checks if validation else ()
+        return cls(
+            execution=reports.execution,
+            checked=len(checks) if reports.exits else None,
+            exits=sum(check.quantity is not None for check in checks),
+            picks=len(reports.wanted) if reports.picks else None,
+            left=len(validation.decisions) if validation else None,
+            vetoes=[check.rule for check in judged if check.outcome is RuleOutcome.VETOED],
+            strategy=_word(contracts.get("strategy_design"), "spec", "name"),
+            verdict=_word(contracts.get("strategy_assessment"), "verdict"),
+        )
+
+
 def of(
     pipeline: PipelineView, reports: Reports, nodes: Sequence[OperationView], reason: str
 ) -> Ending:
     """How the pipeline ended, for `reason`; `nodes` are its cycle's operations."""
+    return of_achieved(pipeline, Achieved.of(reports, pipeline.contracts), nodes, reason)
+
+
+def of_achieved(
+    pipeline: PipelineView, achieved: Achieved, nodes: Sequence[OperationView], reason: str
+) -> Ending:
+    """The same where the contracts are not at hand."""
     status = pipeline.status
     if status is CycleStatus.RUNNING:
-        state = pipeline.state or "waiting"
-        return Ending(
-            f"now {state.replace('_', ' ')}", tone(status), asks=state == AWAITING_APPROVAL
-        )
+        return _so_far(pipeline.state)
     if status is CycleStatus.COMPLETED:
-        ordered = reports.execution is not None and bool(reports.execution.orders)
+        ordered = achieved.execution is not None and bool(achieved.execution.orders)
         # What ordered nothing is no success, and no failure.
-        return Ending(_achieved(reports, reason), Tone.GOOD if ordered else Tone.QUIET)
+        return Ending(_achieved(achieved, reason), Tone.GOOD if ordered else Tone.QUIET)
     where = "" if status in BY_A_PERSON else _where(pipeline, nodes, reason)
     words = amounts.cut(reason.removeprefix(f"{where} failed: "), REASON_CHARS)
     return Ending(words, tone(status), f"{status.value} in {where}" if where else "")
+
+
+def of_cycle(view: CycleView, achieved: Callable[[PipelineView], Achieved]) -> str:
+    """A cycle's outcome on one line: of each pipeline, with its name where there are several."""
+    # A cycle of several pipelines has a reason of its own, which is none of theirs.
+    alone = len(view.pipelines) == 1
+    ends = {
+        pipeline.name: of_achieved(
+            pipeline, achieved(pipeline), (), pipeline.reason or (view.reason if alone else "")
+        ).sentence
+        for pipeline in view.pipelines
+    }
+    if len(set(ends.values())) > 1:
+        outcome = "; ".join(f"{name}: {end}" for name, end in ends.items())
+        return amounts.cut(outcome, OUTCOME_CHARS)
+    outcome = next(iter(ends.values()), "")
+    return amounts.cut(
+        DONE.get(view.kind, outcome) if outcome == COMPLETED else outcome, OUTCOME_CHARS
+    )
+
+
+def of_contracts(pipeline: PipelineView) -> Achieved:
+    """The deeds of a pipeline that is there with its contracts."""
+    return Achieved.of(Reports.of(pipeline), pipeline.contracts)
 
 
 def of_decision(view: DecisionView) -> str:
@@ -78,17 +150,39 @@ def of_strategy(view: StrategyView) -> Ending:
     return Ending(STRATEGY_ENDS.get(word, word), tone(word))
 
 
-def _achieved(reports: Reports, reason: str) -> str:
-    if reports.execution is not None and reports.execution.orders:
-        return orders.in_short(reports.execution)
-    if reports.exits is not None:
-        return f"nothing ordered: {exits.nothing_sold(reports.exits)}"
-    if reports.picks is not None and not reports.wanted:
+def _word(contract: JsonValue, *path: str) -> str:
+    """A word of a contract that is not read whole; empty where it has none there."""
+    for name in path:
+        contract = contract.get(name) if isinstance(contract, dict) else None
+    return contract if isinstance(contract, str) else ""
+
+
+def _so_far(state: str) -> Ending:
+    asks = state == AWAITING_APPROVAL
+    words = "waits for approval" if asks else f"now {(state or 'waiting').replace('_', ' ')}"
+    return Ending(words, tone(CycleStatus.RUNNING), asks=asks)
+
+
+def _achieved(achieved: Achieved, reason: str) -> str:
+    if achieved.execution is not None and achieved.execution.orders:
+        return orders.in_short(achieved.execution)
+    if achieved.checked is not None:
+        return exits.nothing_sold(achieved.checked, achieved.exits)
+    if achieved.picks == 0:
         return "nothing ordered: the trader picked nothing"
-    if reports.validation is not None and not reports.validation.decisions:
-        count = amounts.count(len(reports.wanted), "pick")
-        return f"nothing ordered: the rules vetoed {count}"
-    return amounts.cut(reason, REASON_CHARS) or "completed"
+    if achieved.picks and achieved.left == 0:
+        vetoed = f"the rules vetoed {amounts.count(achieved.picks, 'pick')}"
+        return f"nothing ordered: {vetoed}{_by(achieved.vetoes)}"
+    if achieved.verdict:
+        return f"{achieved.strategy or 'the strategy'} is {achieved.verdict}"
+    return amounts.cut(reason, REASON_CHARS) or COMPLETED
+
+
+def _by(rules: Sequence[str]) -> str:
+    """` (cash, no doubling down)`: each rule once; empty where none is known."""
+    names = [rule.replace("_", " ") for rule in dict.fromkeys(rules)]
+    more = [f"{len(names) - RULES_NAMED_MAX} more"] if len(names) > RULES_NAMED_MAX else []
+    return f" ({', '.join([*names[:RULES_NAMED_MAX], *more])})" if names else ""
 
 
 def _where(pipeline: PipelineView, nodes: Sequence[OperationView], reason: str) -> str:

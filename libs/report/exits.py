@@ -62,10 +62,10 @@ def rows(report: ExitReport, portfolio: Portfolio | None) -> Sequence[ExitRow]:
     return [ExitRow(check, held.get(check.ticker)) for check in ordered]
 
 
-def nothing_sold(report: ExitReport) -> str:
-    """Why nothing was ordered."""
-    wanted = sum(row.quantity is not None for row in report.checks)
+def nothing_sold(checked: int, wanted: int) -> str:
+    """Why nothing was ordered: so many positions were checked, of which some were to be sold."""
     if wanted:
-        return f"the rules vetoed {amounts.count(wanted, 'exit')}"
-    held = amounts.count(len(report.checks), "position")
-    return f"none of {held} is to be sold"
+        return f"nothing sold: the rules vetoed {amounts.count(wanted, 'exit')}"
+    return (
+        f"nothing to sell: {amounts.count(checked, 'position') if checked else 'no position'} held"
+    )

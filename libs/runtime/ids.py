@@ -8,6 +8,18 @@ NAMESPACE = UUID("6f0f9d8e-6d0b-5c52-9a55-6c1f6b0a2f11")
 """The namespace of all Deskbus ids; never to be changed."""
 CACHED_MAX = 10_000
 """Ids of work that are kept: an operation's is asked for when it starts, ends and is looked for."""
+ID_CHARS = 32
+ID_CHARS_MIN = 4
+"""Of an id that people may shorten."""
+
+
+def id_range(text: str) -> tuple[UUID, UUID] | None:
+    """The first and last id that begin with `text`; None where it is no beginning of an id."""
+    digits = text.replace("-", "").strip().lower()
+    known = set("0123456789abcdef")
+    if not ID_CHARS_MIN <= len(digits) <= ID_CHARS or not set(digits) <= known:
+        return None
+    return UUID(digits.ljust(ID_CHARS, "0")), UUID(digits.ljust(ID_CHARS, "f"))
 
 
 def cycle_id(requester: str, idempotency_key: str) -> UUID:

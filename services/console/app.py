@@ -53,6 +53,8 @@ from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import handler
+from services.console.listed.cycles import CycleList
+from services.console.listed.outcomes import Outcomes
 from services.console.lists import Lists
 from services.console.live.event_log import EventLog
 from services.console.store import Store
@@ -132,6 +134,7 @@ class MarketHistory:
 def routes(
     pool: Pool,
     store: Store,
+    cycles: CycleList,
     past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
@@ -149,8 +152,8 @@ def routes(
             on_query(EVENTS_AFTER, handler.events_after, store=store),
             on_query(EVENTS_SINCE, handler.events_since, pool=pool, log=EventLog()),
             on_query(CYCLE, handler.cycle, store=store),
-            on_query(CYCLES, handler.cycles, store=store),
-            on_query(OPERATIONS, handler.operations, store=store),
+            on_query(CYCLES, cycles.page),
+            on_query(OPERATIONS, handler.operations, store=store, lists=cycles.lists),
             on_query(OPERATION, handler.operation, store=store),
             on_query(RECORDING, handler.recording, store=store),
             on_query(STRATEGIES, strategies.strategies, store=store),
@@ -202,16 +205,32 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
         past = PastCycles(store)
+        lists = Lists(pool)
+        cycles = CycleList(lists, store, Outcomes(lists), settings)
         scores = Scores(pool, store, history, sessions_of(settings), settings)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, pool, past, letters, health, closes, history, scores):
-                yield routes(pool, store, past, letters, health, closes, history, scores, settings)
+            async with _http(
+                settings, pool, cycles, past, letters, health, closes, history, scores
+            ):
+                yield routes(
+                    pool,
+                    store,
+                    cycles,
+                    past,
+                    letters,
+                    health,
+                    closes,
+                    history,
+                    scores,
+                    settings,
+                )
 
 
 @asynccontextmanager
 async def _http(
     settings: Settings,
     pool: Pool,
+    cycles: CycleList,
     past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
@@ -241,7 +260,8 @@ async def _http(
     ):
         desk = DeskAccess(
             store=Store(pool),
-            lists=Lists(pool),
+            lists=cycles.lists,
+            cycles=cycles,
             past=past,
             closes=closes,
             history=history,

@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from contracts.audit import Event, EventAt, Events, EventsAfter, EventsPage, EventsSince, fits
-from contracts.cycle import KINDS, STRATEGY
+from contracts.cycle import STRATEGY
 from contracts.halt import Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
@@ -22,8 +22,6 @@ from contracts.query import (
     BudgetQuery,
     BudgetView,
     CycleQuery,
-    CyclesPage,
-    CyclesQuery,
     CycleView,
     DeadLettersPage,
     DeadLettersQuery,
@@ -43,10 +41,14 @@ from libs.bus.event_types import require_known
 from libs.bus.health import BusHealth
 from libs.postgres.events import Ranks, event_of
 from libs.postgres.pool import Pool, Record
+from libs.report import ending
+from libs.runtime import ids
 from libs.runtime.errors import DeskError
-from libs.runtime.nearest import UnknownAccount, UnknownName
+from libs.runtime.nearest import UnknownAccount
 from libs.runtime.settings import Settings
 from services.console import logic
+from services.console.listed.operations import Like, OperationList
+from services.console.lists import Lists
 from services.console.live.event_log import EventLog
 from services.console.live.frames import Line, behind
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
@@ -85,9 +87,9 @@ async def cycle_row(cycle_id: str, *, store: Store) -> Record:
 
 
 def _range(what: str, digits: str) -> tuple[UUID, UUID]:
-    between = logic.id_range(digits)
+    between = ids.id_range(digits)
     if between is None:
-        least = logic.ID_CHARS_MIN
+        least = ids.ID_CHARS_MIN
         a = "an" if what == "operation" else "a"
         raise NotFound(
             f"{digits!r} is not {a} {what} id: give at least its first {least} characters"
@@ -111,6 +113,8 @@ async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
         return CycleView(found=False, message=error.message)
     wanted = {op_id for outputs in logic.outputs(row).values() for op_id in outputs.values()}
     view = logic.cycle_view(row, await store.contracts(list(wanted)))
+    outcome = ending.of_cycle(view, ending.of_contracts)
+    view = view.model_copy(update={"outcome": outcome})
     return logic.within(await _with_outcomes(view, store))
 
 
@@ -126,22 +130,12 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
     return view.model_copy(update={"pipelines": tuple(pipelines)})
 
 
-async def cycles(query: CyclesQuery, *, store: Store) -> CyclesPage:
-    """The newest cycles without their contracts."""
-    statuses = [query.status.value] if query.status else None
-    rows = await store.newest_cycles(statuses, query.limit, query.kind)
-    # A workflow of somebody's own has another kind: then there is a cycle of it.
-    is_one = rows or query.kind in {None, *KINDS} or await store.newest_cycles(None, 1, query.kind)
-    if not is_one:
-        raise UnknownName("kind of cycle", str(query.kind), KINDS, field="kind")
-    return CyclesPage(cycles=tuple(fitting(map(logic.cycle_view, rows))))
-
-
-async def operations(query: OperationsQuery, *, store: Store) -> OperationsPage:
-    """A cycle's tree, or the newest operations and cycles."""
+async def operations(query: OperationsQuery, *, store: Store, lists: Lists) -> OperationsPage:
+    """A cycle's tree, or the newest operations and cycles; no cycles where a filter is for
+    operations alone."""
     if query.cycle_id is None:
         _refuse_unknown(query.type)
-        return OperationsPage(operations=tuple(fitting(await _newest(query, store))))
+        return await _newest(query, store, OperationList(lists, store))
     row = await cycle_row(query.cycle_id, store=store)
     rows = await store.operations_of(row["cycle_id"])
     nodes = tree.tree(row, rows, await store.calls_of(row["cycle_id"]))
@@ -160,19 +154,35 @@ def _refuse_unknown(wanted: str | None, here: Iterable[str] = ()) -> None:
         raise UnknownType(wanted, tree.TYPES)
 
 
-async def _newest(query: OperationsQuery, store: Store) -> list[OperationView]:
+async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -> OperationsPage:
     dated: list[tuple[Any, OperationView]] = []
-    if query.type in {None, CYCLE_TYPE, strategy.PARENT}:
+    like = Like(
+        query.status,
+        None if query.type in {None, "operation"} else strategy.STEPS.get(query.type, query.type),
+        query.account,
+        query.since,
+        query.until,
+        query.text,
+        query.before,
+    )
+    if like == Like(query.status, like.step) and query.type in {None, CYCLE_TYPE, strategy.PARENT}:
         statuses = _cycle_statuses(query.status)
         kind = STRATEGY if query.type == strategy.PARENT else None
         rows = await store.newest_cycles(statuses, query.limit, kind)
         dated += [((r["accepted_at"],) * 2, await _cycle_node(r, store)) for r in rows]
+    before = None
     if query.type not in {CYCLE_TYPE, strategy.PARENT}:
-        step = None if query.type == "operation" else strategy.STEPS.get(query.type, query.type)
-        rows = await store.newest_operations(query.status, step, query.limit)
-        dated += [((r["accepted_at"], r["created_at"]), tree.operation_node(r)) for r in rows]
+        fit = await listed.page(like, query.limit)
+        # A page among whose operations are cycles has no next one: it is a glance.
+        before = None if dated else fit.before
+        dated += [
+            ((row["accepted_at"], row["created_at"]), tree.operation_node(row)) for row in fit.rows
+        ]
     dated.sort(key=lambda entry: entry[0], reverse=True)
-    return [node for _, node in dated[: query.limit]]
+    kept = fitting([node for _, node in dated[: query.limit]])
+    if before is not None and len(kept) < len(dated):
+        before = kept[-1].op_id
+    return OperationsPage(operations=tuple(kept), before=before)
 
 
 async def _cycle_node(cycle: Record, store: Store) -> OperationView:
@@ -200,16 +210,17 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
 async def operation_id(digits: str, *, store: Store) -> UUID:
     """The operation or cycle whose id begins with these digits. Raises NotFound."""
     between = _range("operation", digits)
-    ids = [row["cycle_id"] for row in await store.cycles_between(*between)]
-    op_id: UUID = _only("operation", digits, [*await store.operations_between(*between), *ids])
+    cycles = [row["cycle_id"] for row in await store.cycles_between(*between)]
+    matches = [*await store.operations_between(*between), *cycles]
+    op_id: UUID = _only("operation", digits, matches)
     return op_id
 
 
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:
-        ids = await store.operations_between(*_range("operation", query.op_id))
-        op_id = _only("operation", query.op_id, ids)
+        matches = await store.operations_between(*_range("operation", query.op_id))
+        op_id = _only("operation", query.op_id, matches)
     except NotFound as error:
         return OperationDetail(found=False, message=error.message)
     row = await store.operation(op_id)

@@ -29,23 +29,12 @@ from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
 SHARED = "shared"
 """The lane whose contracts all pipelines use."""
-ID_CHARS = 32
-ID_CHARS_MIN = 4
 REASON_CHARS_IN_LISTS = 400
 SORTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 """Columns of what calls used, besides the whole."""
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
-
-
-def id_range(text: str) -> tuple[UUID, UUID] | None:
-    """The first and last id that begin with `text`; None where it is no beginning of an id."""
-    digits = text.replace("-", "").strip().lower()
-    known = set("0123456789abcdef")
-    if not ID_CHARS_MIN <= len(digits) <= ID_CHARS or not set(digits) <= known:
-        return None
-    return UUID(digits.ljust(ID_CHARS, "0")), UUID(digits.ljust(ID_CHARS, "f"))
 
 
 def outputs(row: Row) -> Mapping[str, Mapping[str, UUID]]:

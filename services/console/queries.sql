@@ -27,46 +27,6 @@ from cycles
 where status = $1 and accepted_at >= coalesce($2, '-infinity'::timestamptz)
 order by accepted_at desc limit $3
 
--- name: cycles_before
--- Planned by what is asked for: the index by time, by status and time, or by kind and time.
-select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens
-from cycles
-where ($1::text is null or status = $1) and ($2::text is null or kind = $2)
-  and ($3::timestamptz is null or accepted_at < $3)
-order by accepted_at desc limit $4
-
--- name: recent_operations
--- Of the newest cycles only: a step that is rare among them is not searched for in all there are.
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       c.accepted_at
-from (select cycle_id, accepted_at from cycles order by accepted_at desc limit $4) c
-join operations o using (cycle_id)
-where ($1::text is null or o.status = $1) and ($2::text is null or o.step = $2)
-order by c.accepted_at desc, o.created_at desc limit $3
-
--- name: open_operations
--- What goes on has a partial index, and is little.
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       c.accepted_at
-from operations o join cycles c using (cycle_id)
-where o.status in ('pending', 'running') and o.status = $1 and ($2::text is null or o.step = $2)
-order by o.created_at desc limit $3
-
--- name: lost_operations
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       c.accepted_at
-from operations o join cycles c using (cycle_id)
-where o.status in ('failed', 'cancelled') and o.status = $1 and ($2::text is null or o.step = $2)
-order by o.created_at desc limit $3
-
 -- name: stuck_operations
 -- Work that was sent often without an answer, or that the sweep should have looked at long ago.
 select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,

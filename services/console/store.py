@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from contracts.operation import OperationStatus
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime.errors import Unavailable
@@ -21,10 +20,6 @@ ACCOUNTS_MAX = 200
 TICKERS_MAX = 200
 NAMES_SEARCHED_MAX = 2_000
 """Strategies among which a name that is nearly right is looked for."""
-CYCLES_SEARCHED = 2_000
-"""Among so many newest cycles a completed operation is looked for."""
-OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
-LOST = frozenset({OperationStatus.FAILED, OperationStatus.CANCELLED})
 CHANNELS_SHOWN_MAX = 100
 """Channels to people, with those that are in no settings any more."""
 LATER_MEMORIES_MAX = 500
@@ -68,12 +63,6 @@ class Store:
         """Cycles of one status that were accepted since then, newest first."""
         return await self._rows(sql.cycles_of_status, status, since, limit)
 
-    async def cycles_before(
-        self, status: str | None, kind: str | None, before: datetime | None, limit: int
-    ) -> Sequence[Record]:
-        """Cycles that were accepted before then, newest first."""
-        return await self._rows(sql.cycles_before, status, kind, before, limit)
-
     async def stuck_operations(
         self, sends: int, due_before: datetime, limit: int
     ) -> Sequence[Record]:
@@ -105,19 +94,6 @@ class Store:
     async def operations_of(self, cycle_id: UUID) -> Sequence[Record]:
         """A cycle's operations in the order of their making."""
         return await self._rows(sql.operations_of_cycle, cycle_id, OPERATIONS_OF_CYCLE_MAX)
-
-    async def newest_operations(
-        self, status: OperationStatus | None, step: str | None, limit: int
-    ) -> Sequence[Record]:
-        """Operations, the newest first; by what was asked for each is read from an index.
-
-        What goes on and what was lost is little. What was done is looked for in `CYCLES_SEARCHED`.
-        """
-        if status in OPEN:
-            return await self._rows(sql.open_operations, status, step, limit)
-        if status in LOST:
-            return await self._rows(sql.lost_operations, status, step, limit)
-        return await self._rows(sql.recent_operations, status, step, limit, CYCLES_SEARCHED)
 
     async def calls_of(
         self,

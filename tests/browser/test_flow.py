@@ -67,7 +67,7 @@ def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
     account = requested(page)
     page.get_by_label("Ask for approval before placing orders").check()
     page.get_by_role("button", name="Start cycle").click()
-    expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
+    expect(page.get_by_text("Waits for approval")).to_be_visible(timeout=ENDED_MS)
 
     page.get_by_role("link", name="Approvals").click()
     proposal = page.get_by_role("form", name=f"Proposal of rules for {account}")
@@ -98,7 +98,7 @@ def test_a_cycle_that_waits_is_cancelled_after_a_question(page: Page) -> None:
     requested(page)
     page.get_by_label("Ask for approval before placing orders").check()
     page.get_by_role("button", name="Start cycle").click()
-    expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
+    expect(page.get_by_text("Waits for approval")).to_be_visible(timeout=ENDED_MS)
     page.once("dialog", lambda dialog: dialog.dismiss())
     page.get_by_role("button", name="Cancel the cycle").click()
     expect(page.locator("#about .under")).to_contain_text("running")
@@ -112,7 +112,7 @@ def test_what_is_more_than_was_proposed_is_refused_and_a_no_orders_nothing(page:
     account = requested(page)
     page.get_by_label("Ask for approval before placing orders").check()
     page.get_by_role("button", name="Start cycle").click()
-    expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
+    expect(page.get_by_text("Waits for approval")).to_be_visible(timeout=ENDED_MS)
     page.goto("/approvals")
     proposal = page.get_by_role("form", name=f"Proposal of rules for {account}")
     proposal.get_by_label("Shares of MSFT to order").evaluate(

@@ -25,7 +25,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus cycle show 28f4da97 --evidence AAPL",
         "deskbus cycle show --stage quant",
     ),
-    "cycle list": ("deskbus cycle list", "deskbus cycle list --status failed --limit 50"),
+    "cycle list": (
+        "deskbus cycle list",
+        "deskbus cycle list --status failed --limit 50",
+        "deskbus cycle list --account main --since 2012-06-01 --until 2012-06-29",
+        "deskbus cycle list --text 'vetoed AAPL'",
+        "deskbus cycle list --sort took",
+    ),
     "cycle cancel": ("deskbus cycle cancel 28f4da97",),
     "cycle replay": ("deskbus cycle replay 28f4da97",),
     "agent trigger": (
@@ -43,7 +49,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus approvals approve 28f4da97 --drop MSFT --quantity AAPL=10",
     ),
     "approvals reject": ("deskbus approvals reject 28f4da97 --reason 'too much IT'",),
-    "operations list": ("deskbus operations list --status failed", "deskbus operations list"),
+    "operations list": (
+        "deskbus operations list",
+        "deskbus operations list --status failed",
+        "deskbus operations list --type validate --text AAPL",
+    ),
     "operations show": ("deskbus operations show 3f0c7a11",),
     "operations tree": ("deskbus operations tree", "deskbus operations tree 28f4da97"),
     "tail": (

@@ -8,13 +8,22 @@ import typer
 from rich.text import Text
 
 from contracts.cycle import CycleStatus, RequestAnswer
-from contracts.query import CyclesPage, CyclesQuery, CycleView, Recording
+from contracts.query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
 from contracts.subjects import CYCLES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.cli.render import evidence, story
 from services.cli.shell import recordings
+from services.cli.shell.list_options import (
+    AccountFilter,
+    BeforeOption,
+    SinceOption,
+    TextOption,
+    UntilOption,
+    query_of,
+    tell_more,
+)
 from services.cli.shell.options import ApprovalOption, JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -45,6 +54,7 @@ from services.cli.shell.running import asking, desk_client, load_settings, readi
 from services.cli.shell.terminal import (
     STATUS_MARKS,
     STATUS_STYLES,
+    Sheet,
     emit,
     err,
     one_line,
@@ -53,8 +63,9 @@ from services.cli.shell.terminal import (
     write,
 )
 
-NARROW = 100
-"""Columns below which the list of cycles leaves out pipelines, and costs where there are none."""
+NARROW, WIDE = 100, 118
+"""Columns below which the list of cycles leaves out times and costs, and from which it has
+pipelines."""
 
 app = group()
 
@@ -205,45 +216,83 @@ def list_cycles(
     status: Annotated[
         CycleStatus | None, typer.Option(help="Only cycles with this status.")
     ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only cycles of this kind.")] = None,
+    account: AccountFilter = None,
+    provider: Annotated[
+        str | None, typer.Option(help="Only cycles with a pipeline of this provider.")
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    text: TextOption = None,
+    sort: Annotated[
+        CycleSort, typer.Option(help="Sort by this; any but started sorts the newest 2,000.")
+    ] = CycleSort.STARTED,
+    ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
+    before: BeforeOption = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List cycles, the newest first."""
+    """List cycles with what came of each, the newest first.
+
+    What has no index, an account, a provider or a text, is searched for in the newest 2,000.
+    """
     settings = load_settings()
+    filters = {
+        "status": status,
+        "kind": kind,
+        "account": account,
+        "provider": provider,
+        "since": since,
+        "until": until,
+        "text": text,
+        "sort": None if sort is CycleSort.STARTED else sort,
+        "ascending": ascending,
+    }
+    query = query_of(CyclesQuery, **{**filters, "sort": sort, "before": before, "limit": limit})
 
     async def work() -> CyclesPage:
         async with reading_client(settings) as client:
-            return await client.ask(CYCLES, CyclesQuery(status=status, limit=limit))
+            return await client.ask(CYCLES, query)
 
-    cycles = asking(work()).cycles
+    page = asking(work())
     if json:
-        emit(cycles)
-        return
-    if not cycles:
+        emit(page.cycles)
+    elif page.cycles:
+        write(_grid(page.cycles), out())
+    else:
         none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
-        err().print(f"no cycle is {status}" if status else none, style="dim")
-        return
-    narrow = out().width < NARROW
+        err().print("no cycle is like that" if any(filters.values()) else none, style="dim")
+    if page.cut:
+        err().print(f"searched: the newest {page.searched:,} cycles of these", style="dim")
+    tell_more("deskbus cycle list", {**filters, "limit": limit}, page.before)
+
+
+def _grid(cycles: Sequence[CycleView]) -> Sheet:
+    width = out().width
+    narrow, wide = width < NARROW, width >= WIDE
     paid = not narrow or any(view.tokens for view in cycles)
     grid = table(
-        *("cycle", "kind", "as of", "status", ("took", "right")),
-        *((("tokens", "right"), ("USD", "right")) if paid else ()),
-        *(() if narrow else (("pipelines", "gives"),)),
-        "why",
+        *("cycle", "kind", "as of", "status"),
+        *(() if narrow else (("took", "right"),)),
+        *((("tokens", "right"), ("USD", "right")) if paid and not narrow else ()),
+        *((("pipelines", "gives"),) if wide else ()),
+        "outcome",
     )
     for view in cycles:
         state = view.status or CycleStatus.RUNNING
+        bad = state is CycleStatus.FAILED
+        outcome = view.outcome or view.reason or _now(view)  # an older console gives none
         grid.add_row(
             amounts.short(view.cycle_id),
             view.kind,
             str(view.as_of),
             Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
-            amounts.between(view.accepted_at, view.ended_at),
-            *(amounts.spent(view.tokens, view.cost_usd) if paid else ()),
-            *(() if narrow else (_pipelines(view),)),
-            one_line(view.reason or _now(view)),
+            *(() if narrow else (amounts.between(view.accepted_at, view.ended_at),)),
+            *(amounts.spent(view.tokens, view.cost_usd) if paid and not narrow else ()),
+            *((_pipelines(view),) if wide else ()),
+            one_line(outcome, "red") if bad else Text(amounts.plain(outcome)),
         )
-    write(grid, out())
+    return grid
 
 
 def _pipelines(view: CycleView) -> str:

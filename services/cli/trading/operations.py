@@ -1,6 +1,7 @@
 """`deskbus operations`: what was done, down to single calls."""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import orjson
@@ -22,6 +23,15 @@ from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.runtime.settings import Settings
 from services.cli.render.tree import CALLS, draw, result_text, took
+from services.cli.shell.list_options import (
+    AccountFilter,
+    BeforeOption,
+    SinceOption,
+    TextOption,
+    UntilOption,
+    query_of,
+    tell_more,
+)
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import show
@@ -29,6 +39,7 @@ from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import (
     STATUS_MARKS,
     STATUS_STYLES,
+    Sheet,
     emit,
     err,
     one_line,
@@ -68,27 +79,41 @@ def list_operations(
     status: Annotated[
         OperationStatus | None, typer.Option(help="Only operations with this status.")
     ] = None,
+    account: AccountFilter = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    text: TextOption = None,
+    before: BeforeOption = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 50,
     json: JsonOption = False,
 ) -> None:
     """List operations, the newest first; those of one cycle in order."""
     settings = load_settings()
+    like = {"account": account, "since": since, "until": until, "text": text}
+    filters = {"type": kind, "status": status, **like}
+    if cycle and (any(like.values()) or before):
+        raise Problem(ExitCode.USAGE, "--cycle takes no other filter than --type and --status")
+    query = query_of(OperationsQuery, **filters, before=before, limit=limit)
 
     async def work() -> OperationsPage:
         async with reading_client(settings) as client:
             full_id = (await show(client, cycle)).cycle_id if cycle else None
-            query = OperationsQuery(cycle_id=full_id, type=kind, status=status, limit=limit)
-            return await client.ask(OPERATIONS, query)
+            return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
 
-    nodes = asking(work()).operations
+    page = asking(work())
+    nodes = page.operations
     if json:
         emit(nodes)
-        return
-    if not nodes:
+    elif nodes:
+        write(_grid(nodes), out())
+    else:
         none = "no operations yet: deskbus cycle request --as-of 2012-06-29"
         filtered = "no matching operation; completed ones are searched in the newest 2,000 cycles"
-        err().print(filtered if kind or status else none, style="dim")
-        return
+        err().print(filtered if any(filters.values()) else none, style="dim")
+    tell_more("deskbus operations list", {**filters, "limit": limit}, page.before)
+
+
+def _grid(nodes: Sequence[OperationView]) -> Sheet:
     narrow = out().width < NARROW
     paid = not narrow or any(node.tokens for node in nodes)
     grid = table(
@@ -107,7 +132,7 @@ def list_operations(
             *(amounts.spent(node.tokens, node.cost_usd) if paid else ()),
             one_line(result_text(node), "red" if node.error_message else ""),
         )
-    write(grid, out())
+    return grid
 
 
 @app.command("show")

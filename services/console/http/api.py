@@ -21,7 +21,6 @@ from contracts.http import (
     Trigger,
     Triggered,
 )
-from contracts.operation import OperationStatus
 from contracts.query import (
     PAGE_MAX,
     ApprovalsPage,
@@ -45,6 +44,7 @@ from services.console.http.boards import boards, tried
 from services.console.http.bodies import asked, body_of, described, json_of, of_cycle, problems
 from services.console.http.books import books, exits, performance, sales
 from services.console.http.events import events
+from services.console.http.lists import Limit, cycles_asked, operations_asked
 from services.console.http.notifications import notifications
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
@@ -66,7 +66,6 @@ Key = Annotated[
         examples=["nightly-2012-06-29"],
     ),
 ]
-Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
 
 
 def api(desk: DeskAccess) -> FastAPI:
@@ -141,18 +140,18 @@ def agent(desk: DeskAccess) -> APIRouter:
     @router.get("/status", response_model=AgentStatus)
     async def agent_status() -> Response:
         """Where the strategy cycle is: `active` with its phase, or `idle`."""
-        page = await handler.cycles(CyclesQuery(kind=STRATEGY, limit=1), store=desk.store)
+        page = await desk.cycles.page(CyclesQuery(kind=STRATEGY, limit=1))
         if not page.cycles:
             return json_of(AgentStatus.of(()))
         asked = OperationsQuery(cycle_id=page.cycles[0].cycle_id)
-        nodes = (await handler.operations(asked, store=desk.store)).operations
+        nodes = (await handler.operations(asked, store=desk.store, lists=desk.lists)).operations
         return json_of(AgentStatus.of(nodes))
 
     @router.delete("/cancel", response_model=AgentCycle, responses=problems(404, 409))
     async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> Response:
         """Stop the strategy cycle that runs: whatever it computes ends at once."""
         running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
-        page = await handler.cycles(running, store=desk.store)
+        page = await desk.cycles.page(running)
         if not page.cycles or page.cycles[0].cycle_id is None:
             raise Refused(404, "no_active_cycle", "no strategy cycle is running")
         ended = of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
@@ -168,19 +167,12 @@ def operations(desk: DeskAccess) -> APIRouter:
     """Tracked work."""
     router = APIRouter(prefix="/operations", tags=["operations"])
 
-    @router.get("", response_model=OperationsBody)
+    @router.get("", response_model=OperationsBody, responses=problems(404))
     async def list_operations(
-        type: Annotated[  # noqa: A002 - the query's own word
-            ShortText | None,
-            Query(description="`cycle`, `agent_research`, `training`, or a step such as `plan`."),
-        ] = None,
-        status: OperationStatus | None = None,
-        limit: Limit = 50,
+        query: Annotated[OperationsQuery, Depends(operations_asked)],
     ) -> Response:
-        """The newest operations and cycles."""
-        kind = type.lower() if type else None
-        query = OperationsQuery(type=kind, status=status, limit=limit)
-        return _listed(await handler.operations(query, store=desk.store))
+        """The newest operations and cycles; by account, session or text, operations alone."""
+        return _listed(await handler.operations(query, store=desk.store, lists=desk.lists))
 
     @router.get("/{operation_id}", response_model=OperationBody, responses=problems(404))
     async def get_operation(
@@ -207,7 +199,7 @@ def operations(desk: DeskAccess) -> APIRouter:
 
 
 def _listed(page: OperationsPage) -> Response:
-    return json_of(OperationsBody(data=page.operations))
+    return json_of(OperationsBody(data=page.operations, before=page.before))
 
 
 # --- cycles and decisions -----------------------------------------------------------------------
@@ -234,13 +226,12 @@ def cycles(desk: DeskAccess) -> APIRouter:
         where = {"Location": f"{ROOT}/cycles/{accepted_cycle.cycle_id}"}
         return json_of(accepted_cycle, HTTPStatus.ACCEPTED, where)
 
-    @router.get("/cycles", response_model=CyclesPage)
+    @router.get("/cycles", response_model=CyclesPage, responses=problems(404))
     async def list_cycles(
-        status: CycleStatus | None = None, kind: Name | None = None, limit: Limit = 20
+        query: Annotated[CyclesQuery, Depends(cycles_asked)],
     ) -> Response:
-        """The newest cycles, without their contracts."""
-        query = CyclesQuery(status=status, kind=kind, limit=limit)
-        return json_of(await handler.cycles(query, store=desk.store))
+        """The newest cycles, without their contracts, each with its outcome in one sentence."""
+        return json_of(await desk.cycles.page(query))
 
     return router
 
@@ -268,7 +259,7 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
     async def list_operations_of_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
         """A cycle's tree: pipelines, operations, single calls; parents before children."""
         query = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
-        page = await handler.operations(query, store=desk.store)
+        page = await handler.operations(query, store=desk.store, lists=desk.lists)
         if not page.operations:
             raise not_found(f"no cycle has the id {cycle_id}")
         return _listed(page)

@@ -34,6 +34,7 @@ from libs.postgres.pool import Pool
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
 from services.console.http.problems import Accepted, accepted, invalid, sent
+from services.console.listed.cycles import CycleList
 from services.console.lists import Lists
 from services.console.live.tail import Tail
 from services.console.store import Store
@@ -142,6 +143,7 @@ class DeskAccess:
 
     store: Store
     lists: Lists
+    cycles: CycleList
     past: PastCycles
     letters: DeadLetters
     closes: Closes

@@ -5,16 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from contracts.http import SearchView
+from contracts.types import SEARCH_CHARS_MAX
 from services.console.http.bodies import json_of
 from services.console.http.requests import DeskAccess
 from services.console.views import search as view
 
-TEXT_CHARS_MAX = 100
-
 Sought = Annotated[
     str,
     Query(
-        max_length=TEXT_CHARS_MAX,
+        max_length=SEARCH_CHARS_MAX,
         description="A part of a name, or the first digits of an id, at least four.",
     ),
 ]

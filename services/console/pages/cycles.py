@@ -1,18 +1,23 @@
-"""Cycles: the list, and the form that asks for one."""
+"""Cycles: the list, several side by side, and the form that asks for one."""
 
-from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.cycle import DECISION, EXIT, STRATEGY, Budgets, CycleStatus
-from contracts.types import Name
-from services.console import logic
+from contracts.query import CycleQuery, CyclesPage, CyclesQuery
+from contracts.types import IdDigits
+from libs.runtime.errors import DeskError, Unavailable
+from services.console import handler
+from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.pages.choices import OrAll
+from services.console.listed.cycles import WALKED_MAX, providers_of
+from services.console.pages.choices import chosen
 from services.console.pages.show import Show
 
 CYCLES_SHOWN = 50
+COMPARED_MAX = 8
 KINDS = (DECISION, EXIT, STRATEGY, "snapshot", "report")
 PROVIDERS = ("rules", "claude", "openai", "minimax")
 """Suggested in the form; any that the desk knows may be named."""
@@ -23,29 +28,45 @@ def cycles(desk: DeskAccess, show: Show) -> APIRouter:
     router = APIRouter(prefix="/cycles")
 
     @router.get("")
-    async def cycles_page(
-        request: Request,
-        status: Annotated[CycleStatus | None, OrAll, Query()] = None,
-        kind: Annotated[Name | None, OrAll, Query()] = None,
-        before: Annotated[datetime | None, OrAll, Query()] = None,
-    ) -> Response:
-        rows = await desk.store.cycles_before(status, kind, before, CYCLES_SHOWN + 1)
-        views = tuple(map(logic.cycle_view, rows[:CYCLES_SHOWN]))
-        older = views[-1].accepted_at if len(rows) > CYCLES_SHOWN else None
+    async def cycles_page(request: Request) -> Response:
+        asked = chosen(request, CyclesQuery, CYCLES_SHOWN)
+        page, wrong = CyclesPage(), asked.wrong
+        try:
+            page = await desk.cycles.page(asked.query) if asked.query else page
+        except Unavailable:
+            raise
+        except DeskError as error:
+            wrong = error.message
         return show(
             request,
             "cycles.html",
-            cycles=views,
+            HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+            it=page,
+            asked=asked,
+            wrong=wrong,
             kinds=KINDS,
             statuses=CycleStatus,
-            status=status,
-            kind=kind,
-            before=before,
-            older=older,
+            accounts=await desk.store.accounts(),
+            providers=providers_of(desk.settings),
+            walked_max=WALKED_MAX,
+            compared_max=COMPARED_MAX,
         )
 
     @router.get("/new")
     async def request_page(request: Request) -> Response:
         return show(request, "cycle_request.html", providers=PROVIDERS, budgets=Budgets())
+
+    @router.get("/compare")
+    async def compare_page(
+        request: Request,
+        named: Annotated[tuple[IdDigits, ...], Query(alias="id", max_length=COMPARED_MAX)] = (),
+    ) -> Response:
+        views = []
+        for digits in dict.fromkeys(named):
+            view = await handler.cycle(CycleQuery(cycle_id=digits), store=desk.store)
+            if not view.found:
+                raise not_found(view.message)
+            views.append(view)
+        return show(request, "cycles_compared.html", cycles=views)
 
     return router

@@ -52,7 +52,7 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
         if pipeline not in {entry.name for entry in view.pipelines}:
             raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
         asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
-        nodes = (await handler.operations(asked, store=desk.store)).operations
+        nodes = (await handler.operations(asked, store=desk.store, lists=desk.lists)).operations
         cycle = story.tell(view, nodes)
         one = cycle.of(pipeline)
         account = await desk.store.account(one.account)

@@ -1,40 +1,69 @@
 """Operations: the newest of all cycles."""
 
-from typing import Annotated
+from datetime import date
+from http import HTTPStatus
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
 
 from contracts.operation import OperationStatus
+from contracts.types import IdDigits, Name, Sought
+from libs.runtime.errors import DeskError, Unavailable
 from services.console.http.requests import DeskAccess
-from services.console.pages.choices import OrAll, Word
+from services.console.listed.operations import (
+    SEARCHED_MAX,
+    Like,
+    OperationList,
+    OperationsFit,
+)
+from services.console.lists import CYCLES_SEARCHED
+from services.console.pages.choices import chosen
 from services.console.pages.show import Show
-from services.console.store import CYCLES_SEARCHED
 from services.console.views import tree
 
 OPERATIONS_SHOWN = 60
 STEPS = tuple(tree.SUMMARIES)
 
 
+class OperationsAsked(BaseModel):
+    """The filters that the page's address may have."""
+
+    status: OperationStatus | None = None
+    step: Name | None = None
+    account: Name | None = None
+    since: date | None = None
+    until: date | None = None
+    text: Sought | None = None
+    before: IdDigits | None = None
+
+
 def operations(desk: DeskAccess, show: Show) -> APIRouter:
     """The pages below /operations."""
     router = APIRouter(prefix="/operations")
+    listed = OperationList(desk.lists, desk.store)
 
     @router.get("")
-    async def operations_page(
-        request: Request,
-        status: Annotated[OperationStatus | None, OrAll, Query()] = None,
-        step: Word = None,
-    ) -> Response:
-        rows = await desk.store.newest_operations(status, step, OPERATIONS_SHOWN)
+    async def operations_page(request: Request) -> Response:
+        asked = chosen(request, OperationsAsked, OPERATIONS_SHOWN)
+        fit, wrong = OperationsFit(()), asked.wrong
+        try:
+            if asked.query:
+                fit = await listed.page(Like(**dict(asked.query)), OPERATIONS_SHOWN)
+        except Unavailable:
+            raise
+        except DeskError as error:
+            wrong = error.message
         return show(
             request,
             "operations.html",
-            nodes=[tree.operation_node(row) for row in rows],
-            status=status,
-            step=step,
+            HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK,
+            it=fit,
+            asked=asked,
+            wrong=wrong,
             steps=STEPS,
             statuses=OperationStatus,
-            searched=CYCLES_SEARCHED,
+            accounts=await desk.store.accounts(),
+            searched=SEARCHED_MAX if asked.words.get("text") else CYCLES_SEARCHED,
         )
 
     return router

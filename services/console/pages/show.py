@@ -74,9 +74,16 @@ class Show:
         )
         self._templates.filters.update(words.FILTERS)
 
-    def __call__(self, request: Request, template: str, /, **facts: Any) -> Response:
+    def __call__(
+        self,
+        request: Request,
+        template: str,
+        /,
+        http_status: HTTPStatus = HTTPStatus.OK,
+        **facts: Any,
+    ) -> Response:
         """The page `template` with its facts."""
-        return HTMLResponse(self._html(request, template, facts), HTTPStatus.OK, HEADERS)
+        return HTMLResponse(self._html(request, template, facts), http_status, HEADERS)
 
     def _html(self, request: Request, template: str, facts: Mapping[str, Any]) -> str:
         page = self._templates.get_template(template)

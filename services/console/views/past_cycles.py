@@ -1,11 +1,9 @@
 """Ended decision cycles, each read once: what has ended stays as it is, so only the new is read."""
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Generic, TypeVar
 from uuid import UUID
 
 import orjson
@@ -14,6 +12,7 @@ from contracts.memory import OUTCOME_SESSIONS
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from services.console import logic
+from services.console.read_once import ReadOnce
 from services.console.store import Store
 
 CYCLES_KEPT_MAX = 4_000
@@ -22,8 +21,6 @@ MEMORIES_KEPT_MAX = 16_000
 JUDGED_AFTER = OUTCOME_SESSIONS[0]
 """Sessions after which a pick is a hit or not."""
 COMPLETED = "completed"
-
-Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +65,8 @@ class PastCycles:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cycles = _ReadOnce(self._read_cycles, CYCLES_KEPT_MAX)
-        self._memories = _ReadOnce(self._read_memories, MEMORIES_KEPT_MAX)
+        self._cycles = ReadOnce(self._read_cycles, CYCLES_KEPT_MAX)
+        self._memories = ReadOnce(self._read_memories, MEMORIES_KEPT_MAX)
 
     async def newest(self, first: date, last: date, limit: int) -> Sequence[PastCycle]:
         """The newest ended decision cycles with an as_of between the days, in order of time."""
@@ -98,29 +95,6 @@ class PastCycles:
                 )
             )
         return outcomes
-
-
-class _ReadOnce(Generic[Kept]):
-    """Records by id, kept; beyond `kept_max` the one that was longest not asked for goes first."""
-
-    def __init__(
-        self, read: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Kept]]], kept_max: int
-    ) -> None:
-        self._read = read
-        self._kept_max = kept_max
-        self._kept: OrderedDict[UUID, Kept] = OrderedDict()
-
-    async def of(self, ids: Sequence[UUID]) -> Sequence[Kept]:
-        """All of these that there are, in this order."""
-        all_of = {key: self._kept[key] for key in ids if key in self._kept}
-        if new := [key for key in ids if key not in all_of]:
-            all_of |= await self._read(new)
-        for key, kept in all_of.items():
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
-        while len(self._kept) > self._kept_max:
-            self._kept.popitem(last=False)
-        return [all_of[key] for key in ids if key in all_of]
 
 
 def _cycle(row: Record, runs: Mapping[tuple[UUID, str], Record]) -> PastCycle:

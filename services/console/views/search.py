@@ -6,8 +6,8 @@ from urllib.parse import quote, urlencode
 from contracts.http import SearchResult, SearchView
 from libs.facts import amounts
 from libs.report import story
+from libs.runtime import ids
 from libs.runtime.settings import Settings
-from services.console import logic
 from services.console.lists import Lists
 from services.console.store import Store
 
@@ -33,7 +33,7 @@ async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -
 
 
 async def _by_id(digits: str, lists: Lists) -> Sequence[SearchResult]:
-    between = logic.id_range(digits)
+    between = ids.id_range(digits)
     if between is None:
         return ()
     cycles = [

@@ -92,7 +92,7 @@ def test_a_decision_on_made_up_prices_says_so_and_no_other_does(cycle_view: Cycl
     ("picks", "why"),
     [
         ({"picks": ()}, "the trader picked nothing"),
-        ({}, "the rules vetoed 2 picks"),
+        ({}, "the rules vetoed 2 picks (risk needs catalyst)"),
     ],
 )
 def test_why_nothing_was_ordered_is_said_and_is_no_success(
@@ -120,9 +120,9 @@ FAILS = ExitCheck(ticker="IBM", failure=Failure(code="no_history", message="too 
 @pytest.mark.parametrize(
     ("checks", "why"),
     [
-        ((HOLDS, FAILS), "none of 2 positions is to be sold"),
-        ((HOLDS, SELLS), "the rules vetoed 1 exit"),
-        ((), "none of 0 positions is to be sold"),
+        ((HOLDS, FAILS), "nothing to sell: 2 positions held"),
+        ((HOLDS, SELLS), "nothing sold: the rules vetoed 1 exit"),
+        ((), "nothing to sell: no position held"),
     ],
 )
 def test_why_an_exit_cycle_sold_nothing_is_said(
@@ -130,7 +130,7 @@ def test_why_an_exit_cycle_sold_nothing_is_said(
 ) -> None:
     view = with_contracts(cycle_view, execution_result=None, exit_report=exit_report(*checks))
 
-    assert one(view).ending.words == f"nothing ordered: {why}"
+    assert one(view).ending.words == why
 
 
 def test_positions_to_be_sold_come_first_and_each_says_why(cycle_view: CycleView) -> None:
@@ -206,7 +206,7 @@ def test_a_running_pipeline_says_where_it_is_and_whether_a_person_is_asked(
     asks = one(ended(cycle_view, CycleStatus.RUNNING, "", state="awaiting_approval"))
 
     assert (busy.ending.words, busy.ending.asks) == ("now analyzing", False)
-    assert (asks.ending.words, asks.ending.asks) == ("now awaiting approval", True)
+    assert (asks.ending.words, asks.ending.asks) == ("waits for approval", True)
 
 
 def test_what_waits_for_a_person_is_not_placed_yet(cycle_view: CycleView) -> None:

@@ -4,6 +4,7 @@
 import { ask, tell } from "./ask.js";
 import "./keys/help.js";
 import "./keys/palette.js";
+import "./lists/filters.js";
 import "./live.js";
 import "./tables.js";
 import { switchTheme } from "./themed.js";
@@ -32,7 +33,7 @@ document.getElementById("log-out")?.addEventListener("click", async () => {
 });
 
 // A filter stands in the address: what is not chosen is left out of it.
-for (const form of document.querySelectorAll("form.filter")) {
+for (const form of document.querySelectorAll("form.filter:not([data-list])")) {
   form.addEventListener("change", () => form.requestSubmit());
   form.addEventListener("formdata", (event) => {
     for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);

@@ -16,6 +16,7 @@ const everyMs = () => Number(document.getElementById("main")?.dataset.liveS || 0
 /** Read the page again now. Resolves once what has changed is shown. */
 export async function refresh() {
   clearTimeout(timer);
+  const asked = location.pathname + location.search;
   try {
     const answer = await fetch(location.href, {
       headers: { Accept: "text/html" },
@@ -23,8 +24,12 @@ export async function refresh() {
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
     if (answer.type === "opaqueredirect") return toLogin();
-    if (answer.ok) put(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    says(answer.ok);
+    // A filter that cannot be is answered with a page too, which says why.
+    const isPage = answer.ok || answer.status === 422;
+    const fresh = isPage && new DOMParser().parseFromString(await answer.text(), "text/html");
+    // Meanwhile another filter was chosen: its own page is on the way.
+    if (fresh && asked === location.pathname + location.search) put(fresh);
+    says(isPage);
   } catch {
     says(false);
   }

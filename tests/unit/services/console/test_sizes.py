@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contracts.query import PipelineView
 from contracts.types import Failure
-from services.console.logic import id_range
+from libs.runtime.ids import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of
 from services.console.views.tree import SUMMARIES, summary
 from services.orchestrator.machine.workflows import DECISION, EXIT, STRATEGY

@@ -225,7 +225,7 @@ def test_a_vetoed_pick_and_a_missing_score_stand_in_their_columns(cycle_view: Cy
 def test_a_cycle_that_waits_for_a_person_says_what_to_type(cycle_view: CycleView) -> None:
     waiting = ended(cycle_view, CycleStatus.RUNNING, "", state="awaiting_approval")
 
-    told = "now awaiting approval\n  a person is asked: deskbus approvals list\n"
+    told = "waits for approval\n  a person is asked: deskbus approvals list\n"
     assert told in _told(waiting)
 
 

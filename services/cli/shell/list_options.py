@@ -1,0 +1,71 @@
+"""The options that filter a list, and the line under one that goes on, for every such command."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+import typer
+from pydantic import BaseModel, ValidationError
+
+from libs.facts import amounts
+from libs.runtime.wording import describe
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.terminal import err
+
+Query = TypeVar("Query", bound=BaseModel)
+
+DAY = ["%Y-%m-%d"]
+AccountFilter = Annotated[str | None, typer.Option("--account", help="Only those of this account.")]
+SinceOption = Annotated[
+    datetime | None, typer.Option(formats=DAY, help="As of this session or a later one.")
+]
+UntilOption = Annotated[
+    datetime | None, typer.Option(formats=DAY, help="As of this session or an earlier one.")
+]
+TextOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Only those with these words: a ticker, of the result, first digits of an id."
+    ),
+]
+BeforeOption = Annotated[
+    str | None, typer.Option(help="Continue behind this one: its id, or first characters.")
+]
+
+
+def query_of(model: type[Query], **filters: object) -> Query:
+    """The query of these filters. Raises `Problem` (usage) where one cannot be."""
+    since, until = filters.get("since"), filters.get("until")
+    if isinstance(since, datetime) and isinstance(until, datetime) and until < since:
+        raise Problem(
+            ExitCode.USAGE, f"--until {until:%Y-%m-%d} is before --since {since:%Y-%m-%d}"
+        )
+    try:
+        return model.model_validate(
+            {
+                name: value.date() if isinstance(value, datetime) else value
+                for name, value in filters.items()
+            }
+        )
+    except ValidationError as error:
+        raise Problem(ExitCode.USAGE, describe(error, model)) from error
+
+
+def tell_more(command: str, filters: Mapping[str, object], before: UUID | None) -> None:
+    """Say how to see those behind the last, where there are any."""
+    if before is None:
+        return
+    typed = [
+        f"--{name.replace('_', '-')}" + ("" if value is True else f" {_quoted(value)}")
+        for name, value in filters.items()
+        if value not in {None, False}
+    ]
+    err().print(
+        " ".join(["older:", command, *typed, f"--before {amounts.short(before)}"]), style="dim"
+    )
+
+
+def _quoted(value: object) -> str:
+    text = f"{value:%Y-%m-%d}" if isinstance(value, datetime) else str(value)
+    return f"'{text}'" if " " in text else text
