@@ -121,13 +121,12 @@ def of_cycle(view: CycleView, achieved: Callable[[PipelineView], Achieved]) -> s
         ).sentence
         for pipeline in view.pipelines
     }
+    outcome = next(iter(ends.values()), "")
     if len(set(ends.values())) > 1:
         outcome = "; ".join(f"{name}: {end}" for name, end in ends.items())
-        return amounts.cut(outcome, OUTCOME_CHARS)
-    outcome = next(iter(ends.values()), "")
-    return amounts.cut(
-        DONE.get(view.kind, outcome) if outcome == COMPLETED else outcome, OUTCOME_CHARS
-    )
+    elif outcome == COMPLETED:
+        outcome = DONE.get(view.kind, outcome)
+    return amounts.cut(outcome, OUTCOME_CHARS)
 
 
 def of_contracts(pipeline: PipelineView) -> Achieved:

@@ -48,7 +48,8 @@ LOOKS: Mapping[str, Look] = {
     "phone-dark": Look(PHONE, "dark"),
 }
 PAGES = (
-    *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
+    *("overview", "tail", "cycles", "cycles-found", "cycles-wrong", "cycles-compared"),
+    *("cycle-request", "cycle", "operations", "operation"),
     *("traced", "traced-calls", "traced-waiting", "traced-failed", "traced-panel", "model-call"),
     *("decisions", "decision", "exit", "approvals"),
     *("portfolio", "performance", "ticker", "exits", "leaderboard"),
@@ -57,6 +58,8 @@ PAGES = (
     "not-found",
 )
 """By name; `path_of` says where each is."""
+STATUSES: Mapping[str, int] = {"not-found": 404, "cycles-wrong": 422}
+"""Of pages that are refusals; all others answer 200."""
 
 
 PATHS: Mapping[str, str] = {
@@ -89,6 +92,9 @@ def path_of(page: str, shown: Shown) -> str:
     traced, trader = f"/cycles/{shown.traced.modelled}", f"/operations/{shown.traced.trader}"
     paths = {
         **PATHS,
+        "cycles-found": f"/cycles?account={shown.account}&sort=took",
+        "cycles-wrong": "/cycles?account=mian",
+        "cycles-compared": f"/cycles/compare?id={shown.sold}&id={shown.failed}",
         "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
         "operation": f"/operations/{shown.operation}",
         "traced": traced,
