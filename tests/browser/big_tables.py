@@ -31,7 +31,7 @@ FILTERED = (
     ),
     *("/cycles?text=nowhere", "/cycles?text=AAPL", "/cycles?account=main", "/cycles?sort=took"),
     *("/cycles?since=2000-01-01", "/cycles?provider=rules&kind=exit", "/operations?text=nowhere"),
-    *("/operations?account=main&since=2012-01-01", "/api/v1/search?q=aapl", "/api/v1/search?q=abcd"),
+    *("/operations?account=main", "/api/v1/search?q=aapl", "/api/v1/search?q=abcd"),
     *("/operations?status=failed", "/operations?status=running", "/operations?status=completed"),
     *("/operations?step=train", "/operations?step=validate"),
     *("/api/v1/operations?status=failed", "/api/v1/operations?type=train", "/api/v1/leaderboard"),
