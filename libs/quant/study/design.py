@@ -33,7 +33,9 @@ def dates_of(study: Study, sessions: Sequence[date]) -> Sequence[date]:
     """The sessions that a study is about, the earliest first; `sessions` are the exchange's.
 
     With `count` they are a stratified sample: the stretch from first to last is cut into as many
-    equal parts, and each gives one session, drawn by the seed. Raises DesignError.
+    equal parts, and each gives one session, drawn by the seed; where parts are longer than the
+    longest horizon, from those whose horizon is over before the next part begins, so that each
+    date says something new. Raises DesignError.
     """
     wish = study.dates
     if wish.sessions:
@@ -53,7 +55,13 @@ def dates_of(study: Study, sessions: Sequence[date]) -> Sequence[date]:
         )
     draw = Random(f"{study.seed}/dates")  # noqa: S311 - a sample, no secret
     bounds = [len(within) * part // wish.count for part in range(wish.count + 1)]
-    return [within[draw.randrange(low, high)] for low, high in pairwise(bounds)]
+    reach = max(study.horizons)
+
+    def drawn(low: int, high: int) -> date:
+        apart = high - low - reach + 1
+        return within[low + draw.randrange(apart if apart > 0 else high - low)]
+
+    return [drawn(low, high) for low, high in pairwise(bounds)]
 
 
 def cells_of(study: Study, dates: Sequence[date]) -> Sequence[Cell]:

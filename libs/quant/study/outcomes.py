@@ -9,7 +9,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,6 @@ Array = npt.NDArray[np.float64]
 CANARY_SESSIONS = 5
 """The week after a date, over which it is looked who has seen the prices to come: the shortest
 time in which they say more than noise."""
-OVERLAP_SLACK = 0.2
-"""Dates that were drawn lie close together now and then: up to one in five, all count as apart."""
 ASSETS_LEAST = 2
 """With one asset there is nothing to choose."""
 NO_DATA = "the horizon ends after the prices that there are"
@@ -106,14 +103,9 @@ def held_return(bars: Bars | None, entry: date, end: date) -> float:
 
 
 def overlap(places: Sequence[int], horizon: int) -> int:
-    """How many dates a horizon reaches into, its own included; by places of sessions. The mean of
-    those that end before the last date, with OVERLAP_SLACK, rounded up."""
-    if not places:
-        return 1
-    ends = [(number, place + horizon - 1) for number, place in enumerate(places)]
-    whole = [it for it in ends if it[1] <= places[-1]] or ends[:1]
-    reached = [bisect_right(places, end) - number for number, end in whole]
-    return max(ceil(sum(reached) / len(reached) - OVERLAP_SLACK), 1)
+    """The most dates that one horizon reaches into, its own included; by places of sessions."""
+    ends = [bisect_right(places, place + horizon - 1) for place in places]
+    return max((end - number for number, end in enumerate(ends)), default=1)
 
 
 def _benchmark(

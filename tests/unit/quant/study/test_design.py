@@ -1,6 +1,7 @@
 """The cells of a study: the same file gives the same cells, spread over the whole stretch."""
 
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -38,6 +39,13 @@ def test_dates_are_drawn_one_from_each_equal_stretch() -> None:
     assert all(abs(place - number) <= 1 for number, place in enumerate(places))
     assert dates_of(study(), SESSIONS) == dates
     assert dates_of(study(seed=7), SESSIONS) != dates
+
+
+def test_drawn_dates_are_as_far_apart_as_their_horizons_are_long() -> None:
+    for seed in range(20):
+        apart = study(seed=seed, dates={"first": "2010-01-01", "last": "2011-01-31", "count": 12})
+        places = [SESSIONS.index(day) for day in dates_of(apart, SESSIONS)]
+        assert min(b - a for a, b in pairwise(places)) >= 20
 
 
 def test_listed_dates_are_taken_as_they_are_and_a_day_off_is_named() -> None:
@@ -87,7 +95,7 @@ def test_a_path_keeps_the_accounts_of_its_arms() -> None:
 
 
 def test_a_session_that_another_study_samples_too_is_put_to_models_in_the_same_words() -> None:
-    one, other = study(), study(name="other", horizons=[10])
+    one, other = study(), study(name="other", cost_bps=3)
     cells = cells_of(one, dates_of(one, SESSIONS))
 
     assert [seed_of(one, cell) for cell in cells] == [seed_of(other, cell) for cell in cells]

@@ -173,11 +173,6 @@ def test_a_horizon_overlaps_the_dates_before_its_end():
     assert overlap([], 20) == 1
 
 
-def test_two_drawn_dates_that_lie_close_together_make_no_overlap_of_all():
-    assert overlap([0, 60, 63, 120, 180, 240, 300], 5) == 1
-    assert overlap([0, 3, 60, 63, 120, 123], 5) == 2
-
-
 def test_what_has_no_prices_is_left_out_and_named():
     days = sessions(10)
     bars = {asset: Bars(sessions=days, open=(1.0,) * 10, close=(1.0,) * 10) for asset in ASSETS[:3]}
