@@ -14,7 +14,7 @@ AccountOption = Annotated[
     str | None,
     typer.Option(help="End this account's halt; by default the halt of all accounts."),
 ]
-ReasonOption = Annotated[str, typer.Option(help="Why buys may go on; kept on record.")]
+ReasonOption = Annotated[str, typer.Option(help="Why buys are allowed again; kept on record.")]
 
 app = group()
 
