@@ -127,7 +127,7 @@ def _counterfactual(score: StudyScore) -> str:
 
 def _calibration(score: StudyScore) -> str:
     return "; ".join(
-        f"{one.arm}: overconfident by {words.points(one.overconfidence.estimate)} points"
+        f"{one.arm}: {_confident(one.overconfidence.estimate)}"
         for one in score.calibration
         if isinstance(one, CalibrationScore) and isinstance(one.overconfidence, Estimate)
     )
@@ -147,3 +147,9 @@ def _span(score: StudyScore) -> str:
 def _invested(score: StudyScore) -> str:
     arms = [arm for arm in score.arms if not arm.control]
     return ", ".join(f"{arm.name} {words.share(arm.invested)} invested" for arm in arms)
+
+
+def _confident(overconfidence: float) -> str:
+    """Which way stated confidences err, and by how much."""
+    way = "overconfident" if overconfidence > 0 else "underconfident"
+    return f"{way} by {words.points(abs(overconfidence)).lstrip('+')} points"
