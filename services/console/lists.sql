@@ -1,4 +1,5 @@
--- Lists that people filter, and the search over everything, as the role deskbus_console.
+-- Lists that people filter, and the search over everything, as the role deskbus_console. Studies have
+-- lists of their own: their cells are not among the desk's cycles.
 
 -- name: cycles_beginning
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
@@ -40,7 +41,7 @@ select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o
        o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
        o.account, o.as_of, c.accepted_at
 from (
-    select cycle_id, accepted_at from cycles where accepted_at <= $8
+    select cycle_id, accepted_at from cycles where accepted_at <= $8 and requester <> 'study'
     order by accepted_at desc limit $4
 ) c
 join operations o using (cycle_id)
@@ -84,7 +85,7 @@ order by ticker limit $2
 select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
        tokens_spent as tokens, cost_usd_spent as cost_usd
 from cycles
-where accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
+where accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2) and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_status
@@ -92,6 +93,7 @@ select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
        tokens_spent as tokens, cost_usd_spent as cost_usd
 from cycles
 where status = $4 and accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
+  and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_kind
@@ -99,6 +101,7 @@ select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
        tokens_spent as tokens, cost_usd_spent as cost_usd
 from cycles
 where kind = $4 and accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
+  and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_session
@@ -106,6 +109,7 @@ select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
        tokens_spent as tokens, cost_usd_spent as cost_usd
 from cycles
 where as_of between $4 and $5 and (as_of, accepted_at, cycle_id) < ($6, $1, $2)
+  and requester <> 'study'
 order by as_of desc, accepted_at desc, cycle_id desc limit $3
 
 -- name: cycles_listed

@@ -16,6 +16,7 @@ select cycle_id, kind, as_of, status, reason, requester, request, state, accepte
        cache_read_tokens, cache_write_tokens
 from cycles
 where ($1::text[] is null or status = any($1)) and ($3::text is null or kind = $3)
+  and requester <> 'study'
 order by accepted_at desc limit $2
 
 -- name: cycles_of_status
@@ -25,6 +26,7 @@ select cycle_id, kind, as_of, status, reason, requester, request, state, accepte
        cache_read_tokens, cache_write_tokens
 from cycles
 where status = $1 and accepted_at >= coalesce($2, '-infinity'::timestamptz)
+  and requester <> 'study'
 order by accepted_at desc limit $3
 
 -- name: stuck_operations

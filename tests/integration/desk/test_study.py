@@ -145,7 +145,10 @@ async def test_nothing_of_a_study_is_among_the_desks_own(desk: Desk, user: Calle
     board = await user.query("leaderboard")
     decisions = await user.query("decisions", limit=50)
     performance = await user.query("performance", account="nobody")
+    listed = await user.query("cycles", limit=50)
 
+    mine = {str(row["cycle_id"]) for row in await cells(desk, file["name"])}
+    assert mine.isdisjoint(cycle["cycle_id"] for cycle in listed["cycles"])
     assert not [name for row in board["rows"] for name in row["accounts"] if "study-" in name]
     assert not [row for row in decisions["decisions"] if row["account"].startswith("study-")]
     assert not [name for name in performance["accounts"] if name.startswith("study-")]
