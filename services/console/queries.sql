@@ -358,9 +358,9 @@ select cycle_id from (
     select cycle_id, accepted_at from cycles
     where kind = 'decision' and as_of + 0 between $1 and $2 and status <> 'running'
       and requester <> 'study'
-    order by accepted_at desc limit $3
+    order by accepted_at desc, cycle_id desc limit $3
 ) newest
-order by accepted_at
+order by accepted_at, cycle_id
 
 -- name: cycles_whole
 select cycle_id, as_of, request, state from cycles where cycle_id = any($1::uuid[])

@@ -260,8 +260,10 @@ def list_cycles(
     elif page.cycles:
         write(_grid(page.cycles), out())
     else:
+        asked = [name for name, value in filters.items() if value]
         none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
-        err().print("no cycle is like that" if any(filters.values()) else none, style="dim")
+        such = f"no cycle is {status}" if asked == ["status"] else "no cycle is like that"
+        err().print(such if asked else none, style="dim")
     if page.cut:
         err().print(f"searched: the newest {page.searched:,} cycles of these", style="dim")
     tell_more("deskbus cycle list", {**filters, "limit": limit}, page.before)
