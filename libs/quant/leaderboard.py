@@ -1,5 +1,7 @@
 """Who did how well: pipelines beside cash and holding, on the same sessions. Pure.
 
+A pipeline is one on the account that it trades: the same design on another account is another one.
+
 A session's return of an account is time-weighted (`libs.quant.returns`): what was paid in or taken
 out is neither gain nor loss. It belongs to the pipeline that decided last before that session:
 orders fill at the open after a decision. So a pipeline that takes turns on an account is not paid
@@ -111,6 +113,17 @@ def common(of_each: Iterable[Returns]) -> Sequence[date]:
     """The sessions that all of them have a return of, oldest first."""
     sets = [set(returns) for returns in of_each]
     return sorted(set.intersection(*sets)) if sets else []
+
+
+def alongside(of_each: Mapping[str, Returns]) -> frozenset[str]:
+    """Who is fit to be compared: the one with the most sessions (of several the last by name), and
+    all that share at least half of them. A newcomer of three days would leave three days to all."""
+    if not of_each:
+        return frozenset()
+    longest = set(of_each[max(of_each, key=lambda name: (len(of_each[name]), name))])
+    return frozenset(
+        name for name, returns in of_each.items() if 2 * len(longest & set(returns)) >= len(longest)
+    )
 
 
 def curve(returns: Returns, sessions: Sequence[date]) -> Sequence[Decimal]:

@@ -62,7 +62,6 @@ from services.console.studies.score import Scores
 from services.console.views import (
     accounts,
     benchmark,
-    leaderboard,
     notifications,
     performance,
     report,
@@ -70,6 +69,7 @@ from services.console.views import (
     strategies,
     studies,
 )
+from services.console.views.board import leaderboard
 from services.console.views.desk_metrics import watched
 from services.console.views.past_cycles import PastCycles
 

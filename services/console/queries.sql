@@ -413,6 +413,16 @@ from snapshots s join accounts a using (account)
 where s.account = any($1::text[]) and s.session between $2 and $3 and s.equity is not null
 order by s.account, s.session
 
+-- name: traded_among
+-- Of these accounts those whose ledger has touched a ticker.
+select account from unnest($1::text[]) as asked (account)
+where exists (
+    select from entries e where e.account = asked.account and e.ticker is not null
+)
+
+-- name: newest_entry
+select coalesce(max(entry_id), 0) as newest from entries where account = $1
+
 -- name: newest_strategies
 select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
        (select count(*) from strategies r where r.name = s.name) as runs,

@@ -258,6 +258,17 @@ class Store:
         """The equity of these accounts at the close of each session that could be valued."""
         return await self._rows(sql.equity_of_accounts, list(accounts), first, last)
 
+    async def traded_among(self, accounts: Sequence[str]) -> frozenset[str]:
+        """Of these accounts those that have ever held a share."""
+        rows = await self._rows(sql.traded_among, list(accounts))
+        return frozenset(row["account"] for row in rows)
+
+    async def newest_entry(self, account: str) -> int:
+        """The number of the newest entry of the account's ledger; 0 where it has none."""
+        (row,) = await self._rows(sql.newest_entry, account)
+        newest: int = row["newest"]
+        return newest
+
     async def newest_strategies(self, limit: int) -> Sequence[Record]:
         """Designs with what their steps have made, the newest first."""
         return await self._rows(sql.newest_strategies, limit)

@@ -1,24 +1,26 @@
-"""`deskbus leaderboard`: how pipelines did, beside cash and holding, on the same sessions."""
+"""`deskbus leaderboard`: how pipelines did, account by account, beside cash and holding."""
 
 from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from contracts.leaderboard import LeaderboardQuery, LeaderboardRow, LeaderboardView
 from contracts.subjects import LEADERBOARD
 from libs.facts import amounts
+from libs.report import board
+from services.cli.render import chart
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, one_line, out, table, write
+from services.cli.shell.terminal import Sheet, emit, out, table, write
+
+CURVE_WIDTH = 12
 
 app = group()
 
@@ -30,11 +32,19 @@ def leaderboard(
     pipeline: Annotated[
         list[str] | None, typer.Option(help="Only this pipeline; may be repeated.")
     ] = None,
+    row: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this row, as rules@main; may be repeated."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also throw-away accounts and those that never traded.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compare the pipelines: return, drawdown, hits, vetoes and cost, beside cash and buy-and-hold.
+    """Compare the pipelines, account by account: return, Sharpe, drawdown, win rate and cost.
 
-    Only sessions count that all of them have: docs/leaderboard.md explains each number.
+    Beside them stand cash and buy-and-hold. Only sessions count that all of them have:
+    docs/leaderboard.md explains each number.
     """
     settings = load_settings()
     try:
@@ -42,6 +52,8 @@ def leaderboard(
             since=_day("--since", since),
             until=_day("--until", until),
             pipelines=tuple(pipeline or ()),
+            rows=tuple(row or ()),
+            everything=everything,
         )
     except ValidationError as error:
         raise invalid("leaderboard", error) from None
@@ -51,7 +63,7 @@ def leaderboard(
             return await client.ask(LEADERBOARD, query)
 
     view = asking(work())
-    if query.pipelines and not view.rows:
+    if (query.pipelines or query.rows) and not view.rows:
         raise Problem(ExitCode.NOT_FOUND, view.message)
     if json:
         emit([view])
@@ -78,25 +90,35 @@ def show(view: LeaderboardView, console: Console) -> None:
     console.print(head)
     if view.rows:
         console.print()
-        write(_table(view.rows), console)
+        write(_table(view.rows, console), console)
         console.print()
     for line in _notes(view):
         console.print(Text(amounts.plain(line), style="dim"))
 
 
-def _table(rows: Sequence[LeaderboardRow]) -> Table:
-    heads = ("return", "max drawdown", "hits", "vetoes", "cycles", "tokens", "USD")
-    grid = table("pipeline", *((head, "right") for head in heads), "accounts")
-    for row in rows:
-        is_pipeline = row.kind == "pipeline"
+def _table(rows: Sequence[LeaderboardRow], console: Console) -> Sheet:
+    """The rows with as many figures as fit on their lines, the most telling ones."""
+    marks = chart.levels(console.encoding)
+    curves = [chart.sparkline(row.curve, CURVE_WIDTH, marks) for row in rows]
+    figures = list(board.columns(rows))
+    while figures and _grid(rows, curves, figures).width_needed() > console.width:
+        figures.pop()
+    return _grid(rows, curves, figures)
+
+
+def _grid(
+    rows: Sequence[LeaderboardRow], curves: Sequence[str], figures: Sequence[board.Column]
+) -> Sheet:
+    heads = [(title.lower(), "right") for title, _ in figures]
+    grid = table("pipeline", "account", "equity", ("return", "right"), *heads)
+    for row, curve in zip(rows, curves, strict=True):
+        style = "" if row.kind == "pipeline" else "dim"
         grid.add_row(
-            Text(_name(row), style="bold" if is_pipeline else "dim"),
+            Text(_name(row), style=style or "bold"),
+            Text(row.account or ""),
+            Text(curve, style="cyan", no_wrap=True),
             _return(row),
-            amounts.UNKNOWN
-            if row.max_drawdown_pct is None
-            else amounts.percent(row.max_drawdown_pct),
-            *(_counts(row) if is_pipeline else [""] * 5),
-            one_line(", ".join(row.accounts), "dim"),
+            *(Text(text_of(row), style=style, no_wrap=True) for _, text_of in figures),
         )
     return grid
 
@@ -114,17 +136,6 @@ def _return(row: LeaderboardRow) -> Text:
     return Text(amounts.gain_percent(row.return_pct), style=style)
 
 
-def _counts(row: LeaderboardRow) -> Sequence[str]:
-    share = f" ({amounts.percent(Decimal(row.hits * 100) / row.judged)})" if row.judged else ""
-    return (
-        f"{row.hits}/{row.judged}{share}" if row.judged else amounts.UNKNOWN,
-        f"{row.vetoes}/{row.picks}" if row.picks else amounts.UNKNOWN,
-        f"{row.decisions:,}" + (f" + {row.failed:,} failed" if row.failed else ""),
-        f"{row.usage.tokens:,}",
-        f"{row.usage.cost_usd:,.4f}",
-    )
-
-
 def _notes(view: LeaderboardView) -> Sequence[str]:
     notes = [view.message] if view.message else []
     if view.universe:
@@ -132,9 +143,19 @@ def _notes(view: LeaderboardView) -> Sequence[str]:
         notes.append(f"buy-and-hold: equal parts of {' '.join(view.universe)}{absent}")
     if view.sessions:
         notes.append(
+            "win rate: of closed round trips; "
             "hits: filled picks that moved the right way within 5 sessions; "
-            "vetoes: vetoed picks of all picks; "
             f"prices: {view.market_source}"
+        )
+    notes.extend(
+        f"{row.key} took turns: it decided for {', '.join(row.accounts)}"
+        for row in view.rows
+        if row.accounts not in {(), (row.account,)}
+    )
+    if view.hidden:
+        hidden = amounts.count(view.hidden, "row")
+        notes.append(
+            f"{hidden} without trades or of throw-away accounts: deskbus leaderboard --all"
         )
     if len(view.currencies) > 1:
         notes.append(f"returns are in each account's own currency: {', '.join(view.currencies)}")

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from contracts.http import StrategyDetail
-from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardView
+from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardView, RowKey
 from contracts.query import PAGE_MAX
 from contracts.report import ReportQuery, ReportView
 from contracts.strategy import STRATEGY_NAME_PATTERN
@@ -14,7 +14,8 @@ from contracts.types import Name
 from services.console.http.bodies import Day, json_of, problems
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.views import leaderboard, report, strategies
+from services.console.views import report, strategies
+from services.console.views.board import leaderboard
 
 HTML = "text/html; charset=utf-8"
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
@@ -33,9 +34,18 @@ def boards(desk: DeskAccess) -> APIRouter:
         since: Day | None = None,
         until: Day | None = None,
         pipeline: Annotated[tuple[Name, ...], Query(max_length=ROWS_MAX)] = (),
+        row: Annotated[
+            tuple[RowKey, ...],
+            Query(max_length=ROWS_MAX, description="Only these, as `rules@main`."),
+        ] = (),
+        everything: Annotated[
+            bool, Query(description="Also throw-away accounts and those that never traded.")
+        ] = False,
     ) -> Response:
         """How the pipelines did, beside cash and holding, on the same sessions."""
-        query = LeaderboardQuery(since=since, until=until, pipelines=pipeline)
+        query = LeaderboardQuery(
+            since=since, until=until, pipelines=pipeline, rows=row, everything=everything
+        )
         board = await leaderboard.board(
             query, past=desk.past, store=desk.store, history=desk.history
         )

@@ -1,4 +1,4 @@
-"""How pipelines, strategies and sessions did."""
+"""How strategies and sessions did."""
 
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from contracts.http import StrategyDetail
-from contracts.leaderboard import LeaderboardQuery
 from contracts.report import ReportQuery
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesQuery, StrategyView
@@ -20,7 +19,7 @@ from services.console.http.requests import DeskAccess
 from services.console.pages import prose, words
 from services.console.pages.account.portfolio import moment
 from services.console.pages.show import Show
-from services.console.views import leaderboard, report, strategies
+from services.console.views import report, strategies
 
 STRATEGIES_SHOWN = 50
 
@@ -30,16 +29,8 @@ Figure = tuple[str, Callable[[StrategyView], str]]
 
 
 def boards(desk: DeskAccess, show: Show) -> APIRouter:
-    """Leaderboard, strategies, daily reports."""
+    """Strategies, daily reports."""
     router = APIRouter()
-
-    @router.get("/leaderboard")
-    async def leaderboard_page(request: Request) -> Response:
-        query = LeaderboardQuery()
-        board = await leaderboard.board(
-            query, past=desk.past, store=desk.store, history=desk.history
-        )
-        return show(request, "leaderboard.html", it=board)
 
     @router.get("/strategies")
     async def strategies_page(

@@ -15,6 +15,7 @@ from services.console.pages.account.performance import performance
 from services.console.pages.account.portfolio import money
 from services.console.pages.account.tickers import tickers
 from services.console.pages.approvals import approvals
+from services.console.pages.board.leaderboard import leaderboard
 from services.console.pages.boards import boards
 from services.console.pages.cycles import cycles
 from services.console.pages.decisions import decisions
@@ -32,7 +33,7 @@ from services.console.pages.upkeep import upkeep
 
 PAGES = (
     *(overview, approvals, tail, cycles, cycle, decisions, operations, operation),
-    *(money, performance, tickers, boards, studies, upkeep, notifications),
+    *(money, performance, tickers, leaderboard, boards, studies, upkeep, notifications),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -14,6 +15,7 @@ from libs.postgres.pool import Record
 from services.console import logic
 from services.console.read_once import ReadOnce
 from services.console.store import Store
+from services.console.views.trips import Closed, PastTrips
 
 CYCLES_KEPT_MAX = 4_000
 """About a kilobyte each."""
@@ -25,15 +27,25 @@ COMPLETED = "completed"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One pipeline of a cycle: what it used, what it picked, and how much of that was vetoed."""
+    """One pipeline of a cycle: what it used, what it picked, and how much of that was vetoed.
+
+    `seat` is the account that it trades in the long run: where it takes turns, the one whose turns
+    they are, whichever account this turn has given it.
+    """
 
     pipeline: str
     provider: str
     account: str
+    seat: str
     completed: bool
     usage: Usage = Usage()
     picks: int = 0
     vetoes: int = 0
+
+    @property
+    def key(self) -> str:
+        """The row of the leaderboard that it counts for, as `rules@main`."""
+        return f"{self.pipeline}@{self.seat}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,7 @@ class PastCycles:
         self._store = store
         self._cycles = ReadOnce(self._read_cycles, CYCLES_KEPT_MAX)
         self._memories = ReadOnce(self._read_memories, MEMORIES_KEPT_MAX)
+        self._trips = PastTrips(store)
 
     async def newest(self, first: date, last: date, limit: int) -> Sequence[PastCycle]:
         """The newest ended decision cycles with an as_of between the days, in order of time."""
@@ -76,6 +89,10 @@ class PastCycles:
         """The outcomes of filled picks in these accounts' newest memories; some come twice."""
         memories = await self._store.memories_of(accounts, since, limit)
         return [outcome for memory in await self._memories.of(memories) for outcome in memory]
+
+    async def trips(self, account: str) -> Sequence[Closed] | None:
+        """The account's closed round trips; None where it has too many entries to tell."""
+        return await self._trips.of(account)
 
     async def _read_cycles(self, new: Sequence[UUID]) -> Mapping[UUID, PastCycle]:
         rows = await self._store.cycles_whole(new)
@@ -99,24 +116,39 @@ class PastCycles:
 
 def _cycle(row: Record, runs: Mapping[tuple[UUID, str], Record]) -> PastCycle:
     """The cycle's row and those of its pipelines, without their bodies."""
-    lanes = orjson.loads(row["state"])["lanes"]
+    lanes, request = orjson.loads(row["state"])["lanes"], orjson.loads(row["request"])
     digest = lanes.get(logic.SHARED, {}).get("outputs", {}).get("signal_digest")
     return PastCycle(
         cycle_id=row["cycle_id"],
         as_of=row["as_of"],
         runs=tuple(
-            _run(asked, lanes[asked["name"]], runs.get((row["cycle_id"], asked["name"])))
-            for asked in orjson.loads(row["request"])["pipelines"]
+            _run(
+                asked,
+                _seat(asked, request.get("rotation")),
+                lanes[asked["name"]],
+                runs.get((row["cycle_id"], asked["name"])),
+            )
+            for asked in request["pipelines"]
         ),
         digest=UUID(digest) if digest else None,
     )
 
 
-def _run(asked: Mapping[str, str], lane: Mapping[str, object], counted: Record | None) -> Run:
+def _seat(asked: Mapping[str, str], rotation: Mapping[str, Any] | None) -> str:
+    """Beside its turns on the rotation's account a pipeline trades the one of its own name."""
+    if rotation and asked["name"] in rotation["order"] and asked["account"] == asked["name"]:
+        return str(rotation["account"])
+    return asked["account"]
+
+
+def _run(
+    asked: Mapping[str, str], seat: str, lane: Mapping[str, object], counted: Record | None
+) -> Run:
     return Run(
         pipeline=asked["name"],
         provider=asked["provider"],
         account=asked["account"],
+        seat=seat,
         completed=lane["status"] == COMPLETED,
         usage=logic.usage_of(counted) if counted else Usage(),
         picks=counted["picks"] if counted else 0,

@@ -8,7 +8,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from contracts.account import OrderType, Side
 from contracts.performance import (
     MonthReturn,
     PerformanceFigures,
@@ -23,7 +22,7 @@ from libs.postgres.pool import Record
 from libs.quant import trades
 from libs.quant.returns import ONE, growth, monthly
 from libs.quant.strategy import performance as figures
-from libs.quant.trades import Closing, Move, Order, Trip
+from libs.quant.trades import Closing, Trip
 from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.store import Store
@@ -31,11 +30,9 @@ from services.console.views import benchmark
 from services.console.views.accounts import worth_of
 from services.console.views.benchmark import History, Line
 from services.console.views.past_cycles import PastCycles
+from services.console.views.trips import MOVES_MAX, move_of
 
-MOVES_MAX = 50_000
-"""Entries of a ledger that round trips are made of: twenty years of ten a day."""
 TICKERS_MAX = 200
-BY_HAND = ("by_hand",)
 HUNDRED = Decimal(100)
 STEP = Decimal("0.0001")
 """Percentages and ratios are given to four places."""
@@ -65,7 +62,7 @@ async def performance(
     )
     moves = await store.moves(query.account, MOVES_MAX + 1)
     complete = len(moves) <= MOVES_MAX
-    trips = trades.round_trips(map(_move, moves)) if complete else []
+    trips = trades.round_trips(map(move_of, moves)) if complete else []
     listed = sorted(trips, key=_newest_first)
     return PerformanceView(
         accounts=names,
@@ -168,37 +165,6 @@ def _points(
         for it in logic.picked(snapshots, count)
         for day in [it["session"]]
     )
-
-
-def _move(row: Record) -> Move:
-    return Move(
-        session=row["session"],
-        ticker=row["ticker"],
-        quantity=row["quantity"],
-        cost=row["cost"],
-        realised=row["realised"],
-        dividends=row["dividends"],
-        fees=row["fees"],
-        is_split=row["is_split"],
-        order=None if row["cycle_id"] is None else _order(row),
-    )
-
-
-def _order(row: Record) -> Order:
-    rules = tuple(row["exit_rules"] or ())
-    return Order(row["cycle_id"], row["pipeline"], closing_of(row, rules), rules)
-
-
-def closing_of(row: Record, rules: Sequence[str]) -> Closing | None:
-    """The cause of a sale by its order's row and the exit rules it acted on; None of a buy."""
-    if row["side"] != Side.SELL:
-        return None
-    if row["type"] == OrderType.STOP:
-        return Closing.STOP
-    if not row["exit"]:
-        return Closing.DECISION
-    # A sale by hand acts on no rule.
-    return Closing.SIGNAL if rules and tuple(rules) != BY_HAND else Closing.BY_HAND
 
 
 def _newest_first(trip: Trip) -> tuple[bool, int, str]:

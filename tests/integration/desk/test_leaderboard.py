@@ -24,6 +24,8 @@ PIPELINES = [
     {"name": "paid", "provider": "paid"},
     {"name": "rules"},
 ]
+LOOKER = {"name": "looker", "provider": "rules", "account": "run-0badcafe"}
+IDLE = {"name": "idle", "provider": "rules", "account": "idle"}
 ROTATION = {"account": "main", "order": ["paid", "rules"]}
 COUNTED = len(DAYS) - 1
 """Of the last day's closes one account's is not known: nobody has moved its clock there."""
@@ -37,6 +39,9 @@ class Week:
     views: dict[date, Json] = field(default_factory=dict)
     board: Json = field(default_factory=dict)
     one: Json = field(default_factory=dict)
+    lasting: Json = field(default_factory=dict)
+    everything: Json = field(default_factory=dict)
+    chosen: Json = field(default_factory=dict)
     equity: dict[str, dict[date, Decimal]] = field(default_factory=dict)
     said: Said = Said(0, "", "")
     nobody: Said = Said(0, "", "")
@@ -67,6 +72,13 @@ async def live(desk: Desk) -> Week:
         for day in DAYS:
             found.views[day] = await user.run(body(day))
         found.board = await user.query("leaderboard", pipelines=["paid", "rules"])
+        for day in DAYS[:3]:
+            await user.run(wish(as_of=str(day), universe=UNIVERSE, pipelines=[LOOKER]))
+        # No rule buys what has no history: the account is opened and never trades.
+        await user.run(wish(as_of=str(DAYS[0]), universe=["FB"], pipelines=[IDLE]))
+        found.lasting = await user.query("leaderboard")
+        found.everything = await user.query("leaderboard", everything=True)
+        found.chosen = await user.query("leaderboard", rows=["looker@run-0badcafe", "paid@main"])
         found.one = await user.query("leaderboard", pipelines=["rules"], until=str(DAYS[3]))
     async with desk.postgres() as db:
         rows = await db.fetch("select account, session, equity from snapshots order by session")
@@ -230,3 +242,51 @@ def test_the_command_shows_the_table(week: Week) -> None:
 def test_a_pipeline_that_never_ran_is_not_found_and_the_others_are_named(week: Week) -> None:
     assert week.nobody.code == 3
     assert "there are paid, rules" in week.nobody.err
+
+
+def keys(board: Json) -> set[tuple[str, str]]:
+    """The pipelines of the board, each with the account that it trades."""
+    rows = board["rows"]
+    return {(each["name"], each["account"]) for each in rows if each["kind"] == "pipeline"}
+
+
+def test_throw_away_accounts_and_those_that_never_traded_are_out_of_sight_but_counted(
+    week: Week,
+) -> None:
+    turns = {("paid", "main"), ("rules", "main")}
+    others = {("looker", "run-0badcafe"), ("idle", "idle")}
+
+    assert (keys(week.lasting), week.lasting["hidden"]) == (turns, 2)
+    assert (keys(week.everything), week.everything["hidden"]) == (turns | others, 0)
+
+
+def test_a_row_with_few_sessions_is_not_ranked_and_leaves_the_others_theirs(week: Week) -> None:
+    looker = next(each for each in week.everything["rows"] if each["name"] == "looker")
+
+    assert not looker["compared"]
+    assert (looker["sessions"], week.everything["sessions"]) == (2, COUNTED - 1)
+    assert D(looker["return_pct"]) == chained(account_returns(week, "run-0badcafe"))
+    assert "not ranked" in week.everything["message"]
+    assert "looker@run-0badcafe" in week.everything["message"]
+
+
+def account_returns(week: Week, account: str) -> list[Decimal]:
+    closes = week.equity[account]
+    return [closes[day] / closes[before] for before, day in pairwise(sorted(closes))]
+
+
+def test_rows_that_are_chosen_are_compared_on_what_they_share(week: Week) -> None:
+    assert keys(week.chosen) == {("looker", "run-0badcafe"), ("paid", "main")}
+    assert week.chosen["sessions"] == 2
+    assert all(each["compared"] for each in week.chosen["rows"])
+
+
+def test_curves_have_a_value_a_day_that_ends_at_the_return(week: Week) -> None:
+    days = week.lasting["days"]
+
+    assert (days[0], days[-1]) == (week.lasting["first"], week.lasting["last"])
+    for each in week.lasting["rows"]:
+        if each["kind"] != "cash":
+            assert len(each["curve"]) == len(days) == COUNTED
+            gained = (D(each["curve"][-1]) - 1) * 100
+            assert abs(gained - D(each["return_pct"])) <= D("0.01")

@@ -8,6 +8,7 @@ import pytest
 from libs.quant.leaderboard import (
     Decision,
     Traded,
+    alongside,
     buy_and_hold,
     common,
     curve,
@@ -162,3 +163,12 @@ def test_a_hit_went_the_way_it_was_picked_for() -> None:
     assert hits(bought) == 1
     assert hits(sold) == 1
     assert hits([]) == 0
+
+
+def test_who_shares_less_than_half_of_the_longests_sessions_is_not_compared() -> None:
+    long = dict.fromkeys((MON, TUE, WED, THU), D(0))
+    half, newcomer = dict.fromkeys((WED, THU, FRI), D(0)), {THU: D(0)}
+
+    assert alongside({"a": long, "b": half, "c": newcomer}) == {"a", "b"}
+    assert alongside({"c": newcomer}) == {"c"}
+    assert alongside({}) == frozenset()

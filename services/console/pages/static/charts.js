@@ -12,6 +12,9 @@ const PENS = [
   { colour: "--accent", width: 2 },
   { colour: "--warn", width: 1.6, dash: [6, 4] },
   { colour: "--good", width: 1.6, dash: [2, 3] },
+  { colour: "--bad", width: 1.6, dash: [10, 4] },
+  { colour: "--busy", width: 1.6, dash: [8, 3, 2, 3] },
+  { colour: "--soft", width: 1.6, dash: [1, 4] },
 ];
 
 const DAY = 86_400;

@@ -5,6 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from contracts.leaderboard import LeaderboardRow, LeaderboardView
@@ -23,9 +24,14 @@ def row(name: str, kind: Any = "pipeline", **fields: Any) -> LeaderboardRow:
 BEST = row(
     "opus",
     providers=("claude",),
-    accounts=("main", "opus"),
+    account="main",
+    accounts=("main",),
+    sessions=5,
     return_pct=D("0.6806"),
+    sharpe=D("1.2345"),
     max_drawdown_pct=D("0.5861"),
+    closed=4,
+    won=3,
     hits=2,
     judged=3,
     picks=11,
@@ -33,45 +39,86 @@ BEST = row(
     decisions=5,
     failed=1,
     usage=USED,
+    curve=(D(1), D("0.99"), D("1.0068")),
 )
 
 
-def told(*rows: LeaderboardRow, **fields: Any) -> list[str]:
-    console = Console(file=io.StringIO(), width=110)
+def told(*rows: LeaderboardRow, width: int = 110, **fields: Any) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
     given = {"first": date(2012, 6, 29), "last": date(2012, 7, 9), "sessions": 5, **fields}
     show(LeaderboardView(rows=rows, **given), console)
     assert isinstance(console.file, io.StringIO)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 
 
-def test_a_pipelines_line_has_its_numbers_and_its_accounts() -> None:
-    lines = told(BEST)
+def test_a_pipelines_line_has_its_account_its_curve_and_its_numbers() -> None:
+    lines = told(BEST, width=130)
 
     assert lines[0] == "leaderboard 5 sessions, from the close of Fri 2012-06-29 to Mon 2012-07-09"
-    assert lines[3] == (
-        "opus (claude) +0.68% 0.6% 2/3 (66.7%) 7/11 5 + 1 failed 1,900,000 12.5200 main, opus"
+    assert lines[3] == " ".join(
+        (
+            "opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6% 75% of 4",
+            "5 $12.52 5 + 1 failed 2 of 3 7 of 11",
+        )
     )
 
 
-def test_cash_and_holding_have_a_return_and_nothing_else() -> None:
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_row_stays_one_line_and_the_return_whole_at_every_width(width: int) -> None:
+    lines = told(BEST, row("cash", "cash", return_pct=D(0), sessions=5), width=width)
+
+    assert lines[3].startswith("opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6%")
+    assert ("2 of 3" in lines[3]) == (width > 100)
+
+
+def test_columns_that_nothing_has_are_left_out() -> None:
+    lines = told(row("rules", account="rules", accounts=("rules",), return_pct=D(1), sessions=5))
+
+    assert lines[2] == "pipeline account equity return days decisions"
+
+
+def test_cash_and_holding_have_no_decisions_and_no_cost() -> None:
     lines = told(
-        row("cash", "cash", return_pct=D(0), max_drawdown_pct=D(0)),
-        row("buy-and-hold", "buy_and_hold", return_pct=D("-1.456"), max_drawdown_pct=D("2.46")),
+        BEST,
+        row("cash", "cash", return_pct=D(0), max_drawdown_pct=D(0), sessions=5),
+        row(
+            "buy-and-hold",
+            "buy_and_hold",
+            return_pct=D("-1.456"),
+            max_drawdown_pct=D("2.46"),
+            sessions=5,
+        ),
+        width=130,
         universe=("AAPL", "IBM"),
         absent=("FB",),
     )
 
-    assert lines[3:5] == ["cash +0.00% 0%", "buy-and-hold -1.46% 2.5%"]
+    assert lines[4:6] == [
+        "cash +0.00% - 0% - 5 - - - -",
+        "buy-and-hold -1.46% - 2.5% - 5 - - - -",
+    ]
     assert "buy-and-hold: equal parts of AAPL IBM; no price for FB" in lines
 
 
-def test_what_is_not_known_is_a_dash_and_the_reason_is_said() -> None:
+def test_what_is_not_known_is_a_dash_and_the_reason_is_given() -> None:
     why = "no session has passed since the first decision"
-    lines = told(row("rules", accounts=("rules",)), sessions=0, message=why)
+    lines = told(row("rules", account="rules", accounts=("rules",)), sessions=0, message=why)
 
     assert lines[0] == "leaderboard"
-    assert lines[3] == "rules - - - - 0 0 0.0000 rules"
+    assert lines[3] == "rules rules - 0"
     assert why in lines
+
+
+def test_rows_out_of_sight_are_counted_with_the_option_that_shows_them() -> None:
+    text = " ".join(told(BEST, hidden=3))
+
+    assert "3 rows without trades or of throw-away accounts: deskbus leaderboard --all" in text
+
+
+def test_a_pipeline_that_took_turns_names_the_accounts_that_it_decided_for() -> None:
+    text = " ".join(told(BEST.model_copy(update={"accounts": ("main", "opus")})))
+
+    assert "opus@main took turns: it decided for main, opus" in text
 
 
 def test_accounts_in_several_currencies_are_said_to_be() -> None:

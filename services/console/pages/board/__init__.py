@@ -1,0 +1,1 @@
+"""The leaderboard's page, and how its rows are drawn."""

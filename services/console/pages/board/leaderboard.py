@@ -1,0 +1,67 @@
+"""The leaderboard: who did how well, drawn over the same sessions."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from contracts.leaderboard import (
+    ROWS_MAX,
+    LeaderboardQuery,
+    LeaderboardRow,
+    LeaderboardView,
+    RowKey,
+)
+from libs.report import board as words
+from services.console.http.requests import DeskAccess
+from services.console.pages.account.portfolio import moment
+from services.console.pages.show import Show
+from services.console.views.board import leaderboard as view
+
+DRAWN_MAX = 6
+"""Rows on the chart, the best ones: more are not told apart."""
+
+
+def leaderboard(desk: DeskAccess, show: Show) -> APIRouter:
+    """One page."""
+    router = APIRouter()
+
+    @router.get("/leaderboard")
+    async def leaderboard_page(
+        request: Request,
+        row: Annotated[tuple[RowKey, ...], Query(max_length=ROWS_MAX)] = (),
+        everything: Annotated[bool, Query()] = False,
+    ) -> Response:
+        query = LeaderboardQuery(rows=row, everything=everything)
+        it = await view.board(query, past=desk.past, store=desk.store, history=desk.history)
+        drawn = _drawn(it.rows)
+        return show(
+            request,
+            "leaderboard.html",
+            it=it,
+            columns=words.columns(it.rows),
+            drawn=drawn,
+            plot=_plot(it, drawn),
+            chosen=frozenset(row),
+            everything=everything,
+            has_several=bool(row) or sum(each.kind == "pipeline" for each in it.rows) > 1,
+        )
+
+    return router
+
+
+def _drawn(rows: Sequence[LeaderboardRow]) -> Sequence[LeaderboardRow]:
+    """The compared pipelines, and what they are compared with; cash is the line at 0."""
+    fit = [row for row in rows if row.compared and row.curve]
+    pipelines = [row for row in fit if row.kind == "pipeline"][: DRAWN_MAX - 1]
+    return [*pipelines, *(row for row in fit if row.kind == "buy_and_hold")]
+
+
+def _plot(it: LeaderboardView, drawn: Sequence[LeaderboardRow]) -> dict[str, Any] | None:
+    if not it.days or not any(row.kind == "pipeline" for row in drawn):
+        return None
+    lines = [
+        {"name": row.key, "values": [round(float(value - 1) * 100, 2) for value in row.curve]}
+        for row in drawn
+    ]
+    return {"x": [moment(day) for day in it.days], "unit": "%", "lines": lines}

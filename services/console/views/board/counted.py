@@ -1,0 +1,98 @@
+"""The counts of a row of the leaderboard: what its decisions cost and how its picks went."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from contracts.leaderboard import LeaderboardRow
+from contracts.types import Usage
+from libs.quant import leaderboard as quant
+from services.console.views.benchmark import CYCLES_MAX
+from services.console.views.past_cycles import PastCycle, PastCycles, Run
+
+
+@dataclass(frozen=True)
+class Span:
+    """From the close of `began` to the close of `last`; both None where all time counts."""
+
+    began: date | None = None
+    last: date | None = None
+
+    def decides(self, day: date) -> bool:
+        """Whether a decision of this day steers a session of the span."""
+        return self.began is None or self.last is None or self.began <= day < self.last
+
+    def ends(self, day: date) -> bool:
+        """Whether what ended at this session ended in the span."""
+        return self.began is None or self.last is None or self.began < day <= self.last
+
+
+@dataclass
+class Seat:
+    """A pipeline on one account, in all its cycles; `accounts` are those it decided for."""
+
+    key: str
+    pipeline: str
+    account: str
+    providers: set[str] = field(default_factory=set)
+    accounts: set[str] = field(default_factory=set)
+    runs: list[tuple[PastCycle, Run]] = field(default_factory=list)
+
+
+def seats(cycles: Sequence[PastCycle]) -> Mapping[str, Seat]:
+    """By key."""
+    found: dict[str, Seat] = {}
+    for cycle in cycles:
+        for run in cycle.runs:
+            seat = found.setdefault(run.key, Seat(run.key, run.pipeline, run.seat))
+            seat.providers.add(run.provider)
+            seat.accounts.add(run.account)
+            seat.runs.append((cycle, run))
+    return found
+
+
+async def outcomes(
+    past: PastCycles, sat: Sequence[Seat]
+) -> Mapping[tuple[object, str], Sequence[quant.Traded]]:
+    """The known outcomes of filled picks, by the cycle and the pipeline that picked."""
+    accounts = sorted({account for seat in sat for account in seat.accounts})
+    since = min(cycle.as_of for seat in sat for cycle, _ in seat.runs)
+    # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
+    found = await past.outcomes(accounts, since, CYCLES_MAX * len(accounts))
+    once = {(it.cycle_id, it.pipeline, it.ticker, it.action): it for it in found}
+    by_run: dict[tuple[object, str], list[quant.Traded]] = {}
+    for it in once.values():
+        traded = quant.Traded(it.return_pct, sold=it.action == "sell")
+        by_run.setdefault((it.cycle_id, it.pipeline), []).append(traded)
+    return by_run
+
+
+async def with_counts(
+    row: LeaderboardRow,
+    seat: Seat,
+    span: Span,
+    past: PastCycles,
+    known: Mapping[tuple[object, str], Sequence[quant.Traded]],
+) -> LeaderboardRow:
+    """The row with what is counted of the seat in the span."""
+    inside = [(cycle, run) for cycle, run in seat.runs if span.decides(cycle.as_of)]
+    traded = [it for cycle, run in inside for it in known.get((cycle.cycle_id, run.pipeline), ())]
+    trips = [
+        trip
+        for account in sorted(seat.accounts)
+        for trip in await past.trips(account) or ()
+        if trip.pipeline == seat.pipeline and span.ends(trip.on)
+    ]
+    return row.model_copy(
+        update={
+            "hits": quant.hits(traded),
+            "judged": len(traded),
+            "closed": len(trips),
+            "won": sum(trip.gain > 0 for trip in trips),
+            "picks": sum(run.picks for _, run in inside),
+            "vetoes": sum(run.vetoes for _, run in inside),
+            "decisions": sum(run.completed for _, run in inside),
+            "failed": sum(not run.completed for _, run in inside),
+            "usage": sum((run.usage for _, run in inside), Usage()),
+        }
+    )
