@@ -79,7 +79,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "exit-signals distances": ("deskbus exit-signals distances",),
     "exit now": ("deskbus exit now AAPL", "deskbus exit now AAPL --share 50 --account mine"),
-    "leaderboard": ("deskbus leaderboard", "deskbus leaderboard --since 2012-03-01", "deskbus leaderboard --row rules@main --json"),
+    "leaderboard": (
+        "deskbus leaderboard",
+        "deskbus leaderboard --since 2012-03-01",
+        "deskbus leaderboard --row rules@main --json",
+    ),
     "budget": ("deskbus budget", "deskbus budget --days 7"),
     "mcp": ("deskbus mcp", "deskbus mcp --http --port 8765"),
     "market sources": ("deskbus market sources",),
