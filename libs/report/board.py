@@ -63,5 +63,5 @@ _COLUMNS: Sequence[tuple[str, Callable[[LeaderboardRow], bool], TextOf]] = (
     ("Hits", lambda row: row.judged > 0, _hits),
     ("Vetoed", lambda row: row.picks > 0, _vetoed),
 )
-"""Title, whether a row has it, and its words; the most telling ones first. The win rate is of closed
-round trips; days are the sessions of the return."""
+"""Title, whether a row has it, and its words; the most telling ones first. The win rate is of
+closed round trips; days are the sessions of the return."""
