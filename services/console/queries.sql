@@ -483,6 +483,15 @@ left join lateral (
 left join cycles c using (cycle_id)
 where j.job = any($1::text[])
 
+-- name: newest_slots
+select r.job, r.slot, r.outcome, r.cycle_id, c.status
+from unnest($1::text[]) as asked (job)
+cross join lateral (
+    select * from schedule_slots s where s.job = asked.job order by s.slot desc limit $2
+) r
+left join cycles c using (cycle_id)
+order by r.job, r.slot
+
 -- name: day_cycles
 -- A session's cycles with a pipeline on the account, in the order of their time: those of its slots,
 -- though a slot before the close sees the session before, and of the others those as of it.

@@ -290,6 +290,15 @@ class Store:
         """The record of these jobs: whether they rest, and their newest runs."""
         return {row["job"]: row for row in await self._rows(sql.jobs, list(names))}
 
+    async def newest_slots(
+        self, names: Sequence[str], limit: int
+    ) -> Mapping[str, Sequence[Record]]:
+        """The newest runs of each of these jobs, at most `limit` each, the oldest first."""
+        runs: dict[str, list[Record]] = {}
+        for row in await self._rows(sql.newest_slots, list(names), limit):
+            runs.setdefault(row["job"], []).append(row)
+        return runs
+
     async def day_cycles(self, session: date, account: str, limit: int) -> Sequence[Record]:
         """The session's cycles with a pipeline on the account."""
         return await self._rows(sql.day_cycles, session, account, limit)

@@ -81,6 +81,10 @@ def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
     expect(proposal.get_by_role("button", name="Approve reduced")).to_be_visible()
     proposal.get_by_label("Reason").fill("less of it")
     proposal.get_by_role("button", name="Approve reduced").click()
+    expect(proposal.locator(".total")).to_have_text(
+        re.compile(r"7,160\.95 USD, of 13,676\.62 proposed\. Press again to approve\.$")
+    )
+    proposal.get_by_role("button", name="Confirm the reduced orders").click()
     page.get_by_role("link", name="Approved. The orders are being placed.").click()
 
     ended = page.locator(".ending")

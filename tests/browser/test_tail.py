@@ -143,6 +143,47 @@ def test_the_filter_stands_in_the_url_and_a_wrong_one_is_told(page: Page, writer
     )
 
 
+def test_words_and_times_are_looked_for_and_types_are_counted(page: Page, writer: Writer) -> None:
+    writer.write(5)
+    writer.write(2, "order_filled", side="buy", quantity="3", asset="NVDA", status="filled")
+    page.goto(f"/tail?cycle_id={str(writer.cycle_id)[:12]}")
+    expect(page.locator("#counted")).to_have_text("7 events of 2 types")
+    page.locator(".tail-counts summary").click()
+    expect(page.locator("#counts button")).to_have_text(["state_entered5", "order_filled2"])
+    page.get_by_label("Text").fill("nvda filled")
+    page.get_by_label("Text").press("Enter")
+    expect(page.locator("#counted")).to_have_text("2 events of 1 type")
+    page.get_by_label("Until (UTC)").fill("2001-01-01T00:00")
+    expect(page.locator("#none-back")).to_be_visible()
+    page.get_by_label("Until (UTC)").fill("")
+    page.get_by_label("From (UTC)").fill("2001-01-01T00:00")
+    expect(page.locator("#counted")).to_have_text("2 events of 1 type")
+    expect(page).to_have_url(re.compile("text=nvda"))
+    page.get_by_label("Text").fill("")
+    page.get_by_label("Text").press("Enter")
+    page.locator("#counts button", has_text="order_filled").click()
+    expect(page).to_have_url(re.compile("type=order_filled"))
+
+
+def test_a_mistyped_type_is_unknown_and_the_nearest_one_is_named(page: Page) -> None:
+    page.goto("/tail?type=ordr_*")
+    expect(page.get_by_role("alert")).to_have_text(
+        "type: unknown event type 'ordr_*'; did you mean order_*?"
+    )
+    expect(page.locator("#none")).to_be_hidden()
+
+
+def test_an_event_is_copied_as_json(page: Page, writer: Writer, context: BrowserContext) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/tail?cycle_id={writer.cycle_id}")
+    writer.write(1, "order_filled", side="buy", quantity="3", asset="AAPL", status="filled")
+    newest(page, writer).click()
+    page.get_by_role("button", name="Copy JSON").click()
+    expect(page.locator(".toast")).to_contain_text("Copied.")
+    copied = orjson.loads(page.evaluate("navigator.clipboard.readText()"))
+    assert (copied["type"], copied["cycle_id"]) == ("order_filled", str(writer.cycle_id))
+
+
 def test_with_the_keyboard_an_event_is_opened_and_its_text_is_only_text(
     page: Page, writer: Writer
 ) -> None:

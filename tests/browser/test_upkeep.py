@@ -38,10 +38,20 @@ def test_a_dead_letter_is_retried_and_discarded_for_a_reason(page: Page, shown: 
     )
 
 
-def test_what_the_desk_refuses_is_told_with_what_to_do(page: Page, shown: Shown) -> None:
+def test_a_retry_that_can_never_work_is_disabled_with_the_reason(page: Page, shown: Shown) -> None:
     page.goto(f"/letters/{shown.letter}")
-    page.get_by_role("button", name="Retry").click()
-    expect(page.locator(".toast.bad")).to_contain_text("its sender corrects it")
+    expect(page.get_by_role("button", name="Retry")).to_be_disabled()
+    expect(page.locator("#no-retry")).to_contain_text("its sender corrects it")
+    refused = page.request.post(f"/api/v1/dead-letters/{shown.letter}/retry")
+    assert (refused.status, refused.json()["code"]) == (409, "not_a_command")
+
+
+def test_the_last_runs_of_a_job_stand_as_marks_that_lead_to_their_cycles(page: Page) -> None:
+    page.goto("/schedule")
+    row = page.get_by_role("row", name="closing")
+    row.get_by_role("button", name="Run now").click()
+    mark = row.get_by_role("list", name="Last").get_by_role("link")
+    expect(mark.first).to_have_attribute("href", re.compile("^/cycles/"))
 
 
 def test_a_job_is_paused_with_a_reason_and_resumed(page: Page) -> None:

@@ -61,6 +61,20 @@ def track_record_least(
     return 1 + spread * (_NORMAL.inv_cdf(confidence) / (sharpe - against)) ** 2
 
 
+def sharpes_differ(one: float, other: float, sessions: int, confidence: float = 0.95) -> bool:
+    """Whether two Sharpe ratios, of a year, over so many sessions each, differ by more than chance.
+
+    A. W. Lo, The Statistics of Sharpe Ratios, Financial Analysts Journal 58 (4), 2002: the standard
+    error of a ratio is the root of (1 + S^2 / 2) / T. The two count as independent; of strategies
+    on one market the true error is smaller, so what differs here differs.
+    """
+    if sessions < SESSIONS_LEAST:
+        return False
+    daily = [ratio / sqrt(YEAR_SESSIONS) for ratio in (one, other)]
+    error = sqrt(sum((1 + ratio**2 / 2) / sessions for ratio in daily))
+    return abs(daily[0] - daily[1]) > _NORMAL.inv_cdf((1 + confidence) / 2) * error
+
+
 def deflated_sharpe(returns: Array, others: Trials) -> float | None:
     """The probability that daily `returns` have a true Sharpe ratio above that of the luckiest of
     all strategies tried: the `others` and this one. None where the returns do not vary.

@@ -177,9 +177,8 @@ def _open(url: str) -> None:
 
 def _tell(stops: Sequence[Stop], url: str, folder: Path) -> None:
     console: Console = out()
-    console.print("Look at", style="bold")
+    command = f"DESKBUS_DATA_DIR={folder} deskbus performance {MAIN}"
+    console.print(Text(f"Look at (or: {command})", "bold"), soft_wrap=True)
     for number, stop in enumerate(stops, start=1):
-        console.print(Text(f"  {number}. {stop.words}"), soft_wrap=True)
-        console.print(Text(f"     {url}{stop.path}", "cyan"), soft_wrap=True)
-    hint = f"or in a terminal: DESKBUS_DATA_DIR={folder} deskbus performance {MAIN}"
-    err().print(hint, style="dim", soft_wrap=True)
+        line = Text(f"  {number}. {stop.words} ").append(f"{url}{stop.path}", "cyan")
+        console.print(line, soft_wrap=True)

@@ -55,11 +55,7 @@ def _worst_trade(did: PerformanceView) -> Sequence[Stop]:
             f"the worst trade: {worst.ticker}, {lost}, bought {worst.opened}, sold "
             f"{worst.closed} ({performance.why_sold(worst)})",
         ),
-        Stop(
-            f"{bought}#evidence-title",
-            f"why {worst.ticker} was bought: its reasons, with the headlines and figures",
-        ),
-        Stop(f"{bought}#rules-title", "which rule cut that buy, from what to what"),
+        Stop(bought, f"why {worst.ticker} was bought, and which rule cut it, from what to what"),
     )
 
 
@@ -89,7 +85,7 @@ def _refused(cycles: CyclesPage) -> Sequence[Stop]:
 
 
 def _page(cycle_id: object, pipeline: object) -> str:
-    return f"/decisions/{cycle_id}/{pipeline}"
+    return f"/decisions/{amounts.short(cycle_id)}/{pipeline}"
 
 
 async def _waiting(client: Client) -> Sequence[Stop]:
@@ -102,5 +98,6 @@ async def _waiting(client: Client) -> Sequence[Stop]:
 async def _failed(client: Client) -> Sequence[Stop]:
     page = await client.ask(CYCLES, CyclesQuery(status=CycleStatus.FAILED, limit=1))
     return tuple(
-        Stop(f"/cycles/{cycle.cycle_id}", "a cycle that failed, and why") for cycle in page.cycles
+        Stop(f"/cycles/{amounts.short(cycle.cycle_id)}", "a cycle that failed, and why")
+        for cycle in page.cycles
     )

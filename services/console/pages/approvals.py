@@ -7,6 +7,9 @@ from services.console import handler
 from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 
+POSITION = "position"
+"""The book of an account's balances that has shares."""
+
 
 def approvals(desk: DeskAccess, show: Show) -> APIRouter:
     """The page; its buttons call the API's paths below /approvals."""
@@ -15,6 +18,12 @@ def approvals(desk: DeskAccess, show: Show) -> APIRouter:
     @router.get("/approvals")
     async def approvals_page(request: Request) -> Response:
         page = await handler.approvals(ApprovalsQuery(limit=PAGE_MAX), store=desk.store)
-        return show(request, "approvals.html", waiting=page.approvals, more=page.more)
+        held = {
+            (account, row["ticker"]): row["quantity"]
+            for account in dict.fromkeys(waiting.account for waiting in page.approvals)
+            for row in await desk.store.balances(account)
+            if row["book"] == POSITION
+        }
+        return show(request, "approvals.html", waiting=page.approvals, more=page.more, held=held)
 
     return router

@@ -1,6 +1,5 @@
 """How strategies and sessions did."""
 
-from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Any
 
@@ -9,15 +8,16 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from contracts.http import StrategyDetail
 from contracts.report import ReportQuery
 from contracts.strategy import STRATEGY_NAME_PATTERN
-from contracts.strategy_query import NAMES_MAX, StrategiesQuery, StrategyView
+from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
 from libs.facts import amounts
 from libs.report.cited import pieces
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.pages import prose, words
+from services.console.pages import prose
 from services.console.pages.account.portfolio import moment
+from services.console.pages.board import compared
 from services.console.pages.show import Show
 from services.console.views import report, strategies
 
@@ -25,7 +25,6 @@ STRATEGIES_SHOWN = 50
 
 StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
-Figure = tuple[str, Callable[[StrategyView], str]]
 
 
 def boards(desk: DeskAccess, show: Show) -> APIRouter:
@@ -39,7 +38,7 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
         query = StrategiesQuery(names=name, limit=STRATEGIES_SHOWN)
         page = await strategies.strategies(query, store=desk.store)
         if name:
-            return show(request, "compared.html", it=page, figures=FIGURES)
+            return await _compared(request, page, desk, show)
         return show(request, "strategies.html", it=page, names_max=NAMES_MAX)
 
     @router.get("/strategies/{name}")
@@ -52,7 +51,7 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
             "strategy.html",
             it=detail,
             s=detail.strategy,
-            figures=FIGURES,
+            figures=compared.FIGURES,
             plots=_plots(detail),
             pieces=pieces,
         )
@@ -82,6 +81,21 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
     return router
 
 
+async def _compared(
+    request: Request, page: StrategiesPage, desk: DeskAccess, show: Show
+) -> Response:
+    views = page.strategies
+    details = [await strategies.strategy(view.name, store=desk.store) for view in views]
+    return show(
+        request,
+        "compared.html",
+        it=page,
+        lines=compared.lines(views),
+        same_period=compared.same_period(views),
+        plot=compared.equity_plot([it for it in details if it is not None]),
+    )
+
+
 def _plots(detail: StrategyDetail) -> dict[str, Any]:
     losses, backtest = detail.loss_curve, detail.strategy.backtest
     plots: dict[str, Any] = {
@@ -100,30 +114,3 @@ def _plots(detail: StrategyDetail) -> dict[str, Any]:
             ],
         }
     return plots
-
-
-def _trained(text_of: Callable[[Any], str]) -> Callable[[StrategyView], str]:
-    return lambda view: text_of(view.training) if view.training else words.UNKNOWN
-
-
-def _tested(text_of: Callable[[Any], str]) -> Callable[[StrategyView], str]:
-    return lambda view: text_of(view.backtest) if view.backtest else words.UNKNOWN
-
-
-FIGURES: Sequence[Figure] = (
-    ("out-of-sample accuracy", _trained(lambda it: words.part(it.accuracy))),
-    ("base rate", _trained(lambda it: words.part(it.base_rate))),
-    ("return", _tested(lambda it: words.signed(it.total_return))),
-    ("buy-and-hold", _tested(lambda it: words.signed(it.benchmark_return))),
-    ("Sharpe ratio", _tested(lambda it: words.ratio(it.sharpe_ratio))),
-    ("benchmark Sharpe", _tested(lambda it: words.ratio(it.benchmark_sharpe_ratio))),
-    ("Sortino ratio", _tested(lambda it: words.ratio(it.sortino_ratio))),
-    ("max drawdown", _tested(lambda it: words.part(it.max_drawdown))),
-    ("deflated Sharpe", _tested(lambda it: words.part(it.deflated_sharpe))),
-    ("trials", _tested(lambda it: f"{it.trials:,}")),
-    ("trades", _tested(lambda it: f"{it.total_trades:,}")),
-    ("win rate", _tested(lambda it: words.part(it.win_rate))),
-    ("exposure", _tested(lambda it: words.part(it.exposure))),
-    ("turnover per year", _tested(lambda it: words.ratio(it.turnover))),
-)
-"""What is told of every strategy, in this order."""

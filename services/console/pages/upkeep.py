@@ -3,14 +3,16 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Annotated
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.http import CostRow
-from contracts.query import BudgetQuery, DeadLettersQuery
+from contracts.query import BudgetQuery, DeadLetter, DeadLettersQuery
 from contracts.schedule import ScheduleQuery
+from contracts.subjects import ORCHESTRATOR, PREFIX
 from contracts.types import Usage
 from services.console import handler
 from services.console.http.problems import not_found
@@ -21,6 +23,10 @@ from services.console.views import bus, costs, schedule
 
 LETTERS_SHOWN = 50
 DAYS_SHOWN = 7
+RUNS_SHOWN = 20
+ORCHESTRATORS = f"{PREFIX}.dlq.{ORCHESTRATOR}."
+"""Letters of what others sent to the orchestrator: requests and answers."""
+OPEN = frozenset({"pending", "running"})
 
 
 def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
@@ -36,7 +42,8 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
             calendar=desk.calendar,
             now=desk.now,
         )
-        return show(request, "schedule.html", it=view, zone=ZoneInfo(view.zone))
+        runs = await desk.store.newest_slots([job.name for job in view.jobs], RUNS_SHOWN)
+        return show(request, "schedule.html", it=view, zone=ZoneInfo(view.zone), runs=runs)
 
     @router.get("/letters")
     async def letters_page(request: Request) -> Response:
@@ -50,7 +57,9 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
         waiting = (await handler.dead_letters(query, letters=desk.letters)).letters
         if not waiting:
             raise not_found(f"there is no dead letter {number}; it may have been discarded")
-        return show(request, "letter.html", it=waiting[0], body=readable(waiting[0].body))
+        letter = waiting[0]
+        why = await _never_again(letter, desk)
+        return show(request, "letter.html", it=letter, body=readable(letter.body), no_retry=why)
 
     @router.get("/costs")
     async def costs_page(
@@ -74,6 +83,24 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
         return show(request, "bus.html", it=await bus.view(desk.health, desk.store, desk.settings))
 
     return router
+
+
+async def _never_again(letter: DeadLetter, desk: DeskAccess) -> str:
+    """Why a retry of the letter can never work; empty where it may."""
+    if letter.subject.startswith(ORCHESTRATORS):
+        return (
+            "It is no command of the desk, so there is none to send again: its sender corrects it."
+        )
+    try:
+        op_id = UUID(orjson.loads(letter.body or "")["op_id"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return "It names no operation, so there is no command to send again: discard it."
+    operation = await desk.store.operation(op_id)
+    if operation is None:
+        return "Its operation is not on record: discard it."
+    if operation["status"] not in OPEN:
+        return f"Its operation is {operation['status']} and stays so: discard it."
+    return ""
 
 
 def readable(body: str | None) -> str | None:

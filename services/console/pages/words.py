@@ -139,6 +139,19 @@ def ratio(value: float | Decimal | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
+def stopped(reason: str) -> str:
+    """How a model's reply ended, in a sentence."""
+    return STOPS.get(reason, f"The reply ended early: {reason.replace('_', ' ')}.")
+
+
+STOPS: Mapping[str, str] = {
+    "end": "The model finished its answer.",
+    "tool_calls": "The model asked for tools.",
+    "output_limit": "The reply was cut: it reached the limit of output tokens.",
+    "context_limit": "The reply was cut: the model's context was full.",
+    "refusal": "The model refused to answer.",
+}
+
 SPARK_WIDTH, SPARK_HEIGHT, SPARK_EDGE = 120, 28, 2
 
 

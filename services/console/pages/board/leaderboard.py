@@ -44,7 +44,7 @@ def leaderboard(desk: DeskAccess, show: Show) -> APIRouter:
             plot=_plot(it, drawn),
             chosen=frozenset(row),
             everything=everything,
-            has_several=bool(row) or sum(each.kind == "pipeline" for each in it.rows) > 1,
+            has_several=bool(row) or sum(one.kind == "pipeline" for one in it.rows) > 1,
         )
 
     return router

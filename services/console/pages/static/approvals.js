@@ -26,13 +26,22 @@ document.addEventListener("input", (event) => {
   if (!form) return;
   form.querySelector(".total").textContent = total(form);
   form.querySelector("[data-verdict=approve]").textContent = edits(form).length ? "Approve reduced" : "Approve";
+  delete form.dataset.confirms;
 });
+
+/** What was changed is approved by a second press, with the new total before one's eyes. */
+function confirm(form) {
+  form.dataset.confirms = "yes";
+  form.querySelector("[data-verdict=approve]").textContent = "Confirm the reduced orders";
+  form.querySelector(".total").textContent = `${total(form)} Press again to approve.`.trim();
+}
 
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest("form.proposal");
   if (!form) return;
   event.preventDefault();
   const verdict = event.submitter?.dataset.verdict ?? "approve";
+  if (verdict === "approve" && edits(form).length && !form.dataset.confirms) return confirm(form);
   const wrong = form.querySelector(".wrong");
   const buttons = form.querySelectorAll("button");
   const said = {

@@ -74,9 +74,9 @@ class Chart {
           axis ? { label: axis } : { label: "Session", value: (_, at) => (at ? new Date(at * 1000).toISOString().slice(0, 10) : "–") },
           ...lines.map((line, index) => ({
             label: line.name,
-            stroke: colour(PENS[index].colour),
-            width: PENS[index].width,
-            dash: PENS[index].dash,
+            stroke: colour(PENS[index % PENS.length].colour),
+            width: PENS[index % PENS.length].width,
+            dash: PENS[index % PENS.length].dash,
             spanGaps: true,
             points: { show: x.length === 1 },
             value: (_, value) => shown(value, unit),

@@ -56,6 +56,16 @@ function countDown() {
     if (each.textContent !== text) each.textContent = text;
   }
 }
+/** `in 2 h 10 min`; a moment that has come is `now`. */
+function countTo() {
+  for (const each of document.querySelectorAll("[data-in]")) {
+    const text = left((new Date(each.dataset.in) - Date.now()) / 1000);
+    each.textContent = text === "expired" ? "now" : `in ${text.replace(/ left$/, "")}`;
+  }
+}
+document.addEventListener("deskbus:refreshed", countTo);
+countTo();
+setInterval(countTo, 1000);
 countDown();
 setInterval(countDown, 1000);
 document.addEventListener("deskbus:refreshed", countDown);

@@ -7,9 +7,10 @@ import { toLogin } from "./ask.js";
 const shown = new Map();
 const words = document.getElementById("connection");
 const PATIENCE_MS = 10_000;
+const LOOK_MS = 10_000;
 let timer = 0;
 let lost = false;
-let answeredAt = new Date();
+let answeredAt = new Date(); // of what is shown
 
 const everyMs = () => Number(document.getElementById("main")?.dataset.liveS || 0) * 1000;
 
@@ -29,6 +30,7 @@ export async function refresh() {
     const fresh = isPage && new DOMParser().parseFromString(await answer.text(), "text/html");
     // Meanwhile another filter was chosen: its own page is on the way.
     if (fresh && asked === location.pathname + location.search) put(fresh);
+    if (isPage) answeredAt = new Date();
     says(isPage);
   } catch {
     says(false);
@@ -72,7 +74,6 @@ function keepOpen(region, coming) {
 
 /** Figures of a desk that is away stay to be read, greyed, with the time they are of. */
 function says(isThere) {
-  if (isThere) answeredAt = new Date();
   if (lost === !isThere) return;
   lost = !isThere;
   const at = answeredAt.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
@@ -81,11 +82,22 @@ function says(isThere) {
   document.body.classList.toggle("stale", lost);
 }
 
+/** A page that is not read again still shows whether there is a desk behind it. */
+async function look() {
+  try {
+    await fetch(document.querySelector("link[rel=icon]").href, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+    says(true);
+  } catch {
+    says(false);
+  }
+  plan();
+}
+
 function plan() {
   clearTimeout(timer);
   const every = everyMs();
-  if (every && !document.hidden) timer = setTimeout(refresh, every);
+  if (!document.hidden) timer = setTimeout(every ? refresh : look, every || LOOK_MS);
 }
 
-document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : everyMs() && refresh()));
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : everyMs() ? refresh() : look()));
 plan();

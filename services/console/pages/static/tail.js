@@ -1,13 +1,17 @@
 // The live tail's page: the filter in the URL, pause by button and by scrolling up, one event's detail.
 
+import { Counts } from "./tail/counts.js";
 import { List } from "./tail/list.js";
 import { ROWS_MAX, Rows } from "./tail/rows.js";
+import { sieve } from "./tail/sieve.js";
 import { Stream } from "./tail/stream.js";
+import "./trace/part.js";
 
 const BACK = 500;
 const BACK_FILTERED = 10_000; // events that are looked through for those that are wanted
 const HIDDEN_MS = 5_000; // a hidden page lets its stream go; it resumes without loss
 const FILTERS = ["type", "service", "cycle_id"];
+const SOUGHT = ["text", "from", "until"]; // looked for here, in what the desk sends
 const APPROVALS = ["approval_requested", "approval_decided", "approval_expired"];
 const DECIDES = new Set(["exits_checked", "decision", ...APPROVALS, "order_placed"]); // a decision's page tells of them
 
@@ -16,6 +20,12 @@ const box = by("tail");
 const form = by("filter");
 const rows = new Rows();
 const list = new List(box, rows, tell);
+const counts = new Counts(by("counts"), by("counted"), (type) => {
+  form.elements.type.value = type;
+  form.requestSubmit();
+});
+let wanted = null;
+let isRefused = false;
 let stream = null;
 let state = "off";
 let seen = 0; // the end of the rows when it was followed last
@@ -27,7 +37,7 @@ let opened = -1; // the number of the row whose detail is shown
 /** The filter that is set, as it stands in the URL. */
 function filter() {
   const found = new URLSearchParams();
-  for (const name of FILTERS) {
+  for (const name of [...FILTERS, ...SOUGHT]) {
     const value = form.elements[name].value.trim();
     if (value) found.set(name, value);
   }
@@ -39,11 +49,15 @@ function filter() {
 function begin() {
   stream?.close();
   rows.clear();
+  counts.clear();
   hideDetail();
   seen = 0;
+  isRefused = false;
   by("wrong").textContent = "";
   const asked = filter();
   asked.set("back", String(asked.size ? BACK_FILTERED : BACK));
+  wanted = sieve(Object.fromEntries(SOUGHT.map((name) => [name, asked.get(name) || ""])));
+  for (const name of SOUGHT) asked.delete(name);
   stream = new Stream(asked, {
     events: take,
     gap: (told) => take([{ gap: told }]),
@@ -51,14 +65,21 @@ function begin() {
       state = now;
       tell();
     },
-    refused: (why) => (by("wrong").textContent = why),
+    refused: (why) => {
+      isRefused = true;
+      // Of a slip the name that was meant says enough; else all there are.
+      by("wrong").textContent = why.replace(/; known: .*(?=; did you mean)/, "");
+      tell();
+    },
   });
   stream.open();
   list.following = true;
 }
 
-function take(found) {
+function take(sent) {
+  const found = wanted ? sent.filter(wanted) : sent;
   if (!found.length) return;
+  counts.add(found);
   rows.add(found);
   if (!hasRoom()) stream.close(); // the rest is fetched when a person goes on
   list.draw();
@@ -89,11 +110,14 @@ function tell() {
   by("pause").setAttribute("aria-pressed", String(!list.following));
   by("pause-words").textContent = list.following ? "Pause" : "Resume";
   const [words, tone] = list.following
-    ? { live: ["live", "good"], lost: ["connecting again", "bad"], off: ["resting", "warn"] }[state]
+    ? isRefused
+      ? ["refused", "bad"]
+      : { live: ["live", "good"], lost: ["connecting again", "bad"], off: ["resting", "warn"] }[state]
     : ["paused", "warn"];
   if (by("state").textContent !== words) by("state").textContent = words;
   by("state").className = `status ${tone}`;
-  by("none").hidden = rows.end > 0;
+  by("none").hidden = rows.end > 0 || isRefused;
+  by("none-back").hidden = !wanted;
   by("dropped").hidden = rows.first === 0;
   by("dropped-count").textContent = rows.first.toLocaleString("en");
 }

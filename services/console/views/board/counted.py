@@ -41,14 +41,14 @@ class Seat:
 
 def seats(cycles: Sequence[PastCycle]) -> Mapping[str, Seat]:
     """By key."""
-    found: dict[str, Seat] = {}
+    by_key: dict[str, Seat] = {}
     for cycle in cycles:
         for run in cycle.runs:
-            seat = found.setdefault(run.key, Seat(run.key, run.pipeline, run.seat))
+            seat = by_key.setdefault(run.key, Seat(run.key, run.pipeline, run.seat))
             seat.providers.add(run.provider)
             seat.accounts.add(run.account)
             seat.runs.append((cycle, run))
-    return found
+    return by_key
 
 
 async def outcomes(
@@ -58,8 +58,8 @@ async def outcomes(
     accounts = sorted({account for seat in sat for account in seat.accounts})
     since = min(cycle.as_of for seat in sat for cycle, _ in seat.runs)
     # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
-    found = await past.outcomes(accounts, since, CYCLES_MAX * len(accounts))
-    once = {(it.cycle_id, it.pipeline, it.ticker, it.action): it for it in found}
+    read = await past.outcomes(accounts, since, CYCLES_MAX * len(accounts))
+    once = {(it.cycle_id, it.pipeline, it.ticker, it.action): it for it in read}
     by_run: dict[tuple[object, str], list[quant.Traded]] = {}
     for it in once.values():
         traded = quant.Traded(it.return_pct, sold=it.action == "sell")

@@ -10,6 +10,7 @@ from libs.quant.strategy.skill import (
     deflated_sharpe,
     expected_best,
     probabilistic_sharpe,
+    sharpes_differ,
     track_record_least,
 )
 
@@ -98,3 +99,11 @@ def test_losses_have_next_to_no_probability():
 @pytest.mark.parametrize("returns", [np.zeros(50), np.full(50, 0.01), np.array([0.1, 0.2])])
 def test_returns_that_do_not_vary_have_none(returns: np.ndarray):
     assert deflated_sharpe(returns, Trials()) is None
+
+
+def test_two_ratios_differ_only_where_the_sessions_can_tell_them_apart():
+    """After two years a ratio is known to within 1.4 (95%): the root of 1/T, a year."""
+    assert not sharpes_differ(1.3, 0.9, sessions=504)
+    assert sharpes_differ(3.2, 0.9, sessions=504)
+    assert sharpes_differ(1.3, 0.9, sessions=25_200)
+    assert not sharpes_differ(9.0, -9.0, sessions=2)
