@@ -46,14 +46,6 @@ def test_a_retry_that_can_never_work_is_disabled_with_the_reason(page: Page, sho
     assert (refused.status, refused.json()["code"]) == (409, "not_a_command")
 
 
-def test_the_last_runs_of_a_job_stand_as_marks_that_lead_to_their_cycles(page: Page) -> None:
-    page.goto("/schedule")
-    row = page.get_by_role("row", name="closing")
-    row.get_by_role("button", name="Run now").click()
-    mark = row.get_by_role("list", name="Last").get_by_role("link")
-    expect(mark.first).to_have_attribute("href", re.compile("^/cycles/"))
-
-
 def test_a_job_is_paused_with_a_reason_and_resumed(page: Page) -> None:
     page.goto("/schedule")
     row = page.get_by_role("row", name="closing")
@@ -156,3 +148,11 @@ def test_no_address_of_a_channel_is_on_the_page(page: Page, shown: Shown) -> Non
     address = shown.phone.url.partition("://")[2]
     assert address not in page.content()
     assert address not in page.request.get("/api/v1/notifications/channels").text()
+
+
+def test_the_last_runs_of_a_job_stand_as_marks_that_lead_to_their_cycles(page: Page) -> None:
+    page.goto("/schedule")
+    row = page.get_by_role("row", name="closing")
+    row.get_by_role("button", name="Run now").click()
+    mark = row.get_by_role("list", name="Last").get_by_role("link")
+    expect(mark.first).to_have_attribute("href", re.compile("^/cycles/"))

@@ -41,7 +41,9 @@ document.addEventListener("submit", async (event) => {
   if (!form) return;
   event.preventDefault();
   const verdict = event.submitter?.dataset.verdict ?? "approve";
-  if (verdict === "approve" && edits(form).length && !form.dataset.confirms) return confirm(form);
+  // What is more than was proposed is refused by the desk, and needs no confirming.
+  const isLarger = [...form.querySelectorAll(".shares")].some((each) => Number(each.value) > Number(each.defaultValue));
+  if (verdict === "approve" && edits(form).length && !isLarger && !form.dataset.confirms) return confirm(form);
   const wrong = form.querySelector(".wrong");
   const buttons = form.querySelectorAll("button");
   const said = {
