@@ -63,11 +63,11 @@ def main() -> None:
     arguments = _parse()
     rounds: dict[str, list[Figures]] = {"accounts": [], "universe": []}
     measures = ["accounts", "universe"] if arguments.measure == "both" else [arguments.measure]
-    with _folder() as folder:
+    with folder() as place:
         for number in range(1, arguments.rounds + 1):
             for name in measures:
                 measure = _of_accounts if name == "accounts" else _of_universe
-                rounds[name].append(measure(folder / f"{name}-{number}", folder, arguments))
+                rounds[name].append(measure(place / f"{name}-{number}", place, arguments))
                 print(f"round {number}, {name}: {rounds[name][-1]}", file=sys.stderr, flush=True)
     if arguments.json:
         print(json.dumps(rounds))
@@ -87,7 +87,7 @@ def _parse() -> argparse.Namespace:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="cycles-") as name:
         # Started by root, the servers drop its rights, and have to come in all the same.
         Path(name).chmod(0o711)

@@ -424,7 +424,7 @@ def test_a_provider_without_a_key_is_refused_at_once_and_the_doctor_says_why(
     doctor = evening.doctor
     assert doctor["model claude"]["verdict"] == doctor["model openai"]["verdict"] == "ok"
     assert "MINIMAX_API_KEY" in doctor["model minimax"]["said"]
-    assert "rules, claude, openai" in doctor["models"]["said"]
+    assert "rules, coin, claude, openai" in doctor["models"]["said"]
 
 
 def test_a_refused_key_is_told_as_such(evening: Evening) -> None:
