@@ -1,6 +1,5 @@
 """The filters of lists in an address, as the queries that they stand for."""
 
-from datetime import date
 from typing import Annotated
 
 from fastapi import Query
@@ -9,10 +8,11 @@ from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus
 from contracts.query import PAGE_MAX, CycleSort, CyclesQuery, OperationsQuery
 from contracts.types import IdDigits, Name, ShortText, Sought
+from services.console.http.bodies import Day
 
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
-Since = Annotated[date | None, Query(description="As of this session or a later one.")]
-Until = Annotated[date | None, Query(description="As of this session or an earlier one.")]
+Since = Annotated[Day | None, Query(description="As of this session or a later one.")]
+Until = Annotated[Day | None, Query(description="As of this session or an earlier one.")]
 Text = Annotated[
     Sought | None,
     Query(description="A ticker, a word of the outcome or result, the first digits of an id."),

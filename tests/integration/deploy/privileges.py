@@ -108,6 +108,7 @@ READS = (
     *("operation_tree", "operations", "outages"),
     *("orders", "paces", "positions", "postings", "relay_cursor", "schedule_jobs"),
     *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
+    *("studies", "study_answers", "study_cells"),
 )
 LEDGER = ("entries", "executions", "fills", "halt_changes", "limit_changes", "postings")
 """Written once, never changed."""
@@ -120,7 +121,9 @@ MAY: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(
             ("relay_cursor", "desk_clock", "notifier_lease", "letter_cursor"), "select update"
         ),
-        "notice_channels": "select insert update",
+        **dict.fromkeys(("notice_channels", "studies"), "select insert update"),
+        "study_answers": "select insert",
+        "study_cells": "select",
         "notifications": "select insert update delete",
         **dict.fromkeys(("account_clocks", "schema_migrations"), "select"),
     },
