@@ -29,6 +29,8 @@ HORIZONS_MAX = 6
 HORIZON_MAX = 252
 UNIVERSE_MAX = 200
 STUDIES_MAX = 100
+FREE_PROVIDERS = frozenset({"rules", "coin"})
+"""Those that compute: their cells cost nothing."""
 ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")]
 """Short: it is the end of the names of accounts."""
 

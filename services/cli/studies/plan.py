@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 from rich.text import Text
 
-from contracts.study import Study, StudyArm, StudyKind
+from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyKind
 from libs.market.calendar import exchange_calendar
 from libs.quant.study.design import DesignError, cells_of, dates_of
 from libs.runtime.model_settings import Price
@@ -48,7 +48,6 @@ DAY_DEVIATION = 0.01
 """The standard deviation of one arm's return a session less another's, before costs."""
 ASSETS_ALONE = 5
 """Assets of a date count as so many independent ones at most."""
-FREE = ("rules", "coin")
 
 
 class ArmPlan(BaseModel):
@@ -156,7 +155,7 @@ def _arm(arm: StudyArm, tickers: int, decisions: int, providers: _Providers) -> 
             f"arms: {arm.name}: no provider is named {arm.provider!r}{near}",
             "docs/providers.md lists them",
         )
-    if arm.provider in FREE:
+    if arm.provider in FREE_PROVIDERS:
         return ArmPlan(arm=arm.name, provider=arm.provider, calls=0, tokens=0, usd=Decimal(0))
     calls, in_tokens = CALLS * decisions, IN_TOKENS + IN_TOKENS_A_TICKER * tickers
     return ArmPlan(
@@ -186,7 +185,7 @@ def _usd(arm: StudyArm, in_tokens: int, decisions: int, providers: _Providers) -
 
 
 def _minutes(study: Study, cells: int, settings: Settings) -> float:
-    paid = any(arm.provider not in FREE for arm in study.arms)
+    paid = any(arm.provider not in FREE_PROVIDERS for arm in study.arms)
     a_cell = CALLS * CALL_S if paid else FREE_ARM_S * len(study.arms)
     side_by_side = 1 if study.kind is StudyKind.PATH or not paid else settings.study_cells_max
     return round(cells * a_cell / side_by_side / 60, 1)

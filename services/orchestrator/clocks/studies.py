@@ -15,6 +15,7 @@ import structlog
 
 from contracts.cycle import RequestAnswer
 from contracts.study import (
+    FREE_PROVIDERS,
     STUDIES_MAX,
     STUDY,
     RunStudy,
@@ -40,8 +41,8 @@ from services.orchestrator.preflight import OutlookOf
 PAUSE_S = 0.01
 """Between two looks, however often something is committed."""
 REASON_CHARS_MAX = 400
-FREE = frozenset({"rules", "coin"})
-"""Providers that cost nothing: what they spend need not be added up."""
+OF_THE_CELL = frozenset({"unknown_ticker", "no_history", "not_a_session"})
+"""Refusals that speak of one cell's session: the others may begin all the same."""
 
 sql = Queries(Path(__file__).parent / "studies.sql")
 log = structlog.get_logger()
@@ -173,8 +174,13 @@ class Studies:
         answer = await self._ask(STUDY, request_of(study, cell, offline=row["offline"]))
         if answer is None or answer.code == "busy":
             return False
+        # A cell that was asked for before its budget grew runs, or ran, with the smaller one.
         refused = answer.outcome == "rejected" and answer.code != "key_reused"
         why = f"{cell.as_of}: {answer.message}"[:REASON_CHARS_MAX] if refused else ""
+        if refused and answer.code not in OF_THE_CELL:
+            await self._pool.execute(sql.stop, study.name, why)
+            log.warning("study.stopped", study=study.name, why=why)
+            return False
         if refused:
             log.warning("study.cell_refused", study=study.name, as_of=str(cell.as_of), why=why)
         await self._pool.execute(sql.asked, study.name, row["next_cell"] + 1, int(refused), why)
@@ -183,7 +189,7 @@ class Studies:
     async def _short(self, study: Study, row: Record) -> str | None:
         """Why the study cannot pay for the most that a further cell may cost; None where it can."""
         budget = study.budget
-        if row["offline"] or all(arm.provider in FREE for arm in study.arms):
+        if row["offline"] or all(arm.provider in FREE_PROVIDERS for arm in study.arms):
             return None
         spent = await self._pool.fetchrow(sql.spent, study.name)
         coming = row["running"] + 1

@@ -279,8 +279,8 @@ def _offline(reserve: Reserve) -> RecordAnswer:
         outcome="budget_exhausted",
         field="study.offline",
         message=(
-            f"the answer of {reserve.name} is not on record, and the study is offline: run it "
-            "without --offline"
+            f"the answer of {reserve.name} is not on record, and the study is offline: run its "
+            "file under another name without --offline; what is on record is not paid again"
         ),
     )
 
