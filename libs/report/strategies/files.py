@@ -20,6 +20,7 @@ import yaml
 from pydantic import ValidationError
 
 from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
+from libs.report.yaml_text import YamlUnreadable, mapping_in
 from libs.runtime.errors import DeskError
 from libs.runtime.whole_file import beside
 
@@ -27,12 +28,6 @@ SPEC_BYTES_MAX = 200_000
 SUFFIX_MAX = 10_000
 """Strategies that may share the beginning of a name."""
 PERIODS = ("train", "held_out")
-
-
-class SpecUnreadable(DeskError):
-    """A file that is no YAML, or none that a spec can be."""
-
-    code = "spec_unreadable"
 
 
 class ExportFailed(DeskError):
@@ -48,19 +43,8 @@ class ExportFailed(DeskError):
 
 
 def spec_of(text: str) -> StrategySpec:
-    """The spec in a YAML text. Raises SpecUnreadable, and pydantic's ValidationError by field."""
-    if len(text.encode()) > SPEC_BYTES_MAX:
-        raise SpecUnreadable(f"a spec has at most {SPEC_BYTES_MAX} bytes; this is not a spec")
-    try:
-        # An alias can make a small text mean a huge value, and no spec needs one.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise SpecUnreadable("aliases (*name) are not read: write the value out")
-        read = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SpecUnreadable(f"this is not valid YAML: {_where(error)}") from error
-    if not isinstance(read, dict):
-        raise SpecUnreadable("a spec is a mapping that begins with `name:`; this is something else")
-    return StrategySpec.model_validate(read)
+    """The spec in a YAML text. Raises YamlUnreadable, and pydantic's ValidationError by field."""
+    return StrategySpec.model_validate(mapping_in(text, SPEC_BYTES_MAX))
 
 
 def text_of(spec: StrategySpec) -> str:
@@ -152,7 +136,7 @@ def _names(name: str) -> Iterator[str]:
 def _holds(path: Path, spec: StrategySpec) -> bool:
     try:
         kept = spec_of(path.read_text(encoding="utf-8"))
-    except (SpecUnreadable, ValidationError, UnicodeDecodeError):
+    except (YamlUnreadable, ValidationError, UnicodeDecodeError):
         return False
     # Who leaves costs out has the desk's, which `spec` has got by now.
     return kept.model_copy(update={"costs": kept.costs or spec.costs}) == spec
@@ -164,9 +148,3 @@ def _exporting(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ExportFailed(path, error) from error
-
-
-def _where(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or "it cannot be read"
-    return f"{what} (line {mark.line + 1}, column {mark.column + 1})" if mark else str(what)

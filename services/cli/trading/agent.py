@@ -16,7 +16,8 @@ from contracts.strategy import StrategySpec, StrategyWish
 from contracts.strategy_query import StrategyView
 from contracts.subjects import CYCLES, OPERATIONS
 from libs.bus.client import Client
-from libs.report.strategies.files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
+from libs.report.strategies.files import SPEC_BYTES_MAX, spec_of
+from libs.report.yaml_text import YamlUnreadable
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
@@ -166,7 +167,7 @@ def _spec(path: Path) -> StrategySpec:
         raise Problem(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise Problem(ExitCode.USAGE, f"cannot read {path}: it is not UTF-8 text") from error
-    except SpecUnreadable as error:
+    except YamlUnreadable as error:
         raise Problem(ExitCode.USAGE, f"{path}: {error.message}") from error
     except ValidationError as error:
         raise invalid(f"spec ({path})", error, StrategySpec) from error

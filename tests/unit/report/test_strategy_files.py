@@ -10,11 +10,11 @@ from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
 from libs.report.strategies.files import (
     SPEC_BYTES_MAX,
     ExportFailed,
-    SpecUnreadable,
     StrategyFiles,
     spec_of,
     text_of,
 )
+from libs.report.yaml_text import YamlUnreadable
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 
@@ -125,7 +125,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, spec: Strat
     ],
 )
 def test_what_is_no_spec_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(SpecUnreadable, match=why):
+    with pytest.raises(YamlUnreadable, match=why):
         spec_of(text)
 
 
