@@ -44,13 +44,7 @@ def score_path(recorded: Recorded) -> StudyScore:
     accounts = [it for it in recorded.accounts if len(it.sessions) >= SESSIONS_LEAST]
     common = sorted(set.intersection(*(set(it.sessions) for it in accounts))) if accounts else []
     head = StudyScore(
-        study=recorded.study,
-        cells=len({(one.number, one.sample) for one in recorded.decided}),
-        decided=sum(one.ended for one in recorded.decided),
-        failed=sum(not one.ended for one in recorded.decided),
-        horizon=recorded.horizon,
-        cost_bps=recorded.cost_bps,
-        benchmark=recorded.benchmark,
+        **recorded.heading,
         arms=tuple(_arm(recorded, name, decided) for name, decided in arms.items()),
     )
     if len(common) < SESSIONS_LEAST:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from pydantic import Field
 
@@ -57,6 +58,19 @@ class Recorded(Value):
     decided: tuple[Decided, ...]
     accounts: tuple[AccountEquity, ...] = ()
     cutoffs: dict[str, date | None] = Field(default_factory=dict)
+
+    @property
+    def heading(self) -> dict[str, Any]:
+        """The fields of a score that say what is scored: the study, its cells, and by what."""
+        return {
+            "study": self.study,
+            "cells": len({(one.number, one.sample) for one in self.decided}),
+            "decided": sum(one.ended for one in self.decided),
+            "failed": sum(not one.ended for one in self.decided),
+            "horizon": self.horizon,
+            "cost_bps": self.cost_bps,
+            "benchmark": self.benchmark,
+        }
 
     def by_arm(self) -> Mapping[str, Sequence[Decided]]:
         """The decisions of each arm, arms in the order of the study's file."""

@@ -4,7 +4,7 @@ Every comparison is one number a date (libs/quant/study/choices.py), and the mea
 (libs/quant/study/means.py).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -26,11 +26,11 @@ from contracts.study_score import (
 )
 from libs.quant.study.calibrated import calibrated
 from libs.quant.study.choices import Choices, choices, equal_weight, of_weights, seen_ahead
-from libs.quant.study.means import Mean, mean_over_dates
+from libs.quant.study.means import Mean, TooFewDates, mean_over_dates
 from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
 from libs.quant.study.record import Decided, Recorded
-from libs.quant.study.shown import foresight, permuted, shown, thinned
+from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
 from libs.quant.study.treatments import cutoff_gaps, mask_gaps, stability
 
 EQUAL_WEIGHT = "equal weight"
@@ -71,13 +71,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
     compared = {name: it.chosen for name, it in scored.items()} | {EQUAL_WEIGHT: equal}
     differences = paired(compared, of)
     return StudyScore(
-        study=study,
-        cells=len({(one.number, one.sample) for one in recorded.decided}),
-        decided=sum(one.ended for one in recorded.decided),
-        failed=sum(not one.ended for one in recorded.decided),
-        horizon=recorded.horizon,
-        cost_bps=recorded.cost_bps,
-        benchmark=recorded.benchmark,
+        **recorded.heading,
         dates=len(of.dates),
         first=min(of.dates, default=None),
         last=max(of.dates, default=None),
@@ -119,15 +113,14 @@ def paired(compared: Mapping[str, Choices], of: Outcomes) -> Differences:
         for first, second in every_two(having):
             pairs = _pairs(compared[first], compared[second], measure, of)
             test = hit_difference if measure is Measure.HITS else difference
-            kept: list[Mean] = []
-            one = shown(partial(_kept, partial(test, pairs, of.overlap), kept))
-            result.setdefault(measure, {})[first, second] = (one, kept[0] if kept else None)
+            both = result.setdefault(measure, {})
+            try:
+                mean = test(pairs, of.overlap)
+            except TooFewDates as few:
+                both[first, second] = (too_few(few), None)
+            else:
+                both[first, second] = (estimate(mean), mean)
     return result
-
-
-def _kept(compute: Callable[[], Mean], kept: list[Mean]) -> Mean:
-    kept.append(compute())
-    return kept[0]
 
 
 def _has(chosen: Choices, measure: Measure) -> bool:

@@ -25,9 +25,13 @@ T = TypeVar("T")
 def shown(compute: Callable[[], Mean], around: float = 0.0) -> Shown:
     """The mean with its interval, moved by `around`; or too few dates, and how many are needed."""
     try:
-        mean = compute()
+        return estimate(compute(), around)
     except TooFewDates as few:
         return too_few(few)
+
+
+def estimate(mean: Mean, around: float = 0.0) -> Estimate:
+    """The mean with its interval, moved by `around`."""
     needed = ceil(mean.needed) if isfinite(mean.needed) and mean.needed <= DATES_MAX else None
     return Estimate(
         estimate=mean.estimate + around,
