@@ -61,7 +61,7 @@ def run(
         emit([view])
     else:
         show(view)
-    if view.status is StudyStatus.STOPPED:
+    if is_bad_end(view):
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -126,6 +126,12 @@ def list_studies(json: JsonOption = False) -> None:
     write(grid, out())
 
 
+def is_bad_end(view: StudyView) -> bool:
+    """Whether it rests before its end, or has come to it without one cell that can be scored."""
+    nothing = view.status is StudyStatus.COMPLETED and not view.completed
+    return view.status is StudyStatus.STOPPED or nothing
+
+
 def show(view: StudyView) -> None:
     """A study's standing in a few lines."""
     study, console = view.study, out()
@@ -141,6 +147,11 @@ def show(view: StudyView) -> None:
     parts += [f"{view.failed:,} failed"] if view.failed else []
     parts += [f"{view.refused:,} refused ({view.refusal})"] if view.refused else []
     console.print(f"  arms {arms}; {', '.join(parts)}", soft_wrap=True)
+    if view.failed:
+        hint = (
+            f"  why cells failed: deskbus study cells {study.name}, then deskbus cycle show CYCLE"
+        )
+        console.print(Text(hint, "dim"), soft_wrap=True)
     budget = study.budget
     console.print(
         f"  spent {view.tokens:,} of {budget.tokens:,} tokens, {view.cost_usd:.4f} of "
