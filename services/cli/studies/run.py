@@ -166,7 +166,8 @@ def accepted(answer: StudyAnswer) -> StudyAnswer:
         return answer
     code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
     field = f"{answer.field}: " if answer.field else ""
-    raise Problem(code, f"{field}{answer.message}", "deskbus study list")
+    hint = "deskbus doctor" if answer.field == "pipelines" else "deskbus study list"
+    raise Problem(code, f"{field}{answer.message}", hint)
 
 
 async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyView:

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contracts.study import Study, StudyStatus, StudyView
-from services.cli.studies.run import is_bad_end, show
+from contracts.study import Study, StudyAnswer, StudyStatus, StudyView
+from services.cli.shell.problem import Problem
+from services.cli.studies.run import accepted, is_bad_end, show
 
 
 def view(status: StudyStatus, completed: int = 0, failed: int = 0) -> StudyView:
@@ -50,3 +51,15 @@ def test_where_cells_failed_the_way_to_the_reason_is_told(
     show(view(StudyStatus.COMPLETED, completed=1, failed=1))
 
     assert "deskbus study cells it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"), [("pipelines", "deskbus doctor"), ("name", "deskbus study list")]
+)
+def test_a_refusal_names_a_command_that_helps(field: str, hint: str) -> None:
+    answer = StudyAnswer(outcome="rejected", code="no_key", field=field, message="it has no key")
+
+    with pytest.raises(Problem, match="it has no key") as refused:
+        accepted(answer)
+
+    assert refused.value.hint == hint
