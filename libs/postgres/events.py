@@ -37,7 +37,8 @@ class Ranks:
         self, db: Connection | Pool, rows: Sequence[Row], after: tuple[int, int]
     ) -> Sequence[int]:
         """The sequence of each row; the rows come next after position `after` (xid, id)."""
-        unknown = {row["cycle_id"] for row in rows} - self._counts.keys()
+        # Not a set less the keys: that would walk all that are known, for every few rows.
+        unknown = {row["cycle_id"] for row in rows if row["cycle_id"] not in self._counts}
         unknown -= {row["cycle_id"] for row in rows if row["type"] in FIRSTS}
         if unknown:
             counted = await db.fetch(_COUNT, list(unknown), *after)

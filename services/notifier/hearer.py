@@ -15,6 +15,7 @@ from contracts.subjects import NOTICE_DURABLE
 from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX
 from libs.runtime.notify_settings import Notify
 from services.notifier import logic
+from services.notifier.lease import rest
 
 if TYPE_CHECKING:  # FastStream is loaded by those only that have somebody to tell
     from libs.bus.listening.listener import Listener
@@ -82,6 +83,7 @@ class Hearer:
         """Keep until cancelled. Raises what `keep` raises."""
         while True:
             batch = [await self._first()]
+            began = time.monotonic()
             while len(batch) < KEEP_MAX and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
             due = [logic.kept(heard.event, self._notify) for heard in batch]
@@ -91,6 +93,7 @@ class Hearer:
             for heard in batch:
                 if not heard.kept.done():
                     heard.kept.set_result(None)
+            await rest(time.monotonic() - began)
 
     async def _first(self) -> _Heard:
         """The next event whose turn it is."""

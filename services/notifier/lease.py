@@ -23,6 +23,9 @@ RETRY_S, RETRY_S_MAX = 0.2, 2.0
 """Between two tries of a question that nobody answers."""
 GRACE_S = 5.0
 """How long what is under way may take to end when the service stops."""
+AT_WORK = 0.2
+"""The part of its time that hearing, and each channel, takes of the desk at most."""
+REST_S_MAX = 1.0
 
 Answered = TypeVar("Answered")
 
@@ -80,6 +83,16 @@ async def until_answered(
                     raise
         await asyncio.sleep(wait_s)
         wait_s = min(2 * wait_s, RETRY_S_MAX)
+
+
+async def rest(worked_s: float, ending: asyncio.Event | None = None) -> None:
+    """Pause after so much work, so that work is AT_WORK of the time. An end cuts it short.
+
+    Where thousands are due at once they are sent somewhat later, and nothing that trades waits for
+    them. After a single one the pause is some milliseconds.
+    """
+    pause_s = min(worked_s * (1 / AT_WORK - 1), REST_S_MAX)
+    await within(ending or asyncio.Event(), pause_s)
 
 
 async def within(event: asyncio.Event, timeout_s: float) -> bool:

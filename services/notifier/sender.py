@@ -15,7 +15,15 @@ from libs.report.notify import messages
 from libs.runtime.notify_settings import Notify
 from libs.telemetry import metrics
 from services.notifier import logic
-from services.notifier.lease import RETRY_S, Lease, LeaseLost, Orchestrator, until_answered, within
+from services.notifier.lease import (
+    RETRY_S,
+    Lease,
+    LeaseLost,
+    Orchestrator,
+    rest,
+    until_answered,
+    within,
+)
 
 IDLE_S_MAX = 30.0
 """How long a channel's sender waits without a word that something was kept."""
@@ -67,6 +75,9 @@ class Sender:
                 raise LeaseLost
             if is_last:
                 return
+            if report != blank:
+                # Only now: what was sent is remembered first.
+                await rest(time.monotonic() - heard_at, lease.ending)
             step = self._step(answer)
             if step.message and lease.is_fresh:
                 attempt = await self._send(step.message, answer)

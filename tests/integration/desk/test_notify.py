@@ -1,4 +1,4 @@
-"""`deskbus notify` and what `doctor` says of channels, on a desk with four of them."""
+"""`deskbus notify` and what `doctor` says of channels, on a desk with five of them."""
 
 import json
 import signal
@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from libs.runtime.ports import choose_port
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
 from tests.integration.desk.command_line import CommandLine, Said, ended, up
 
 LATER = f"{datetime.now(UTC) + timedelta(hours=12):%H:%M}"
 """No digest goes out while the tests run."""
 SETTINGS = {
-    "channels": {"phone": {}, "ops": {"service": "webhook"}, "pager": {}, "mail": {}},
+    "channels": {
+        "phone": {}, "ops": {"service": "webhook"}, "pager": {}, "mail": {},
+        "post": {},
+    },
     "rules": {
         "trades": {"events": ["decision"], "accounts": ["main"], "to": ["phone", "pager", "mail"]},
         "evening": {"events": ["fill"], "to": ["ops"], "digest": LATER, "quiet": "22:00-07:00"},
@@ -24,6 +29,7 @@ SETTINGS = {
 }
 TOKEN = "a-secret-in-the-address"
 KEY = "the-key-of-the-webhook-itself"
+PASSWORD = "the-password-of-the-mailbox"
 WAIT_S = 60.0
 WIDTH = 80
 
@@ -36,9 +42,12 @@ class Evening:
     phone: list[str]
     quiet: list[str]
     log: str
+    metrics: str
 
 
-def settings_of(phone: ChannelServer, pager: ChannelServer) -> tuple[tuple[str, str], ...]:
+def settings_of(
+    phone: ChannelServer, pager: ChannelServer, metrics_port: int
+) -> tuple[tuple[str, str], ...]:
     def as_json(url: str) -> str:
         return url.replace("http://", "json://")
 
@@ -48,6 +57,8 @@ def settings_of(phone: ChannelServer, pager: ChannelServer) -> tuple[tuple[str, 
         ("DESKBUS_NOTIFY_PAGER", f"{as_json(pager.url)}/{TOKEN}"),
         ("DESKBUS_NOTIFY_OPS", f"{phone.url}/{TOKEN}"),
         ("DESKBUS_NOTIFY_OPS_KEY", KEY),
+        ("DESKBUS_NOTIFY_POST", f"mailtos://desk:{PASSWORD}@127.0.0.1:9?from=desk@example.com&to=me@example.com"),
+        ("DESKBUS_METRICS_PORT", str(metrics_port)),
         ("COLUMNS", str(WIDTH)),
     )
 
@@ -65,7 +76,8 @@ def evening(make_open_dir: Callable[[], Path]) -> Iterator[Evening]:
     folder = make_open_dir()
     with channel_server() as phone, channel_server() as pager:
         pager.judge = lambda _: Answer(401)
-        deskbus = CommandLine(folder / "data", folder, settings_of(phone, pager))
+        metrics_port = choose_port(None, set())
+        deskbus = CommandLine(folder / "data", folder, settings_of(phone, pager, metrics_port))
         said = {"doctor before": deskbus("doctor --json")}
         with up(deskbus) as (process, _):
             requested = deskbus("cycle request --as-of 2012-06-29 --wait --json")
@@ -79,14 +91,15 @@ def evening(make_open_dir: Callable[[], Path]) -> Iterator[Evening]:
                 *("notify history --channel fone", "notify history --channel Phone!"),
                 *("notify history --channel phone --status due", "doctor --json"),
                 *("notify test phone", "notify test pager", "notify test ops --json"),
-                *("notify test fone", "notify test", "config"),
+                *("notify test post", "notify test fone", "notify test", "config"),
             ):
                 said[typed] = deskbus(typed)
+            metrics = httpx2.get(f"http://127.0.0.1:{metrics_port}/metrics", timeout=30).text
             log = ended(process, signal.SIGINT).err
         said["history after"] = deskbus("notify history --json")
         said["list after"] = deskbus("notify list")
         bodies = [heard.body.decode() for heard in phone.taken]
-        yield Evening(said, bodies, [TOKEN, KEY, phone.url, pager.url], log)
+        yield Evening(said, bodies, [TOKEN, KEY, PASSWORD, phone.url, pager.url], log, metrics)
 
 
 def test_history_tells_what_was_sent_and_what_waits(evening: Evening) -> None:
@@ -125,7 +138,7 @@ def test_the_list_shows_channels_with_what_to_do_and_rules(evening: Evening) -> 
 
     (row,) = evening.said["notify list --json"].rows
     channels = {each["channel"]["name"]: each for each in row["channels"]}
-    assert list(channels) == ["phone", "ops", "pager", "mail"]
+    assert list(channels) == ["phone", "ops", "pager", "mail", "post"]
     assert channels["phone"]["state"]["sent"] == 1
     assert channels["pager"]["state"]["failures"] >= 1
     assert [rule["name"] for rule in row["rules"]] == ["trades", "evening"]
@@ -150,7 +163,7 @@ def test_a_test_message_arrives_and_one_that_does_not_says_why(evening: Evening)
     everyone = evening.said["notify test"]
     assert everyone.code == 1
     assert everyone.out.count("✓") == 2
-    assert everyone.out.count("✗") == 2
+    assert everyone.out.count("✗") == 3
 
 
 def test_a_mistyped_channel_is_told_with_the_nearest_one(evening: Evening) -> None:
@@ -194,7 +207,9 @@ def test_without_a_running_desk_the_record_is_read(evening: Evening) -> None:
 
 
 def test_no_address_and_no_key_is_ever_shown(evening: Evening) -> None:
-    shown = [evening.log, *(said.out + said.err for said in evening.said.values())]
+    assert "deskbus_notices" in evening.metrics
+    assert "✗ post did not take it" in evening.said["notify test post"].out
+    shown = [evening.log, evening.metrics, *(said.out + said.err for said in evening.said.values())]
     for secret in evening.quiet:
         assert not any(secret in text for text in shown), secret
 

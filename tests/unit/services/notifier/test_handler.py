@@ -1,6 +1,8 @@
 """The notifier at work, over FastStream's broker in memory (see conftest.py)."""
 
 import asyncio
+import itertools
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -10,7 +12,13 @@ from typing import Any
 import pytest
 
 from contracts.audit import EventType
-from contracts.notice import ChannelsQuery, LeaseNotifier, TestChannel
+from contracts.notice import (
+    ChannelsQuery,
+    KeepNotices,
+    LeaseNotifier,
+    NoticesKept,
+    TestChannel,
+)
 from libs.channels.channel import Failed, Outcome, Sent
 from libs.runtime.notify_settings import Notify
 from services.notifier.handler import Notifier
@@ -393,3 +401,29 @@ async def test_what_is_being_sent_ends_before_the_service_stops(
         await task
     assert list(memory.ended.values()) == ["sent", "sent"]
     assert memory.holder == ""
+
+
+async def test_the_notifier_leaves_the_desk_most_of_the_time_however_much_there_is_to_tell(
+    hearing: Hearing, phone: Told, ops: Told
+) -> None:
+    class Slow(Memory):
+        """Keeping takes its time, and says when it began and ended."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.spans: list[tuple[float, float]] = []
+
+        async def keep(self, asked: KeepNotices) -> NoticesKept:
+            began = time.monotonic()
+            await asyncio.sleep(0.02)
+            self.spans.append((began, time.monotonic()))
+            return await super().keep(asked)
+
+    slow = Slow()
+    async with working(notifier(slow, hearing, phone=phone, ops=ops)):
+        for _ in range(4):
+            await hearing.say(notable(EventType.ORDER_FILLED, slow.now))
+    spans = slow.spans
+    worked = [ended - began for began, ended in spans[:-1]]
+    rested = [began - ended for (_, ended), (began, _) in itertools.pairwise(spans)]
+    assert all(rest >= 3.9 * work for work, rest in zip(worked, rested, strict=True))
