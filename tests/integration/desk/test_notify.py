@@ -19,7 +19,10 @@ LATER = f"{datetime.now(UTC) + timedelta(hours=12):%H:%M}"
 """No digest goes out while the tests run."""
 SETTINGS = {
     "channels": {
-        "phone": {}, "ops": {"service": "webhook"}, "pager": {}, "mail": {},
+        "phone": {},
+        "ops": {"service": "webhook"},
+        "pager": {},
+        "mail": {},
         "post": {},
     },
     "rules": {
@@ -57,7 +60,10 @@ def settings_of(
         ("DESKBUS_NOTIFY_PAGER", f"{as_json(pager.url)}/{TOKEN}"),
         ("DESKBUS_NOTIFY_OPS", f"{phone.url}/{TOKEN}"),
         ("DESKBUS_NOTIFY_OPS_KEY", KEY),
-        ("DESKBUS_NOTIFY_POST", f"mailtos://desk:{PASSWORD}@127.0.0.1:9?from=desk@example.com&to=me@example.com"),
+        (
+            "DESKBUS_NOTIFY_POST",
+            f"mailtos://desk:{PASSWORD}@127.0.0.1:9?from=desk@example.com&to=me@example.com",
+        ),
         ("DESKBUS_METRICS_PORT", str(metrics_port)),
         ("COLUMNS", str(WIDTH)),
     )
