@@ -65,12 +65,14 @@ class JobRun(Value):
 class JobAnswer(Message):
     """The answer to a request about a job. `code` where it was rejected: `not_found`, `too_early`.
 
-    `changed` is False where it was paused or running before; `run` is what `RunJob` led to.
+    `changed` is False where it was paused or running before; `run` is what `RunJob` led to;
+    `suggestion` is the job that was probably meant.
     """
 
     outcome: Literal["accepted", "rejected"]
     code: ShortText | None = None
     message: Text = ""
+    suggestion: ShortText | None = None
     changed: bool = False
     run: JobRun | None = None
 

@@ -16,7 +16,13 @@ from contracts.subjects import PREFIX, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect, flush
 from libs.bus.discovery import instances
-from libs.bus.headers import AGAIN_HEADER, CODE_HEADER, ERROR_HEADER
+from libs.bus.headers import (
+    AGAIN_HEADER,
+    CODE_HEADER,
+    ERROR_HEADER,
+    MISTYPED_HEADER,
+    SUGGESTION_HEADER,
+)
 from libs.bus.permissions import expected
 from libs.runtime.errors import DeskError, Unavailable
 
@@ -41,11 +47,16 @@ class DeskNotReachable(Unavailable):
 
 
 class QuestionRefused(DeskError):
-    """Whoever was asked said why it cannot answer; `code` is its own."""
+    """Whoever was asked said why it cannot answer; `code` is its own, and so is what it suggests in
+    place of what was given."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(
+        self, code: str, message: str, mistyped: str | None = None, suggestion: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
+        self.mistyped = mistyped
+        self.suggestion = suggestion
 
 
 class Client:
@@ -84,7 +95,10 @@ class Client:
             raise DeskNotReachable(headers.get(ERROR_HEADER, f"{row.owner} cannot answer now"))
         if CODE_HEADER in headers:
             raise QuestionRefused(
-                headers[CODE_HEADER], headers.get(ERROR_HEADER, "no reason was given")
+                headers[CODE_HEADER],
+                headers.get(ERROR_HEADER, "no reason was given"),
+                headers.get(MISTYPED_HEADER),
+                headers.get(SUGGESTION_HEADER),
             )
         return decode(row.reply, answer.data)
 

@@ -6,6 +6,8 @@ headers, and one trace holds all of one cycle.
 
 from uuid import UUID
 
+from libs.runtime.errors import DeskError
+
 
 def headers(message_id: str, what: str, cycle_id: UUID, node: UUID, source: str) -> dict[str, str]:
     """The headers of one message about `node` (an operation, or the cycle itself)."""
@@ -28,6 +30,8 @@ def traceparent(cycle_id: UUID, node: UUID) -> str:
 POSITION_HEADER = "Desk-Position"
 """Of events: where it stands among all (contracts/position.py), in the order of publishing."""
 CODE_HEADER, ERROR_HEADER = "Desk-Code", "Desk-Error"
+MISTYPED_HEADER, SUGGESTION_HEADER = "Desk-Mistyped", "Desk-Suggestion"
+"""Of a question that is not answered: a name that was probably mistyped, and the one meant."""
 SENDER_HEADER, CUT_HEADER = "Desk-From", "Desk-Cut"
 """Of dead letters: who sent it, and how many bytes of its body were left out."""
 AGAIN_HEADER = "Desk-Again"
@@ -37,5 +41,17 @@ REASON_CHARS_MAX = 400
 
 def reason(code: str, message: str) -> dict[str, str]:
     """The headers that say why a message could not be used or a question not be answered."""
-    # A header ends where its line does.
-    return {CODE_HEADER: code, ERROR_HEADER: " ".join(message.split())[:REASON_CHARS_MAX]}
+    return {CODE_HEADER: code, ERROR_HEADER: _line(message)}
+
+
+def refusal(error: DeskError) -> dict[str, str]:
+    """The headers of a question that is not answered: why, and what would be."""
+    why = reason(error.code, error.message)
+    if error.mistyped and error.suggestion:
+        why |= {MISTYPED_HEADER: _line(error.mistyped), SUGGESTION_HEADER: _line(error.suggestion)}
+    return why
+
+
+def _line(text: str) -> str:
+    """A header ends where its line does."""
+    return " ".join(text.split())[:REASON_CHARS_MAX]

@@ -21,7 +21,7 @@ from contracts.subjects import Answered, AnySubject, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.discovery import Endpoint
 from libs.bus.doorkeeper import refused_at_the_door, replies_to
-from libs.bus.headers import AGAIN_HEADER, reason
+from libs.bus.headers import AGAIN_HEADER, refusal
 from libs.runtime.errors import DeskError, is_outage
 from libs.telemetry import metrics
 
@@ -213,7 +213,7 @@ class Server:
         except DeskError as error:
             log.warning("bus.no_answer", subject=row.address, code=error.code, why=error.message)
             if question.reply:
-                why = reason(error.code, error.message)
+                why = refusal(error)
                 if is_outage(error):
                     why[AGAIN_HEADER] = "yes"
                 await self._client.publish(question.reply, headers=why)

@@ -19,6 +19,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from libs.postgres.pool import Connection, Pool
+from libs.runtime import ids
 from libs.runtime.errors import DeskError
 
 MANIFEST = "manifest.json"
@@ -148,6 +149,17 @@ SOURCES = (
     ),
     _Source("snapshots", "account, session", _ALL),
 )
+
+
+async def cycle_named(pool: Pool, digits: str) -> UUID:
+    """The whole id of the only cycle whose id begins with these digits. Raises NotFound."""
+    between = ids.range_of("cycle", digits)
+    async with pool.acquire() as db:
+        rows = await db.fetch(
+            "select cycle_id from cycles where cycle_id between $1 and $2 limit 2", *between
+        )
+    cycle_id: UUID = ids.only_one("cycle", digits, rows)["cycle_id"]
+    return cycle_id
 
 
 async def export(pool: Pool, directory: Path, wanted: Wanted) -> Manifest:

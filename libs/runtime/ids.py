@@ -1,8 +1,14 @@
 """Deterministic ids: the same work has the same id after every crash."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import TypeVar
 from uuid import UUID, uuid5
+
+from libs.runtime.errors import DeskError
+
+T = TypeVar("T")
 
 NAMESPACE = UUID("6f0f9d8e-6d0b-5c52-9a55-6c1f6b0a2f11")
 """The namespace of all Deskbus ids; never to be changed."""
@@ -20,6 +26,38 @@ def id_range(text: str) -> tuple[UUID, UUID] | None:
     if not ID_CHARS_MIN <= len(digits) <= ID_CHARS or not set(digits) <= known:
         return None
     return UUID(digits.ljust(ID_CHARS, "0")), UUID(digits.ljust(ID_CHARS, "f"))
+
+
+class NotFound(DeskError):
+    """Nothing has this id, or more than one thing has an id that begins so."""
+
+    code = "not_found"
+
+
+def range_of(what: str, digits: str) -> tuple[UUID, UUID]:
+    """The first and last id that begin with these digits. Raises NotFound for what is none."""
+    between = id_range(digits)
+    if between is None:
+        raise NotFound(no_id(what, digits))
+    return between
+
+
+def no_id(what: str, digits: str) -> str:
+    """The sentence on digits that can be no id's beginning."""
+    a = "an" if what == "operation" else "a"
+    return (
+        f"{digits!r} is not {a} {what} id: give at least its first {ID_CHARS_MIN} characters, "
+        "0-9 and a-f"
+    )
+
+
+def only_one(what: str, digits: str, matches: Sequence[T]) -> T:
+    """The one thing whose id begins with these digits. Raises NotFound for none and several."""
+    if not matches:
+        raise NotFound(f"no {what} has the id {digits}")
+    if len(matches) > 1:
+        raise NotFound(f"more than one {what} id begins with {digits}: give more characters")
+    return matches[0]
 
 
 def cycle_id(requester: str, idempotency_key: str) -> UUID:

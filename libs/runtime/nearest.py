@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from libs.runtime.errors import DeskError, few
+from libs.runtime.errors import NAMES_MAX, DeskError, few
 
 LIKE_MIN = 0.6
 """How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
@@ -11,15 +11,27 @@ LIKE_MIN = 0.6
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that `word` was probably meant to be, in either case; None where none is."""
+    return next(iter(nearest_few(word, known, 1)), None)
+
+
+def nearest_few(word: str, known: Iterable[str], count: int) -> Sequence[str]:
+    """The known names, at most so many, that `word` was probably meant to be, the nearest first."""
     names = {name.casefold(): name for name in known}
-    matches = get_close_matches(word.casefold(), list(names), 1, LIKE_MIN)
-    return names[matches[0]] if matches else None
+    return [names[like] for like in get_close_matches(word.casefold(), names, count, LIKE_MIN)]
 
 
 def slip(names: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:
     """The first of some names that is none of those known but near one of them, and that one."""
     unknown = (name for name in names if name not in known)
     return next(((name, near) for name in unknown if (near := nearest(name, known))), None)
+
+
+def listed(word: str, known: Sequence[str]) -> str:
+    """The known names in a sentence; of more than a person reads, those most like `word` first."""
+    if len(known) <= NAMES_MAX:
+        return ", ".join(known)
+    like = nearest_few(word, known, NAMES_MAX)
+    return few([*like, *(name for name in known if name not in like)])
 
 
 def did_you_mean(near: object | None) -> str:
@@ -37,9 +49,9 @@ class UnknownName(DeskError):
     ) -> None:
         near = nearest(name, [*known, *also])
         super().__init__(
-            f"{field}: unknown {what} {name!r}; known: {', '.join(known)}{did_you_mean(near)}"
+            f"{field}: unknown {what} {name!r}; known: {listed(name, known)}{did_you_mean(near)}"
         )
-        self.field = field
+        self.field, self.mistyped, self.suggestion = field, name, near
 
 
 class UnknownAccount(DeskError):
@@ -49,7 +61,9 @@ class UnknownAccount(DeskError):
     field = "account"
 
     def __init__(self, account: str, known: Sequence[str]) -> None:
+        near = nearest(account, known)
         super().__init__(
             f"no account is named {account!r} (there is: {few(known, 'none yet')}); a cycle opens "
-            f"the account that it trades{did_you_mean(nearest(account, known))}"
+            f"the account that it trades{did_you_mean(near)}"
         )
+        self.mistyped, self.suggestion = account, near

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from libs.runtime.errors import DeskError, StartError
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.shape import require_command, shaped, usage_stopped
+from services.cli.shell.typed import meant
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,21 @@ EXITS = {
     "bus_not_reachable": ExitCode.NOT_REACHABLE,
     "database_not_reachable": ExitCode.NOT_REACHABLE,
     "too_large": ExitCode.USAGE,
+    "invalid": ExitCode.USAGE,
+    "not_found": ExitCode.NOT_FOUND,
     "unknown_account": ExitCode.NOT_FOUND,
     "account_exists": ExitCode.REJECTED,
     "not_as_shown": ExitCode.REJECTED,
     "not_enough_cash": ExitCode.REJECTED,
     "unknown_type": ExitCode.USAGE,
 }
+HINTS = {
+    "desk_not_reachable": "deskbus doctor",
+    "bus_not_reachable": "deskbus doctor",
+    "database_not_reachable": "deskbus doctor",
+    "unknown_account": "deskbus accounts",
+}
+"""A command that helps, by the error's code, where no name comes near what was typed."""
 
 
 def _loaded(entry: Entry) -> Any:
@@ -229,7 +239,8 @@ def main() -> None:
     except Problem as problem:
         _stop(problem.code, problem.message, problem.hint)
     except DeskError as error:
-        _stop(EXITS.get(error.code, ExitCode.FAILED), error.message)
+        hint = meant(error.mistyped, error.suggestion) or HINTS.get(error.code, "")
+        _stop(EXITS.get(error.code, ExitCode.FAILED), error.message, hint)
     except StartError as error:
         _stop(ExitCode.FAILED, str(error))
     except KeyboardInterrupt:

@@ -3,8 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -43,8 +42,8 @@ from libs.postgres.events import Ranks, event_of
 from libs.postgres.pool import Pool, Record
 from libs.report import ending
 from libs.runtime import ids
-from libs.runtime.errors import DeskError
-from libs.runtime.nearest import UnknownAccount
+from libs.runtime.ids import NotFound
+from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.listed.operations import Like, OperationList
@@ -55,54 +54,16 @@ from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, par
 from services.console.store import Store
 from services.console.views import strategy, tree
 
-T = TypeVar("T")
 CYCLE_TYPE = "cycle"
 COMMAND_BYTES_SHOWN = 120_000
 RESULT_BYTES_SHOWN = 120_000
 CALL_BYTES_SHOWN = 8_000
 
 
-class NotFound(DeskError):
-    """Nothing has this id, or more than one thing has an id that begins so."""
-
-    code = "not_found"
-
-
-class UnknownType(DeskError):
-    """No operation is ever of this type."""
-
-    code = "unknown_type"
-
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        near = get_close_matches(name, known, 1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        super().__init__(
-            f"unknown operation type {name!r}; {meant}the types are {', '.join(known)}"
-        )
-
-
 async def cycle_row(cycle_id: str, *, store: Store) -> Record:
     """The cycle of this id, or the only one whose id begins with it. Raises NotFound."""
-    return _only("cycle", cycle_id, await store.cycles_between(*_range("cycle", cycle_id)))
-
-
-def _range(what: str, digits: str) -> tuple[UUID, UUID]:
-    between = ids.id_range(digits)
-    if between is None:
-        least = ids.ID_CHARS_MIN
-        a = "an" if what == "operation" else "a"
-        raise NotFound(
-            f"{digits!r} is not {a} {what} id: give at least its first {least} characters"
-        )
-    return between
-
-
-def _only(what: str, digits: str, matches: Sequence[T]) -> T:
-    if not matches:
-        raise NotFound(f"no {what} has the id {digits}")
-    if len(matches) > 1:
-        raise NotFound(f"more than one {what} id begins with {digits}: give more characters")
-    return matches[0]
+    rows = await store.cycles_between(*ids.range_of("cycle", cycle_id))
+    return ids.only_one("cycle", cycle_id, rows)
 
 
 async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
@@ -149,9 +110,9 @@ async def operations(query: OperationsQuery, *, store: Store, lists: Lists) -> O
 
 
 def _refuse_unknown(wanted: str | None, here: Iterable[str] = ()) -> None:
-    """Raise UnknownType for what no operation can be; a typo is not the same as nothing there."""
+    """Raise UnknownName for what no operation can be; a typo is not the same as nothing there."""
     if wanted is not None and wanted not in tree.TYPES and wanted not in set(here):
-        raise UnknownType(wanted, tree.TYPES)
+        raise UnknownName("type of operation", wanted, tree.TYPES, field="type")
 
 
 async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -> OperationsPage:
@@ -209,18 +170,18 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
 
 async def operation_id(digits: str, *, store: Store) -> UUID:
     """The operation or cycle whose id begins with these digits. Raises NotFound."""
-    between = _range("operation", digits)
+    between = ids.range_of("operation", digits)
     cycles = [row["cycle_id"] for row in await store.cycles_between(*between)]
     matches = [*await store.operations_between(*between), *cycles]
-    op_id: UUID = _only("operation", digits, matches)
+    op_id: UUID = ids.only_one("operation", digits, matches)
     return op_id
 
 
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:
-        matches = await store.operations_between(*_range("operation", query.op_id))
-        op_id = _only("operation", query.op_id, matches)
+        matches = await store.operations_between(*ids.range_of("operation", query.op_id))
+        op_id = ids.only_one("operation", query.op_id, matches)
     except NotFound as error:
         return OperationDetail(found=False, message=error.message)
     row = await store.operation(op_id)

@@ -67,6 +67,7 @@ class CycleShape(Shape):
     as_of: date
     status: CycleStatus
     reason: str
+    outcome: str = Field(description="In a line: traded, held, or why not; empty while it runs")
     requester: str
     accepted_at: datetime
     ended_at: datetime | None
@@ -223,6 +224,7 @@ def cycle(view: CycleView, contracts: Sequence[str] = ()) -> CycleShape:
         {
             **{name: getattr(view, name) for name in CycleShape.model_fields},
             "reason": view.reason[:REASON_CHARS],
+            "outcome": view.outcome[:REASON_CHARS],
             "pipelines": tuple(_pipeline(lane, contracts) for lane in view.pipelines),
         }
     )

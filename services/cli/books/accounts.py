@@ -19,8 +19,6 @@ from services.cli.shell.terminal import emit, err, out, table, write
 
 THROW_AWAY = "run-"
 """The beginning of the names that `deskbus run` opens for a single decision."""
-NARROW = 90
-"""Columns below which the benchmark and the clock are left out."""
 
 app = group()
 
@@ -92,16 +90,10 @@ async def _row(client: Client, name: str) -> AccountRow:
 
 
 def _tell(rows: Sequence[AccountRow]) -> None:
-    narrow = out().width < NARROW
-    figures = [("equity", "right"), ("P&L", "right"), ("return", "right")]
-    more = [] if narrow else [("benchmark", "right")]
     grid = table(
-        "account",
-        *figures,
-        *more,
-        ("drawdown", "right"),
-        ("open", "right"),
-        *(() if narrow else ("as of",)),
+        *("account", ("equity", "right"), ("P&L", "right"), ("return", "right")),
+        *(("benchmark", "right"), ("drawdown", "right"), ("open", "right"), "as of"),
+        spare=("as of", "benchmark"),
     )
     for row in rows:
         cells = [
@@ -109,10 +101,10 @@ def _tell(rows: Sequence[AccountRow]) -> None:
             Text(amounts.money(row.equity, row.currency or "")),
             _toned(amounts.change(row.gain), row.gain),
             _gain(row.return_pct),
-            *([] if narrow else [_gain(row.benchmark_pct, plain=True)]),
+            _gain(row.benchmark_pct, plain=True),
             Text(_percent(row.max_drawdown_pct)),
             Text(str(row.open_positions)),
-            *([] if narrow else [Text(row.clock or amounts.UNKNOWN, "dim")]),
+            Text(row.clock or amounts.UNKNOWN, "dim"),
         ]
         grid.add_row(*cells)
     write(grid, out())

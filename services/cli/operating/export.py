@@ -3,20 +3,18 @@
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
-from uuid import UUID
 
 import typer
 
-from libs.postgres.export import Manifest, Wanted
+from libs.postgres.export import Manifest, Wanted, cycle_named
 from libs.postgres.export import export as write_export
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
-from libs.runtime.settings import Settings
+from libs.runtime.ids import NotFound
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import show
-from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.running import asking, load_settings
+from services.cli.shell.terminal import emit, out, table, write
 
 app = group()
 
@@ -48,13 +46,14 @@ def export(
     dsn = database_dsn(settings, CONSOLE_ROLE)
 
     async def work() -> Manifest:
-        wanted = Wanted(first, last, None if cycle is None else await _cycle(settings, cycle))
         async with open_pool(dsn, size_max=1, name="deskbus_export") as pool:
-            return await write_export(pool, directory, wanted)
+            only = None if cycle is None else await cycle_named(pool, cycle)
+            return await write_export(pool, directory, Wanted(first, last, only))
 
-    manifest = asking(work())
-    if cycle is not None and not manifest.tables[0].rows:
-        err().print(f"no cycle has the id {cycle}: the files are empty", style="yellow")
+    try:
+        manifest = asking(work())
+    except NotFound as error:
+        raise Problem(ExitCode.NOT_FOUND, error.message, "deskbus cycle list") from None
     if json:
         emit([manifest])
         return
@@ -62,14 +61,3 @@ def export(
     for file in manifest.tables:
         listing.add_row(file.file, f"{file.rows:,}", f"{file.size_bytes:,}")
     write(listing, out())
-
-
-async def _cycle(settings: Settings, typed: str) -> UUID:
-    """The cycle's whole id; the desk is asked only about first digits."""
-    try:
-        return UUID(typed)
-    except ValueError:
-        async with desk_client(settings) as client:
-            whole = (await show(client, typed)).cycle_id
-    assert whole is not None, "a cycle that is shown has its id"  # noqa: S101
-    return whole

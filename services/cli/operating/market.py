@@ -37,10 +37,10 @@ from services.cli.render import figures
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
-from services.cli.shell.request import corrected
 from services.cli.shell.request_options import UniverseOption
 from services.cli.shell.running import asking, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
+from services.cli.shell.typed import corrected, meant
 
 app = group()
 
@@ -186,7 +186,7 @@ async def _answers(
 
 def _no_such_ticker(ticker: str, answer: ToolAnswer, settings: Settings) -> Problem:
     near = nearest(ticker, tickers_of(settings))
-    hint = "" if near is None else corrected(sys.argv[1:], "ticker", ticker, near)
+    hint = meant(ticker, near)
     return Problem(ExitCode.FAILED, f"{answer.message}{did_you_mean(near)} [{answer.code}]", hint)
 
 

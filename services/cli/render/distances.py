@@ -25,7 +25,7 @@ def show(view: ExitDistances, console: Console) -> None:
         return
     grid = table(
         *("position", ("shares", "right"), ("price", "right"), "assessment"),
-        *("trigger", ("left", "right"), ("at", "right"), ""),
+        *("trigger", ("left", "right"), ("at", "right"), "note"),
     )
     for position in view.positions:
         head = _head(position)

@@ -16,6 +16,7 @@ from libs.report import ticker_facts
 from libs.report.reports import Reports
 from libs.report.sections import Fact, words
 from libs.report.tickers import rows
+from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.render import sources
 from services.cli.render import values as outline
 from services.cli.render.cited import cited
@@ -29,6 +30,7 @@ from services.cli.shell.terminal import (
     table,
     write,
 )
+from services.cli.shell.typed import meant
 
 INDICATOR_COLUMNS = 3
 INDICATOR_CELL = 26
@@ -50,9 +52,13 @@ def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Seq
         if (calls := tuple(entry for entry in record.journal if _asks_about(entry, ticker)))
     ]
     if not about and ticker not in _known(view):
-        known = " ".join(_known(view)) or "none: it ended before any was found"
+        known = _known(view)
+        near = nearest(ticker, known)
+        listed = " ".join(known) or "none: it ended before any was found"
         raise Problem(
-            ExitCode.NOT_FOUND, f"this cycle says nothing of {ticker}", f"its tickers: {known}"
+            ExitCode.NOT_FOUND,
+            f"this cycle says nothing of {ticker}{did_you_mean(near)}",
+            meant(ticker, near) or f"its tickers: {listed}",
         )
     return about
 
@@ -154,9 +160,12 @@ def of_stage(
     work = [node for node in nodes if node.type == "operation"]
     wanted = {node.op_id for node in work if stage in {node.name, node.state}}
     if not wanted:
-        steps = " ".join(dict.fromkeys(node.name for node in work)) or "none yet"
+        steps = list(dict.fromkeys(node.name for node in work))
+        near = nearest(stage, steps)
         raise Problem(
-            ExitCode.NOT_FOUND, f"this cycle has had no stage {stage!r}", f"its stages: {steps}"
+            ExitCode.NOT_FOUND,
+            f"this cycle has had no stage {stage!r}{did_you_mean(near)}",
+            meant(stage, near) or f"its stages: {' '.join(steps) or 'none yet'}",
         )
     return [record for record in records if record.op_id in wanted]
 

@@ -25,6 +25,7 @@ def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
         "at the open of",
         (f"value {currency}", "right"),
         (f"fee {currency}", "right"),
+        spare=(f"fee {currency}", "status"),
     )
     for row in rows:
         _add(grid, row)

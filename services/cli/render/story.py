@@ -53,7 +53,7 @@ def _parts(cycle: story.Story, width: int) -> Iterable[RenderableType]:
     for pipeline in cycle.pipelines:
         if several:
             yield Text()
-            yield _pipeline_title(pipeline)
+            yield from _pipeline_title(pipeline)
             yield from _ending(pipeline)
         yield from _pipeline(pipeline, width)
     yield costs.drawn(cycle.costs)
@@ -74,7 +74,7 @@ def _title(cycle: story.Story, *, narrow: bool) -> Iterable[RenderableType]:
     under = [f"cycle {amounts.short(cycle.cycle_id) if narrow else cycle.cycle_id}"]
     if len(cycle.pipelines) == 1:
         under += _whose(cycle.pipelines[0])
-    yield Text("  " + " · ".join(under), style="dim")
+    yield _inset(Text(" · ".join(under), style="dim"))
     if cycle.note:
         yield Text(f"  {cycle.note}", style="yellow")
 
@@ -84,14 +84,14 @@ def _whose(pipeline: story.PipelineStory) -> list[str]:
     return [f"account {pipeline.account}", f"provider {provider}"]
 
 
-def _pipeline_title(pipeline: story.PipelineStory) -> Text:
+def _pipeline_title(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
     style = STATUS_STYLES[pipeline.status]
-    return Text.assemble(
+    yield Text.assemble(
         (f"{STATUS_MARKS[pipeline.status]} ", style),
         (pipeline.name, "bold"),
         (f"  {pipeline.status.value}", style),
-        ("  " + " · ".join(_whose(pipeline)), "dim"),
     )
+    yield _inset(Text(" · ".join(_whose(pipeline)), style="dim"))
 
 
 def _ending(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
@@ -107,7 +107,7 @@ def _ending(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
 
 def _pipeline(pipeline: story.PipelineStory, width: int) -> Iterable[RenderableType]:
     yield shown(pipeline.thoughts)
-    if pipeline.reports.exits is not None:
+    if pipeline.reports.exits is not None and pipeline.exits.items:
         yield from (_inset(exits.drawn(pipeline.exits)), Text())
     if pipeline.tickers:
         yield Text()

@@ -13,14 +13,21 @@ from contracts.types import Usage
 from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.runtime import recorded_call
-from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
+from services.cli.shell.terminal import (
+    CUT_WIDTH_MIN,
+    STATUS_MARKS,
+    STATUS_STYLES,
+    Sheet,
+    one_line,
+    table,
+)
 
 CALLS = frozenset({"model", "tool", "read"})
 PAID = ("in", "out", "cache r/w")
 LOST = "no reply"
 SUM = "tokens"
-SORTS_WIDTH_MIN = 100
-"""Columns of a terminal that can hold tokens by sort beside the rest."""
+RESULT_WIDTH_MIN = 20
+"""Columns without which results are left out."""
 ABOUT_CHARS = 20
 """Of what tools were asked about; all of it is in --json and `operations show`."""
 ROOTS = frozenset({"cycle", "agent_research"})
@@ -29,25 +36,45 @@ ROOTS = frozenset({"cycle", "agent_research"})
 def draw(nodes: Sequence[OperationView], width: int) -> Table:
     """One line a node: what it was, how it ended, how long it took, what it cost, what it said.
 
-    The tokens stand where anything was paid: by sort where `width` columns hold that, else their
-    sum; exactly in --json and `operations show`.
+    The tokens stand where anything was paid: by sort where `width` columns hold that beside the
+    rest, else their sum; exactly in --json and `operations show`. Where there is no room for
+    results, a failed node's stands on a line of its own.
     """
-    paid = any(node.tokens for node in nodes)
+    lines = list(walk(gathered(nodes)))
+    for sorts, with_results in ((True, True), (False, True), (False, False)):
+        grid = _grid(lines, sorts=sorts, with_results=with_results)
+        needed = grid.width_needed() + (RESULT_WIDTH_MIN - CUT_WIDTH_MIN if with_results else 0)
+        if needed <= width:
+            return grid
+    grid.columns[0].no_wrap = False  # rather the end of a name than a figure's
+    return grid
+
+
+def _grid(lines: Sequence[tuple[str, OperationView]], *, sorts: bool, with_results: bool) -> Sheet:
+    nodes = [node for _, node in lines]
     lost = any(node.usage.unsorted_tokens for node in nodes)
-    sorts = [*PAID, *([LOST] if lost else [])] if width >= SORTS_WIDTH_MIN else [SUM]
-    heads = [*sorts, "USD"] if paid else []
+    tokens = [*PAID, *([LOST] if lost else [])] if sorts else [SUM]
+    heads = [*tokens, "USD"] if any(node.tokens for node in nodes) else []
     spent = ((head, "right") for head in heads)
-    grid = table("what", "", ("took", "right"), *spent, "id", "result")
+    last = ("id", "result") if with_results else ("id",)
+    grid = table("what", "", ("took", "right"), *spent, *last)
     grid.keeps_rows = True  # its branches stand below one another
-    for branch, node in walk(gathered(nodes)):
+    for branch, node in lines:
+        what = Text.assemble((branch, "dim"), _name(node))
+        what.overflow, what.no_wrap = "ellipsis", True
+        failed = bool(node.error_message)
+        result = one_line(result_text(node), "red" if failed else "dim")
         grid.add_row(
-            Text.assemble((branch, "dim"), _name(node)),
+            what,
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
-            *_spent(node, sorts)[: len(heads)],
+            *_spent(node, tokens)[: len(heads)],
             Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
-            one_line(result_text(node), "red" if node.error_message else "dim"),
+            *([result] if with_results else []),
         )
+        if failed and not with_results:
+            result.pad_left(len(branch) + 2)
+            grid.add_row(result)
     return grid
 
 

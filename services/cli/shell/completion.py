@@ -88,6 +88,11 @@ def _strategies() -> Names:
     return [view.name for view in page.strategies]
 
 
+def _studies() -> Names:
+    page = _asked("STUDIES", "contracts.study", "StudiesQuery")
+    return [view.study.name for view in page.studies]
+
+
 def _tickers() -> Names:
     from libs.market.sources import tickers_of  # noqa: PLC0415
 
@@ -133,6 +138,7 @@ COMPLETED: Mapping[str, Callable[[], Names]] = {
     "job": _jobs,
     "name": _strategies,
     "names": _strategies,
+    "study_name": _studies,
     "provider": _providers,
     "channel": _channels,
     "pattern": _event_types,

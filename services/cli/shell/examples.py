@@ -123,7 +123,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "dlq show": ("deskbus dlq show 3",),
     "dlq retry": ("deskbus dlq retry 3",),
     "dlq discard": ("deskbus dlq discard 3 --reason 'a test of mine'",),
-    "export": ("deskbus export my-export --since 2026-11-01",),
+    "export": (
+        "deskbus export my-export --since 2026-11-01",
+        "deskbus export one-cycle --cycle 28f4da97",
+    ),
     "db migrate": ("deskbus db migrate",),
     "db backup": ("deskbus db backup desk.dump",),
     "db restore": ("deskbus db restore desk.dump",),

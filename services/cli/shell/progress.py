@@ -85,19 +85,17 @@ class Progress:
         if self._status is None:
             self._line(text)
 
-    def details(self, text: str) -> None:
-        """How far the present step is; its clock goes on."""
-        self._detail = text
+    def details(self, text: str, share: float = 0.0) -> None:
+        """How far the present step is; its clock goes on. From the `share` of it that is done, 0 to
+        1, comes the time left."""
+        self._detail = text + _left(time.monotonic() - self._step_started, share)
 
     def counts(self, done: int, total: int, text: str) -> None:
         """So many of all parts are done, and the next one begins: the share and the time left."""
         passed_s = time.monotonic() - self._started
         self._text, self._step_started = text, self._started
         share = done / total if total else 1.0
-        left = ""
-        if done and passed_s >= ETA_FROM_S:
-            left = f" · about {_clock(passed_s * (total - done) / done)} left"
-        self._detail = f"{done:,} of {total:,} ({share:.0%}){left}"
+        self._detail = f"{done:,} of {total:,} ({share:.0%}){_left(passed_s, share)}"
         if self._status is None and int(share * LINES_OF_PARTS) > self._parts_printed:
             self._parts_printed = int(share * LINES_OF_PARTS)
             self._line(f"{self._detail} · {text}")
@@ -163,6 +161,13 @@ def _clock(seconds: float) -> str:
     """Whole seconds: a clock that people watch."""
     whole = int(seconds)
     return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02} min"
+
+
+def _left(passed_s: float, share: float) -> str:
+    """` · about 1:30 min left`; empty while nobody can know it."""
+    if share <= 0 or passed_s < ETA_FROM_S:
+        return ""
+    return f" · about {_clock(passed_s * (1 - share) / share)} left"
 
 
 def _lane(pipeline: str | None) -> str:

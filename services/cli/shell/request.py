@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import re
 import secrets
-import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +32,9 @@ from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.runtime import ids
 from libs.runtime.nearest import slip
-from libs.runtime.wording import describe
+from libs.runtime.wording import describe, first_field
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.typed import corrected
 
 REQUESTER = "cli"
 LOOK_EVERY_S = 2.0
@@ -57,7 +57,6 @@ ENDS = {
 """The exit code that a cycle's end means."""
 
 NOT_THERE = {"not_found", "unknown_account"}
-_OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"}
 _PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<account>[^=@]+))?$")
 
 
@@ -156,7 +155,8 @@ def invalid(what: str, error: ValidationError, model: type[BaseModel] | None = N
     unknown field is told with those that there are.
     """
     text = describe(error, model).replace("body: ", "")
-    return Problem(ExitCode.USAGE, f"invalid {what}: {text}")
+    hint = "deskbus accounts" if first_field(error) == "account" else ""
+    return Problem(ExitCode.USAGE, f"invalid {what}: {text}", hint)
 
 
 def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[Pipeline]:
@@ -257,26 +257,6 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     if answer.given is not None and answer.field is not None:
         hint = corrected(sys.argv[1:], answer.field, answer.given, answer.suggestion)
     raise Problem(code, f"{answer.message}{where} [{answer.code}]", hint)
-
-
-def corrected(arguments: Sequence[str], field: str, value: str, suggestion: str | None) -> str:
-    """The command as typed, with what would do in place of what was given; without it where
-    nothing does."""
-    word = re.compile(rf"(?<![\w.-]){re.escape(value)}(?![\w.-])", re.IGNORECASE)
-    if suggestion is None:
-        without = re.compile(rf",{word.pattern}|{word.pattern},?", re.IGNORECASE)
-        words = [without.sub("", argument) for argument in arguments]
-        # An option whose only value is gone goes with it.
-        kept = [
-            before
-            for before, after in zip(words, [*words[1:], "-"], strict=True)
-            if before and after and not before.endswith("=")
-        ]
-        return shlex.join(["deskbus", *kept])
-    words = [word.sub(suggestion, argument) for argument in arguments]
-    if words == list(arguments):
-        words += [_OPTIONS.get(field, f"--{field}"), suggestion]
-    return shlex.join(["deskbus", *words])
 
 
 async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswer:

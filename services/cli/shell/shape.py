@@ -22,8 +22,10 @@ from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.shell.completion import COMPLETED, complete
 from services.cli.shell.examples import EXAMPLES
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.typed import PROGRAM, meant
 
-PROGRAM = "deskbus"
+GROUP_EXAMPLES_MAX = 3
+"""In the help of a group: each of its commands has more."""
 WHOLE_SENTENCE = 500
 """Characters of a command's line in its group's help: more than any first sentence has."""
 METAVARS = {
@@ -56,8 +58,26 @@ METAVARS = {
     "pattern": "EVENTS",
     "name": "STRATEGY",
     "names": "STRATEGY",
+    "study_name": "STUDY",
+    "arm": "ARM",
+    "on": "DATE",
+    "before": "ID",
+    "text": "WORDS",
+    "drop": "TICKER",
+    "quantity": "TICKER=N",
+    "pipeline": "PIPELINE",
+    "proposal": "HASH",
+    "confirmed": "HASH",
+    "cash": "AMOUNT",
+    "share": "PERCENT",
+    "row": "PIPELINE@ACCOUNT",
+    "channel": "CHANNEL",
+    "host": "HOST",
+    "listen": "HOST:PORT",
+    "nats_node": "HOST:PORT",
 }
 """How values are shown where the name of their type would stand."""
+_EXTRA = re.compile(r"Got unexpected extra (arguments?)(?:\(s\))?")
 _QUOTED = re.compile(r"Value error, '(?P<value>.*)' (?:is not one of|does not match)")
 
 
@@ -101,11 +121,17 @@ def shaped(command: Any, path: str) -> Any:
         shaped(below, f"{path} {name}")
     for param in command.params:
         _shape_param(param)
-    examples = EXAMPLES.get(path, ())
+    examples = EXAMPLES.get(path) or _examples_below(command, path)
     if examples:
         command.epilog = "\n".join(examples)
         command.format_epilog = MethodType(_format_examples, command)
     return command
+
+
+def _examples_below(group: Any, path: str) -> Sequence[str]:
+    """The first example of each of the group's first commands."""
+    firsts = (EXAMPLES.get(f"{path} {name}", ())[:1] for name in getattr(group, "commands", ()))
+    return [example for first in firsts for example in first][:GROUP_EXAMPLES_MAX]
 
 
 def _shape_param(param: Any) -> None:
@@ -169,18 +195,18 @@ def problem_of(error: ClickException) -> Problem:
     match error:
         case NoSuchOption():
             near = nearest(error.option_name, error.possibilities or _options(ctx))
-            hint = _with(error.option_name, near) if near else helped
+            hint = meant(error.option_name, near) or helped
             message = f"unknown option {error.option_name}{did_you_mean(near)}"
         case MissingParameter() if error.param is not None:
             message, hint = f"{_shown(error.param)} is missing", example or helped
         case BadParameter() if error.param is not None:
             message, hint = _bad(error.param, error.message, ctx), helped
-            near = nearest(_typed_value(error.param, error.message), _choices(error.param))
-            if near is not None:
-                message += did_you_mean(near)
-                hint = _with(_typed_value(error.param, error.message), near)
+            typed = _typed_value(error.param, error.message)
+            near = nearest(typed, _choices(error.param))
+            message += did_you_mean(near)
+            hint = meant(typed, near) or hint
         case _:
-            message = error.format_message().rstrip(".")
+            message = _EXTRA.sub(r"unexpected \1", error.format_message().rstrip("."))
             message = message[:1].lower() + message[1:]
             hint = helped
     return Problem(ExitCode(error.exit_code), message, hint)
@@ -249,12 +275,6 @@ def _path_of(ctx: Any) -> str:
 
 def _typed(path: str, word: str) -> str:
     return f"`{' '.join(filter(None, (PROGRAM, path, word)))}`"
-
-
-def _with(typed: str, near: str | None) -> str:
-    """The command as it was typed, with the nearest word in place of what was typed."""
-    words = [re.sub(rf"(?<![\w-]){re.escape(typed)}(?![\w-])", near or "", w) for w in sys.argv[1:]]
-    return shlex.join([PROGRAM, *words])
 
 
 def usage_stopped(error: ClickException) -> None:

@@ -1,14 +1,18 @@
 """The slots of the schedule's jobs over past sessions, each run to its end."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
+from datetime import time as clock_time
 
 from contracts.audit import Event
 from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
+from contracts.query import AccountQuery
 from contracts.schedule import SCHEDULE, JobAnswer, JobRun, JobView, RunJob, slot_key
-from contracts.subjects import RUN_JOB
+from contracts.subjects import ACCOUNT, RUN_JOB
 from libs.bus.client import Client
+from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, slots
 from libs.runtime import ids
@@ -16,6 +20,10 @@ from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import follow
+from services.cli.shell.typed import meant
+
+EQUITY_EVERY_S = 1.0
+"""How often the replayed accounts are looked at."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,7 @@ class Slots:
 
     async def asked(self, job: str, at: datetime) -> JobRun:
         """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
-        answer = accepted(await self.client.ask(RUN_JOB, RunJob(job=job, at=at)))
+        answer = accepted(await self.client.ask(RUN_JOB, RunJob(job=job, at=at)), job)
         if answer.run is None or answer.run.outcome == "rejected":
             why = answer.run.reason if answer.run else "the desk gave no reason"
             raise Problem(ExitCode.REJECTED, f"the desk refused the run: {why}")
@@ -47,12 +55,38 @@ class Slots:
         return run.model_copy(update={"status": view.status, "reason": view.reason})
 
 
+class RunningEquity:
+    """The equity of the accounts of a replay's jobs, asked for so seldom that it costs no time."""
+
+    def __init__(self, client: Client, jobs: Sequence[JobView]) -> None:
+        self._client = client
+        self._accounts = {job.name: job.accounts for job in jobs}
+        self._text: dict[str, str] = {}
+        self._asked_at: dict[str, float] = {}
+
+    async def of(self, job: str) -> str:
+        """`, main 104,233.12 USD`; empty while no account of the job is open."""
+        parts = [await self._equity(account) for account in self._accounts[job]]
+        return "".join(parts)
+
+    async def _equity(self, account: str) -> str:
+        now = time.monotonic()
+        if now - self._asked_at.get(account, -EQUITY_EVERY_S) < EQUITY_EVERY_S:
+            return self._text.get(account, "")
+        self._asked_at[account] = now
+        books = (await self._client.ask(ACCOUNT, AccountQuery(account=account, fills=0))).portfolio
+        if books is not None:
+            equity = amounts.money(books.equity.amount, books.equity.currency)
+            self._text[account] = f", {account} {equity}"
+        return self._text.get(account, "")
+
+
 def slots_of(
     jobs: Sequence[JobView], calendar: ExchangeCalendar, first: date, last: date
 ) -> Iterator[tuple[str, Slot]]:
     """The slots of all jobs on these sessions, in order; jobs at one moment as they are listed."""
-    before = datetime.combine(first, time(), calendar.zone) - OFFSET_MAX
-    after = datetime.combine(last + timedelta(days=1), time(), calendar.zone) + OFFSET_MAX
+    before = datetime.combine(first, clock_time(), calendar.zone) - OFFSET_MAX
+    after = datetime.combine(last + timedelta(days=1), clock_time(), calendar.zone) + OFFSET_MAX
     runs = [
         (slot.at, number, job.name, slot)
         for number, job in enumerate(jobs)
@@ -64,9 +98,10 @@ def slots_of(
         yield name, slot
 
 
-def accepted(answer: JobAnswer) -> JobAnswer:
-    """The answer, where it is a yes. Raises `Problem` where it is a no."""
+def accepted(answer: JobAnswer, job: str) -> JobAnswer:
+    """The answer about a job, where it is a yes. Raises `Problem` where it is a no."""
     if answer.outcome == "accepted":
         return answer
     code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
-    raise Problem(code, answer.message, "deskbus schedule list")
+    hint = meant(job, answer.suggestion) or "deskbus schedule list"
+    raise Problem(code, answer.message, hint)

@@ -10,8 +10,9 @@ from typing import Literal
 from pydantic import BaseModel
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.style import Style
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from libs.facts.amounts import plain
@@ -24,7 +25,8 @@ WIDTH_MAX = 118
 """Wider lines are hard to read."""
 TEXT_WIDTH_MIN = 20
 """A text that wraps in less than this is a ribbon that nobody reads."""
-CUT_WIDTH_MIN = 8
+CUT_WIDTH_MIN = 12
+"""The same of a text that is cut with …."""
 LABEL_WIDTH = 13
 """Of the labels that stand before facts, with their two blanks."""
 
@@ -99,17 +101,53 @@ def write(renderable: RenderableType, console: Console) -> None:
     """Print without the blanks that tables leave at the ends of lines; a table that would have to
     cut what must stay whole is printed as blocks."""
     with console.capture() as captured:
-        console.print(_fitted(renderable, console))
+        console.print(_fitted(renderable, console.width))
     for line in captured.get().splitlines():
         console.file.write(line.rstrip() + "\n")
     console.file.flush()
 
 
+class Facts(Table):
+    """Labels at the left, values beside them, as `facts` makes it."""
+
+    def fitted(self, width: int) -> RenderableType:
+        """The same with values that fit beside the labels."""
+        labels, values = (column.cells for column in self.columns)
+        room = width - LABEL_WIDTH - 1
+        rows = zip(labels, values, strict=True)
+        return _labelled((label, _fitted(value, room)) for label, value in rows)
+
+
 class Sheet(Table):
-    """A table whose rows become blocks of `label  value` where the terminal is too narrow, unless
-    it `keeps_rows`, as a tree does."""
+    """A table that nothing whole is cut in: where the terminal is too narrow it does without the
+    columns that are `spare`, the first one first, and those that are empty; where that is not
+    enough its rows become blocks of `label  value`, unless it `keeps_rows`, as a tree does."""
 
     keeps_rows = False
+    spare: Sequence[str] = ()
+
+    def fitted(self, width: int) -> RenderableType:
+        """The table with as many columns as fit."""
+        if self.width_needed() <= width:
+            return self
+        kept = [column for column in self.columns if any(map(_length, column.cells))]
+        narrower = self._of(kept)
+        for title in self.spare:
+            if narrower.width_needed() <= width:
+                break
+            kept = [column for column in kept if column.header != title]
+            narrower = self._of(kept)
+        fits = narrower.width_needed() <= width
+        return narrower if fits or self.keeps_rows else self.blocks()
+
+    def _of(self, kept: Sequence[Column]) -> "Sheet":
+        sheet = _empty_sheet()
+        sheet.show_header = self.show_header
+        for column in kept:
+            sheet.add_column(column.header, justify=column.justify, no_wrap=column.no_wrap)
+        for cells in zip(*(column.cells for column in kept), strict=True):
+            sheet.add_row(*cells)
+        return sheet
 
     def width_needed(self) -> int:
         """Columns without which something whole is cut, or a text becomes a ribbon."""
@@ -159,22 +197,26 @@ def _wrapping(cell: RenderableType) -> RenderableType:
     return cell
 
 
-def _fitted(renderable: RenderableType, console: Console) -> RenderableType:
+def _fitted(renderable: RenderableType, width: int) -> RenderableType:
+    """The same with every table that is too wide as blocks, however deep it stands."""
     if isinstance(renderable, Group):
-        return Group(*(_fitted(part, console) for part in renderable.renderables))
-    if not isinstance(renderable, Sheet) or renderable.keeps_rows or console.width >= PLAIN_WIDTH:
-        return renderable
-    return renderable.blocks() if renderable.width_needed() > console.width else renderable
+        return Group(*(_fitted(part, width) for part in renderable.renderables))
+    if isinstance(renderable, Padding):
+        inner = _fitted(renderable.renderable, width - renderable.left - renderable.right)
+        sides = (renderable.top, renderable.right, renderable.bottom, renderable.left)
+        return Padding(inner, sides)
+    return renderable.fitted(width) if isinstance(renderable, Sheet | Facts) else renderable
 
 
-def table(*columns: str | tuple[str, str]) -> Sheet:
+def table(*columns: str | tuple[str, str], spare: Sequence[str] = ()) -> Sheet:
     """An open table with a dim head; a column is its title, or title and `right` or `gives`.
 
     Where the line is too narrow, the last column gives way and those that say so, the widest first;
     what must stay on one line there is written with `one_line`. Where even that is not enough,
-    `write` prints each row as a block.
+    `write` leaves out the columns that are `spare`, and then prints each row as a block.
     """
-    grid = Sheet(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    grid = _empty_sheet()
+    grid.spare = spare
     for number, column in enumerate(columns, start=1):
         title, side = (column, "left") if isinstance(column, str) else column
         justify: Literal["left", "right"] = "right" if side == "right" else "left"
@@ -183,13 +225,23 @@ def table(*columns: str | tuple[str, str]) -> Sheet:
     return grid
 
 
+def _empty_sheet() -> Sheet:
+    return Sheet(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+
+
 def facts(rows: Sequence[tuple[str, RenderableType]]) -> Table:
     """Labels at the left, what there is to say beside them."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
+    return _labelled((f"  {label}", value) for label, value in rows)
+
+
+def _labelled(rows: Iterable[tuple[RenderableType, RenderableType]]) -> Facts:
+    grid = Facts(
+        box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True
+    )
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column()
-    for label, value in rows:
-        grid.add_row(f"  {label}", value)
+    for row in rows:
+        grid.add_row(*row)
     return grid
 
 

@@ -228,7 +228,7 @@ def _show(study: Study, result: Plan) -> None:
     console.print()
     console.print("differences between two arms that would be seen with a chance of 80 %:")
     grid = table(
-        ("horizon", "right"), ("right judgements", "right"), ("return a date", "right"), ""
+        ("horizon", "right"), ("right judgements", "right"), ("return a date", "right"), "note"
     )
     for row in result.horizons:
         if row.hits_pct is None or row.return_bps is None:

@@ -22,7 +22,7 @@ PAGE = 200
 
 
 def report(
-    name: NameArgument,
+    study_name: NameArgument,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file; or NAME.html here.")
     ] = None,
@@ -32,12 +32,12 @@ def report(
     json: JsonOption = False,
 ) -> None:
     """Write a study's report: one HTML file that asks no other host for anything."""
-    result = asking(scored(name, horizon, cost_bps, benchmark))
+    result = asking(scored(study_name, horizon, cost_bps, benchmark))
     if json:
         emit([result])
         return
-    path = output or Path(f"{name}.html")
-    text = page(compose(result), asking(_cells(name)))
+    path = output or Path(f"{study_name}.html")
+    text = page(compose(result), asking(_cells(study_name)))
     try:
         with beside(path, text.encode()) as whole:
             whole.replace(path)

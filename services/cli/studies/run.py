@@ -23,6 +23,7 @@ from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.typed import meant
 from services.cli.studies.file import FileArgument, NameArgument, read_study
 
 LOOK_EVERY_S = 0.5
@@ -65,9 +66,9 @@ def run(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def status(name: NameArgument, json: JsonOption = False) -> None:
+def status(study_name: NameArgument, json: JsonOption = False) -> None:
     """Show how far a study is, and what it has cost."""
-    view = asking(_read_one(name))
+    view = asking(_read_one(study_name))
     if json:
         emit([view])
     else:
@@ -75,7 +76,7 @@ def status(name: NameArgument, json: JsonOption = False) -> None:
 
 
 def stop(
-    name: NameArgument,
+    study_name: NameArgument,
     reason: Annotated[str, typer.Option(help="Kept on record and shown.")] = "",
     json: JsonOption = False,
 ) -> None:
@@ -84,13 +85,16 @@ def stop(
 
     async def work() -> StudyAnswer:
         async with desk_client(settings) as client:
-            return accepted(await client.ask(STOP_STUDY, StopStudy(name=name, reason=reason)))
+            answer = await client.ask(STOP_STUDY, StopStudy(name=study_name, reason=reason))
+            if answer.code == "not_found":
+                raise await no_such_study(client, study_name)
+            return accepted(answer)
 
     answer = asking(work())
     if json:
         emit([answer])
     elif answer.changed:
-        out().print(f"stopped {name}; resume with: deskbus study run FILE")
+        out().print(f"stopped {study_name}; resume with: deskbus study run FILE")
     else:
         err().print(f"it was {answer.status} already: nothing changed", style="dim")
 
@@ -111,7 +115,9 @@ def list_studies(json: JsonOption = False) -> None:
         err().print("no study yet: deskbus study plan FILE", style="dim")
         return
     grid = table(
-        "study", "kind", "arms", ("done", "right"), ("failed", "right"), ("USD", "right"), ""
+        *("study", "kind", ("arms", "gives"), ("done", "right")),
+        *(("failed", "right"), ("USD", "right"), "status"),
+        spare=("kind", "failed"),
     )
     for view in views:
         grid.add_row(
@@ -164,10 +170,9 @@ def accepted(answer: StudyAnswer) -> StudyAnswer:
     """The answer, where it is a yes. Raises `Problem` where it is a no."""
     if answer.outcome == "accepted":
         return answer
-    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
     field = f"{answer.field}: " if answer.field else ""
     hint = "deskbus doctor" if answer.field == "pipelines" else "deskbus study list"
-    raise Problem(code, f"{field}{answer.message}", hint)
+    raise Problem(ExitCode.REJECTED, f"{field}{answer.message}", hint)
 
 
 async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyView:
@@ -190,12 +195,17 @@ async def _one(client: Client, name: str) -> StudyView:
     views = (await client.ask(STUDIES, StudiesQuery(name=name))).studies
     if views:
         return views[0]
+    raise await no_such_study(client, name)
+
+
+async def no_such_study(client: Client, name: str) -> Problem:
+    """The problem of a name that no study has, with the study that was probably meant."""
     known = [view.study.name for view in (await client.ask(STUDIES, StudiesQuery())).studies]
-    near = did_you_mean(nearest(name, known))
-    raise Problem(
+    near = nearest(name, known)
+    return Problem(
         ExitCode.NOT_FOUND,
-        f"no study is named {amounts.cut(name, 60)!r}{near}",
-        "deskbus study list",
+        f"no study is named {amounts.cut(name, 60)!r}{did_you_mean(near)}",
+        meant(name, near) or "deskbus study list",
     )
 
 

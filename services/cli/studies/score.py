@@ -14,13 +14,13 @@ from contracts.subjects import STUDY_CELLS, STUDY_SCORE
 from libs.facts import amounts
 from libs.report.studies.compose import compose
 from libs.report.studies.parts import Cell, Section, Span, StudyReport, Table
-from libs.runtime.errors import few
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import TONE_STYLES, Sheet, emit, out, table, write
 from services.cli.studies.file import NameArgument
+from services.cli.studies.run import no_such_study
 
 SPAN_COLUMNS = 21
 SCORE_S = 120.0
@@ -38,7 +38,7 @@ BenchmarkOption = Annotated[
 
 
 def score(
-    name: NameArgument,
+    study_name: NameArgument,
     horizon: HorizonOption = None,
     cost_bps: CostOption = None,
     benchmark: BenchmarkOption = None,
@@ -48,7 +48,7 @@ def score(
 
     Reads the record and the prices alone: it costs nothing, for any horizon, cost and benchmark.
     """
-    result = asking(scored(name, horizon, cost_bps, benchmark))
+    result = asking(scored(study_name, horizon, cost_bps, benchmark))
     if json:
         emit([result])
     else:
@@ -56,7 +56,7 @@ def score(
 
 
 def cells(
-    name: NameArgument,
+    study_name: NameArgument,
     arm: Annotated[str | None, typer.Option(help="Of this arm alone.")] = None,
     on: Annotated[str | None, typer.Option(help="Of this date alone: 2012-06-29.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many cells to list.")] = 50,
@@ -67,26 +67,31 @@ def cells(
     settings = load_settings()
     try:
         query = StudyCellsQuery(
-            name=name, arm=arm, on=date.fromisoformat(on) if on else None, limit=limit, skip=skip
+            name=study_name,
+            arm=arm,
+            on=date.fromisoformat(on) if on else None,
+            limit=limit,
+            skip=skip,
         )
     except ValidationError as error:
         raise invalid("study", error) from None
     except ValueError:
         raise Problem(
-            ExitCode.USAGE, f"--on must be a date such as 2012-06-29, not {on!r}"
+            ExitCode.USAGE, f"--on must be a date, e.g. 2012-06-29 (got {on!r})"
         ) from None
 
     async def work() -> StudyCells:
         async with reading_client(settings) as client:
-            return await client.ask(STUDY_CELLS, query)
+            view = await client.ask(STUDY_CELLS, query)
+            if not view.found:
+                raise await no_such_study(client, study_name)
+            return view
 
     view = asking(work())
-    if not view.found:
-        raise Problem(ExitCode.NOT_FOUND, f"no study is named {name!r}", "deskbus study list")
     if json:
         emit(view.cells)
         return
-    grid = table("date", ("sample", "right"), "arm", "", "cycle", "bought")
+    grid = table("date", ("sample", "right"), "arm", "status", "cycle", "bought")
     for cell in view.cells:
         bought = ", ".join(f"{asset} {part:.1%}" for asset, part in cell.weights.items())
         style = "" if cell.status == "decided" else "red"
@@ -114,9 +119,8 @@ async def scored(
         raise invalid("study", error) from None
     async with reading_client(settings) as client:
         result = await client.ask(STUDY_SCORE, query, timeout_s=SCORE_S)
-    if not result.found:
-        known = few(result.studies, "none; begin one with deskbus study run FILE")
-        raise Problem(ExitCode.NOT_FOUND, f"no study is named {name!r}", f"there is: {known}")
+        if not result.found:
+            raise await no_such_study(client, name)
     return result
 
 

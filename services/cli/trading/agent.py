@@ -209,7 +209,7 @@ async def _look(client: Client, progress: meanwhile.Progress) -> None:
             continue  # who waits for the end says it, where the desk has gone
         part = AgentStatus.of(nodes).progress
         if part.step:
-            progress.details(f"{part.percentage:.0f}% {part.step}")
+            progress.details(f"{part.percentage:.0f}% {part.step}", part.percentage / 100)
 
 
 def _continues(cycle: str) -> str:

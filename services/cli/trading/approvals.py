@@ -255,7 +255,8 @@ def _stop(decision: PortfolioDecision) -> str:
 
 def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
     grid = table(
-        "", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right"), "why"
+        *("order", ("shares", "right"), ("price", "right")),
+        *(("value", "right"), ("share", "right"), "why"),
     )
     for decision in decisions:
         style = "green" if decision.action.value == Side.BUY.value else "red"

@@ -20,10 +20,10 @@ from contracts.exit_signal import (
     ExitSignals,
 )
 from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS
-from libs.runtime.wording import describe
 from services.cli.render import distances as ways
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, out, table, write
 
@@ -75,7 +75,7 @@ def check(
             }
         )
     except ValidationError as error:
-        raise Problem(ExitCode.USAGE, f"invalid check: {describe(error)}") from None
+        raise invalid("check", error) from None
 
     async def work() -> ExitSignals:
         async with desk_client(settings) as client:
@@ -108,9 +108,7 @@ def distances(
     try:
         query = ExitDistancesQuery(account=account)
     except ValidationError as error:
-        raise Problem(
-            ExitCode.USAGE, f"invalid account name {account!r}: {describe(error)}"
-        ) from None
+        raise invalid("name", error) from None
 
     async def work() -> ExitDistances:
         async with desk_client(settings) as client:
@@ -171,7 +169,7 @@ def _notes(answer: Mapping[str, Any], words: Console) -> None:
 
 
 def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
-    grid = table("rule", "", "", ("severity", "right"), "")
+    grid = table("rule", "kind", "state", ("severity", "right"), "why", spare=("kind",))
     for signal in signals:
         failed = signal["status"] != "ok"
         state = "failed" if failed else "triggered" if signal["triggered"] else "quiet"
@@ -188,7 +186,7 @@ def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
 
 def _actions(actions: Sequence[Mapping[str, Any]], stop_price: str | None) -> Table:
     """The stop's price is in the action of a full answer, and beside those of an agent's."""
-    grid = table("proposed", ("shares", "right"), "", ("at", "right"), "")
+    grid = table("proposed", ("shares", "right"), "ticker", ("at", "right"), "why")
     for action in actions:
         at_market = action["order_type"] == "market"
         price = "the open" if at_market else action.get("stop_price") or stop_price or "-"

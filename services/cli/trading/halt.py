@@ -9,7 +9,6 @@ from contracts.halt import HaltAnswer, Halts, HaltsQuery
 from contracts.subjects import HALT, HALTS, Asked, Subject
 from services.cli.render import halts
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err
@@ -53,12 +52,6 @@ def switch(row: Subject[Asked, HaltAnswer], account: str | None, reason: str) ->
     try:
         wish = row.message.model_validate({"account": account, "reason": reason})
     except ValidationError as error:
-        if account is not None and any(e["loc"] == ("account",) for e in error.errors()):
-            raise Problem(
-                ExitCode.USAGE,
-                f"invalid account name {account!r}",
-                "a name is a lowercase letter, then letters, digits, - and _: deskbus portfolio",
-            ) from None
         raise invalid("halt", error) from None
 
     async def work() -> HaltAnswer:

@@ -64,7 +64,7 @@ def leaderboard(
 
     view = asking(work())
     if (query.pipelines or query.rows) and not view.rows:
-        raise Problem(ExitCode.NOT_FOUND, view.message)
+        raise Problem(ExitCode.NOT_FOUND, view.message, "deskbus leaderboard")
     if json:
         emit([view])
     else:

@@ -21,6 +21,7 @@ from contracts.query import (
 from contracts.subjects import OPERATION, OPERATIONS
 from libs.facts import amounts
 from libs.report.calls import sentence
+from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.cli.render.tree import CALLS, draw, result_text, took
 from services.cli.shell.list_options import (
@@ -49,10 +50,10 @@ from services.cli.shell.terminal import (
 )
 from services.cli.trading.cycle import CycleArgument, newest
 
-IDS = "give its id, or at least its first 4 characters: deskbus operations list"
+LISTED = "deskbus operations list"
 CALL_CHARS = 300
-NARROW = 100
-"""Columns below which the list leaves out cycles, and costs where there are none."""
+WHAT_CHARS = 40
+"""Of pipeline, state and step in a list."""
 SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
 LINES_MAX = 60
@@ -114,20 +115,21 @@ def list_operations(
 
 
 def _grid(nodes: Sequence[OperationView]) -> Sheet:
-    narrow = out().width < NARROW
-    paid = not narrow or any(node.tokens for node in nodes)
+    paid = any(node.tokens for node in nodes)
     grid = table(
-        *(("id",) if narrow else ("id", "cycle")),
-        *(("what", "gives"), "status", ("took", "right")),
+        *("id", "cycle", "what", "status", ("took", "right")),
         *((("tokens", "right"), ("USD", "right")) if paid else ()),
         "result",
+        spare=("cycle", "status", "USD", "tokens"),
     )
     for node in nodes:
+        what = "/".join(filter(None, (node.pipeline, node.state, node.name)))
+        style = STATUS_STYLES[node.status]
         grid.add_row(
             amounts.short(node.op_id),
-            *(() if narrow else (amounts.short(node.cycle_id),)),
-            "/".join(filter(None, (node.pipeline, node.state, node.name))),
-            _status(node),
+            amounts.short(node.cycle_id),
+            Text.assemble((f"{STATUS_MARKS[node.status]} ", style), amounts.cut(what, WHAT_CHARS)),
+            Text(node.status.value, style),
             took(node),
             *(amounts.spent(node.tokens, node.cost_usd) if paid else ()),
             one_line(result_text(node), "red" if node.error_message else ""),
@@ -148,7 +150,7 @@ def show_operation(
     try:
         query = OperationQuery(op_id=op_id)
     except ValidationError:
-        raise Problem(ExitCode.USAGE, f"invalid operation id {op_id!r}", IDS) from None
+        raise Problem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
 
     async def work() -> OperationDetail:
         async with reading_client(settings) as client:
@@ -156,11 +158,7 @@ def show_operation(
 
     detail = asking(work())
     if not detail.found or detail.operation is None:
-        raise Problem(
-            ExitCode.NOT_FOUND,
-            detail.message,
-            "cycles, pipelines and calls are shown by `deskbus operations tree`",
-        )
+        raise Problem(ExitCode.NOT_FOUND, detail.message, LISTED)
     if json:
         emit([detail])
     else:
@@ -227,10 +225,6 @@ def _pretty(value: JsonValue, lines_max: int) -> str:
     where = "--json has them all" if lines_max == LINES_MAX else "--full"
     left_out = [f"… {more:,} more lines: {where}"] if more > 0 else []
     return "\n".join([*lines[:lines_max], *left_out])
-
-
-def _status(node: OperationView) -> Text:
-    return Text(f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status])
 
 
 @app.command()

@@ -14,16 +14,15 @@ from contracts.performance import PerformanceQuery, PerformanceView, RoundTrip
 from contracts.subjects import PERFORMANCE
 from libs.facts import amounts
 from libs.report import performance as words
-from libs.runtime.errors import few
+from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, out, table, write
+from services.cli.shell.terminal import Sheet, emit, out, table, write
 
 NARROW = 100
-"""Columns below which months and round trips leave out what a reader can do without."""
+"""Columns below which a month has a line of its own."""
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 app = group()
@@ -52,8 +51,7 @@ def performance(
 
     view = asking(work())
     if not view.found:
-        known = few(view.accounts, "none; a cycle opens the account it trades")
-        raise Problem(ExitCode.NOT_FOUND, f"no account is named {account!r}", f"there is: {known}")
+        raise UnknownAccount(account, view.accounts)
     if json:
         emit([view])
     else:
@@ -79,7 +77,7 @@ def show(account: str, view: PerformanceView, console: Console) -> None:
     if view.tickers:
         parts += [Text(), _tickers(view)]
     if view.trips:
-        parts += [Text(), _trips(view.trips, narrow=narrow)]
+        parts += [Text(), _trips(view.trips)]
         if view.trips_more:
             parts.append(Text("more with --trips", "dim"))
     if view.message:
@@ -103,8 +101,8 @@ def show_result(account: str, view: PerformanceView, console: Console) -> None:
 
 
 def show_trips(trips: Sequence[RoundTrip], console: Console) -> None:
-    """Print round trips, one a line."""
-    write(_trips(trips, narrow=console.width < NARROW), console)
+    """Print round trips, one a line; P&L is after fees."""
+    write(_trips(trips), console)
 
 
 def _figures(view: PerformanceView) -> Table:
@@ -175,21 +173,15 @@ def _tickers(view: PerformanceView) -> Table:
     return grid
 
 
-def _trips(trips: Sequence[RoundTrip], *, narrow: bool) -> Table:
-    heads: list[str | tuple[str, str]] = [
-        "ticker",
-        "opened",
-        "closed",
-        ("shares", "right"),
-        ("entry", "right"),
-    ]
-    heads += [("exit", "right"), ("P&L after fees", "right"), "sold by"]
-    more = [] if narrow else ["decided in", "sold in"]
-    grid = table(*heads, *more)
+def _trips(trips: Sequence[RoundTrip]) -> Sheet:
+    grid = table(
+        *("ticker", "opened", "closed", ("shares", "right"), ("entry", "right")),
+        *(("exit", "right"), ("P&L", "right"), ("return", "right")),
+        *("sold by", "decided in", "sold in"),
+        spare=("sold in", "decided in", "return", "shares"),
+    )
     for trip in trips:
         style = "green" if trip.gain > 0 else "red" if trip.gain < 0 else "dim"
-        pct = "" if trip.gain_pct is None else f" ({amounts.gain_percent(trip.gain_pct)})"
-        ids = [] if narrow else [_short(trip.entry_cycle_id), _short(trip.exit_cycle_id)]
         grid.add_row(
             Text(trip.ticker, "bold"),
             f"{trip.opened}",
@@ -197,9 +189,11 @@ def _trips(trips: Sequence[RoundTrip], *, narrow: bool) -> Table:
             amounts.quantity(trip.quantity),
             _money(trip.entry_price),
             _money(trip.exit_price),
-            Text(f"{amounts.change(trip.gain)}{'' if narrow else pct}", style),
+            Text(amounts.change(trip.gain), style),
+            Text("" if trip.gain_pct is None else amounts.gain_percent(trip.gain_pct), style),
             words.why_sold(trip),
-            *ids,
+            _short(trip.entry_cycle_id),
+            _short(trip.exit_cycle_id),
         )
     return grid
 

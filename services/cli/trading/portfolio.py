@@ -16,17 +16,13 @@ from contracts.subjects import ACCOUNT, EQUITY
 from libs.facts import amounts
 from libs.report import account as of_account
 from libs.runtime.nearest import UnknownAccount
-from libs.runtime.wording import describe
 from services.cli.render import chart
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.shape import ShapedGroup
 from services.cli.shell.terminal import emit, out, table, write
 from services.cli.trading import capital
-
-NARROW = 100
-"""Columns below which the sectors are left out, so that every amount stays whole."""
 
 SHOW = "show"
 
@@ -64,9 +60,7 @@ def show_account(
     try:
         query = AccountQuery(account=account, fills=fills)
     except ValidationError as error:
-        raise Problem(
-            ExitCode.USAGE, f"invalid account name {account!r}: {describe(error)}"
-        ) from None
+        raise invalid("name", error) from None
 
     async def work() -> tuple[AccountView, EquityView]:
         async with reading_client(settings) as client:
@@ -100,7 +94,7 @@ def show(
     if len(points) > 1:
         parts += [Text(), *_chart(points, console)]
     if books.positions:
-        parts += [Text(), _positions(books, narrow=console.width < NARROW)]
+        parts += [Text(), _positions(books)]
         parts += map(_traded, (position for position in books.positions if position.foreign))
         parts += (Text(line, style="yellow") for line in of_account.unpriced(books))
     if plans := of_account.plans(books):
@@ -181,7 +175,7 @@ def _chart(points: Sequence[EquityPoint], console: Console) -> Iterable[Renderab
     yield Text(f"{'':>{margin}}  equity at the close, {ends}", style="dim")
 
 
-def _positions(books: Portfolio, *, narrow: bool) -> Table:
+def _positions(books: Portfolio) -> Table:
     grid = table(
         "position",
         ("shares", "right"),
@@ -190,7 +184,8 @@ def _positions(books: Portfolio, *, narrow: bool) -> Table:
         ("value", "right"),
         ("of equity", "right"),
         ("unrealised P&L", "right"),
-        *([] if narrow else ["sector"]),
+        "sector",
+        spare=("sector", "cost"),
     )
     for held in books.positions:
         gain = of_account.gain(held)
@@ -203,7 +198,7 @@ def _positions(books: Portfolio, *, narrow: bool) -> Table:
             amounts.money(held.value),
             amounts.percent(share),
             Text(_signed(gain, held.value - gain), style=_style(gain)),
-            *([] if narrow else [held.sector]),
+            held.sector,
         )
     return grid
 
@@ -214,7 +209,9 @@ def _traded(held: Position) -> Text:
 
 
 def _fills(view: AccountView) -> Table:
-    grid = table("session", "fill", ("shares", "right"), "", ("price", "right"), ("fee", "right"))
+    grid = table(
+        "session", "fill", ("shares", "right"), "ticker", ("price", "right"), ("fee", "right")
+    )
     for fill in view.fills:
         style = "green" if fill.side is Side.BUY else "red"
         grid.add_row(

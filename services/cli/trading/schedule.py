@@ -37,7 +37,7 @@ from services.cli.shell.running import (
     load_settings,
     reading_client,
 )
-from services.cli.shell.slots import Slots, accepted, slots_of
+from services.cli.shell.slots import RunningEquity, Slots, accepted, slots_of
 from services.cli.shell.terminal import STATUS_STYLES, emit, err, one_line, out, table, write
 from services.cli.trading import performance
 
@@ -73,7 +73,7 @@ def list_jobs(json: JsonOption = False) -> None:
         err().print(f"no job is configured; {DOCS_HINT}", style="dim")
         return
     zone = ZoneInfo(view.zone)
-    grid = table("job", "kind", "accounts", "next", "last", "result")
+    grid = table(*("job", "kind", "accounts", "next", "last", "result"), spare=("accounts", "kind"))
     for job in view.jobs:
         grid.add_row(
             Text(job.name, "bold"),
@@ -168,9 +168,10 @@ def replay(
             _warn(view)
             slots = list(slots_of(view.jobs, calendar, first, last))
             with Progress(err(), _continued_by_itself) as progress:
-                one = Slots(client, settings)
+                one, equity = Slots(client, settings), RunningEquity(client, view.jobs)
                 for name, slot in slots:
-                    progress.counts(len(done), len(slots), f"{name} of {slot.session}")
+                    text = f"{name} of {slot.session}{await equity.of(name)}"
+                    progress.counts(len(done), len(slots), text)
                     done.append(await one.to_its_end(name, slot.at))
                     if json:
                         emit(done[-1:])
@@ -235,7 +236,7 @@ def _ask(row: Subject[Asked, JobAnswer], fields: dict[str, str]) -> JobAnswer:
         async with desk_client(settings) as client:
             return await client.ask(row, wish)
 
-    return accepted(asking(work()))
+    return accepted(asking(work()), fields["job"])
 
 
 def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:

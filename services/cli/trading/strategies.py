@@ -20,17 +20,18 @@ from contracts.strategy_query import (
 from contracts.subjects import STRATEGIES
 from libs.bus.client import Client
 from libs.facts import amounts
+from libs.runtime.nearest import did_you_mean
 from services.cli.render import chart, strategy_story
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.typed import meant
 
 CURVE_WIDTH = 12
 ID_DIGITS = 8
 NAME_CHARS_MAX = 28
-NAME_CHARS_NARROW = 20
 NONE = "-"
 PART, RATIO, COUNT, LOSS = ".1%", ".2f", ",d", ".3f"
 LISTED = (
@@ -43,9 +44,8 @@ LISTED = (
     ("base rate", "base_rate", PART),
 )
 """The figures of a list: head, field of the backtest or the training, and how it is written."""
-LISTED_NARROW = LISTED[:4]
-NARROW, WIDE = 110, 140
-"""Columns of a terminal below which a list has few, and from which on it has all."""
+SPARE = ("base rate", "accuracy", "buy-and-hold", "equity", "designed", "trades")
+"""The columns of a list that a reader can do without, the first one first."""
 DESIGN: Sequence[tuple[str, Callable[[StrategyView], str]]] = (
     ("ended", lambda view: strategy_story.end_of(view).plain),
     ("as of", lambda view: str(view.as_of)),
@@ -153,12 +153,12 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
         raise invalid("strategies", error) from None
     page = _asked(query)
     for unknown in page.unknown:
-        near = (
-            f"did you mean {' or '.join(unknown.near)}?"
-            if unknown.near
-            else "deskbus strategies list"
+        near = " or ".join(unknown.near) or None
+        raise Problem(
+            ExitCode.NOT_FOUND,
+            f"no strategy is named {unknown.name!r}{did_you_mean(near)}",
+            meant(unknown.name, next(iter(unknown.near), None)) or "deskbus strategies list",
         )
-        raise Problem(ExitCode.NOT_FOUND, f"no strategy is named {unknown.name!r}", near)
     if page.more:
         raise Problem(ExitCode.FAILED, "they do not fit one answer", "name fewer at once")
     return page.strategies
@@ -166,23 +166,18 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
 
 def _list(views: Sequence[StrategyView], console: Console) -> None:
     """Names come again and again: the day and the cycle's first digits tell runs apart."""
-    wide, narrow = console.width >= WIDE, console.width < NARROW
-    figures = LISTED if wide else LISTED_NARROW
-    days, curves = [() if narrow else (head,) for head in ("designed", "equity")]
-    numbers = [(head, "right") for head, *_ in figures]
-    grid = table("strategy", *days, "cycle", "ended", *numbers, *curves)
+    numbers = [(head, "right") for head, *_ in LISTED]
+    grid = table("strategy", "designed", "cycle", "ended", *numbers, "equity", spare=SPARE)
     marks = chart.levels(console.encoding)
     for view in views:
         end = strategy_story.end_of(view)
-        name = amounts.cut(view.name, NAME_CHARS_NARROW if narrow else NAME_CHARS_MAX)
-        at = view.designed_at.astimezone(UTC)
         grid.add_row(
-            Text(name, style="bold"),
-            *(at.strftime("%Y-%m-%d %H:%M" if wide else "%Y-%m-%d") for _ in days),
+            Text(amounts.cut(view.name, NAME_CHARS_MAX), style="bold"),
+            f"{view.designed_at.astimezone(UTC):%Y-%m-%d}",
             str(view.cycle_id)[:ID_DIGITS],
             Text(end.plain.removeprefix("stopped by the "), style=end.style),
-            *(_figure(view, field, form) for _, field, form in figures),
-            *(Text(_curve(view, marks), style="cyan", no_wrap=True) for _ in curves),
+            *(_figure(view, field, form) for _, field, form in LISTED),
+            Text(_curve(view, marks), style="cyan", no_wrap=True),
         )
     write(grid, console)
 

@@ -164,12 +164,12 @@ def _desk_refused(_: Request, error: QuestionRefused) -> Refused:
     status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         return unavailable(str(error))
-    return Refused(status, error.code, str(error))
+    return Refused(status, error.code, str(error), suggestion=error.suggestion)
 
 
 def _not_possible(_: Request, error: DeskError) -> Refused:
     status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Refused(status, error.code, str(error), field=error.field)
+    return Refused(status, error.code, str(error), field=error.field, suggestion=error.suggestion)
 
 
 def _not_reachable(_: Request, error: DeskNotReachable) -> Refused:

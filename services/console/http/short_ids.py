@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import Path, Query
 
+from libs.runtime.ids import NotFound
 from libs.web.problem import Refused
 from services.console import handler
 from services.console.http.requests import DeskAccess
@@ -52,7 +53,7 @@ def cycle_asked(desk: DeskAccess) -> Callable[[str | None], Awaitable[UUID | Non
     ) -> UUID | None:
         try:
             return await named(cycle_id) if cycle_id else None
-        except handler.NotFound as error:
+        except NotFound as error:
             text = error.message
             raise Refused(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text, field="query.cycle_id"

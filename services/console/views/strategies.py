@@ -1,7 +1,6 @@
 """The strategies that the desk has tried, as people see them."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from contracts.strategy_query import (
 )
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
 from libs.report.strategies.page import page
+from libs.runtime.nearest import nearest_few
 from services.console.logic import Row, picked
 from services.console.sizes import fitting
 from services.console.store import Store
@@ -43,7 +43,7 @@ async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
     if missing := [name for name in dict.fromkeys(names) if name not in rows]:
         known = await store.strategy_names()
         unknown = [
-            UnknownStrategy(name=name, near=tuple(get_close_matches(name, known, NEAR_MAX, 0.5)))
+            UnknownStrategy(name=name, near=tuple(nearest_few(name, known, NEAR_MAX)))
             for name in missing
         ]
     return StrategiesPage(

@@ -30,6 +30,7 @@ from libs.market.slots import Slot, next_slot, slots
 from libs.postgres.pool import Connection, Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime.errors import DeskError
+from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.schedule_settings import Job
 from libs.runtime.settings import Settings
 from services.orchestrator.clocks.missed_slots import LATE_AFTER, Planned, planned
@@ -198,8 +199,9 @@ class Clock:
         """Pause, resume or run a job, as a person asks; returns the answer."""
         if message.job not in self._jobs:
             names = ", ".join(self._jobs) or "none: see docs/schedule.md"
-            text = f"no job is named {message.job!r}; there are {names}"
-            return JobAnswer(outcome="rejected", code="not_found", message=text)
+            near = nearest(message.job, self._jobs)
+            text = f"no job is named {message.job!r}; there are {names}{did_you_mean(near)}"
+            return JobAnswer(outcome="rejected", code="not_found", message=text, suggestion=near)
         await self._pool.execute(sql.meet, [message.job], self._time.now())
         match message:
             case PauseJob():

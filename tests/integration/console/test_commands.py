@@ -28,7 +28,10 @@ STOP_S = 30
 
 
 def _start(
-    data_dir: Path, *arguments: str, stderr: int | TextIO = subprocess.PIPE
+    data_dir: Path,
+    *arguments: str,
+    stderr: int | TextIO = subprocess.PIPE,
+    columns: int | None = None,
 ) -> "subprocess.Popen[str]":
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DESKBUS_")}
     return subprocess.Popen(
@@ -39,6 +42,7 @@ def _start(
             "PYTHONPATH": str(ROOT),
             "DESKBUS_DATA_DIR": str(data_dir),
             "DESKBUS_HTTP_PORT": "0",
+            **({} if columns is None else {"COLUMNS": str(columns)}),
         },
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -54,8 +58,8 @@ class Done(BaseModel):
     err: str
 
 
-def _run(data_dir: Path, *arguments: str) -> Done:
-    with _start(data_dir, *arguments) as child:
+def _run(data_dir: Path, *arguments: str, columns: int | None = None) -> Done:
+    with _start(data_dir, *arguments, columns=columns) as child:
         out, err = child.communicate(timeout=TIMEOUT_S)
     return Done(code=child.returncode, out=out, err=err)
 
@@ -183,6 +187,72 @@ def test_a_no_is_a_sentence_on_stderr_and_an_exit_code(
     assert (done.code, done.out) == (code, "")
     assert said in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "hint"),
+    [
+        ("portfolio mian", ExitCode.NOT_FOUND, "deskbus portfolio main"),
+        ("performance mian", ExitCode.NOT_FOUND, "deskbus performance main"),
+        ("performance nosuch", ExitCode.NOT_FOUND, "deskbus accounts"),
+        ("trades mian", ExitCode.NOT_FOUND, "deskbus trades main"),
+        ("cycle list --kind exits", ExitCode.USAGE, "deskbus cycle list --kind exit"),
+        ("cycle list --account mian", ExitCode.NOT_FOUND, "deskbus cycle list --account main"),
+        ("cycle list --provider clade", ExitCode.USAGE, "deskbus cycle list --provider claude"),
+        ("cycle show --evidence appl", ExitCode.NOT_FOUND, "deskbus cycle show --evidence AAPL"),
+        ("operations list --type pics", ExitCode.USAGE, "deskbus operations list --type picks"),
+        ("operations show abc", ExitCode.USAGE, "deskbus operations list"),
+        ("tail ordr_*", ExitCode.USAGE, "deskbus tail 'order_*'"),
+        ("halt --account mian", ExitCode.NOT_FOUND, "deskbus halt --account main"),
+        ("cycle list --before 0000", ExitCode.USAGE, None),
+        ("portfolio Main", ExitCode.USAGE, "deskbus accounts"),
+    ],
+)
+def test_what_is_mistyped_is_told_with_a_command_that_works(
+    desk: Path, cycle: CycleView, typed: str, code: int, hint: str | None
+) -> None:
+    done = _run(desk, *typed.split())
+
+    assert (done.code, done.out) == (code, "")
+    message, *hints = done.err.splitlines()
+    assert message.startswith("deskbus: ")
+    assert hints == ([] if hint is None else [f"  → {hint}"])
+    for leak in ("Value error", "Input should", "string_", "<"):
+        assert leak not in done.err
+
+
+# A cell that begins as a number and is cut: what nobody can read, and some read wrongly.
+CUT_FIGURE = re.compile(r"(?:^|  )[+-]?\d[\d,.:]*…")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "cycle list",
+        "cycle show",
+        "cycle show --stage quant",
+        "operations list",
+        "operations tree",
+        "accounts",
+        "portfolio",
+        "performance",
+        "leaderboard --all",
+        "exit-signals distances",
+        "budget --days 7",
+        "market sources",
+        "config",
+    ],
+)
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_table_cuts_a_figure_or_is_wider_than_the_terminal(
+    desk: Path, cycle: CycleView, typed: str, width: int
+) -> None:
+    done = _run(desk, *typed.split(), columns=width)
+
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= width, max(lines, key=len)
+    assert not [line for line in lines if CUT_FIGURE.search(line)]
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,18 @@ async def test_it_offers_market_and_desk_to_be_read_and_nothing_that_acts(connec
         assert tool.annotations.destructive_hint is False
 
 
+async def test_the_list_of_cycles_says_what_came_of_each_as_the_command_does(
+    connect: Connect, traded: Traded, deskbus: CommandLine
+) -> None:
+    said = deskbus("cycle list --limit 50 --json").rows
+    async with connect() as client:
+        listed = await answered(client, "list_cycles", {"limit": 50})
+
+    outcomes = {each["cycle_id"]: each["outcome"] for each in listed["cycles"]}
+    assert outcomes == {each["cycle_id"]: each["outcome"] for each in said}
+    assert "bought" in outcomes[traded.cycle_id]
+
+
 async def test_every_tool_answers_in_the_shape_that_it_promises(
     connect: Connect, traded: Traded
 ) -> None:
@@ -284,7 +296,7 @@ def saved(said: Json) -> bool:
         (
             "list_operations",
             {"type": "plann"},
-            "unknown_type: unknown operation type 'plann'; did ",
+            "unknown_type: type: unknown type of operation 'plann'; known: ",
         ),
         ("list_operations", {"status": "nope"}, "bad_arguments: status: takes "),
         ("list_cycles", {"status": "fialed"}, "bad_arguments: status: takes running, "),

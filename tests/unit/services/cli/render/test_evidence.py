@@ -1,6 +1,7 @@
 """The evidence of a ticker and of a stage, as words, and as exact records."""
 
 import io
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -88,6 +89,26 @@ def test_a_ticker_that_the_cycle_never_met_is_not_found_and_the_others_are_named
 
     assert problem.value.code is ExitCode.NOT_FOUND
     assert "AAPL GOOG IBM XYZ" in problem.value.hint
+
+
+def test_a_mistyped_ticker_is_told_with_the_one_that_was_meant(
+    cycle_view: CycleView, records: list[Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["deskbus", "cycle", "show", "--evidence", "appl"])
+    with pytest.raises(Problem, match="did you mean AAPL") as problem:
+        evidence.of_ticker(cycle_view, records, "APPL")
+
+    assert problem.value.hint == "deskbus cycle show --evidence AAPL"
+
+
+def test_a_mistyped_stage_is_told_with_the_one_that_was_meant(
+    nodes: list[OperationView], records: list[Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["deskbus", "cycle", "show", "--stage", "quants"])
+    with pytest.raises(Problem, match="did you mean quant") as problem:
+        evidence.of_stage(nodes, records, "quants")
+
+    assert problem.value.hint == "deskbus cycle show --stage quant"
 
 
 def test_the_records_of_a_ticker_are_exact(cycle_view: CycleView, records: list[Recording]) -> None:

@@ -1,6 +1,7 @@
 """The operation tree, drawn; a record put together; amounts in words."""
 
 import io
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -127,11 +128,24 @@ def test_what_came_without_a_reply_shows_where_there_is_any_and_nothing_where_al
 
 def test_in_a_narrow_terminal_the_tokens_are_one_sum() -> None:
     drawn = io.StringIO()
-    Console(file=drawn, width=80).print(draw([_paid(1, type="cycle"), _paid(2, 1)], 80))
+    nodes = [_paid(1, type="cycle"), _paid(2, 1, name="a step with a name of some length" * 2)]
+    Console(file=drawn, width=80).print(draw(nodes, 80))
 
-    head, first, *_ = (" ".join(line.split()) for line in drawn.getvalue().splitlines())
-    assert "took tokens USD id" in head
+    head, first, second = (" ".join(line.split()) for line in drawn.getvalue().splitlines())
+    assert head.endswith("took tokens USD id")
     assert "1.21M 0.0312" in first
+    assert re.search(r"a step with .*… ✓ 1.21M 0.0312 00000000$", second), "the name is cut alone"
+
+
+def test_in_a_narrow_terminal_a_failed_node_has_its_reason_on_a_line_of_its_own() -> None:
+    nodes = [
+        _paid(1, type="cycle"),
+        _paid(2, 1, name="a step with a name of some length", error_message="no money is left"),
+    ]
+    drawn = io.StringIO()
+    Console(file=drawn, width=80).print(draw(nodes, 80))
+
+    assert [line.strip() for line in drawn.getvalue().splitlines()][-1] == "no money is left"
 
 
 def test_a_table_that_is_too_wide_cuts_the_widest_of_the_words_that_give_way() -> None:

@@ -62,6 +62,16 @@ def test_the_clock_shows_the_time_since_the_step_began_not_that_of_the_last_even
         assert progress.line() == "awaiting approval · 0 s"
 
 
+def test_a_computation_that_knows_its_share_says_the_time_that_is_left(clock: Clock) -> None:
+    with Progress(_console(terminal=True)) as progress:
+        progress.heard(_event(EventType.STATE_ENTERED, "training"))
+        progress.details("0% fold 1 of 5", 0.0)
+        assert progress.line() == "training · 0% fold 1 of 5 · 0 s"
+        clock.now_s += 20
+        progress.details("40% fold 3 of 5", 0.4)
+        assert progress.line() == "training · 40% fold 3 of 5 · about 30 s left · 20 s"
+
+
 def test_counted_work_says_its_share_and_the_time_that_is_left(clock: Clock) -> None:
     with Progress(_console(terminal=True)) as progress:
         progress.counts(0, 840, "decide of 2012-03-01")

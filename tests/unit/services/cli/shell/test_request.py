@@ -4,7 +4,8 @@ import pytest
 
 from contracts.cycle import CycleStatus, RequestAnswer
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import ENDS, Wish, accepted, build, corrected
+from services.cli.shell.request import ENDS, Wish, accepted, build
+from services.cli.shell.typed import corrected
 
 
 def test_the_first_pipeline_trades_main_and_others_an_account_of_their_name() -> None:

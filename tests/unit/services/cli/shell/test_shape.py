@@ -80,10 +80,12 @@ def test_no_help_shows_a_type_of_the_program(path: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(cli.ENTRIES))
-def test_the_help_of_a_group_cuts_no_sentence(name: str) -> None:
+def test_the_help_of_a_group_cuts_no_sentence_and_has_examples(name: str) -> None:
     group = ROOT.get_command(None, name)
     text = group.get_help(group.context_class(group, info_name=name))
-    assert "..." not in text.partition("Commands:")[2]
+    assert "..." not in text.partition("Commands:")[2].partition("Examples:")[0]
+    assert f"Examples:\n  deskbus {name}" in text
+    assert LEAKS.search(text) is None, text
     below = getattr(group, "commands", {}).values()
     assert all(
         len(command.get_short_help_str(WHOLE_SENTENCE)) < WHOLE_SENTENCE for command in below

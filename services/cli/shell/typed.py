@@ -1,0 +1,43 @@
+"""The command line as it was probably meant: the hint that stands under an error. Loads nothing
+heavy."""
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+
+PROGRAM = "deskbus"
+_OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"}
+
+
+def corrected(arguments: Sequence[str], field: str, value: str, suggestion: str | None) -> str:
+    """The command as typed, with what would do in place of what was given; without it where
+    nothing does."""
+    word = _word(value)
+    if suggestion is None:
+        without = re.compile(rf",{word.pattern}|{word.pattern},?", re.IGNORECASE)
+        words = [without.sub("", argument) for argument in arguments]
+        # An option whose only value is gone goes with it.
+        kept = [
+            before
+            for before, after in zip(words, [*words[1:], "-"], strict=True)
+            if before and after and not before.endswith("=")
+        ]
+        return shlex.join([PROGRAM, *kept])
+    words = [word.sub(suggestion, argument) for argument in arguments]
+    if words == list(arguments):
+        words += [_OPTIONS.get(field, f"--{field}"), suggestion]
+    return shlex.join([PROGRAM, *words])
+
+
+def meant(word: str | None, near: str | None) -> str:
+    """The command that was typed, with the nearest name in place of a word of it; empty where no
+    name is near, or the word was not typed."""
+    words = sys.argv[1:]
+    if not word or not near or not any(map(_word(word).search, words)):
+        return ""
+    return corrected(words, "", word, near)
+
+
+def _word(value: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){re.escape(value)}(?![\w.-])", re.IGNORECASE)

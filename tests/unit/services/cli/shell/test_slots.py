@@ -1,0 +1,78 @@
+"""A replay of the schedule: the equity that is shown while it runs, and what is refused."""
+
+import sys
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contracts.account import Portfolio
+from contracts.query import AccountQuery, AccountView
+from contracts.schedule import JobAnswer, JobView
+from contracts.types import Money
+from services.cli.shell import slots
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.slots import RunningEquity, accepted
+
+JOBS = [
+    JobView(name="decide", kind="decision", when=("close",), accounts=("main", "new"), missed="run")
+]
+
+
+class Books:
+    """A desk whose account main gains a dollar whenever it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def ask(self, _row: Any, query: AccountQuery) -> AccountView:
+        if query.account != "main":
+            return AccountView(found=False)
+        self.asked += 1
+        money = Money(amount=Decimal(100_000 + self.asked))
+        books = Portfolio(
+            cycle_id=UUID(int=0),
+            op_id=UUID(int=0),
+            as_of=date(2012, 6, 29),
+            account="main",
+            cash=money,
+            equity=money,
+        )
+        return AccountView(portfolio=books)
+
+
+class Clock:
+    """Seconds as the test wants them."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+async def test_the_running_equity_is_that_of_the_jobs_open_accounts_asked_for_once_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, books = Clock(), Books()
+    monkeypatch.setattr(slots, "time", clock)
+    desk: Any = books
+    equity = RunningEquity(desk, JOBS)
+
+    assert [await equity.of("decide") for _ in range(840)] == [", main 100,001.00 USD"] * 840
+    clock.now_s += 1
+    assert await equity.of("decide") == ", main 100,002.00 USD"
+    assert books.asked == 2
+
+
+def test_a_mistyped_job_is_told_with_the_command_that_was_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["deskbus", "schedule", "run", "decde", "--wait"])
+    no = JobAnswer(outcome="rejected", code="not_found", message="none", suggestion="decide")
+    with pytest.raises(Problem) as problem:
+        accepted(no, "decde")
+
+    assert problem.value.code is ExitCode.NOT_FOUND
+    assert problem.value.hint == "deskbus schedule run decide --wait"
