@@ -81,10 +81,12 @@ class Measure(StrEnum):
 
 
 class LeakVerdict(StrEnum):
-    """Whether an arm's choices look like those of somebody who has seen the prices to come."""
+    """Whether somebody knows the prices to come. `not_resolved`: too few dates for a difference of
+    that size, either way; `not_shown`: nothing there is could show it."""
 
     LEAKS = "leaks"
     CLEAR = "clear"
+    NOT_RESOLVED = "not_resolved"
     NOT_SHOWN = "not_shown"
 
 
@@ -160,7 +162,8 @@ class RankInterval(Value):
 
 class MaskGap(Value):
     """A provider's named arm less its masked one. `changed` is the share of choices that differ,
-    `moved` the mean distance of the weights. Below 0 names distract: it is no pure leakage."""
+    `moved` the mean distance of the weights. Below 0 names distract: it is no pure leakage.
+    `verdict`: whether names bring it what they must not (libs/quant/study/leakage.py)."""
 
     provider: Name
     named: ShortText
@@ -169,6 +172,7 @@ class MaskGap(Value):
     excess: Shown
     changed: float
     moved: float
+    verdict: LeakVerdict = LeakVerdict.NOT_SHOWN
 
 
 class CutoffGap(Value):
@@ -190,6 +194,18 @@ class Probe(Value):
     high: float
     by_guessing: float
     blind: bool
+
+
+class Leakage(Value):
+    """Whether a provider knows the prices to come, by two looks at its `arms`: `foresight`, its
+    choices beside chance, and `names`, its named arm less its masked one. `verdict`: one that shows
+    a leak is enough, and it is cleared by both alone."""
+
+    provider: Name
+    arms: tuple[ShortText, ...]
+    foresight: LeakVerdict
+    names: LeakVerdict
+    verdict: LeakVerdict
 
 
 class Stability(Value):
@@ -332,6 +348,7 @@ class StudyScore(Message):
     masked: tuple[MaskGap, ...] = ()
     cutoffs: tuple[CutoffGap, ...] = ()
     probes: tuple[Probe, ...] = ()
+    leakage: tuple[Leakage, ...] = ()
     stability: tuple[Stability, ...] = ()
     calibration: tuple[CalibrationScore | NoCalibration, ...] = ()
     equity: tuple[Equity, ...] = ()

@@ -4,21 +4,32 @@ Three looks at it: whether it can say who and when a masked input is (A. Lopez-L
 M. Zhu, The Memorization Problem, 2025; Entity Neutering, SSRN 5182756), whether it does better with
 names than without, and whether it did better before its knowledge ended than after. The second can
 be negative, since names also distract (P. Glasserman, C. Lin, 2023).
+
+The verdict on a provider is by its choices: by what names bring it, and by the look for foresight
+(libs/quant/study/foresight.py). Before and after the cutoff is shown apart and decides nothing,
+since the market was another one too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from math import sqrt
 
 from scipy.stats import binomtest
 
+from contracts.study_score import LeakVerdict, NotShown, Shown
 from libs.quant.study.means import LEVEL, Array, Mean, mean_over_dates
 
 CUTOFF_GUARD = timedelta(days=90)
 """Models know something of the weeks behind their stated cutoff: these count for neither side."""
 IDENTIFIED_MAX = 0.1
 """An input is blind where at most this part of it is identified, at the bound of its interval."""
+
+NAMES_WORTH_MAX = 0.05
+"""Names tell nothing where they bring at most this part of right choices, at the high end."""
+NAMES_DATES_LEAST = 30
+"""With fewer dates nobody is cleared: what names change on one of ten dates, worth half the choices
+there, would not be among them in more than 1 of 20 studies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,29 @@ def identification(answers: Sequence[str], truths: Sequence[str]) -> Identificat
     interval = binomtest(hits, count).proportion_ci(1 - LEVEL, method="wilson")
     guessing = others / (count * (count - 1)) if count > 1 else 0.0
     return Identification(hits, count, float(interval.low), float(interval.high), guessing)
+
+
+def by_names(hits: Shown, excess: Shown) -> LeakVerdict:
+    """The verdict of what names bring: a leak where a named arm is above its masked one, in right
+    choices or in excess return, by more than luck. Both looked at from this side alone, honest arms
+    are accused in LEVEL of studies at most. Cleared where names bring NAMES_WORTH_MAX at most, over
+    NAMES_DATES_LEAST dates.
+    """
+    if isinstance(hits, NotShown) or isinstance(excess, NotShown):
+        return LeakVerdict.NOT_SHOWN
+    if any(one.resolved and one.estimate > 0 for one in (hits, excess)):
+        return LeakVerdict.LEAKS
+    little = hits.high <= NAMES_WORTH_MAX and hits.dates >= NAMES_DATES_LEAST
+    return LeakVerdict.CLEAR if little else LeakVerdict.NOT_RESOLVED
+
+
+def of_provider(foresight: Collection[LeakVerdict], names: LeakVerdict) -> LeakVerdict:
+    """The verdict on a provider by all of its arms' foresight and by what names bring it."""
+    if LeakVerdict.LEAKS in {*foresight, names}:
+        return LeakVerdict.LEAKS
+    if names is LeakVerdict.CLEAR and {*foresight} != {LeakVerdict.CLEAR}:
+        return LeakVerdict.NOT_SHOWN
+    return names
 
 
 def sides_of_cutoff(

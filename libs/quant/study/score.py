@@ -31,7 +31,7 @@ from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
 from libs.quant.study.record import Decided, Recorded
 from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
-from libs.quant.study.treatments import cutoff_gaps, mask_gaps, stability
+from libs.quant.study.treatments import cutoff_gaps, leakage, mask_gaps, stability
 
 EQUAL_WEIGHT = "equal weight"
 """The control that everybody knows: equal parts of the universe, held without costs."""
@@ -70,6 +70,8 @@ def score_picks(recorded: Recorded) -> StudyScore:
     equal = of_weights(equal_weight(of), of)
     compared = {name: it.chosen for name, it in scored.items()} | {EQUAL_WEIGHT: equal}
     differences = paired(compared, of)
+    own = [_arm(recorded, name, it, of, week, canary_lit=lit) for name, it in scored.items()]
+    gaps = mask_gaps(study.arms, compared, of)
     return StudyScore(
         **recorded.heading,
         dates=len(of.dates),
@@ -78,10 +80,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
         overlap=of.overlap,
         left_out=of.left_out[:LEFT_OUT_MAX],
         left_out_more=max(len(of.left_out) - LEFT_OUT_MAX, 0),
-        arms=(
-            *(_arm(recorded, name, it, of, week, canary_lit=lit) for name, it in scored.items()),
-            _control(EQUAL_WEIGHT, equal, of),
-        ),
+        arms=(*own, _control(EQUAL_WEIGHT, equal, of)),
         canary=canary,
         differences=tuple(
             PairedDifference(measure=measure, first=first, second=second, difference=one)
@@ -89,7 +88,8 @@ def score_picks(recorded: Recorded) -> StudyScore:
             for (first, second), (one, _) in of_measure.items()
         ),
         ranks=tuple(_ranks(differences)),
-        masked=mask_gaps(study.arms, compared, of),
+        masked=gaps,
+        leakage=leakage(study.arms, own, gaps),
         cutoffs=cutoff_gaps(recorded.cutoffs, compared, of),
         stability=stability(arms),
         calibration=tuple(

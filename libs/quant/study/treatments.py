@@ -8,10 +8,19 @@ from functools import partial
 import numpy as np
 
 from contracts.study import StudyArm
-from contracts.study_score import CutoffGap, MaskGap, NotShown, Stability
+from contracts.study_score import (
+    ArmScore,
+    CutoffGap,
+    Foresight,
+    Leakage,
+    LeakVerdict,
+    MaskGap,
+    NotShown,
+    Stability,
+)
 from libs.quant.study.agreement import agreement
 from libs.quant.study.choices import Choices
-from libs.quant.study.leakage import before_less_after, sides_of_cutoff
+from libs.quant.study.leakage import before_less_after, by_names, of_provider, sides_of_cutoff
 from libs.quant.study.means import mean_over_dates
 from libs.quant.study.outcomes import Outcomes
 from libs.quant.study.paired import Pair, difference
@@ -29,9 +38,7 @@ def mask_gaps(
         _gap(named, masked, chosen[named.name], chosen[masked.name], of)
         for named in arms
         for masked in arms
-        if not named.masked
-        and masked.masked
-        and (named.provider, named.models) == (masked.provider, masked.models)
+        if not named.masked and masked.masked and _asks(named) == _asks(masked)
     )
 
 
@@ -47,15 +54,60 @@ def _gap(
     ]
     excess = (first.excess - second.excess)[rows]
     changed = ((first.weight > 0) != (second.weight > 0))[both]
+    more_hits = shown(lambda: difference(hits, of.overlap))
+    more_excess = shown(lambda: mean_over_dates(excess, of.overlap))
     return MaskGap(
         provider=named.provider,
         named=named.name,
         masked=masked.name,
-        hits=shown(lambda: difference(hits, of.overlap)),
-        excess=shown(lambda: mean_over_dates(excess, of.overlap)),
+        hits=more_hits,
+        excess=more_excess,
         changed=float(changed.mean()) if changed.size else 0.0,
         moved=float(apart.sum(axis=1)[rows].mean()) if rows.any() else 0.0,
+        verdict=by_names(more_hits, more_excess),
     )
+
+
+def leakage(
+    arms: Sequence[StudyArm], scored: Sequence[ArmScore], gaps: Sequence[MaskGap]
+) -> tuple[Leakage, ...]:
+    """The verdict on each provider, with the models that it is asked with, by all of its arms."""
+    seen = {one.name: _foresight(one) for one in scored}
+    of_pair = {gap.named: gap.verdict for gap in gaps}
+    rows = []
+    for first in arms:
+        same = [it.name for it in arms if _asks(it) == _asks(first)]
+        if first.name != same[0]:
+            continue  # an arm before it stands for both
+        names = next((of_pair[it] for it in same if it in of_pair), LeakVerdict.NOT_SHOWN)
+        foresight = [seen[it] for it in same]
+        rows.append(
+            Leakage(
+                provider=first.provider,
+                arms=tuple(same),
+                foresight=_worst(foresight),
+                names=names,
+                verdict=of_provider(foresight, names),
+            )
+        )
+    return tuple(rows)
+
+
+def _asks(arm: StudyArm) -> tuple[str, Mapping[str, str]]:
+    """Whom an arm asks, whatever it shows them."""
+    return arm.provider, arm.models
+
+
+def _foresight(arm: ArmScore) -> LeakVerdict:
+    of = arm.foresight
+    return of.verdict if isinstance(of, Foresight) else LeakVerdict.NOT_SHOWN
+
+
+def _worst(verdicts: Sequence[LeakVerdict]) -> LeakVerdict:
+    """A leak where one of them is, cleared where all are."""
+    if LeakVerdict.LEAKS in verdicts:
+        return LeakVerdict.LEAKS
+    return LeakVerdict.CLEAR if {*verdicts} == {LeakVerdict.CLEAR} else LeakVerdict.NOT_SHOWN
 
 
 def cutoff_gaps(

@@ -9,6 +9,7 @@ from contracts.study_score import (
     AuditKind,
     Estimate,
     Foresight,
+    Leakage,
     LeakVerdict,
     Measure,
     NotShown,
@@ -17,7 +18,7 @@ from contracts.study_score import (
 )
 from libs.facts import amounts
 from libs.report.studies import words
-from libs.report.studies.lookahead import cutoffs, foresight, names
+from libs.report.studies.lookahead import cutoffs, foresight, leakage, names
 from libs.report.studies.money import money
 from libs.report.studies.parts import (
     Cell,
@@ -50,6 +51,7 @@ def compose(score: StudyScore) -> StudyReport:
             _arms(score),
             _differences(score),
             _ranks(score),
+            leakage(score),
             foresight(score),
             names(score),
             cutoffs(score),
@@ -103,6 +105,7 @@ def _answer(score: StudyScore) -> Sequence[Cell]:
         for arm in score.arms
         if isinstance(arm.foresight, Foresight) and arm.foresight.verdict is LeakVerdict.LEAKS
     ]
+    cells += [_known(it) for it in score.leakage if it.verdict in IN_SHORT]
     of_excess = [it for it in score.differences if it.measure is Measure.EXCESS]
     resolved = 0
     for one in of_excess:
@@ -120,6 +123,18 @@ def _answer(score: StudyScore) -> Sequence[Cell]:
     if score.message:
         cells.append(Cell(score.message, Tone.WARN))
     return cells
+
+
+IN_SHORT = {LeakVerdict.LEAKS, LeakVerdict.CLEAR}
+
+
+def _known(it: Leakage) -> Cell:
+    """A verdict on a provider: found guilty, or cleared."""
+    if it.verdict is LeakVerdict.CLEAR:
+        return Cell(f"{it.provider}: no leak found", Tone.GOOD, it.arms[0])
+    by_name = it.names is LeakVerdict.LEAKS
+    how = "with names it decides better than without" if by_name else "it looks ahead"
+    return Cell(f"{it.provider} leaks: {how}", Tone.BAD, it.arms[0])
 
 
 def _arms(score: StudyScore) -> Section:

@@ -7,6 +7,7 @@ from contracts.study_score import (
     Estimate,
     Foresight,
     LeakVerdict,
+    MaskGap,
     NotShown,
     Permuted,
     StudyScore,
@@ -20,6 +21,37 @@ LEAKS = {
     LeakVerdict.CLEAR: Cell("nothing seen", Tone.GOOD),
     LeakVerdict.NOT_SHOWN: Cell("not shown: the canary is not seen either", Tone.QUIET),
 }
+
+KNOWS = {
+    LeakVerdict.LEAKS: Cell("leaks", Tone.BAD),
+    LeakVerdict.CLEAR: Cell("no leak found", Tone.GOOD),
+    LeakVerdict.NOT_RESOLVED: Cell("not resolved", Tone.QUIET),
+    LeakVerdict.NOT_SHOWN: Cell("not shown", Tone.QUIET),
+}
+
+
+def leakage(score: StudyScore) -> Section | None:
+    """The verdict on each provider; None where nothing was scored."""
+    if not score.leakage:
+        return None
+    heads = ("provider", "arms", "look-ahead", "names", "verdict")
+    rows = [
+        [
+            Cell(it.provider),
+            Cell(", ".join(it.arms), arm=it.arms[0]),
+            KNOWS[it.foresight],
+            KNOWS[it.names],
+            KNOWS[it.verdict],
+        ]
+        for it in score.leakage
+    ]
+    return Section(
+        "Leakage",
+        "Whether a provider knows the prices to come, by the two looks below: its choices beside"
+        " chance, and its named arm less its masked one. One that shows a leak is enough; it is"
+        " cleared by both alone.",
+        [Table([Column(head) for head in heads], rows)],
+    )
 
 
 def foresight(score: StudyScore) -> Section:
@@ -89,7 +121,7 @@ def names(score: StudyScore) -> Section:
             Cell(words.resolution(gap.excess) if isinstance(gap.excess, Estimate) else ""),
             Cell(words.share(gap.changed)),
             Cell(words.share(gap.moved)),
-            words.verdict(gap.excess),
+            _names_verdict(gap),
         ]
         for gap in score.masked
     ]
@@ -115,10 +147,20 @@ def names(score: StudyScore) -> Section:
     return Section(
         "Names",
         "A provider with names less the same without. Changed: choices that differ; moved: the mean"
-        " distance of the weights. Below 0 names distract: it is no pure leakage.",
+        " distance of the weights. Below 0 names distract: it is no pure leakage. They tell it"
+        " nothing where they bring 5 points of right choices at most, at the high end.",
         tables,
         notes=notes,
     )
+
+
+def _names_verdict(gap: MaskGap) -> Cell:
+    """The words for what names bring; where it is open, how many dates would show it."""
+    if gap.verdict is LeakVerdict.LEAKS:
+        return Cell("names help it", Tone.BAD)
+    if gap.verdict is LeakVerdict.CLEAR:
+        return Cell("names tell it nothing", Tone.GOOD)
+    return words.verdict(gap.hits if isinstance(gap.hits, NotShown) else gap.excess)
 
 
 def cutoffs(score: StudyScore) -> Section | None:

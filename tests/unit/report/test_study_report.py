@@ -12,7 +12,9 @@ from contracts.study_score import (
     CellView,
     Estimate,
     Foresight,
+    Leakage,
     LeakVerdict,
+    MaskGap,
     Measure,
     NotShown,
     PairedDifference,
@@ -110,6 +112,62 @@ def test_who_looks_ahead_is_said_first():
     first = compose(scored()).answer[0]
     assert first.text == "knows looks ahead"
     assert first.tone is Tone.BAD
+
+
+def known(names: LeakVerdict, verdict_: LeakVerdict) -> Leakage:
+    return Leakage(
+        provider="gpt",
+        arms=("knows", "honest"),
+        foresight=LeakVerdict.CLEAR,
+        names=names,
+        verdict=verdict_,
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "verdict_", "said"),
+    [
+        (LeakVerdict.LEAKS, LeakVerdict.LEAKS, "gpt leaks: with names it decides better"),
+        (LeakVerdict.CLEAR, LeakVerdict.CLEAR, "gpt: no leak found"),
+        (LeakVerdict.NOT_RESOLVED, LeakVerdict.NOT_RESOLVED, None),
+        (LeakVerdict.NOT_SHOWN, LeakVerdict.NOT_SHOWN, None),
+    ],
+)
+def test_the_verdict_on_a_provider_stands_in_short_and_in_a_section(names, verdict_, said):
+    report = compose(scored(leakage=(known(names, verdict_),)))
+    (section,) = [each for each in report.sections if each.title == "Leakage"]
+    (row,) = section.tables[0].rows
+    assert (
+        row[-1].text
+        == {
+            LeakVerdict.LEAKS: "leaks",
+            LeakVerdict.CLEAR: "no leak found",
+            LeakVerdict.NOT_RESOLVED: "not resolved",
+            LeakVerdict.NOT_SHOWN: "not shown",
+        }[verdict_]
+    )
+    short = [cell.text for cell in report.answer if cell.text.startswith("gpt")]
+    assert len(short) == (said is not None)
+    assert all(text.startswith(said) for text in short)
+
+
+def test_names_that_help_are_told_as_such_and_what_is_open_with_the_dates_it_needs():
+    def gap(verdict_: LeakVerdict) -> MaskGap:
+        return MaskGap(
+            provider="gpt",
+            named="knows",
+            masked="honest",
+            hits=estimate(0.02, 0.1),
+            excess=estimate(0.002, 0.01, needed=900),
+            changed=0.2,
+            moved=0.1,
+            verdict=verdict_,
+        )
+
+    said = texts(compose(scored(masked=tuple(map(gap, LeakVerdict)))))
+    assert "names help it" in said
+    assert "names tell it nothing" in said
+    assert "not resolved: needs 900 dates" in said
 
 
 def test_what_too_few_dates_do_not_show_is_said_with_how_many_are_needed():

@@ -290,6 +290,17 @@ def test_named_less_masked_is_of_the_same_provider_and_models():
     assert gap.moved > 0
 
 
+def test_the_verdict_is_on_a_provider_by_all_of_its_arms():
+    record = recorded({"m": prophet(), "m-masked": coin(4), "o": momentum, "o-masked": momentum})
+    score = score_picks(record)
+    knows, honest = score.leakage
+    assert (knows.arms, knows.verdict) == (("m", "m-masked"), LeakVerdict.LEAKS)
+    assert (knows.foresight, knows.names) == (LeakVerdict.LEAKS, LeakVerdict.LEAKS)
+    assert (honest.arms, honest.verdict) == (("o", "o-masked"), LeakVerdict.CLEAR)
+    alone = score_picks(recorded({"m": coin(3)}))
+    assert alone.leakage[0].verdict is LeakVerdict.NOT_SHOWN
+
+
 def test_before_and_after_the_knowledge_cutoff_needs_a_cutoff():
     bars_end = sessions(530)
     cutoff = bars_end[260]

@@ -1,0 +1,34 @@
+"""A study over real sockets convicts the model that knows the future by name, and no honest one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.hindsight import judge
+from contracts.study_score import Estimate, LeakVerdict
+
+DATES = 30
+"""With fewer nobody is cleared."""
+
+
+@pytest.mark.timeout(900)  # as long as it takes on a busy machine
+def test_who_knows_the_future_by_name_is_convicted_and_the_honest_one_is_not(
+    make_open_dir: Callable[[], Path],
+) -> None:
+    judged = judge(make_open_dir(), DATES)
+
+    assert judged.refused == [], "a request that the API would not take"
+    assert judged.score.failed == 0
+    assert judged.verdicts["knows-names"] is LeakVerdict.LEAKS
+    assert judged.verdicts["honest"] is LeakVerdict.CLEAR
+    assert judged.verdicts["coin"] is LeakVerdict.NOT_SHOWN, "it has no masked arm here"
+    seen = {arm.name: arm.foresight.verdict for arm in judged.score.arms if not arm.control}
+    assert seen.pop("knows") is LeakVerdict.LEAKS
+    seen.pop("coin")
+    assert {*seen.values()} == {LeakVerdict.CLEAR}, "without names it knows nothing"
+    by_name = {gap.provider: gap for gap in judged.score.masked}
+    assert isinstance(by_name["knows-names"].excess, Estimate)
+    assert by_name["knows-names"].excess.low > 0
+    assert by_name["knows-names"].excess.resolution > 1
+    assert by_name["honest"].changed < by_name["knows-names"].changed / 4
