@@ -221,7 +221,7 @@ class StudiesQuery(Message):
 class StudyView(Value):
     """A study and how far it is: cells that ended well, that failed, that run, and that the desk
     would not begin (`refused`, `refusal` says why the first). `tokens` and `cost_usd` were
-    spent."""
+    spent. `resting`: no cell begins and none goes on, for a live cycle is at work."""
 
     study: Study
     sha256: ShortText
@@ -235,6 +235,7 @@ class StudyView(Value):
     cost_usd: Usd = Decimal(0)
     refused: int = 0
     refusal: Text = ""
+    resting: bool = False
     offline: bool = False
     started_at: datetime
     ended_at: datetime | None = None

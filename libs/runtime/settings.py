@@ -205,6 +205,8 @@ class Settings(BaseSettings):
     not agree on is left out. 1: once. Three cost about twice the trader's step."""
     study_cells_max: int = Field(default=2, ge=1, le=64)
     """Cells of a study in progress. None begins while a live cycle is at work."""
+    study_rest_s_max: float = Field(default=60.0, ge=0, le=86_400)
+    """How long the next step of a study's cell waits for live cycles at work. 0: not at all."""
 
     approval_timeout_s: float = Field(default=3_600.0, gt=0, le=604_800)
     """How long a proposal waits for a person before its cycle ends as expired."""

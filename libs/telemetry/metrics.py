@@ -154,6 +154,10 @@ RESENT = Counter(
     "Commands that the sweep sent again, because nobody answered them.",
     (SUBJECT,),
 )
+CELLS_RESUMED = Counter(
+    "deskbus_study_commands_resumed_total",
+    "Commands of studies' cells that were sent after they rested for live cycles.",
+)
 SWEPT_LATE = Counter(
     "deskbus_sweep_ended_total",
     "Late work that the sweep ended.",

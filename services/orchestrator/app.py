@@ -93,11 +93,11 @@ async def _orchestrating(
         publisher = Publisher(client)
         relay = Relay(pool, publisher, settings)
 
-        def committed(*, hurry: bool) -> None:
-            relay.wake(hurry=hurry)
+        def freed() -> None:
             studies.wake()
 
-        committer = Committer(pool, workflows, settings, BusOutbox(publisher, local), committed)
+        outbox = BusOutbox(publisher, local)
+        committer = Committer(pool, workflows, settings, outbox, relay.wake, freed)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
         sessions = sessions_of(settings)
@@ -108,7 +108,7 @@ async def _orchestrating(
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)
         time = Time(partial(datetime.now, UTC), exchange_calendar(), sessions.latest)
         clock = Clock(pool, handler.cycle, time, settings)
-        studies = Studies(pool, handler.cycle, door, sessions, settings)
+        studies = Studies(pool, handler.cycle, outbox, door, sessions, settings)
         await handler.serve(server)
         await clock.serve(server)
         await studies.serve(server)

@@ -9,7 +9,7 @@ left to the sweep; an answer that does not arrive is asked for again.
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol, overload
@@ -35,7 +35,7 @@ from libs.runtime.settings import Settings
 from libs.telemetry import metrics
 from services.orchestrator import store
 from services.orchestrator.group import inputs, measured
-from services.orchestrator.group.changes import Loaded, NewOperation, Stop
+from services.orchestrator.group.changes import Loaded, Stop
 from services.orchestrator.group.fold import Group, WorkflowUnknown
 from services.orchestrator.group.recent import Recent
 from services.orchestrator.group.split import Split
@@ -51,11 +51,22 @@ Answers = Sequence[Message | None]
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class Command:
+    """An operation's command on its way to the service that owns the step."""
+
+    service: str
+    step: str
+    cycle_id: UUID
+    op_id: UUID
+    body: bytes
+
+
 class Outbox(Protocol):
     """The way out of the orchestrator after a commit. Nothing here may raise: the sweep heals."""
 
-    async def send(self, start: NewOperation, command: bytes) -> None:
-        """Publish a new operation's command."""
+    async def send(self, command: Command) -> None:
+        """Send a command for the first time."""
 
     async def stop(self, stop: Stop) -> None:
         """Tell a service that an operation no longer counts."""
@@ -70,15 +81,20 @@ class OnCommit(Protocol):
 
 @dataclass(frozen=True)
 class Committed:
-    """The work that a committed group leaves."""
+    """The work that a committed group leaves: `commands` are those to be sent now."""
 
     group: Group
     answers: Answers
     commands: Mapping[UUID, bytes]
 
 
+def _nobody() -> None:
+    """Nobody wants to hear it."""
+
+
 class Committer:
-    """Owns the commit loops. `ask` from any task; `run` in one."""
+    """Owns the commit loops. `ask` from any task; `run` in one. `on_freed` hears of commits after
+    which a cycle is no longer at work."""
 
     def __init__(
         self,
@@ -87,12 +103,13 @@ class Committer:
         settings: Settings,
         outbox: Outbox,
         on_commit: OnCommit,
+        on_freed: Callable[[], None] = _nobody,
     ) -> None:
         known = {(workflow.kind, workflow.version): workflow for workflow in workflows}
         self._split = Split(settings.committers)
         recent = Recent(settings.cycles_recent_max)
         self._loops = [
-            CommitLoop(pool, known, settings, outbox, on_commit, self._split, recent)
+            CommitLoop(pool, known, settings, outbox, on_commit, on_freed, self._split, recent)
             for _ in range(settings.committers)
         ]
 
@@ -138,6 +155,7 @@ class CommitLoop:
         settings: Settings,
         outbox: Outbox,
         on_commit: OnCommit,
+        on_freed: Callable[[], None],
         split: Split,
         recent: Recent,
     ) -> None:
@@ -146,6 +164,7 @@ class CommitLoop:
         self._settings = settings
         self._outbox = outbox
         self._on_commit = on_commit
+        self._on_freed = on_freed
         self._split = split
         self._recent = recent
         places = max(settings.inputs_max // settings.committers, 1)
@@ -294,16 +313,20 @@ class CommitLoop:
 
     async def _publish(self, committed: Committed) -> None:
         for new in committed.group.starts:
-            command = committed.commands[new.start.op_id]
+            body = committed.commands.get(new.start.op_id)
+            step = new.start.step
             # A person is asked by an event. What no service could read is left to the sweep, which
             # fails its operation.
-            if not new.start.step.asks and len(command) <= MESSAGE_BYTES_MAX:
-                await self._outbox.send(new, command)
+            if body is not None and not step.asks and len(body) <= MESSAGE_BYTES_MAX:
+                owner, cycle_id = step.serves.owner, new.cycle.cycle_id
+                await self._outbox.send(Command(owner, step.name, cycle_id, new.start.op_id, body))
         for stop in committed.group.stops:
             await self._outbox.stop(stop)
         if committed.group.events:
             awaited = any(event.type in DECISION_EVENTS for event in committed.group.events)
             self._on_commit(hurry=awaited and not self._loaded)
+        if not all(row.at_work for row in committed.group.cycles):
+            self._on_freed()
 
 
 def _is_refusal(answer: Message | None) -> bool:

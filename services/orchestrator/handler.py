@@ -38,10 +38,10 @@ from libs.bus.pull import HandedOver
 from libs.bus.server import Refuse, Server, Unreadable
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
-from services.orchestrator.commit import Committer, InputRefused, NotCommitted
+from services.orchestrator.commit import Command, Committer, InputRefused, NotCommitted
 from services.orchestrator.group import inputs
 from services.orchestrator.group.answers import rejection
-from services.orchestrator.group.changes import NewOperation, Stop
+from services.orchestrator.group.changes import Stop
 from services.orchestrator.group.fold import WorkflowUnknown
 from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.machine.rotation import in_turn
@@ -192,16 +192,14 @@ class BusOutbox:
         self._publisher = publisher
         self._local = local
 
-    async def send(self, start: NewOperation, command: bytes) -> None:
-        """Send a new operation's command."""
-        step = start.start.step
+    async def send(self, command: Command) -> None:
+        """Send a command for the first time."""
         if self._local is not None:
-            node = traceparent(start.cycle.cycle_id, start.start.op_id)
-            handed = HandedOver(command, node)
-            if self._local.hand_over(step.serves.owner, step.name, handed):
+            handed = HandedOver(command.body, traceparent(command.cycle_id, command.op_id))
+            if self._local.hand_over(command.service, command.step, handed):
                 return
         await self._publisher.command(
-            step.serves.owner, step.name, start.cycle.cycle_id, start.start.op_id, command, 1
+            *(command.service, command.step, command.cycle_id, command.op_id, command.body), 1
         )
 
     async def stop(self, stop: Stop) -> None:

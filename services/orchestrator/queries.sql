@@ -165,10 +165,12 @@ set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_ful
 -- What nearly every group writes, in one statement: cycles; ended, new and claimed operations;
 -- finished calls; events. A cycle that somebody else has locked, or that is no longer as it was read,
 -- refuses the whole; so does an operation that another claim has had since.
+-- A command of a study's cell rests while a live cycle is at work, if it may: the one that begins in
+-- this very statement is not seen, and the cell's next command rests instead. Returns what rests.
 with held as materialized (
-    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($59::uuid[])
+    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($60::uuid[])
         as complete
-    from unnest($1::uuid[] || $11::uuid[] || $59::uuid[]) as t (id)
+    from unnest($1::uuid[] || $11::uuid[] || $60::uuid[]) as t (id)
     where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
@@ -219,25 +221,28 @@ ended as (
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
                             attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
-                            created_at)
+                            created_at, rests_since)
     select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, 'pending',
            claimed, must_answer, command,
-           coalesce(clock_timestamp() + resend_s * interval '1 second', 'infinity'),
+           case when rests then 'infinity'
+                else coalesce(clock_timestamp() + resend_s * interval '1 second', 'infinity') end,
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
-           clock_timestamp()
+           clock_timestamp(), case when rests then clock_timestamp() end
     from unnest($34::uuid[], $35::uuid[], $36::date[], $37::text[], $38::text[], $39::text[], $40::text[],
                 $41::text[], $42::int[], $43::date[], $44::bool[], $45::bool[], $46::bytea[],
-                $47::float8[], $48::float8[])
+                $47::float8[], $48::float8[], $49::bool[])
       as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
-            must_answer, command, resend_s, limit_s)
+            must_answer, command, resend_s, limit_s, may_rest),
+         lateral (select may_rest and (select live_at_work()) > 0 as rests) r
+    returning op_id, rests_since
 ),
 told as (
     insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
                               session_id, data)
     select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
            t.session_id, t.data::jsonb
-    from unnest($49::date[], $50::uuid[], $51::int[], $52::uuid[], $53::text[], $54::text[], $55::text[],
-                $56::text[], $57::text[])
+    from unnest($50::date[], $51::uuid[], $52::int[], $53::uuid[], $54::text[], $55::text[], $56::text[],
+                $57::text[], $58::text[])
       as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
     on conflict do nothing
 ),
@@ -250,8 +255,8 @@ touched as (
         progress = coalesce(t.progress::jsonb, o.progress),
         started_at = coalesce(o.started_at, clock_timestamp()),
         due_at = clock_timestamp() + t.lease_s * interval '1 second'
-    from unnest($58::uuid[], $59::uuid[], $60::int[], $61::int[], $62::int[], $63::bigint[],
-                $64::numeric[], $65::bigint[], $66::numeric[], $67::bool[], $68::text[], $69::float8[])
+    from unnest($59::uuid[], $60::uuid[], $61::int[], $62::int[], $63::int[], $64::bigint[],
+                $65::numeric[], $66::bigint[], $67::numeric[], $68::bool[], $69::text[], $70::float8[])
       as t (id, cycle_id, revision, epoch_before, epoch, tokens, cost_usd, tokens_reserved,
             cost_reserved, reserved_today, progress, lease_s)
     where o.op_id = t.id and o.finished_at is null and o.epoch = t.epoch_before
@@ -261,14 +266,14 @@ touched as (
 ),
 called as (
     insert into journal (started_on, op_id, index, epoch, entry)
-    select * from unnest($70::date[], $71::uuid[], $72::int[], $73::int[], $74::bytea[])
+    select * from unnest($71::date[], $72::uuid[], $73::int[], $74::int[], $75::bytea[])
 )
 select refuse_stale(
     (select count(*) from updated) + (select count(*) from touched)
         + (select count(epoch) from ended) + (select complete::int from held),
-    cardinality($1::uuid[]) + cardinality($58::uuid[])
+    cardinality($1::uuid[]) + cardinality($59::uuid[])
         + cardinality(array_remove($33::int[], null)) + 1
-)
+), array(select op_id from started where rests_since is not null) as resting
 
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.
@@ -314,11 +319,14 @@ on conflict do nothing
 -- name: overdue_operations
 select op_id, progress ->> 'step' as step_told from operations
 where status in ('pending', 'running') and not must_answer and deadline_at <= (select desk_now())
+  and rests_since is null
 order by deadline_at limit $1
 
 -- name: overdue_cycles
-select cycle_id from cycles
+select cycle_id from cycles c
 where status = 'running' and waiting_since is null and deadline_at <= (select desk_now())
+  and not exists (select from operations o where o.cycle_id = c.cycle_id and o.status = 'pending'
+                                             and o.rests_since is not null)
 order by deadline_at limit $1
 
 -- name: beat
@@ -353,7 +361,7 @@ of_operations as (
     update operations o
     set due_at = case when o.due_at = 'infinity' then o.due_at
                       else least(o.due_at + s.by, s.until_at + $2 * interval '1 second') end,
-        deadline_at = o.deadline_at + s.by
+        deadline_at = o.deadline_at + s.by, rests_since = o.rests_since + s.by
     from stood s where o.status in ('pending', 'running')
 ),
 on_record as (

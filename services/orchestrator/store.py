@@ -168,7 +168,8 @@ def _purse(row: Record, settings: Settings) -> Purse:
 
 
 async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
-    """Write all that the group changed; returns the commands of its new operations.
+    """Write all that the group changed; returns the commands of its new operations that are to be
+    sent now: those of a study's cells rest while a live cycle is at work.
 
     Raises `SerializationError` where a cycle is no longer as the group read it, and
     `UniqueViolationError` where a new one is not new.
@@ -188,7 +189,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         )
         for new in group.starts
     }
-    await db.execute(
+    written = await db.fetchrow(
         sql.write_group,
         *_columns([_cycle(row) for row in cycles if not row.new], CYCLE_COLUMNS),
         *_columns([_new_cycle(row) for row in cycles if row.new], NEW_CYCLE_COLUMNS),
@@ -207,7 +208,8 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
     await _many(db, sql.add_usage, [_used(group, new) for new in group.used])
     await study_answers.keep(db, group.answered)
-    return commands
+    resting = frozenset(written["resting"]) if written else frozenset()
+    return {op_id: command for op_id, command in commands.items() if op_id not in resting}
 
 
 async def write_paces(db: Connection, loaded: Loaded) -> None:
@@ -248,7 +250,7 @@ async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, 
 
 
 # How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 7, 15, 9
+CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 7, 16, 9
 TOUCHED_COLUMNS, ENTRY_COLUMNS = 12, 5
 
 Row = tuple[object, ...]
@@ -308,6 +310,7 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
         command,
         None if start.step.asks else settings.resend_after_s,
         settings.approval_timeout_s if start.step.asks else start.step.time_limit_s,
+        cycle.of_study,
     )
 
 

@@ -9,7 +9,7 @@ from libs.postgres.queries import Queries
 sql = Queries(Path(__file__).parent / "studies.sql")
 
 COUNTS = (
-    *("cells", "completed", "failed", "running", "refused", "refusal"),
+    *("cells", "completed", "failed", "running", "refused", "refusal", "resting"),
     *("tokens", "cost_usd", "offline", "started_at", "ended_at"),
 )
 

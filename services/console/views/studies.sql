@@ -4,7 +4,8 @@
 -- The newest first, or the one of that name.
 select s.*, coalesce(cells.completed, 0) as completed, coalesce(cells.failed, 0) as failed,
        coalesce(cells.running, 0) as running, coalesce(cells.tokens, 0)::bigint as tokens,
-       coalesce(cells.cost_usd, 0) as cost_usd
+       coalesce(cells.cost_usd, 0) as cost_usd,
+       s.status = 'running' and live_at_work() > 0 as resting
 from studies s
 left join lateral (
     select count(*) filter (where c.status = 'completed') as completed,

@@ -2,8 +2,12 @@
 
 A study's row says how many of its cells were asked for; a cell's key names its cycle. So however
 many look, and whatever dies in between, a cell is one cycle. It is asked for as anybody's request
-is, in the name `study`, which no key on the bus has. The live desk comes first: no cell begins
-while a live cycle is at work.
+is, in the name `study`, which no key on the bus has.
+
+The live desk comes first. While a live cycle is at work no cell begins, and the further commands of
+those in progress rest: their operations are written as resting (`store.write`), in whose table any
+orchestrator finds them, and `Studies` sends them when no live cycle is at work any more, or when
+they have rested for `study_rest_s_max`.
 """
 
 import asyncio
@@ -14,6 +18,7 @@ from pathlib import Path
 import structlog
 
 from contracts.cycle import RequestAnswer
+from contracts.message import MESSAGE_BYTES_MAX
 from contracts.study import (
     FREE_PROVIDERS,
     STUDIES_MAX,
@@ -35,12 +40,16 @@ from libs.quant.study.design import Cell, DesignError, cells_of, dates_of, reque
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
+from libs.telemetry import metrics
 from services.orchestrator.clocks.schedule import Ask
+from services.orchestrator.commit import Command, Outbox
 from services.orchestrator.preflight import OutlookOf
 
 PAUSE_S = 0.01
 """Between two looks, however often something is committed."""
 REASON_CHARS_MAX = 400
+RESUMED_MAX = 500
+"""Commands that one look sends at most; the rest waits for the next."""
 OF_THE_CELL = frozenset({"unknown_ticker", "no_history", "not_a_session"})
 """Refusals that speak of one cell's session: the others may begin all the same."""
 
@@ -49,13 +58,21 @@ log = structlog.get_logger()
 
 
 class Studies:
-    """Begins, stops and runs studies. `wake` after every commit; `run` in one task."""
+    """Begins, stops and runs studies. `wake` after a commit that freed the desk of a cycle; `run`
+    in one task."""
 
     def __init__(
-        self, pool: Pool, ask: Ask, outlook_of: OutlookOf, sessions: Sessions, settings: Settings
+        self,
+        pool: Pool,
+        ask: Ask,
+        outbox: Outbox,
+        outlook_of: OutlookOf,
+        sessions: Sessions,
+        settings: Settings,
     ) -> None:
         self._pool = pool
         self._ask = ask
+        self._outbox = outbox
         self._outlook_of = outlook_of
         self._sessions = sessions
         self._settings = settings
@@ -69,15 +86,16 @@ class Studies:
         await server.serve(STOP_STUDY, self.stop)
 
     def wake(self) -> None:
-        """Something was committed: a cell of a study that is at work may have ended."""
+        """A cycle is no longer at work: a cell may begin, or resume."""
         if self._at_work:
             self._woken.set()
 
     async def run(self) -> None:
-        """Ask for cells until cancelled."""
+        """Resume and ask for cells until cancelled."""
         while True:
             self._woken.clear()
             try:
+                await self._resume()
                 while await self._step():
                     pass
             except DeskError as error:
@@ -146,10 +164,27 @@ class Studies:
 
     # --- cells --------------------------------------------------------------------------------
 
+    async def _resume(self) -> None:
+        """Send what rests and may go on."""
+        settings = self._settings
+        rows = await self._pool.fetch(
+            sql.resume, settings.study_rest_s_max, settings.resend_after_s, RESUMED_MAX
+        )
+        for row in rows:
+            # What no service could read is left to the sweep, which fails its operation.
+            if len(row["command"]) <= MESSAGE_BYTES_MAX:
+                await self._outbox.send(
+                    Command(
+                        row["service"], row["step"], row["cycle_id"], row["op_id"], row["command"]
+                    )
+                )
+            metrics.CELLS_RESUMED.add()
+
     async def _step(self) -> bool:
         """Whether a cell was asked for, and another may follow."""
         row = await self._pool.fetchrow(sql.standing)
-        # Where none is at work, what the desk commits is no news.
+        # Where none is at work, what the desk commits is no news; what rests of one that was
+        # stopped is resumed by and by.
         self._at_work = row is not None
         if row is None:
             return False

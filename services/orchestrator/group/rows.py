@@ -126,6 +126,11 @@ class CycleRow:
         """Whether it is a cell of a study: it takes nothing from the day's budget."""
         return self.requester == STUDY
 
+    @property
+    def at_work(self) -> bool:
+        """Whether it runs and waits for nobody."""
+        return self.state.status is CycleStatus.RUNNING and not self.waiting
+
     @cached_property
     def seed(self) -> int:
         """The seed of its commands; a study's cell brings its own."""

@@ -19,8 +19,9 @@ from libs.runtime import ids
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
+from services.orchestrator.commit import Command as Outgoing
 from services.orchestrator.commit import Committer
-from services.orchestrator.group.changes import NewOperation, Stop
+from services.orchestrator.group.changes import Stop
 from services.orchestrator.group.inputs import CycleAsked, Resulted
 from services.orchestrator.machine.workflow import State, Step, Workflow
 from tests.integration.conftest import ServersIn, migrated_servers
@@ -95,8 +96,8 @@ class Sent:
     steps: list[str] = field(default_factory=list)
     woken: int = 0
 
-    async def send(self, start: NewOperation, command: bytes) -> None:
-        self.steps.append(start.start.step.name)
+    async def send(self, command: Outgoing) -> None:
+        self.steps.append(command.step)
 
     async def stop(self, stop: Stop) -> None:
         self.steps.append(f"stop {stop.op_id}")

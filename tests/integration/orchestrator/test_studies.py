@@ -18,6 +18,7 @@ from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator.clocks.studies import Studies
 from services.orchestrator.preflight import Outlook
+from tests.integration.orchestrator.conftest import Sent
 
 LATEST = date(2013, 3, 1)
 DAYS = ["2012-03-01", "2012-04-02", "2012-05-01"]
@@ -48,7 +49,7 @@ class Desk:
             return Outlook()
 
         sessions = Sessions("a test", exchange_calendar(), span)
-        return Studies(self.pool, self.ask, outlook, sessions, Settings(**settings))
+        return Studies(self.pool, self.ask, Sent(), outlook, sessions, Settings(**settings))
 
     async def works(self, clock: Studies) -> None:
         """The clock looks until there is nothing to ask for."""
