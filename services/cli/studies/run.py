@@ -32,6 +32,7 @@ STYLES = {
     StudyStatus.STOPPED: "yellow",
     StudyStatus.COMPLETED: "green",
 }
+RESTING = "resting: the live desk is at work"
 
 
 def run(
@@ -144,8 +145,8 @@ def show(view: StudyView) -> None:
     head = Text.assemble(
         (study.name, "bold"), f": {study.kind}, ", (view.status, STYLES[view.status])
     )
-    if view.reason:
-        head.append(f": {view.reason}")
+    if view.reason or view.resting:
+        head.append(f": {view.reason or RESTING}")
     console.print(head, soft_wrap=True)
     arms = ", ".join(f"{arm.name}{' (masked)' if arm.masked else ''}" for arm in study.arms)
     parts = [f"{view.completed:,} of {view.cells:,} cells completed"]
@@ -182,7 +183,8 @@ async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyVie
         if view.status is not StudyStatus.RUNNING:
             return view
         spent = f", {view.cost_usd:.2f} USD" if view.cost_usd else ""
-        progress.counts(done, view.cells, f"{name}{spent}")
+        resting = f", {RESTING}" if view.resting else ""
+        progress.counts(done, view.cells, f"{name}{spent}{resting}")
         await asyncio.sleep(LOOK_EVERY_S)
 
 
