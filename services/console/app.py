@@ -284,3 +284,4 @@ async def _http(
             finally:
                 # The server waits for its answers, and these go on.
                 tail.close()
+                await scores.close()

@@ -168,8 +168,7 @@ def _purse(row: Record, settings: Settings) -> Purse:
 
 
 async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
-    """Write all that the group changed; returns the commands of its new operations that are to be
-    sent now: those of a study's cells rest while a live cycle is at work.
+    """Write all that the group changed; returns the new commands that do not rest (decision 0028).
 
     Raises `SerializationError` where a cycle is no longer as the group read it, and
     `UniqueViolationError` where a new one is not new.

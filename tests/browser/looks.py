@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.desk import Shown
 
@@ -18,6 +18,8 @@ FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+COMING_MS = 120_000
+"""Statistics, and the packages for them, on a busy machine."""
 DESKTOP: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 COLOURS = {"runOnly": ["color-contrast"]}
@@ -117,6 +119,11 @@ def path_of(page: str, shown: Shown) -> str:
         "letter": f"/letters/{shown.letter}",
     }
     return paths[page]
+
+
+def wait_until_there(page: Page) -> None:
+    """Wait for what is computed for the page, such as a study's scores."""
+    expect(page.locator("[data-coming]")).to_have_count(0, timeout=COMING_MS)
 
 
 def chromium_path() -> str:

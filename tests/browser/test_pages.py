@@ -26,6 +26,7 @@ def test_a_page_is_clean_in_every_look(name: str, axe: str, shown: Shown, page: 
     assert answer is not None
     assert answer.status == looks.STATUSES.get(name, 200)
     assert "default-src 'self'" in answer.headers["content-security-policy"]
+    looks.wait_until_there(page)
     expect(page.locator("h1").first).to_be_visible()
     page.evaluate(axe)
     for look_name, look in looks.LOOKS.items():

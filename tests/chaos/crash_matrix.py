@@ -249,11 +249,12 @@ async def mortal_desk(
     manner: Manner = MANNER,
     rate: Rate = NO_RATE,
     lease_s: float = LEASE_S,
+    **given: Any,
 ) -> AsyncIterator[MortalDesk]:
     """A desk below `folder`, which every user must be able to enter.
 
     The services in `apart` are so many processes each; the others live in this one, without a bus
-    inside it. `ONE_PROCESS` is a desk apart, with one.
+    inside it. `ONE_PROCESS` is a desk apart, with one. `given` are further settings.
     """
     log = folder / "asked.jsonl"
     with model_process.running(log, [KEY], manner) as model:
@@ -263,7 +264,8 @@ async def mortal_desk(
             )
             await migrate(servers.postgres_dsn(OWNER_ROLE))
             (servers.secrets_dir / f"{PIPELINE}.key").write_text(KEY)
-            made = _settings(servers, EndpointSettings(base_url=model.url, rate=rate), lease_s)
+            endpoint = EndpointSettings(base_url=model.url, rate=rate)
+            made = _settings(servers, endpoint, {"lease_s": lease_s, **given})
             one_process = DESK in apart
             children = _children(folder, made, apart, log)
             supervisor = await stack.enter_async_context(Supervisor(children))
@@ -275,14 +277,14 @@ async def mortal_desk(
             yield MortalDesk(folder, servers, supervisor, model, user, one_process)
 
 
-def _settings(servers: Servers, endpoint: EndpointSettings, lease_s: float) -> Settings:
+def _settings(servers: Servers, endpoint: EndpointSettings, given: Mapping[str, Any]) -> Settings:
     return Settings(
         nats_url=servers.nats_url,
         postgres_dsn=SecretStr(servers.postgres_address),
         secrets_dir=servers.secrets_dir,
         data_dir=servers.data_dir,
         providers={PIPELINE: endpoint},
-        **{**MATRIX_SETTINGS, "lease_s": lease_s},
+        **{**MATRIX_SETTINGS, **given},
     )
 
 
@@ -370,7 +372,7 @@ class Matrix:
         lines = [line for line in desk.model.lines()[asked_before:] if line["what"] == "begin"]
         requests = Counter(line["request"] for line in lines)
         entries = await self._entries(cycle_id)
-        repeated = _repeated(entries, lines)
+        repeated = repeated_of(entries, lines)
         return Found(
             fault=fault,
             point=point,
@@ -463,7 +465,7 @@ class Matrix:
                 "select ticker, side, quantity from orders where cycle_id = $1 order by 1, 2",
                 cycle_id,
             )
-            entries = await _entries(db, cycle_id)
+            entries = await entries_of(db, cycle_id)
         decisions = orjson.loads(result)["decisions"] if result else ()
         return Story(
             status=status,
@@ -474,7 +476,7 @@ class Matrix:
 
     async def _entries(self, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
         async with self._desk.database() as db:
-            return await _entries(db, cycle_id)
+            return await entries_of(db, cycle_id)
 
     def _tools_repeated(self, entries: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Tools that were run although their results were on record."""
@@ -489,7 +491,7 @@ class Matrix:
         )
 
 
-def _repeated(entries: Sequence[Mapping[str, Any]], lines: Sequence[Any]) -> tuple[str, ...]:
+def repeated_of(entries: Sequence[Mapping[str, Any]], lines: Sequence[Any]) -> tuple[str, ...]:
     """Agents whose paid calls were begun although their replies were on record.
 
     An agent's calls are asked for in the order of its entries, whichever process asks.
@@ -520,7 +522,7 @@ async def _nothing() -> None:
     """Without a fault nothing happens meanwhile."""
 
 
-async def _entries(db: Any, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
+async def entries_of(db: Any, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
     """The calls of models and tools on record, in the order of asking."""
     rows = await db.fetch(
         "select j.entry, j.recorded_at, o.step, o.op_id from journal j join operations o"

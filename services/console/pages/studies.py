@@ -19,6 +19,7 @@ from services.console.http.requests import DeskAccess
 from services.console.pages.account.portfolio import moment
 from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
+from services.console.studies.score import Wanted
 from services.console.views import studies as views
 
 CELLS_SHOWN = 50
@@ -45,7 +46,10 @@ def studies(desk: DeskAccess, show: Show) -> APIRouter:
         benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
     ) -> Response:
         query = StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
-        score = await desk.scores.score(query)
+        score = await desk.scores.at_once(query)
+        if isinstance(score, Wanted):
+            (view,) = (await views.studies(StudiesQuery(name=name), pool=desk.pool)).studies
+            return show(request, "study_coming.html", view=view, standing=_standing)
         if score.study is None:
             raise not_found(f"no study is named {name}")
         report = compose(score)

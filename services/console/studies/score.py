@@ -2,14 +2,16 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from time import monotonic
 from typing import Protocol
 
 import polars as pl
 
 from contracts.performance import CANDIDATES, CASH
-from contracts.study import Study, StudyKind
+from contracts.study import Study, StudyKind, StudyStatus
 from contracts.study_score import (
     CellView,
     StudyCells,
@@ -31,6 +33,11 @@ from services.console.studies import record
 COMPUTE = "services.console.studies.compute"
 KEPT_MAX = 16
 """Scores that are kept: what has ended does not change, and people look twice."""
+COMING_MAX = 8
+"""Scores that are computed, one after the other, for pages that ask again; further ones wait."""
+RUNNING_SCORE_S = 30.0
+"""How long a score of a study that runs is good enough for a page, though cells have ended since.
+"""
 NO_MODEL = frozenset({"rules", "coin"})
 """Providers whose knowledge never ends, as they have none."""
 
@@ -48,23 +55,101 @@ class Prices(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A score that somebody wants: of these cells, as `chosen` says, with prices up to `last`."""
+
+    study: Study
+    status: StudyStatus
+    ended: Sequence[Record]
+    chosen: StudyScoreQuery
+    prices: str
+    last: date
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """The question without the cells that have ended so far."""
+        return (self.study.sha256, self.chosen.model_dump_json(), self.prices, str(self.last))
+
+    def is_answered_by(self, kept: "Kept") -> bool:
+        """Whether no cell has ended since."""
+        return kept.cells == len(self.ended)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A score, of how many cells, and when it was computed."""
+
+    score: StudyScore
+    cells: int
+    at_s: float
+
+
 class Scores:
     """Scores studies, one at a time: each takes a core for a while."""
 
     def __init__(
-        self, pool: Pool, store: Store, prices: Prices, sessions: Sessions, settings: Settings
+        self,
+        pool: Pool,
+        store: Store,
+        prices: Prices,
+        sessions: Sessions,
+        settings: Settings,
+        now_s: Callable[[], float] = monotonic,
     ) -> None:
         self._pool = pool
+        self._now_s = now_s
         self._store = store
         self._prices = prices
         self._sessions = sessions
         self._settings = settings
         self._one = asyncio.Lock()
-        self._kept: OrderedDict[tuple[object, ...], StudyScore] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], Kept] = OrderedDict()
+        self._coming: dict[tuple[str, ...], asyncio.Task[Kept]] = {}
 
     async def score(self, query: StudyScoreQuery) -> StudyScore:
         """The study's score at the query's horizon, cost and benchmark, or its file's. Raises
         MarketError where the source cannot say how far its prices go."""
+        wanted = await self._wanted(query)
+        if isinstance(wanted, StudyScore):
+            return wanted
+        kept = await self._scored(wanted)
+        return kept.score.model_copy(update={"status": wanted.status})
+
+    async def at_once(self, query: StudyScoreQuery) -> "StudyScore | Wanted":
+        """The score where it takes no time: one that is kept, of a study that runs also one of a
+        while ago. Else what is wanted; it is computed meanwhile, so ask again. Raises as `score`
+        does, and what ended the computing."""
+        wanted = await self._wanted(query)
+        if isinstance(wanted, StudyScore):
+            return wanted
+        question = wanted.question
+        coming = self._coming.get(question)
+        if coming is not None and coming.done():
+            del self._coming[question]
+            coming.result()
+            coming = None
+        kept = self._kept.get(question)
+        if kept is not None and self._is_good_enough(kept, wanted):
+            return kept.score.model_copy(update={"status": wanted.status})
+        if coming is None and len(self._coming) < COMING_MAX:
+            self._coming[question] = asyncio.create_task(self._scored(wanted))
+        return wanted
+
+    async def close(self) -> None:
+        """End what is being computed for nobody any more."""
+        for task in self._coming.values():
+            task.cancel()
+        await asyncio.gather(*self._coming.values(), return_exceptions=True)
+        self._coming.clear()
+
+    def _is_good_enough(self, kept: Kept, wanted: Wanted) -> bool:
+        is_young = self._now_s() - kept.at_s < RUNNING_SCORE_S
+        runs = wanted.status is StudyStatus.RUNNING
+        return wanted.is_answered_by(kept) or (runs and is_young)
+
+    async def _wanted(self, query: StudyScoreQuery) -> Wanted | StudyScore:
+        """The wish with all that follows from it; a score where there is nothing to compute."""
         known = await record.study_of(query.name, self._pool)
         if known is None:
             return StudyScore(found=False, studies=await record.names(self._pool))
@@ -80,34 +165,37 @@ class Scores:
             benchmark=query.benchmark or study.benchmark,
         )
         last = await self._sessions.latest()
-        key = (study.sha256, chosen.model_dump_json(), len(ended), self._prices.described, last)
+        return Wanted(study, status, ended, chosen, self._prices.described, last)
+
+    async def _scored(self, wanted: Wanted) -> Kept:
+        """The score that is wanted, computed where nobody had it computed before."""
+        question = wanted.question
         async with self._one:
-            score = self._kept.get(key)
-            if score is None:
-                score = await self._computed(study, ended, chosen, last)
-                self._kept[key] = score
+            kept = self._kept.get(question)
+            if kept is None or not wanted.is_answered_by(kept):
+                score = await self._computed(wanted)
+                kept = self._kept[question] = Kept(score, len(wanted.ended), self._now_s())
+                self._kept.move_to_end(question)
                 while len(self._kept) > KEPT_MAX:
                     self._kept.popitem(last=False)
-        return score.model_copy(update={"status": status})
+        return kept
 
-    async def _computed(
-        self, study: Study, ended: Sequence[Record], chosen: StudyScoreQuery, last: date
-    ) -> StudyScore:
-        recorded = await self._recorded(study, ended, chosen, last)
-        body = recorded.model_dump_json().encode()
-        answer = await computed(COMPUTE, request_of({}, body), _unseen)
+    async def _computed(self, wanted: Wanted) -> StudyScore:
+        recorded = await self._recorded(wanted)
+        body = await asyncio.to_thread(recorded.model_dump_json)
+        answer = await computed(COMPUTE, request_of({}, body.encode()), _unseen)
         score = StudyScore.model_validate(answer)
         return score.model_copy(update={"market_source": self._prices.described})
 
-    async def _recorded(
-        self, study: Study, ended: Sequence[Record], chosen: StudyScoreQuery, last: date
-    ) -> Recorded:
+    async def _recorded(self, wanted: Wanted) -> Recorded:
+        study, ended, chosen = wanted.study, wanted.ended, wanted.chosen
         is_path = study.kind is StudyKind.PATH
         accounts = await record.equity(study, self._store) if is_path else ()
         days = [cell["as_of"] for cell in ended]
         days += [day for account in accounts for day in account.sessions]
         horizon = chosen.horizon or study.horizons[0]
-        sessions = _sessions(self._sessions.calendar, days, max(horizon, CANARY_SESSIONS), last)
+        reach = max(horizon, CANARY_SESSIONS)
+        sessions = _sessions(self._sessions.calendar, days, reach, wanted.last)
         benchmark = chosen.benchmark or study.benchmark
         assets = dict.fromkeys(study.universe)
         if benchmark not in {CANDIDATES, CASH}:
