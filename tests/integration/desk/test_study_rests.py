@@ -78,7 +78,8 @@ async def test_a_study_that_rests_again_and_again_comes_to_the_same_cells(
                     rested += 1
                     view = await standing(user, beside["name"])
                     assert view["resting"]
-                    assert await db.fetchval(RESTING, beside["name"]) == resting
+                    # A cell that was accepted meanwhile begins with a rest.
+                    assert await db.fetchval(RESTING, beside["name"]) >= resting
             finally:
                 await end_live(db, live)
 
@@ -102,7 +103,7 @@ async def test_a_study_that_is_stopped_while_it_rests_ends_its_cells_and_begins_
             assert stopped["outcome"] == "accepted"
             view = await standing(user, file["name"])
             assert (view["status"], view["resting"]) == ("stopped", False)
-            assert await db.fetchval(RESTING, file["name"]) == resting
+            assert await db.fetchval(RESTING, file["name"]) >= resting
         finally:
             await end_live(db, live)
         async with asyncio.timeout(STUDY_S):
