@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -234,6 +235,9 @@ def deskbus(
 
 def main() -> None:
     """The script's entry: every expected problem is a sentence and an exit code."""
+    # To look for plugins pydantic reads the metadata of every installed package: a fifteenth of a
+    # short command's time. Who has one sets the variable, empty.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         sys.exit(_ended())
     except Problem as problem:

@@ -131,6 +131,8 @@ def _pipeline(pipeline: story.PipelineStory, width: int) -> Iterable[RenderableT
         yield from (_inset(notes), Text()) if notes.plain else ()
     yield shown(pipeline.unordered)
     if pipeline.outcomes:
+        if pipeline.unordered:
+            yield Text()
         yield from (_inset(outcomes.drawn(pipeline.outcomes)), Text())
     yield shown(pipeline.learned)
 

@@ -12,7 +12,6 @@ from contracts.query import AccountQuery
 from contracts.schedule import SCHEDULE, JobAnswer, JobRun, JobView, RunJob, slot_key
 from contracts.subjects import ACCOUNT, RUN_JOB
 from libs.bus.client import Client
-from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, slots
 from libs.runtime import ids
@@ -65,7 +64,7 @@ class RunningEquity:
         self._asked_at: dict[str, float] = {}
 
     async def of(self, job: str) -> str:
-        """`, main 104,233.12 USD`; empty while no account of the job is open."""
+        """`, main 104,233 USD`; empty while no account of the job is open."""
         parts = [await self._equity(account) for account in self._accounts[job]]
         return "".join(parts)
 
@@ -76,8 +75,8 @@ class RunningEquity:
         self._asked_at[account] = now
         books = (await self._client.ask(ACCOUNT, AccountQuery(account=account, fills=0))).portfolio
         if books is not None:
-            equity = amounts.money(books.equity.amount, books.equity.currency)
-            self._text[account] = f", {account} {equity}"
+            equity = books.equity  # in whole units: the line has 80 columns
+            self._text[account] = f", {account} {equity.amount:,.0f} {equity.currency}"
         return self._text.get(account, "")
 
 

@@ -7,7 +7,6 @@ import typer
 from pydantic import ValidationError
 
 from contracts.study import Study
-from libs.report.yaml_text import YamlUnreadable, mapping_in
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 
@@ -23,6 +22,8 @@ NameArgument = Annotated[
 
 def read_study(path: Path) -> Study:
     """The study in a file. What is wrong with it is a `Problem` that names the field."""
+    from libs.report.yaml_text import YamlUnreadable, mapping_in  # noqa: PLC0415 - few read files
+
     try:
         with path.open("rb") as file:
             read = mapping_in(file.read(FILE_BYTES_MAX + 1).decode(), FILE_BYTES_MAX)

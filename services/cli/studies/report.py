@@ -8,7 +8,6 @@ import typer
 from contracts.study_score import CellView, StudyCellsQuery
 from contracts.subjects import STUDY_CELLS
 from libs.report.studies.compose import compose
-from libs.report.studies.page import CELLS_MAX, page
 from libs.runtime.whole_file import beside
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
@@ -32,12 +31,14 @@ def report(
     json: JsonOption = False,
 ) -> None:
     """Write a study's report: one HTML file that asks no other host for anything."""
+    from libs.report.studies.page import CELLS_MAX, page  # noqa: PLC0415 - loads the templates
+
     result = asking(scored(study_name, horizon, cost_bps, benchmark))
     if json:
         emit([result])
         return
     path = output or Path(f"{study_name}.html")
-    text = page(compose(result), asking(_cells(study_name)))
+    text = page(compose(result), asking(_cells(study_name, CELLS_MAX)))
     try:
         with beside(path, text.encode()) as whole:
             whole.replace(path)
@@ -46,12 +47,12 @@ def report(
     err().print(f"wrote {path}", style="dim")
 
 
-async def _cells(name: str) -> list[CellView]:
+async def _cells(name: str, cells_max: int) -> list[CellView]:
     """The study's cells, as many as the page lists."""
     settings = load_settings()
     result: list[CellView] = []
     async with reading_client(settings) as client:
-        for skip in range(0, CELLS_MAX, PAGE):
+        for skip in range(0, cells_max, PAGE):
             view = await client.ask(STUDY_CELLS, StudyCellsQuery(name=name, skip=skip, limit=PAGE))
             result += view.cells
             if not view.more:

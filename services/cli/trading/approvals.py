@@ -1,6 +1,6 @@
 """`deskbus approvals`: the proposals that wait for a person, and the answers to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
@@ -28,9 +28,10 @@ from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import accepted, invalid, show
 from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, one_line, out, table, write
+from services.cli.shell.terminal import emit, err, out, table, write
 
 CHECKS_SHOWN_MAX = 12
+REASON_CHARS = 600
 WAITING_MAX = 200
 
 app = group()
@@ -240,7 +241,9 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
     )
     findings = Listed(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
     parts: list[RenderableType] = [head, until, Text()]
-    parts += [Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)), Text()]
+    parts.append(Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)))
+    parts += [Padding(text, (0, 0, 0, 2)) for text in _reasons(waiting.proposal.decisions)]
+    parts.append(Text())
     if findings.items:
         parts += [Padding(part, (0, 0, 0, 2)) for part in tickers.ruled(findings)]
         parts.append(Text())
@@ -255,8 +258,7 @@ def _stop(decision: PortfolioDecision) -> str:
 
 def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
     grid = table(
-        *("order", ("shares", "right"), ("price", "right")),
-        *(("value", "right"), ("share", "right"), "why"),
+        "order", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right")
     )
     for decision in decisions:
         style = "green" if decision.action.value == Side.BUY.value else "red"
@@ -267,6 +269,12 @@ def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
             amounts.money(decision.price.amount),
             amounts.money(value, decision.price.currency),
             amounts.percent(decision.allocation_pct),
-            one_line(decision.reasoning.removeprefix("rules: ") + _stop(decision), "dim"),
         )
     return grid
+
+
+def _reasons(decisions: Sequence[PortfolioDecision]) -> Iterable[Text]:
+    """Why each is proposed, in whole sentences: it is what a person decides by."""
+    for decision in decisions:
+        why = decision.reasoning.removeprefix("rules: ") + _stop(decision)
+        yield Text(f"{decision.asset}: {amounts.cut(why, REASON_CHARS)}", style="dim")

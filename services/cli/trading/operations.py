@@ -54,6 +54,8 @@ LISTED = "deskbus operations list"
 CALL_CHARS = 300
 WHAT_CHARS = 40
 """Of pipeline, state and step in a list."""
+WITHIN_A_CYCLE = frozenset({"pipeline", *CALLS})
+"""Types of nodes that only the list of one cycle has."""
 SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
 LINES_MAX = 60
@@ -107,6 +109,9 @@ def list_operations(
         emit(nodes)
     elif nodes:
         write(_grid(nodes), out())
+    elif cycle is None and kind in WITHIN_A_CYCLE:
+        word = f"a cycle lists its own: deskbus operations list --cycle CYCLE --type {kind}"
+        err().print(f"no {kind} is listed here; {word}", style="dim")
     else:
         none = "no operations yet: deskbus cycle request --as-of 2012-06-29"
         filtered = "no matching operation; completed ones are searched in the newest 2,000 cycles"

@@ -263,6 +263,7 @@ def test_no_table_cuts_a_figure_or_is_wider_than_the_terminal(
             "operations list --status failed --type picks",
             "no matching operation; completed ones are",
         ),
+        ("operations list --type tool", "deskbus operations list --cycle CYCLE --type tool"),
     ],
 )
 def test_an_empty_list_is_a_sentence_on_stderr(desk: Path, typed: str, said: str) -> None:

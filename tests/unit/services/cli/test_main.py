@@ -71,6 +71,37 @@ def test_the_help_loads_nothing_heavy(tmp_path: Path) -> None:
     assert done.stderr.strip() == "[]"
 
 
+COMPUTES = ("asyncpg", "jinja2", "numpy", "openai", "polars", "scipy", "sklearn", "talib", "yaml")
+"""What takes long to load, and no command needs that only asks the desk and prints."""
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("books.accounts", "books.trades", "studies.command", "trading.approvals"),
+        *("trading.budget", "trading.cycle", "trading.leaderboard", "trading.operations"),
+        *("trading.performance", "trading.portfolio", "trading.report", "trading.strategies"),
+        *("trading.tail", "operating.dlq", "operating.notify"),
+    ],
+)
+def test_what_reads_loads_nothing_that_computes(module: str, tmp_path: Path) -> None:
+    script = (
+        f"import sys\nimport services.cli.{module}\n"
+        f"print([name for name in {COMPUTES!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("name", list(cli.ENTRIES))
 def test_every_command_has_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["deskbus", name, "--help"])

@@ -60,9 +60,9 @@ async def test_the_running_equity_is_that_of_the_jobs_open_accounts_asked_for_on
     desk: Any = books
     equity = RunningEquity(desk, JOBS)
 
-    assert [await equity.of("decide") for _ in range(840)] == [", main 100,001.00 USD"] * 840
+    assert [await equity.of("decide") for _ in range(840)] == [", main 100,001 USD"] * 840
     clock.now_s += 1
-    assert await equity.of("decide") == ", main 100,002.00 USD"
+    assert await equity.of("decide") == ", main 100,002 USD"
     assert books.asked == 2
 
 
