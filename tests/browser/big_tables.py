@@ -1,8 +1,9 @@
 """How long pages take over big tables: `python -m tests.browser.big_tables`; `make soak` runs it.
 
-A cycle of the rules is copied many times, with other ids and earlier times, with its events and its
-journal. Each page is asked for several times, by itself; the median must be under the limit. Then
-Postgres says how it would answer each statement of each service: none may read a large table whole.
+Cycles of the rules (a decision, sales, one that failed) are copied many times, with other ids and
+earlier times, with their events and journal. Each page is asked for several times, by itself; the
+median must be under the limit. Then Postgres says how it would answer each statement of each
+service: none may read a large table whole. `python -m benchmarks.pages` has the p95 of each page.
 """
 
 import argparse
@@ -62,8 +63,8 @@ COPIES: Mapping[str, Mapping[str, str]] = {
 }
 """By table: what differs in a copy. No list reads commands, which are large. The events keep their
 transaction's id: the relay is past it, and publishes none of them again."""
-OF_CYCLE = "cycle_id = '{}'"
-OF_ITS_OPERATIONS = "op_id in (select op_id from operations where cycle_id = '{}')"
+OF_CYCLE = "cycle_id in ('{}')"
+OF_ITS_OPERATIONS = "op_id in (select op_id from operations where cycle_id in ('{}'))"
 BATCH = 2_000
 
 
@@ -76,40 +77,50 @@ async def _columns(db: "asyncpg.Connection[asyncpg.Record]", table: str) -> list
     return [row["column_name"] for row in rows]
 
 
-async def _grow(shown: Shown, operations: int, events: int) -> dict[str, int]:
-    """Copy the decided cycle until the tables have so many rows; how many they have."""
-    cycle_id = shown.decided["cycle_id"]
-    wanted = {"operations": operations, "state_events": events}
+async def grow(shown: Shown, operations: int, events: int | None = None) -> dict[str, int]:
+    """Copy the desk's cycles until the tables have so many rows; how many they have.
+
+    A decision, an exit cycle and one that failed are copied as often. Without a number of events
+    each copy has its own.
+    """
+    cycle_ids = [shown.decided["cycle_id"], shown.sold, shown.failed]
     async with shown.desk.postgres() as db:
-        per_cycle = {
-            table: await db.fetchval(f"select count(*) from {table} where cycle_id = $1", cycle_id)
-            for table in wanted
+        held = {
+            table: await db.fetchval(
+                f"select count(*) from {table} where cycle_id = any($1::uuid[])", cycle_ids
+            )
+            for table in ("operations", "state_events")
         }
-        cycles = wanted["operations"] // per_cycle["operations"]
-        numbers = {
-            "cycles": cycles,
-            "journal": cycles,
-            "operations": cycles,
-            "state_events": wanted["state_events"] // per_cycle["state_events"],
+        cycles = operations // held["operations"]
+        told = cycles if events is None else events // held["state_events"]
+        numbers = dict.fromkeys(("cycles", "journal", "operations"), cycles) | {
+            "state_events": told
         }
         for table, number in numbers.items():
-            names = await _columns(db, table)
-            which = OF_ITS_OPERATIONS if table == "journal" else OF_CYCLE
-            made = [COPIES[table].get(name, "{column}").format(column=name) for name in names]
-            for first in range(1, number + 1, BATCH):
-                await db.execute(
-                    COPY.format(
-                        table=table,
-                        columns=", ".join(f'"{name}"' for name in names),
-                        values=", ".join(made),
-                        first=first,
-                        last=min(first + BATCH - 1, number),
-                        which=which.format(cycle_id),
-                    ),
-                    timeout=600,
-                )
+            await _copy(db, table, cycle_ids, number)
         await db.execute("vacuum analyze", timeout=1_200)
         return {table: await db.fetchval(f"select count(*) from {table}") for table in numbers}
+
+
+async def _copy(
+    db: "asyncpg.Connection[asyncpg.Record]", table: str, cycle_ids: Sequence[str], number: int
+) -> None:
+    """So many copies of what the table has of these cycles."""
+    names = await _columns(db, table)
+    which = OF_ITS_OPERATIONS if table == "journal" else OF_CYCLE
+    copied = [COPIES[table].get(name, "{column}").format(column=name) for name in names]
+    for first in range(1, number + 1, BATCH):
+        await db.execute(
+            COPY.format(
+                table=table,
+                columns=", ".join(f'"{name}"' for name in names),
+                values=", ".join(copied),
+                first=first,
+                last=min(first + BATCH - 1, number),
+                which=which.format("', '".join(cycle_ids)),
+            ),
+            timeout=600,
+        )
 
 
 async def _plans(shown: Shown) -> tuple[int, Sequence[Reading]]:
@@ -117,12 +128,16 @@ async def _plans(shown: Shown) -> tuple[int, Sequence[Reading]]:
         return await whole_readings(db)
 
 
-def _measured(shown: Shown) -> Iterator[tuple[str, float]]:
+def paths(shown: Shown) -> Mapping[str, str]:
+    """Every page of the console, and its lists with what narrows them: by name, the path."""
     filtered = (*FILTERED, f"/decisions?account={shown.account}")
-    paths = {name: path_of(name, shown) for name in PAGES} | {path: path for path in filtered}
+    return {name: path_of(name, shown) for name in PAGES} | {path: path for path in filtered}
+
+
+def _measured(shown: Shown) -> Iterator[tuple[str, float]]:
     headers = {"Accept": "text/html"}
     with httpx2.Client(base_url=shown.url, headers=headers, timeout=30) as http:
-        for name, path in paths.items():
+        for name, path in paths(shown).items():
             took = []
             for _ in range(TIMES):
                 began = time.perf_counter()
@@ -144,7 +159,7 @@ def main() -> int:
     asked.add_argument("--events", type=int, default=EVENTS)
     given = asked.parse_args()
     with shown_desk() as shown:
-        _say(asyncio.run(_grow(shown, given.operations, given.events)))
+        _say(asyncio.run(grow(shown, given.operations, given.events)))
         slow = 0
         for name, median_s in _measured(shown):
             slow += median_s > LIMIT_S
