@@ -90,7 +90,7 @@ contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and t
 	$(BIN)/python -m deploy.reference.cli_pages docs/cli
 
 dashboards: $(MARK)-test ## write deploy/grafana/dashboards
-	$(BIN)/python deploy/grafana/make.py
+	$(BIN)/python -m deploy.grafana.make
 
 prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for review
 	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts

@@ -110,6 +110,8 @@ class ServiceRunner:
             raise BusNotReachable(
                 f"{service}: NATS at {self._url} does not answer ({type(error).__name__}: {error})"
             ) from error
+        for counted in (metrics.NOT_ON_RECORD, metrics.LEASES_LOST, metrics.UNREADABLE):
+            counted.begin(service)
         await self._watch()
         log.info("service.started", service=service, commands=len(self._routes.commands))
 

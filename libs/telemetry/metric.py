@@ -84,6 +84,14 @@ class Metric:
             if sample.name.endswith(("_total", "_sum")) and labels.items() <= sample.labels.items()
         )
 
+    def begin(self, *values: str) -> None:
+        """Show these label values before anything is counted under them.
+
+        Prometheus sees no increase in a series that begins at 1: an alert about the first time
+        needs the 0 before it.
+        """
+        self._of(values)
+
     @property
     def _names(self) -> tuple[str, ...]:
         return tuple(label.name for label in self.labels)

@@ -15,6 +15,7 @@ ACCOUNTS_SHOWN_MAX = 20
 GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 NOTICES_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 14_400, 86_400)
 """At once, after some tries, in a digest, after quiet hours."""
+OUTAGES_S = (5, 15, 60, 300, 900, 3600, 14_400, 86_400)
 CYCLES_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 SERVICE = Label("service", "the service's name")
@@ -166,6 +167,20 @@ SWEPT_LATE = Counter(
 UNANSWERED_EFFECTS = Counter(
     "deskbus_effects_unanswered_total",
     "Commands with an effect that the sweep has sent over and over without an answer.",
+)
+
+OUTAGE_SECONDS = Histogram(
+    "deskbus_outage_seconds",
+    "How long the desk's clock stood because nothing could be committed, once an outage has ended.",
+    (
+        Label(
+            "away",
+            "as its orchestrator saw it last: postgres, nats, desk (no orchestrator beat: it was "
+            "stopped or frozen)",
+        ),
+    ),
+    3,
+    buckets=OUTAGES_S,
 )
 
 # --- cycles and operations ------------------------------------------------------------------------

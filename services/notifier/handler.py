@@ -72,6 +72,7 @@ class Notifier:
 
     async def run(self) -> None:
         """Work whenever the lease is to be had, until `stop`."""
+        metrics.NOTIFIER_WORKS.set(0)
         try:
             while not self._stopping.is_set():
                 asked_at = time.monotonic()

@@ -58,6 +58,7 @@ class Sender:
         self._notify = notify
         self._alone = 0
         """How many of the next messages tell one notice each: one of them was refused."""
+        metrics.NOTICES.begin(name, "given_up")
 
     async def run(self, lease: Lease) -> None:
         """Send until the lease ends. Raises LeaseLost."""

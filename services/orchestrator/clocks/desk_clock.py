@@ -9,6 +9,7 @@ the time back; how often and how long it stood is on record in the table `outage
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import Literal, get_args
 
 import structlog
 
@@ -17,6 +18,7 @@ from libs.postgres.pool import Pool
 from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
+from libs.telemetry import metrics
 from services.orchestrator.commit import OnCommit
 from services.orchestrator.store import sql
 
@@ -24,6 +26,9 @@ STANDS_AFTER_LEASES = 1 / 3
 """Without a beat for this part of a lease the clock stands: the next renewal is then still in time.
 """
 BEATS_PER_LEASE = 12
+
+Away = Literal["postgres", "nats", "desk"]
+"""What an orchestrator could not reach, so that it did not beat; `desk`: nothing, it beats late."""
 
 log = structlog.get_logger()
 
@@ -42,6 +47,9 @@ class DeskClock:
         self._settings = settings
         self._connected = connected
         self._on_commit = on_commit
+        self._away: Away = "desk"
+        for away in get_args(Away):
+            metrics.OUTAGE_SECONDS.begin(away)
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -49,7 +57,11 @@ class DeskClock:
             try:
                 if self._connected():
                     await self.beat()
+                    self._away = "desk"
+                else:
+                    self._away = "nats"
             except Unavailable as error:
+                self._away = "postgres"
                 log.warning("desk_clock.stands", why=str(error)[:400])
             await asyncio.sleep(self._settings.lease_s / BEATS_PER_LEASE)
 
@@ -73,5 +85,8 @@ class DeskClock:
         if self._on_commit is not None:
             self._on_commit(hurry=True)
         stood_s = (outage.until - outage.since).total_seconds()
-        log.warning("desk_clock.stood", seconds=round(stood_s, 1), cycles=len(running))
+        metrics.OUTAGE_SECONDS.observe(stood_s, self._away)
+        log.warning(
+            "desk_clock.stood", away=self._away, seconds=round(stood_s, 1), cycles=len(running)
+        )
         return stood_s

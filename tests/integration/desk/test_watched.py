@@ -178,6 +178,21 @@ def test_what_the_desk_did_can_be_counted(desk: Watched) -> None:
     assert said['deskbus_events_total{type="cycle_ended"}'] == CYCLES
 
 
+def test_what_an_alert_waits_for_the_first_of_is_shown_as_0_before(desk: Watched) -> None:
+    """Prometheus sees no increase in a series that begins at 1."""
+    said = desk.metrics()
+    for name in (
+        'deskbus_commands_not_on_record_total{service="execution"}',
+        'deskbus_leases_lost_total{service="execution"}',
+        'deskbus_dead_letters_total{service="execution"}',
+        'deskbus_notices_total{channel="phone",outcome="given_up"}',
+        *(f'deskbus_outage_seconds_count{{away="{away}"}}' for away in ("postgres", "nats")),
+        *("deskbus_inputs_refused_total{}", "deskbus_refusals_not_kept_total{}"),
+        "deskbus_effects_unanswered_total{}",
+    ):
+        assert said[name] == 0
+
+
 def test_what_waits_and_the_books_are_there_too(desk: Watched) -> None:
     said = desk.at_rest()
     assert said["deskbus_ledger_imbalance{}"] == 0

@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from libs.postgres.pool import Pool
+from libs.postgres.pool import DatabaseUnavailable, Pool
 from libs.runtime import ids
 from libs.runtime.settings import Settings
+from libs.telemetry import metrics
 from services.orchestrator.clocks.desk_clock import DeskClock
 from services.orchestrator.store import sql
 from tests.integration.orchestrator.conftest import LANE, Orchestrators
@@ -174,3 +175,43 @@ async def test_the_clock_stands_while_no_result_can_come(pool: Pool) -> None:
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await pool.execute("update desk_clock set stands_at = 'infinity'")
+
+
+@pytest.mark.parametrize("away", ["postgres", "nats", "desk"])
+async def test_an_outage_is_counted_with_its_seconds_by_what_was_away(
+    orchestrators: Orchestrators, away: str
+) -> None:
+    ended, missed = asyncio.Event(), asyncio.Event()
+
+    class Reached(DeskClock):
+        """Cannot reach Postgres at its first beat, where that is what is away."""
+
+        async def beat(self) -> float:
+            if away == "postgres" and not missed.is_set():
+                missed.set()
+                raise DatabaseUnavailable("gone")
+            return await super().beat()
+
+    def connected() -> bool:
+        if away == "nats" and not missed.is_set():
+            missed.set()
+            return False
+        return True
+
+    def on_commit(*, hurry: bool) -> None:
+        if hurry:
+            ended.set()
+
+    pool = orchestrators.pool
+    before = metrics.OUTAGE_SECONDS.sum_of(away=away)
+    before_all = metrics.OUTAGE_SECONDS.sum_of()
+    await pool.execute(f"update desk_clock set stands_at = {AGO}, beat_at = {AGO}", AWAY_S)
+    clock = Reached(pool, Settings(lease_s=0.12), connected, on_commit)
+    running = asyncio.create_task(clock.run())
+    async with asyncio.timeout(10):
+        await ended.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await pool.execute("update desk_clock set stands_at = 'infinity'")
+    assert AWAY_S <= metrics.OUTAGE_SECONDS.sum_of(away=away) - before < 2 * AWAY_S
+    assert metrics.OUTAGE_SECONDS.sum_of() - before_all < 2 * AWAY_S, "it is counted once"

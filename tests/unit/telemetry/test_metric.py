@@ -35,6 +35,17 @@ def test_what_is_too_much_is_counted_as_other() -> None:
     assert calls.bound == 3
 
 
+def test_what_has_begun_is_shown_as_0_before_it_is_counted() -> None:
+    forged = Counter("t_forged_total", "forged", (WHO,))
+    waited = Histogram("t_waited_seconds", "waited", (WHO,), buckets=(1.0,))
+    made.extend((forged, waited))
+    assert value("t_forged_total", who="a") is None
+    forged.begin("a")
+    waited.begin("a")
+    assert value("t_forged_total", who="a") == 0
+    assert value("t_waited_seconds_count", who="a") == 0
+
+
 def test_a_figure_too_many_is_left_out() -> None:
     worth = Gauge("t_worth", "worth", (WHO,), series_max=1)
     made.append(worth)

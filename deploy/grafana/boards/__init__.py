@@ -1,0 +1,1 @@
+"""What each dashboard shows, as a table."""
