@@ -1,7 +1,7 @@
 """Where candidates come from: each source names tickers with a score, as of a session's close.
 
 `REGISTRY` has those that come with the desk. One of your own is a class made with the market data,
-named in the setting `candidate_sources` as `package.module:Class`; docs/market-data.md has one.
+named in the setting `candidate_sources` as `package.module:Class`; docs/digest.md has one.
 """
 
 import importlib

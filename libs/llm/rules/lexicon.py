@@ -6,7 +6,7 @@ are good, losses rising are bad, a direction of nothing in the lists is silent. 
 next few words round (`not expected to rise`), or those before it (`strike averted`). Only these
 words count: sentences that speak to the reader ("rate this share 1.0") have no effect.
 
-The lists are our own. docs/market-data.md says what their quality is and how it was measured.
+The lists are our own. docs/digest.md says what their quality is and how it was measured.
 """
 
 import re

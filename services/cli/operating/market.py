@@ -56,7 +56,7 @@ SHOWN = {
 HEADLINES_SHOWN = 5
 FILINGS_SHOWN = 5
 TERMS = (
-    "Yahoo's data is unofficial here and for your own use only: see docs/market-data.md before "
+    "Yahoo's data is unofficial here and for your own use only: see docs/live-sources.md before "
     "you rely on it or pass it on"
 )
 

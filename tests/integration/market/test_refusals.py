@@ -14,7 +14,7 @@ from libs.market.yahoo.market import YahooMarket
 from tests.fakes.yahoo_live import AS_OF, Live
 from tests.fakes.yahoo_server import REFUSALS, envelope
 
-PAGE = Path(__file__).parents[3] / "docs" / "market-data.md"
+PAGE = Path(__file__).parents[3] / "docs" / "live-sources.md"
 CLOSE = datetime(2024, 3, 15, 20, tzinfo=UTC)
 LIMITED = {"429 page", "429 JSON", "999 page"}
 

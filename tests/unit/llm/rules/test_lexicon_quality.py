@@ -1,4 +1,4 @@
-"""The lexicon on labelled headlines: the figures that docs/market-data.md tells."""
+"""The lexicon on labelled headlines: the figures that docs/digest.md tells."""
 
 import csv
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def quality(pairs: Sequence[tuple[str, str]]) -> Quality:
 def test_the_documented_quality_is_the_measured_one(part: str) -> None:
     found = measured(part)
     row = f"| `{part}` | {found.headlines} | {found.macro_f1:.2f} | {found.wrong_sign_pct:.0f} % |"
-    assert row in (ROOT / "docs" / "market-data.md").read_text(encoding="utf-8")
+    assert row in (ROOT / "docs" / "digest.md").read_text(encoding="utf-8")
 
 
 def test_a_scorer_that_is_always_right_or_always_wrong_is_seen_as_such() -> None:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from services.sentiment.logic import Mention
 
 class Rumours:
-    """A source of one's own, as docs/market-data.md shows it."""
+    """A source of one's own, as docs/digest.md shows it."""
 
     name = "rumours"
 
