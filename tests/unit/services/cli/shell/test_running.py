@@ -117,3 +117,14 @@ def test_a_process_that_is_gone_is_not_alive() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     assert not is_alive(process.pid)
+
+
+def test_settings_that_are_no_toml_name_their_file_and_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deskbus.toml").write_text("[schedule]\nclock = 'replay'\n```\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Problem) as refused:
+        load_settings()
+    assert "deskbus.toml" in str(refused.value)
+    assert "line 3" in str(refused.value)
