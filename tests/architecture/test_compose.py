@@ -45,6 +45,17 @@ def test_it_is_a_valid_compose_file(compose: Any, validator: Any) -> None:
     assert [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(compose)] == []
 
 
+def test_the_image_has_the_programs_version_wherever_it_is_named(root: Path) -> None:
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    named = {
+        "compose.yaml": f"deskbus:{version}",
+        "deploy/env.example": f"DESKBUS_IMAGE=deskbus:{version}\n",
+        "deploy/kubernetes/base/kustomization.yaml": f"newTag: {version}}}",
+        "docs/kubernetes.md": f"deskbus:{version} ",
+    }
+    assert [name for name, tag in named.items() if tag not in (root / name).read_text()] == []
+
+
 def test_the_validation_sees_damage(compose: Any, validator: Any) -> None:
     assert not validator.is_valid({**compose, "services": {"nats": {"imagge": "nats:2"}}})
 
