@@ -110,6 +110,17 @@ HEALTH = Board(
                     ),
                 ),
                 Graph(
+                    "Studies that rested, commands an hour",
+                    "Sent once the live cycles that they made way for had ended.",
+                    "none",
+                    (
+                        (
+                            f"3600 * sum(rate(deskbus_study_commands_resumed_total{RATE}))",
+                            "sent after a rest",
+                        ),
+                    ),
+                ),
+                Graph(
                     "A market source is to be left alone",
                     "For how long, when it was asked last.",
                     "s",
