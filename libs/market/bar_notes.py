@@ -6,7 +6,6 @@ hole in the data look the same. So it is told to whoever reads the bars, in a se
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -51,10 +50,10 @@ def _holes(
     venue = venue_of(ticker)
     is_foreign = venue is not None and venue.exchange != calendar.exchange
     usual = FOREIGN_HOLIDAYS_MAX if is_foreign else 0
-    days: list[date] = bars["date"].to_list()
-    for before, after in pairwise(days):
-        if (after - before).days == 1:
-            continue
+    days = bars["date"].to_numpy()
+    # A weekday without a bar is a session or a holiday: few are left for the calendar to say.
+    for at in np.flatnonzero(np.busday_count(days[:-1] + 1, days[1:])):
+        before, after = days[at].item(), days[at + 1].item()
         between = (before + timedelta(days=n) for n in range(1, (after - before).days))
         missing = sum(map(calendar.is_session, between))
         if missing > usual:

@@ -6,10 +6,11 @@ Nothing here is point-in-time: `libs.market.replay.market` cuts what the store h
 import asyncio
 import threading
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import structlog
@@ -190,6 +191,7 @@ class ReplayStore:
         self._splits: dict[str, Sequence[tuple[date, float]]] = {}
         self._records: dict[str, pl.DataFrame] = {}
         self._companies: dict[str, Company] = {}
+        self._described: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
         self._lock = threading.Lock()
 
     @property
@@ -255,16 +257,22 @@ class ReplayStore:
         """True where there is a file of this kind of records."""
         return kind in self._layout.records
 
-    async def descriptions(self, as_of: date) -> Mapping[str, Mapping[str, str | None]]:
-        """The listings as they were known at the close of as_of: name, sector, currency, ..."""
+    async def descriptions(
+        self, as_of: date, tickers: Iterable[str]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """The listings of `tickers` as they were known at the close of as_of: name, sector,
+        currency, ... Of those that the file does not name there is none."""
         if self._layout.bundled is not None:
             return _BUNDLED_LISTINGS
         if "sectors" not in self._layout.records:
             return {}
-        rows = await self.records("sectors", "sectors")
+        if self._described is None:
+            rows = (await self.records("sectors", "sectors")).rows_by_key("ticker", named=True)
+            self._described = rows
         close = self.calendar.close(as_of)
-        known = rows.filter(pl.col("known_at").is_null() | (pl.col("known_at") <= close))
-        return {row["ticker"]: row for row in known.iter_rows(named=True)}
+        # Each ticker's rows stand in the order in which they became known.
+        newest = ((name, _known_last(self._described.get(name, ()), close)) for name in tickers)
+        return {name: row for name, row in newest if row is not None}
 
     def _load_bars(self, ticker: str) -> pl.DataFrame:
         with self._lock:
@@ -312,6 +320,12 @@ class ReplayStore:
             return_dtype=pl.Datetime("us", "UTC"),
         )
         return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
+
+
+def _known_last(rows: Sequence[Mapping[str, Any]], moment: datetime) -> Mapping[str, Any] | None:
+    """The last row that was known at a moment; one without a time was always known."""
+    known = (row for row in reversed(rows) if (at := row["known_at"]) is None or at <= moment)
+    return next(known, None)
 
 
 def splits_in(bars: pl.DataFrame) -> Sequence[tuple[date, float]]:

@@ -36,7 +36,7 @@ def write_market(folder: Path) -> None:
     for ticker in TICKERS:
         bars = asyncio.run(store.bars(ticker)).select(*BAR_COLUMNS, *ACTION_COLUMNS)
         bars.filter(pl.col("date") <= PRICES_UNTIL).write_csv(folder / f"{ticker}.csv")
-    described = asyncio.run(store.descriptions(LAST))
+    described = asyncio.run(store.descriptions(LAST, store.tickers))
     rows = [{"ticker": ticker, **described[ticker]} for ticker in TICKERS]
     pl.DataFrame(rows).write_csv(folder / "sectors.csv")
     for kind in ("filings", "reported"):
