@@ -8,7 +8,7 @@ logarithmic, between the sessions that all tickers measured have a close of; a y
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from math import sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ def moves(closes: Mapping[str, Mapping[date, float]]) -> Moves:
     offered = {
         ticker: by_day
         for ticker, by_day in list(closes.items())[:MOVES_TICKERS_MAX]
-        if all(np.isfinite(close) and close > 0 for close in by_day.values())
+        if all(isfinite(close) and close > 0 for close in by_day.values())
     }
     common: set[date] | None = None
     measured: list[str] = []
