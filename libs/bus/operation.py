@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -41,11 +42,11 @@ SPREAD_S_MAX = 1.0
 """A call begins up to so much later than it may; below paces.LATE_S of the orchestrator."""
 
 LOGGED = {
-    CallKind.MODEL: "llm.called",
-    CallKind.TOOL: "tool.called",
-    CallKind.READ: "data.read",
+    CallKind.MODEL: (logging.DEBUG, "llm.called"),
+    CallKind.TOOL: (logging.INFO, "tool.called"),
+    CallKind.READ: (logging.DEBUG, "data.read"),
 }
-"""By the kind of a recorded call: its event in the log."""
+"""By the kind of a recorded call: its event in the log, and from which level on it is there."""
 
 UNANSWERED = (nats.errors.Error, TimeoutError, OSError)
 
@@ -192,9 +193,12 @@ class Lease:
     def _log(self, entries: Sequence[JournalEntry]) -> None:
         """Log calls of tools for people who follow; all else is for a closer look."""
         for entry in entries:
-            write = log.info if entry.kind is CallKind.TOOL else log.debug
-            write(
-                LOGGED[entry.kind],
+            level, event = LOGGED[entry.kind]
+            if not log.is_enabled_for(level):  # an outline that nobody reads is not made
+                continue
+            log.log(
+                level,
+                event,
                 op_id=str(self._op_id),
                 name=entry.name,
                 index=entry.index,

@@ -146,7 +146,7 @@ def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:
     return Call(
         kind=CallKind.MODEL,
         name=name,
-        request=request.model_dump(mode="json"),
+        request=request,
         run=run,
         new=brief,
         reserve=reserve,

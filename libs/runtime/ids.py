@@ -104,6 +104,7 @@ def capital_id(account: str, key: str) -> UUID:
     return uuid5(NAMESPACE, f"capital/{account}/{key}")
 
 
+@lru_cache(CACHED_MAX)
 def event_id(op_id: UUID, seq: int) -> UUID:
     """The id of the event number `seq` of an operation."""
     return uuid5(op_id, f"event/{seq}")

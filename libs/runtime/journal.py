@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import orjson
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from contracts.operation import (
     JOURNAL_BATCH_BYTES_MAX,
@@ -62,7 +62,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Call:
-    """One call to be made once. `request` is hashed whole; `new` is the part worth storing.
+    """One call to be made once. `request` is hashed whole, as JSON, which a model's fields are
+    too; `new` is the part worth storing.
 
     `reserve` is what a paid call may cost at most; None for a free one. `failed` gives what is put
     on record in the place of an answer, or raises the error that ends the operation.
@@ -70,7 +71,7 @@ class Call:
 
     kind: CallKind
     name: str
-    request: JsonValue
+    request: JsonValue | BaseModel
     run: Callable[[], Awaitable[Reply]]
     new: JsonValue = None
     reserve: Reserve | None = None
@@ -84,7 +85,23 @@ class Call:
     def digest(self) -> str:
         """SHA-256 of kind, name and request in canonical JSON."""
         parts = [self.kind.value, self.name, self.request]
-        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        body = orjson.dumps(parts, default=_fields, option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(body).hexdigest()
+
+    @property
+    def stored(self) -> JsonValue:
+        """The part of the request that is put on record."""
+        if self.new is not None:
+            return self.new
+        whole = self.request
+        return whole.model_dump(mode="json") if isinstance(whole, BaseModel) else whole
+
+
+def _fields(model: object) -> object:
+    """A model's fields by name: whoever hashes them needs no copy of all that they hold."""
+    if isinstance(model, BaseModel):
+        return dict(model)
+    raise TypeError(f"{type(model).__name__} is no JSON")
 
 
 class Journal:
@@ -275,7 +292,7 @@ async def _timed(index: int, call: Call) -> JournalEntry | _Failed:
         kind=call.kind,
         name=call.name,
         request_sha256=call.digest(),
-        request=call.request if call.new is None else call.new,
+        request=call.stored,
         reply=reply.value,
         usage=reply.usage,
         passed=reply.passed,

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import pytest
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
+from contracts.message import Message
 from contracts.operation import (
     JOURNAL_BATCH_BYTES_MAX,
     JOURNAL_BATCH_MAX,
@@ -16,6 +17,7 @@ from contracts.operation import (
     Reserve,
 )
 from contracts.types import Usage
+from libs.llm.json_values import JsonObject
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.journal import (
     Call,
@@ -230,3 +232,29 @@ async def test_a_paid_call_is_on_record_and_never_left_for_the_result() -> None:
 
     assert await journal.rest() == []
     assert [entry.index for entry in world.kept] == [0, 1]
+
+
+class Asked(BaseModel):
+    """A request with a part that is a model too, and a tuple."""
+
+    text: str
+    parts: tuple[Message, ...]
+    data: JsonObject
+
+
+async def test_a_model_is_hashed_as_the_json_that_it_is_and_stored_so() -> None:
+    """An operation that another version has begun goes on: both hash the same."""
+    asked = Asked(
+        text="a <b>",
+        parts=(Message(),),
+        data={"z": [1.5, None, True], "a": {"ä": "\u2028"}},
+    )
+
+    async def run() -> Reply:
+        return Reply(None)
+
+    as_model = Call(CallKind.MODEL, "rules:rules", asked, run)
+    as_json = Call(CallKind.MODEL, "rules:rules", asked.model_dump(mode="json"), run)
+
+    assert as_model.digest() == as_json.digest()
+    assert as_model.stored == as_json.stored == asked.model_dump(mode="json")
