@@ -101,7 +101,7 @@ def _fields(model: object) -> object:
     """A model's fields by name: whoever hashes them needs no copy of all that they hold."""
     if isinstance(model, BaseModel):
         return dict(model)
-    raise TypeError(f"{type(model).__name__} is no JSON")
+    raise TypeError(f"{type(model).__name__} cannot be written as JSON")
 
 
 class Journal:

@@ -8,7 +8,7 @@ import threading
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from libs.market.replay.files import (
     read_bundled,
     read_records,
 )
+from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
 
@@ -135,23 +136,6 @@ _CHECKS = {
     ),
 }
 
-# Written down by hand from general knowledge. The sector is the GICS one of 2000 to 2013, when all
-# five were Information Technology: Communication Services took in GOOG and FB only in 2018.
-_BUNDLED_LISTINGS: dict[str, dict[str, str]] = {
-    ticker: {
-        "name": name,
-        "sector": "Information Technology",
-        "exchange": exchange,
-        "country": "US",
-    }
-    for ticker, name, exchange in (
-        ("AAPL", "Apple", "XNAS"),
-        ("FB", "Facebook", "XNAS"),
-        ("GOOG", "Google", "XNAS"),
-        ("IBM", "International Business Machines", "XNYS"),
-        ("MSFT", "Microsoft", "XNAS"),
-    )
-}
 _BUNDLED_LABEL = SourceLabel(
     name="bokeh-sampledata",
     description="real daily prices of AAPL, FB, GOOG, IBM and MSFT, 2000-03-01 to 2013-03-01; "
@@ -263,7 +247,7 @@ class ReplayStore:
         """The listings of `tickers` as they were known at the close of as_of: name, sector,
         currency, ... Of those that the file does not name there is none."""
         if self._layout.bundled is not None:
-            return _BUNDLED_LISTINGS
+            return BUNDLED_LISTINGS
         if "sectors" not in self._layout.records:
             return {}
         if self._described is None:
@@ -271,7 +255,7 @@ class ReplayStore:
             self._described = rows
         close = self.calendar.close(as_of)
         # Each ticker's rows stand in the order in which they became known.
-        newest = ((name, _known_last(self._described.get(name, ()), close)) for name in tickers)
+        newest = ((name, known_last(self._described.get(name, ()), close)) for name in tickers)
         return {name: row for name, row in newest if row is not None}
 
     def _load_bars(self, ticker: str) -> pl.DataFrame:
@@ -322,12 +306,6 @@ class ReplayStore:
         return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
 
 
-def _known_last(rows: Sequence[Mapping[str, Any]], moment: datetime) -> Mapping[str, Any] | None:
-    """The last row that was known at a moment; one without a time was always known."""
-    known = (row for row in reversed(rows) if (at := row["known_at"]) is None or at <= moment)
-    return next(known, None)
-
-
 def splits_in(bars: pl.DataFrame) -> Sequence[tuple[date, float]]:
     """The sessions of raw bars that began with a split, each with the new shares for one old."""
     return bars.filter(pl.col("split_factor") != 1).select("date", "split_factor").rows()
@@ -348,7 +326,7 @@ def _bundled_layout() -> _Layout:
         label=_BUNDLED_LABEL,
         currency=DEFAULT_CURRENCY,
         exchange=DEFAULT_EXCHANGE,
-        prices=dict.fromkeys(_BUNDLED_LISTINGS, path),
+        prices=dict.fromkeys(BUNDLED_LISTINGS, path),
         records={kind: SAMPLE_DIR / f"{kind}.csv" for kind in ("filings", "reported")},
         bundled=path,
     )

@@ -24,6 +24,7 @@ from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.runtime.wording import place_of, worded
 
 _TIME_KEYS = ("session", "known_at")
+_DAY_CHARS = len("2012-06-29")
 
 
 @dataclass(frozen=True)
@@ -75,30 +76,31 @@ class MarketTools:
 
 def newest_datum(payload: object, calendar: ExchangeCalendar) -> datetime | None:
     """The newest `session` close or `known_at` anywhere in a tool's result; None without any."""
-    return max(_times(payload, calendar), default=None)
+    texts = list(_times(payload))
+    moments = [datetime.fromisoformat(text) for text in texts if len(text) > _DAY_CHARS]
+    last = max(
+        (date.fromisoformat(text) for text in texts if len(text) <= _DAY_CHARS), default=None
+    )
+    if last is not None:
+        # Bars of another exchange may fall on this calendar's holidays; their close is no later
+        # than that of the session after. Of earlier days it is earlier.
+        moments.append(calendar.close(calendar.session_on_or_after(last)))
+    return max(moments, default=None)
 
 
-def _times(value: object, calendar: ExchangeCalendar) -> Iterator[datetime]:
+def _times(value: object) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key in _TIME_KEYS:
-                yield _moment(str(inner), calendar)
+                yield str(inner)
             else:
-                yield from _times(inner, calendar)
+                yield from _times(inner)
         columns = value.get("columns", ())
         if columns and columns[0] in _TIME_KEYS:
-            yield from (_moment(str(row[0]), calendar) for row in value["rows"])
+            yield from (str(row[0]) for row in value["rows"])
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _times(inner, calendar)
-
-
-def _moment(text: str, calendar: ExchangeCalendar) -> datetime:
-    if len(text) > len("2012-06-29"):
-        return datetime.fromisoformat(text)
-    # Bars of another exchange may fall on this calendar's holidays; their close is no later than
-    # that of the session after.
-    return calendar.close(calendar.session_on_or_after(date.fromisoformat(text)))
+            yield from _times(inner)
 
 
 def _sealed(
