@@ -254,7 +254,7 @@ class PriceBars(Shape):
 class SearchResult(Shape):
     """One thing that a search leads to: `page` is its address in the console."""
 
-    kind: Literal["account", "ticker", "cycle", "operation", "strategy", "job"]
+    kind: Literal["account", "ticker", "cycle", "operation", "strategy", "job", "setting"]
     title: ShortText
     detail: ShortText = ""
     page: ShortText
@@ -351,7 +351,10 @@ class CostsView(Shape):
 
 
 class StreamView(Shape):
-    """A stream of NATS, which keeps `bytes_max` at most and nothing longer than `age_s_max`."""
+    """A stream of NATS, which keeps `bytes_max` at most and nothing longer than `age_s_max`.
+
+    `per_minute` messages come in a minute; None where the bus was not read shortly before.
+    """
 
     name: str
     messages: int
@@ -362,11 +365,12 @@ class StreamView(Shape):
     last_sequence: int
     first_at: datetime | None = None
     last_at: datetime | None = None
+    per_minute: float | None = None
 
 
 class ConsumerView(Shape):
     """A service's queue of one command: `pending` messages wait, `ack_pending` are being worked on
-    or lost, `redelivered` of them were delivered before."""
+    or lost, `redelivered` of them were delivered before. `per_minute` are delivered in a minute."""
 
     name: str
     stream: str
@@ -375,6 +379,7 @@ class ConsumerView(Shape):
     ack_pending: int
     redelivered: int
     delivered: int
+    per_minute: float | None = None
 
 
 class ServiceView(Shape):
@@ -398,7 +403,7 @@ class BusView(Shape):
     """The bus: streams, consumers, and who is there: every service that a whole desk has.
 
     `servers` is empty where they are one's own; `not_stored` is why NATS does not store commands,
-    empty where it does.
+    empty where it does. Rates are of the last `rates_s` seconds; None where there are none yet.
     """
 
     streams: tuple[StreamView, ...]
@@ -406,3 +411,4 @@ class BusView(Shape):
     services: tuple[ServiceView, ...]
     servers: tuple[ServerView, ...] = ()
     not_stored: str = ""
+    rates_s: float | None = None

@@ -375,7 +375,8 @@ checks positions asks for what an account holds, who writes reports asks for wha
 tells people asks for what is due.
 """
 PROVIDERS = Subject(
-    Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)
+    *(Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView),
+    (*USERS, WEB, ORCHESTRATOR),
 )
 TEST_CHANNEL = Subject(Class.QUERY, NOTIFIER, "test", TestChannel, ChannelTested, (CLI, WEB))
 CHANNELS = Subject(Class.QUERY, NOTIFIER, "channels", ChannelsQuery, ChannelsView, (*USERS, WEB))

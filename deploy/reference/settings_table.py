@@ -3,16 +3,13 @@
 `python -m deploy.reference.settings_table docs/configuration.md` rewrites it between its two marks.
 """
 
-import ast
-import inspect
 import sys
-from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
 from deploy.reference import table_in_page
+from libs.report.settings import meanings
 from libs.runtime.settings import Settings
 
 BEGIN = (
@@ -23,7 +20,7 @@ END = "<!-- end of settings -->"
 
 def table() -> str:
     """One row a setting, in the order of their declaration."""
-    told = _docstrings()
+    told = meanings()
     rows = [
         f"| `DESKBUS_{name.upper()}` | {_default(field)} | {_words(told.get(name, ''), field)} |"
         for name, field in Settings.model_fields.items()
@@ -34,21 +31,6 @@ def table() -> str:
 def rewritten(text: str) -> str:
     """`text` with the table between its marks made anew. Raises ValueError without marks."""
     return table_in_page.put(text, BEGIN, END, table())
-
-
-def _docstrings() -> Mapping[str, str]:
-    """The sentence below each field; Python keeps it in the source only."""
-    body = ast.parse(inspect.getsource(Settings)).body[0]
-    statements = body.body if isinstance(body, ast.ClassDef) else []
-    return {
-        field.target.id: inspect.cleandoc(words.value.value)
-        for field, words in pairwise(statements)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(words, ast.Expr)
-        and isinstance(words.value, ast.Constant)
-        and isinstance(words.value.value, str)
-    }
 
 
 def _default(field: FieldInfo) -> str:

@@ -15,6 +15,7 @@ from contracts.http import ConsumerView, ServiceView, StreamView
 from libs.bus.connection import connect
 from libs.bus.discovery import instances
 from libs.bus.permissions import expected
+from libs.bus.rates import Rates
 from libs.bus.streams import moment, not_stored, streams
 
 API_TIMEOUT_S = 5.0
@@ -24,9 +25,11 @@ BUS_AWAY = nats.errors.Error
 
 
 class BusHealth:
-    """The streams and their consumers, read with the console's rights."""
+    """The streams and their consumers, read with the console's rights; `rates` are of what is read
+    together."""
 
     def __init__(self, client: Client) -> None:
+        self.rates = Rates()
         self._client = client
         self._names = [stream.name or "" for stream in streams()]
 

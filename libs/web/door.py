@@ -14,6 +14,10 @@ class Door(Protocol):
         """True where this may be read without the token: the login page itself, say."""
         ...
 
+    def takes_form(self, scope: Scope) -> bool:
+        """True where the body may be a form, as a page of this server sends it without a script."""
+        ...
+
     def knows(self, cookies: str) -> bool:
         """True where the Cookie header bears a session."""
         ...

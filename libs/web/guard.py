@@ -29,6 +29,7 @@ REQUEST_S_MAX = 20.0
 IN_FLIGHT_MAX = 64
 STRANGERS_IN_FLIGHT_MAX = 16
 """Answers to strangers at once: the login page, what it loads, and logins."""
+FORM = "application/x-www-form-urlencoded"
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::[0-9]*)?", re.IGNORECASE)
@@ -63,7 +64,8 @@ class Guard:
 
     On loopback a request must name this machine as its host: a page of the web that has made its
     own name point here (DNS rebinding) is refused. What changes something must not come from
-    another page's script, which browsers tell in Origin. With a token every request bears it, or
+    another page's script, which browsers tell in Origin; its body is JSON, which no page sends
+    elsewhere unasked, or where the door takes it a form that names this origin. With a token every request bears it, or
     where there is a `door` for browsers, a session's cookie.
 
     Only a request that is there as a whole takes a seat, and strangers have seats of their own: so
@@ -110,8 +112,11 @@ class Guard:
         is_stranger = not self._bears_token(scope, headers)
         if scope["method"] not in READS:
             _check_origin(headers)
-            _check_content(headers)
+            _check_content(headers, takes_form=self._takes_form(scope))
         return is_stranger
+
+    def _takes_form(self, scope: Scope) -> bool:
+        return self._door is not None and self._door.takes_form(scope)
 
     def _check_host(self, headers: Headers) -> None:
         if not self._address.is_loopback:
@@ -219,17 +224,30 @@ def _check_origin(headers: Headers) -> None:
         )
 
 
-def _check_content(headers: Headers) -> None:
+def _check_content(headers: Headers, *, takes_form: bool) -> None:
     length = headers.get("content-length", "0")
     has_body = length != "0" or "transfer-encoding" in headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if has_body and kind != "application/json":
+    if takes_form and kind == FORM:
+        _check_form(headers)
+    elif has_body and kind != "application/json":
         raise Refused(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "unsupported_media_type",
             "send the body as JSON, with Content-Type: application/json",
         )
     _check_size(int(length), MESSAGE_BYTES_MAX)
+
+
+def _check_form(headers: Headers) -> None:
+    # A browser sends a form to anybody, unasked: only its Origin, already compared, says from where.
+    if "origin" not in headers:
+        raise Refused(
+            HTTPStatus.FORBIDDEN,
+            "origin_not_allowed",
+            "a form is taken from the desk's own page only, and this browser does not say which "
+            "page sent it; send JSON to the API instead",
+        )
 
 
 def _check_size(size: int, most: int) -> None:

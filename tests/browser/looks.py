@@ -57,6 +57,7 @@ PAGES = (
     *("portfolio", "performance", "ticker", "exits", "leaderboard"),
     *("studies", "study", "study-cells", "strategies", "strategy", "compared", "reports"),
     *("schedule", "notifications", "letters", "letter", "costs", "bus"),
+    "settings",
     "not-found",
 )
 """By name; `path_of` says where each is."""
@@ -84,6 +85,7 @@ PATHS: Mapping[str, str] = {
     "letters": "/letters",
     "costs": "/costs",
     "bus": "/bus",
+    "settings": "/settings",
     "not-found": "/nowhere",
 }
 """Where the pages are that every desk has."""

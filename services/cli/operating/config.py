@@ -1,40 +1,18 @@
 """`deskbus config`: every setting in force."""
 
-import ast
-import inspect
 import os
-import re
-import textwrap
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, SecretStr
 from rich.text import Text
 
-from libs.runtime.settings import SETTINGS_FILE, Settings
+from libs.report.settings import PREFIX, in_force
+
+from libs.runtime.settings import SETTINGS_FILE
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings
 from services.cli.shell.terminal import emit, err, out, table, write
 
-MASK = "********"
-PREFIX = "DESKBUS_"
-_NEXT_URL = re.compile(r",(?=(?:nats|tls)://)")
-_IN_QUERY = re.compile(r"(?i)([?&](?:user|password|passfile|sslpassword)=)[^&]*")
-"""Where libpq and asyncpg take a login too."""
-
 app = group()
-
-
-class Setting(BaseModel):
-    """One setting as it is in force; `source` is `environment`, `file` or `default`."""
-
-    name: str
-    variable: str
-    value: str
-    source: str
-    default: str
-    meaning: str
 
 
 @app.command()
@@ -60,76 +38,3 @@ def config(json: JsonOption = False) -> None:
     write(grid, out())
     example = f"{PREFIX}{entries[0].name.upper()}"
     err().print(f"set one as {example}=... or in {SETTINGS_FILE}", style="dim")
-
-
-def in_force(settings: Settings, environment: Mapping[str, str], file: Path) -> tuple[Setting, ...]:
-    """All settings, in the order of their definition."""
-    from_environment = {name.upper() for name in environment}
-    from_file = set(tomllib.loads(file.read_text())) if file.exists() else set()
-    meaning_of = meanings()
-    return tuple(
-        Setting(
-            name=name,
-            variable=f"{PREFIX}{name.upper()}",
-            value=shown(getattr(settings, name)),
-            source=_source(name, from_environment, from_file),
-            default=shown(field.get_default(call_default_factory=True)),
-            meaning=meaning_of.get(name, ""),
-        )
-        for name, field in Settings.model_fields.items()
-    )
-
-
-def _source(name: str, from_environment: set[str], from_file: set[str]) -> str:
-    if f"{PREFIX}{name.upper()}" in from_environment:
-        return "environment"
-    return "file" if name in from_file else "default"
-
-
-def meanings() -> Mapping[str, str]:
-    """The text below each setting where it is defined: said once, and shown here."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
-    if not isinstance(body, ast.ClassDef):
-        raise TypeError("the source of Settings is no class")
-    texts = {}
-    for field, after in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            text = after.value if isinstance(after, ast.Expr) else None
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                texts[field.target.id] = " ".join(text.value.split())
-    return texts
-
-
-def shown(value: object) -> str:
-    """A value that may be seen: without passwords, with a dash for None."""
-    if value is None:
-        return "-"
-    if isinstance(value, SecretStr):
-        url = without_login(value.get_secret_value())
-        return url if "://" in url else MASK
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} ({_brief(inner)})" for name, inner in value.items()) or "-"
-    return without_login(str(value))
-
-
-def _brief(value: object) -> str:
-    """A table of settings in a few words: what is set in it."""
-    if not isinstance(value, BaseModel):
-        return str(value)
-    fields = value.model_dump(mode="json", exclude_unset=True)
-    return ", ".join(f"{name} {field}" for name, field in fields.items())
-
-
-def without_login(text: str) -> str:
-    """A URL, or several separated by commas, with user and password masked; other text as it is."""
-    return ",".join(_without_login(url) for url in _NEXT_URL.split(text))
-
-
-def _without_login(text: str) -> str:
-    scheme, is_url, rest = text.partition("://")
-    if not is_url:
-        return text
-    # Passwords may hold any character: up to the last "@" nothing is shown.
-    _, login, address = rest.rpartition("@")
-    address = _IN_QUERY.sub(rf"\1{MASK}", address)
-    return f"{scheme}://{MASK}@{address}" if login else f"{scheme}://{address}"

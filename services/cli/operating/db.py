@@ -16,7 +16,7 @@ from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
 from libs.servers.postgres_backup import dump
 from libs.servers.postgres_backup import restore as restore_dump
-from services.cli.operating.config import without_login
+from libs.report.settings import without_login
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem

@@ -44,7 +44,7 @@ from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
-from services.cli.operating.config import without_login
+from libs.report.settings import without_login
 from services.cli.operating.market_sources import edgar_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem

@@ -15,12 +15,14 @@ from contracts.halt import HaltAnswer
 from contracts.http import ProposalAnswer
 from contracts.notice import ChannelsQuery, ChannelsView, ChannelTested, TestChannel
 from contracts.performance import PerformanceQuery, PerformanceView
+from contracts.provider import ProvidersQuery, ProvidersView
 from contracts.subjects import (
     ANSWER_PROPOSAL,
     CANCEL_CYCLE,
     CHANNELS,
     EXIT_DISTANCES,
     EXIT_SIGNALS,
+    PROVIDERS,
     REQUEST_CYCLE,
     TEST_CHANNEL,
     Asked,
@@ -49,6 +51,8 @@ CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
 CHANNELS_TIMEOUT_S = 2.0
 """A page waits for the notifier, and shows the settings where it does not answer."""
+PROVIDERS_TIMEOUT_S = 2.0
+"""A form waits for it, and offers the providers' names where nobody answers."""
 ANSWER_S = 5.0
 """What an answer may take beside what is waited for."""
 ASK_AGAIN_MAX = 2
@@ -64,15 +68,18 @@ class Requests:
     async def cycle(
         self, key: str | None, request_of: Callable[[str], CycleRequest]
     ) -> RequestAnswer:
-        """Request the cycle that `made` makes under the key, or under a new one."""
+        """Request the cycle that `request_of` makes under the key, or under a new one."""
         try:
             request = request_of(key or f"http-{secrets.token_hex(8)}")
         except ValidationError as error:
             raise invalid(error.errors()) from error
+        return accepted(await self.ask_cycle(request))
+
+    async def ask_cycle(self, request: CycleRequest) -> RequestAnswer:
+        """Request a cycle; the desk's yes or no. Raises DeskNotReachable."""
         for left in reversed(range(ASK_AGAIN_MAX)):
             try:
-                asked = await self._client.ask(REQUEST_CYCLE, request)
-                return accepted(asked)
+                return await self._client.ask(REQUEST_CYCLE, request)
             except DeskNotReachable:
                 if not left:
                     raise
@@ -94,6 +101,11 @@ class Requests:
     async def distances(self, query: ExitDistancesQuery) -> ExitDistances:
         """How far an account's positions are from being sold. Raises QuestionRefused."""
         return await self._client.ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
+
+    async def providers(self) -> ProvidersView:
+        """The model providers that the desk can use, and why not the others."""
+        query = ProvidersQuery()
+        return await self._client.ask(PROVIDERS, query, timeout_s=PROVIDERS_TIMEOUT_S)
 
     async def channels(self) -> ChannelsView:
         """The channels and rules that the notifier runs with."""

@@ -25,7 +25,7 @@ def search(desk: DeskAccess) -> APIRouter:
 
     @router.get("/search", response_model=SearchView)
     async def get_search(q: Sought) -> Response:
-        """Accounts, tickers, strategies, jobs, cycles and operations, at most six of each."""
+        """Accounts, tickers, strategies, jobs, settings, cycles and operations, at most six of each."""
         results = await view.search(q, lists=desk.lists, store=desk.store, settings=desk.settings)
         return json_of(results)
 

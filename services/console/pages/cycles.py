@@ -1,11 +1,11 @@
-"""Cycles: the list, several side by side, and the form that asks for one."""
+"""Cycles: the list, and several side by side."""
 
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from contracts.cycle import DECISION, EXIT, STRATEGY, Budgets, CycleStatus
+from contracts.cycle import DECISION, EXIT, STRATEGY, CycleStatus
 from contracts.query import CycleQuery, CyclesPage, CyclesQuery
 from contracts.types import IdDigits
 from libs.runtime.errors import DeskError, Unavailable
@@ -19,8 +19,6 @@ from services.console.pages.show import Show
 CYCLES_SHOWN = 50
 COMPARED_MAX = 8
 KINDS = (DECISION, EXIT, STRATEGY, "snapshot", "report")
-PROVIDERS = ("rules", "claude", "openai", "minimax")
-"""Suggested in the form; any that the desk knows may be named."""
 
 
 def cycles(desk: DeskAccess, show: Show) -> APIRouter:
@@ -51,10 +49,6 @@ def cycles(desk: DeskAccess, show: Show) -> APIRouter:
             walked_max=WALKED_MAX,
             compared_max=COMPARED_MAX,
         )
-
-    @router.get("/new")
-    async def request_page(request: Request) -> Response:
-        return show(request, "cycle_request.html", providers=PROVIDERS, budgets=Budgets())
 
     @router.get("/compare")
     async def compare_page(

@@ -62,6 +62,7 @@ NAV: Sequence[Group] = (
             Entry("/letters", "Dead letters", "letters", "x"),
             Entry("/costs", "Costs", "costs", "m"),
             Entry("/bus", "Bus", "bus", "b"),
+            Entry("/settings", "Settings", "settings", "v"),
         ),
     ),
 )

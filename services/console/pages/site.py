@@ -23,6 +23,8 @@ from services.console.pages.login import LOGIN, login
 from services.console.pages.notifications import notifications
 from services.console.pages.operations import operations
 from services.console.pages.overview.page import overview
+from services.console.pages.request.page import PATH as REQUEST_FORM
+from services.console.pages.request.page import request_form
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
 from services.console.pages.studies import studies
@@ -32,7 +34,8 @@ from services.console.pages.trace.operation import operation
 from services.console.pages.upkeep import upkeep
 
 PAGES = (
-    *(overview, approvals, tail, cycles, cycle, decisions, operations, operation),
+    *(overview, approvals, tail, cycles, request_form, cycle, decisions),
+    *(operations, operation),
     *(money, performance, tickers, leaderboard, boards, studies, upkeep, notifications),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
@@ -73,6 +76,10 @@ class Site:
         if path == f"{ROOT}/session":
             return bool(scope["method"] == "POST")
         return path == LOGIN or path.startswith(f"{PREFIX}/")
+
+    def takes_form(self, scope: Scope) -> bool:
+        """The one page whose form is sent without a script."""
+        return bool(scope["path"] == REQUEST_FORM)
 
     def knows(self, cookies: str) -> bool:
         """Whether the Cookie header bears a session."""

@@ -1,4 +1,4 @@
-"""Upkeep of a desk: the schedule, dead letters, costs, the bus."""
+"""Upkeep of a desk: the schedule, dead letters, costs, the bus, settings."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ from contracts.query import BudgetQuery, DeadLetter, DeadLettersQuery
 from contracts.schedule import ScheduleQuery
 from contracts.subjects import ORCHESTRATOR, PREFIX
 from contracts.types import Usage
+from libs.report import settings
 from services.console import handler
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
@@ -81,6 +82,15 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
     @router.get("/bus")
     async def bus_page(request: Request) -> Response:
         return show(request, "bus.html", it=await bus.view(desk.health, desk.store, desk.settings))
+
+    @router.get("/settings")
+    async def settings_page(request: Request) -> Response:
+        every = settings.of_desk(desk.settings)
+        groups = {
+            "Set on this desk": [each for each in every if each.source != "default"],
+            "Defaults": [each for each in every if each.source == "default"],
+        }
+        return show(request, "settings.html", groups=groups)
 
     return router
 

@@ -20,6 +20,7 @@ from libs.report.tones import tone
 from libs.runtime import recorded_call
 
 UNKNOWN = "\N{EN DASH}"
+TEMPO_WHOLE = 10
 AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
 
 
@@ -177,6 +178,11 @@ def toned(amount: Any) -> str:
     return "" if not amount else "gain" if amount > 0 else "loss"
 
 
+def tempo(per_minute: float) -> float:
+    """So many a minute, in full where there are many: 0, 0.4, 12."""
+    return round(per_minute) if per_minute >= TEMPO_WHOLE else round(per_minute, 1) or 0
+
+
 def scored(score: float | None) -> str:
     """`8.0`; a dash where there was nothing to score."""
     return UNKNOWN if score is None else f"{score:.1f}"
@@ -219,6 +225,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "stamp": stamp,
     "status_word": channels.status_word,
     "strategy_end": ending.of_strategy,
+    "tempo": tempo,
     "thousands": amounts.thousands,
     "title_of": story.title,
     "tone": tone,

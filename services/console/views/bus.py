@@ -20,12 +20,24 @@ async def view(health: BusHealth, store: Store, settings: Settings) -> BusView:
         health.not_stored(),
         _servers(store, settings),
     )
+    counts = {
+        **{f"stream {stream.name}": stream.last_sequence for stream in streams},
+        **{f"consumer {consumer.name}": consumer.delivered for consumer in consumers},
+    }
+    rates, past_s = health.rates.read(counts)
     return BusView(
-        streams=tuple(streams),
-        consumers=tuple(consumers),
+        streams=tuple(
+            stream.model_copy(update={"per_minute": rates.get(f"stream {stream.name}")})
+            for stream in streams
+        ),
+        consumers=tuple(
+            consumer.model_copy(update={"per_minute": rates.get(f"consumer {consumer.name}")})
+            for consumer in consumers
+        ),
         services=tuple(services),
         servers=servers,
         not_stored=not_stored,
+        rates_s=past_s or None,
     )
 
 

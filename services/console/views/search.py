@@ -6,18 +6,21 @@ from urllib.parse import quote, urlencode
 from contracts.http import SearchResult, SearchView
 from libs.facts import amounts
 from libs.report import story
+from libs.report.settings import PREFIX, meanings
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.console.lists import Lists
 from services.console.store import Store
 
+MEANING_CHARS = 60
+"""Of what a setting means."""
 OF_A_KIND_MAX = 6
 """Results of one kind: whoever wants more types more."""
 
 
 async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -> SearchView:
-    """Accounts, tickers, strategies and jobs by a part of their name; cycles and operations by the
-    first digits of their id."""
+    """Accounts, tickers, strategies, jobs and settings by a part of their name; cycles and
+    operations by the first digits of their id."""
     sought = text.strip()
     if not sought:
         return SearchView()
@@ -28,6 +31,7 @@ async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -
             *_tickers(await lists.tickers_like(sought, OF_A_KIND_MAX)),
             *_strategies(sought, await store.strategy_names()),
             *_jobs(sought, settings),
+            *_settings(sought),
         )
     )
 
@@ -92,6 +96,20 @@ def _jobs(sought: str, settings: Settings) -> Sequence[SearchResult]:
             kind="job", title=name, detail=f"{jobs[name].kind}, schedule", page=f"/schedule#{name}"
         )
         for name in _like(sought, jobs)
+    ]
+
+
+def _settings(sought: str) -> Sequence[SearchResult]:
+    """By name, by variable, and with blanks between the words of either."""
+    name = sought.casefold().removeprefix(PREFIX.casefold()).replace(" ", "_")
+    return [
+        SearchResult(
+            kind="setting",
+            title=name,
+            detail=amounts.cut(meanings().get(name, ""), MEANING_CHARS),
+            page=f"/settings#{name}",
+        )
+        for name in _like(name, Settings.model_fields)
     ]
 
 

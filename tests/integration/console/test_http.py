@@ -230,6 +230,37 @@ async def test_a_body_that_is_not_called_json_is_refused(
     problem(answer, 415, "unsupported_media_type")
 
 
+async def test_a_form_is_taken_from_the_desks_own_page_and_from_nobody_else(
+    http: httpx2.AsyncClient, orchestrator: Orchestrator
+) -> None:
+    form = {"kind": "decision", "as_of": "2012-06-29", "provider": "rules", "account": ""}
+    here = str(http.base_url).rstrip("/")
+    for headers in ({}, {"Origin": "https://elsewhere.example"}, {"Origin": "null"}):
+        answer = await http.post("/cycles/new", data=form, headers=headers)
+        problem(answer, 403, "origin_not_allowed")
+    answer = await http.post("/api/v1/cycles", data=form, headers={"Origin": here})
+    problem(answer, 415, "unsupported_media_type")
+    assert orchestrator.heard == []
+
+    answer = await http.post("/cycles/new", data=form, headers={"Origin": here})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/cycles/{CYCLE_ID}")
+    ((_, asked),) = orchestrator.heard
+    assert str(asked.as_of) == "2012-06-29"
+
+
+async def test_a_form_that_nobody_hears_comes_back_with_all_that_was_typed(
+    http: httpx2.AsyncClient,
+) -> None:
+    form = {"universe": "AAPL, MSFT", "money": "5,000"}
+    answer = await http.post(
+        "/cycles/new", data=form, headers={"Origin": str(http.base_url).rstrip("/")}
+    )
+    assert answer.status_code == 503
+    assert "what you typed is still here" in answer.text
+    for text in form.values():
+        assert f'value="{text}"' in answer.text
+
+
 async def test_a_body_over_the_limit_is_refused_whether_it_says_its_size_or_not(
     http: httpx2.AsyncClient, orchestrator: Orchestrator
 ) -> None:

@@ -8,7 +8,7 @@ from pydantic import SecretStr, ValidationError
 from libs.runtime.contact import masked
 from libs.runtime.settings import Settings
 from libs.runtime.wording import describe
-from services.cli.operating.config import MASK, in_force
+from libs.report.settings import MASK, in_force
 
 MAIL = "margaret@desk.example.org"
 
