@@ -1,4 +1,4 @@
-"""Settings as people read them: each with its value, whence that is, and what it means; no secret."""
+"""Settings as people read them: value, where that is from, and meaning of each; no secret."""
 
 import ast
 import inspect

@@ -65,8 +65,8 @@ class Guard:
     On loopback a request must name this machine as its host: a page of the web that has made its
     own name point here (DNS rebinding) is refused. What changes something must not come from
     another page's script, which browsers tell in Origin; its body is JSON, which no page sends
-    elsewhere unasked, or where the door takes it a form that names this origin. With a token every request bears it, or
-    where there is a `door` for browsers, a session's cookie.
+    elsewhere unasked, or where the door takes one a form that names this origin. With a token every
+    request bears it, or where there is a `door` for browsers, a session's cookie.
 
     Only a request that is there as a whole takes a seat, and strangers have seats of their own: so
     nobody without the token keeps out who has it.
@@ -240,7 +240,7 @@ def _check_content(headers: Headers, *, takes_form: bool) -> None:
 
 
 def _check_form(headers: Headers) -> None:
-    # A browser sends a form to anybody, unasked: only its Origin, already compared, says from where.
+    # A browser sends a form to anybody, unasked: only Origin, compared already, says from where.
     if "origin" not in headers:
         raise Refused(
             HTTPStatus.FORBIDDEN,

@@ -1,6 +1,7 @@
 """`deskbus demo`: fill a desk with a year, open its console, and say what to look at."""
 
 import asyncio
+import os
 import signal
 import sys
 import webbrowser
@@ -21,6 +22,7 @@ from services import launcher
 from services.cli.demo.filling import CALLER, Year, fill
 from services.cli.demo.market import write_market
 from services.cli.demo.place import Mark, Place
+from services.cli.demo.receiver import receiver
 from services.cli.demo.sealed import EXIT_RULES, MAIN, seal, settings_in
 from services.cli.demo.tour import Stop, tour
 from services.cli.shell.options import group
@@ -126,6 +128,15 @@ async def _hold(place: Place, mark: Mark, settings: Settings, *, browser: bool, 
 
 
 async def _live(place: Place, mark: Mark, settings: Settings, *, browser: bool, once: bool) -> None:
+    with receiver(place.folder) as addresses:
+        # The environment is sealed: no other channel has an address in it.
+        os.environ.update(addresses)
+        await _open_desk(place, mark, settings, browser=browser, once=once)
+
+
+async def _open_desk(
+    place: Place, mark: Mark, settings: Settings, *, browser: bool, once: bool
+) -> None:
     async with launcher.desk(settings) as desk:
         url = desk.http_url or ""
         err().print(Text.assemble(("The demo is open: ", "bold green"), url), soft_wrap=True)

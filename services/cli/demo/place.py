@@ -16,7 +16,7 @@ EDITION = 1
 """Raised when what is filled in changes so much that an older directory should be made anew."""
 OWN = (
     *("market", "servers", "secrets", "strategies", "logs", "reports", "exit_signals", "cache"),
-    *("exit_signals.toml", "runtime.json", RECORD_NAME, LOCK_NAME),
+    *("exit_signals.toml", "messages.jsonl", "runtime.json", RECORD_NAME, LOCK_NAME),
 )
 """What a demo makes in its directory beside its mark: all that `--fresh` deletes."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from libs.runtime.notify_settings import GIVE_UP_S_MAX, Notify
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
 
@@ -40,6 +41,23 @@ JOBS = {
     "report": {"kind": "report", "when": "55 16 * * wed", "account": MAIN},
 }
 """Sell checks each session, decisions and the report on Wednesdays."""
+INBOX, PAGER = "demo-inbox", "demo-pager"
+"""Channels: what the demo itself receives, and one that is out of order on purpose."""
+NOTIFY = {
+    "channels": {
+        INBOX: {"service": "webhook"},
+        # As long as any message may wait: its backlog is what is to be seen.
+        PAGER: {"service": "webhook", "give_up_after_s": GIVE_UP_S_MAX},
+    },
+    "rules": {
+        "trades": {"events": ["fill", "stop", "approval"], "accounts": [MAIN], "to": [INBOX]},
+        "trouble": {
+            "events": ["failure", "budget", "halt", "dead_letter", "approval"],
+            "severity": "warning",
+            "to": [INBOX, PAGER],
+        },
+    },
+}
 EXIT_RULES = """\
 # The demo's exit rules; docs/exit-signals.md explains each.
 [default]
@@ -97,4 +115,5 @@ def settings_in(folder: Path, port: int | None = None) -> Settings:
         approval_timeout_s=APPROVAL_TIMEOUT_S,
         approval_valid_s=86_400,
         schedule=Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
+        notify=Notify.model_validate(NOTIFY),
     )

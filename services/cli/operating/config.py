@@ -6,7 +6,6 @@ from pathlib import Path
 from rich.text import Text
 
 from libs.report.settings import PREFIX, in_force
-
 from libs.runtime.settings import SETTINGS_FILE
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings

@@ -12,11 +12,11 @@ from libs.postgres.migrate import migrations
 from libs.postgres.pool import OUTAGE, OWNER_ROLE, PostgresError, dsn_for, open_pool
 from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_models
+from libs.report.settings import without_login
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
 from libs.servers.postgres_backup import dump
 from libs.servers.postgres_backup import restore as restore_dump
-from libs.report.settings import without_login
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem

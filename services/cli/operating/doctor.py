@@ -34,6 +34,7 @@ from libs.postgres.pool import (
     open_pool,
 )
 from libs.report.account import halted, remedy
+from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import BUILT_IN, Rate
 from libs.runtime.settings import Settings
@@ -44,7 +45,6 @@ from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
-from libs.report.settings import without_login
 from services.cli.operating.market_sources import edgar_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem

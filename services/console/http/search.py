@@ -25,7 +25,7 @@ def search(desk: DeskAccess) -> APIRouter:
 
     @router.get("/search", response_model=SearchView)
     async def get_search(q: Sought) -> Response:
-        """Accounts, tickers, strategies, jobs, settings, cycles and operations, at most six of each."""
+        """Everything that is named so or has an id that begins so, at most six of a kind."""
         results = await view.search(q, lists=desk.lists, store=desk.store, settings=desk.settings)
         return json_of(results)
 

@@ -2,13 +2,17 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import orjson
 import pytest
 
+from tests.fakes.channel_server import channel_server
 from tests.integration.desk.command_line import DESKBUS
 
 SESSIONS = 8
@@ -23,6 +27,8 @@ ELSEWHERE = {
     "ANTHROPIC_API_KEY": "sk-ant-of-somebody",
     "HTTPS_PROXY": "http://127.0.0.1:1",
 }
+CHANNELS = ("PHONE", "DEMO_INBOX", "DEMO_PAGER")
+"""Of the environment, two by the names that the demo's own have."""
 
 
 @pytest.fixture
@@ -80,13 +86,62 @@ def test_somebody_elses_directory_is_refused_and_left_alone(folder: Path) -> Non
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
-def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder: Path) -> None:
+def test_messages_go_to_the_demos_own_receiver_and_to_no_channel_of_the_environment(
+    folder: Path,
+) -> None:
+    with channel_server() as others:
+        environment = {
+            **ELSEWHERE,
+            **{f"DESKBUS_NOTIFY_{name}": others.url for name in CHANNELS},
+            **{f"DESKBUS_NOTIFY_{name}_KEY": "k" * 32 for name in CHANNELS},
+            "DESKBUS_NOTIFY": '{"channels": {"phone": {"service": "webhook"}}}',
+        }
+        with running_demo(folder, environment) as url:
+            channels = until(url, "/api/v1/notifications?limit=100", is_told)["channels"]
+            page = read(url, "/notifications")
+        assert others.heard == []
+    by_name = {each["channel"]: each for each in channels}
+    assert set(by_name) == {"demo-inbox", "demo-pager"}
+    assert (by_name["demo-inbox"]["failures"], by_name["demo-inbox"]["waiting"]) == (0, 0)
+    assert by_name["demo-pager"]["sent"] == 0
+    assert "demo-pager is out of order on purpose" in page
+    messages = [
+        orjson.loads(line) for line in (folder / "messages.jsonl").read_bytes().splitlines()
+    ]
+    assert len(messages) == by_name["demo-inbox"]["sent"]
+    assert {"approval", "failure", "halt", "dead_letter"} <= {each["kind"] for each in messages}
+
+
+def is_told(page: Any) -> bool:
+    """Whether all is sent that can be, and the channel that is out of order was tried."""
+    states = {each["channel"]: each for each in page["channels"]}
+    kinds = {each["notice"]["kind"] for each in page["notifications"]}
+    return (
+        len(states) == 2
+        and states["demo-inbox"]["waiting"] == 0
+        and states["demo-pager"]["failures"] > 0
+        and states["demo-pager"]["waiting"] > 0
+        and {"approval", "failure", "halt", "dead_letter"} <= kinds
+    )
+
+
+def until(url: str, path: str, done: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + PATIENCE_S
+    while not done(page := orjson.loads(read(url, path))):
+        assert time.monotonic() < deadline, page
+        time.sleep(0.2)
+    return page
+
+
+@contextmanager
+def running_demo(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """A filled demo, while the block runs; its address."""
     process = subprocess.Popen(
         [*DESKBUS, "demo", "--dir", str(folder), *ON_ITS_OWN, "--sessions", "5"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **ELSEWHERE},
+        env={**os.environ, **environment},
     )
     try:
         assert process.stdout is not None
@@ -94,6 +149,15 @@ def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder:
         url = process.stderr.readline().split()[-1]
         while "/leaderboard" not in process.stdout.readline():
             assert process.poll() is None
+        yield url
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder: Path) -> None:
+    with running_demo(folder, ELSEWHERE) as url:
         for page in ("/", "/cycles", "/leaderboard", "/costs", "/tickers/AAPL?account=main"):
             assert "no model was asked, nothing was paid" in read(url, page)
         cycles = orjson.loads(read(url, "/api/v1/cycles"))["cycles"]
@@ -101,7 +165,3 @@ def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder:
         strategies = read(url, "/strategies")
         assert "stopped by the backtest gate" in strategies
         assert "mediocre" in strategies, "one is assessed"
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-    assert process.returncode == 0

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from libs.report.settings import MASK, in_force
 from libs.runtime.contact import masked
 from libs.runtime.settings import Settings
 from libs.runtime.wording import describe
-from libs.report.settings import MASK, in_force
 
 MAIL = "margaret@desk.example.org"
 

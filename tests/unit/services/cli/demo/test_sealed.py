@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from services.cli.demo.place import MARK, Mark, Place
-from services.cli.demo.sealed import seal, settings_in
+from services.cli.demo.sealed import INBOX, PAGER, seal, settings_in
 from services.cli.shell.problem import Problem
 
 FOREIGN = {
@@ -19,6 +19,9 @@ FOREIGN = {
     "HTTPS_PROXY": "http://192.0.2.1:3128",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://192.0.2.1:4318",
     "PGHOST": "192.0.2.1",
+    "DESKBUS_NOTIFY_PHONE": "json://192.0.2.1/",
+    "DESKBUS_NOTIFY_DEMO_INBOX": "http://192.0.2.1/",
+    "DESKBUS_NOTIFY": '{"channels": {"phone": {}}}',
 }
 
 
@@ -41,6 +44,7 @@ def test_neither_the_environment_nor_a_deskbus_toml_sets_anything(
     assert settings.market == "replay"
     assert settings.fee_bps != 99
     assert settings.demo
+    assert set(settings.notify.channels) == {INBOX, PAGER}
 
 
 def test_a_directory_that_no_demo_made_is_left_alone(tmp_path: Path):

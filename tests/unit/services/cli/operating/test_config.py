@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from libs.report.settings import MASK, in_force, shown, without_login
 from libs.runtime.model_settings import EndpointSettings, Price
 from libs.runtime.settings import Settings
-from libs.report.settings import MASK, in_force, shown, without_login
 
 
 def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defaults(
