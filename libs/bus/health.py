@@ -15,7 +15,6 @@ from contracts.http import ConsumerView, ServiceView, StreamView
 from libs.bus.connection import connect
 from libs.bus.discovery import instances
 from libs.bus.permissions import expected
-from libs.bus.rates import Rates
 from libs.bus.streams import moment, not_stored, streams
 
 API_TIMEOUT_S = 5.0
@@ -25,11 +24,9 @@ BUS_AWAY = nats.errors.Error
 
 
 class BusHealth:
-    """The streams and their consumers, read with the console's rights; `rates` are of what is read
-    together."""
+    """The streams and their consumers, read with the console's rights."""
 
     def __init__(self, client: Client) -> None:
-        self.rates = Rates()
         self._client = client
         self._names = [stream.name or "" for stream in streams()]
 

@@ -31,6 +31,7 @@ from contracts.subjects import (
     ORCHESTRATOR,
     PORTFOLIO,
     PREFIX,
+    PROVIDERS,
     QUERIES,
     RECORD,
     REQUEST_CYCLE,
@@ -222,7 +223,7 @@ def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) ->
 
 def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> None:
     requests = [row for row in REQUESTS if row not in OF_THE_OWNER]
-    told = (*requests, EXIT_SIGNALS, EXIT_DISTANCES, TEST_CHANNEL, CHANNELS)
+    told = (*requests, EXIT_SIGNALS, EXIT_DISTANCES, TEST_CHANNEL, CHANNELS, PROVIDERS)
     passes_on = {row.by(CONSOLE) for row in told}
     reads = {
         *(f"$JS.API.STREAM.INFO.{each.name}" for each in streams()),

@@ -86,7 +86,7 @@ def _handler(key: SecretStr, file: Path) -> type[BaseHTTPRequestHandler]:
             """Say nothing: the terminal is the demo's."""
 
     def _keep(body: bytes) -> None:
-        lines = b"".join(orjson.dumps(each) + b"\n" for each in orjson.loads(body)["notices"])
+        lines = b"".join(orjson.dumps(notice) + b"\n" for notice in orjson.loads(body)["notices"])
         with writing, file.open("ab") as out:
             if out.tell() + len(lines) <= MESSAGES_BYTES_MAX:
                 out.write(lines)

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -38,6 +38,7 @@ from libs.web.sessions import Sessions
 from services.console.http.problems import Accepted, accepted, invalid, sent
 from services.console.listed.cycles import CycleList
 from services.console.lists import Lists
+from services.console.live.rates import Rates
 from services.console.live.tail import Tail
 from services.console.store import Store
 from services.console.studies.score import Scores
@@ -170,6 +171,7 @@ class DeskAccess:
     now: Callable[[], datetime]
     tail: Tail
     sessions: Sessions | None = None
+    rates: Rates = field(default_factory=Rates)
 
     async def performance(self, query: PerformanceQuery) -> PerformanceView:
         """How an account did."""

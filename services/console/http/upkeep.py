@@ -176,6 +176,6 @@ def watch(desk: DeskAccess) -> APIRouter:
     @router.get("/bus", response_model=BusView, tags=["bus"])
     async def get_bus() -> Response:
         """Streams, consumers with what waits for them, services and embedded servers."""
-        return json_of(await bus.view(desk.health, desk.store, desk.settings))
+        return json_of(await bus.view(desk.health, desk.rates, desk.store, desk.settings))
 
     return router

@@ -31,12 +31,13 @@ from services.console.pages.studies import studies
 from services.console.pages.tail import tail
 from services.console.pages.trace.cycle import cycle
 from services.console.pages.trace.operation import operation
-from services.console.pages.upkeep import upkeep
+from services.console.pages.upkeep import settings_page, upkeep
 
 PAGES = (
     *(overview, approvals, tail, cycles, request_form, cycle, decisions),
     *(operations, operation),
-    *(money, performance, tickers, leaderboard, boards, studies, upkeep, notifications),
+    *(money, performance, tickers, leaderboard, boards, studies, upkeep),
+    *(notifications, settings_page),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 

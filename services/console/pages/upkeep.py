@@ -81,14 +81,22 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
 
     @router.get("/bus")
     async def bus_page(request: Request) -> Response:
-        return show(request, "bus.html", it=await bus.view(desk.health, desk.store, desk.settings))
+        view = await bus.view(desk.health, desk.rates, desk.store, desk.settings)
+        return show(request, "bus.html", it=view)
+
+    return router
+
+
+def settings_page(desk: DeskAccess, show: Show) -> APIRouter:
+    """All settings, to be read."""
+    router = APIRouter()
 
     @router.get("/settings")
-    async def settings_page(request: Request) -> Response:
+    async def all_settings(request: Request) -> Response:
         every = settings.of_desk(desk.settings)
         groups = {
-            "Set on this desk": [each for each in every if each.source != "default"],
-            "Defaults": [each for each in every if each.source == "default"],
+            "Set on this desk": [one for one in every if one.source != "default"],
+            "Defaults": [one for one in every if one.source == "default"],
         }
         return show(request, "settings.html", groups=groups)
 

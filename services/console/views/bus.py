@@ -8,10 +8,11 @@ from libs.bus.health import BusHealth
 from libs.runtime.settings import Settings
 from libs.servers.nats_server import DOES_NOT_ANSWER, nats_problem
 from libs.servers.server_record import DataDirError, ServerRecord
+from services.console.live.rates import Rates
 from services.console.store import Store
 
 
-async def view(health: BusHealth, store: Store, settings: Settings) -> BusView:
+async def view(health: BusHealth, rates: Rates, store: Store, settings: Settings) -> BusView:
     """The whole bus. Raises BUS_AWAY."""
     streams, consumers, services, not_stored, servers = await asyncio.gather(
         health.streams(),
@@ -24,14 +25,14 @@ async def view(health: BusHealth, store: Store, settings: Settings) -> BusView:
         **{f"stream {stream.name}": stream.last_sequence for stream in streams},
         **{f"consumer {consumer.name}": consumer.delivered for consumer in consumers},
     }
-    rates, past_s = health.rates.read(counts)
+    per_minute, past_s = rates.read(counts)
     return BusView(
         streams=tuple(
-            stream.model_copy(update={"per_minute": rates.get(f"stream {stream.name}")})
+            stream.model_copy(update={"per_minute": per_minute.get(f"stream {stream.name}")})
             for stream in streams
         ),
         consumers=tuple(
-            consumer.model_copy(update={"per_minute": rates.get(f"consumer {consumer.name}")})
+            consumer.model_copy(update={"per_minute": per_minute.get(f"consumer {consumer.name}")})
             for consumer in consumers
         ),
         services=tuple(services),

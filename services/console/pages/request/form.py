@@ -83,10 +83,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a field; `suggestion` would do in place of `given`."""
+    """A problem of a field; `suggestion` would do in place of `typed`."""
 
     text: str
-    given: str = ""
+    typed: str = ""
     suggestion: str = ""
 
     @property
@@ -98,7 +98,7 @@ class Fault:
 
     def use(self, name: str) -> str:
         """The act that takes the suggestion, as the field's button sends it."""
-        return f"use-{name}-{self.given if name == UNIVERSE else ''} {self.suggestion}"
+        return f"use-{name}-{self.typed if name == UNIVERSE else ''} {self.suggestion}"
 
 
 Faults = Mapping[str, Fault]
@@ -107,7 +107,7 @@ Faults = Mapping[str, Fault]
 
 @dataclass(frozen=True)
 class Form:
-    """What was typed. `focus` is the field to go on with; the first one that is wrong, if any."""
+    """A form as it was typed. `focus` is the field to go on with, the first wrong one if any."""
 
     key: str
     kind: Kind = KINDS[DECISION]
@@ -116,7 +116,7 @@ class Form:
     focus: str = ""
 
     def text(self, name: str) -> str:
-        """What was typed in a field; empty where nothing was."""
+        """The text of a field; empty where nothing was."""
         return self.texts.get(name, "")
 
     def asks(self, name: str) -> bool:
@@ -145,12 +145,12 @@ class Form:
         return self
 
     def _with(self, name: str, text: str) -> "Form":
-        """The form with a suggestion taken: `GIVEN SUGGESTION`."""
+        """The form with a suggestion taken: `TYPED SUGGESTION`."""
         if name not in self.kind.asks:
             return self
-        given, _, better = text.partition(" ")
+        typed, _, better = text.partition(" ")
         if name == UNIVERSE:
-            words = [better if word == given else word for word in _listed(self.text(UNIVERSE))]
+            words = [better if word == typed else word for word in _listed(self.text(UNIVERSE))]
             better = ", ".join(words)
         return replace(self, texts={**self.texts, name: better}, focus=name)
 
@@ -225,7 +225,7 @@ def numbers(form: Form) -> Sequence[int]:
 
 
 def typed_faults(form: Form) -> Faults:
-    """What cannot be read as what it should be. Raises nothing; empty where all can be sent."""
+    """The fields that cannot be read as what they should be; empty where all can be sent."""
     faults: dict[str, Fault] = {}
     if form.text(AS_OF) and DAY.fullmatch(form.text(AS_OF)) is None:
         # A bare number would be taken for seconds since 1970.
@@ -238,8 +238,8 @@ def typed_faults(form: Form) -> Faults:
 def faults_of(error: ValidationError, form: Form) -> Faults:
     """The problems of what was typed, each at its field."""
     faults: dict[str, Fault] = {}
-    for each in error.errors(include_url=False):
-        place, text = place_of(each["loc"], WHOLE), worded(each)
+    for problem in error.errors(include_url=False):
+        place, text = place_of(problem["loc"], WHOLE), worded(problem)
         where = field_of(place, form)
         if where == WHOLE and place:
             text = f"{place}: {text}"
@@ -254,15 +254,15 @@ def refusal_of(answer: RequestAnswer, form: Form) -> Faults:
     if place == "pipelines" and answer.given:
         rows = (n for n, row in enumerate(form.rows) if row.provider == answer.given)
         where = f"{PROVIDER}-{next(rows, 0)}"
-    given, suggestion = answer.given or "", answer.suggestion or ""
-    fits = where == AS_OF or (where == UNIVERSE and given)
+    typed, suggestion = answer.given or "", answer.suggestion or ""
+    fits = where == AS_OF or (where == UNIVERSE and typed)
     # A button asks what the sentence asks at its end.
     text = answer.message.removesuffix(did_you_mean(answer.suggestion)) if fits else answer.message
-    return {where: Fault(_sentence(text), given, suggestion if fits else "")}
+    return {where: Fault(_sentence(text), typed, suggestion if fits else "")}
 
 
 def standing_faults(form: Form, standings: Sequence[ProviderStanding]) -> Faults:
-    """What is known to be wrong before anything is sent: providers that this desk cannot use."""
+    """The rows whose provider this desk cannot use: known before anything is sent."""
     if not form.asks(PROVIDER) or not standings:
         return {}
     by_name = {standing.name: standing for standing in standings}

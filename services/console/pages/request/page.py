@@ -67,7 +67,7 @@ def request_form(desk: DeskAccess, show: Show) -> APIRouter:
             faults=every,
             kinds=forms.KINDS.values(),
             providers=_offered(desk, standings, form),
-            unusable=[each for each in standings if not each.usable],
+            unusable=[provider for provider in standings if not provider.usable],
             accounts=await _accounts(desk),
             rows_max=PIPELINES_MAX,
             budgets=Budgets(),
@@ -121,10 +121,10 @@ async def _accounts(desk: DeskAccess) -> Sequence[str]:
 def _offered(
     desk: DeskAccess, standings: Sequence[ProviderStanding], form: Form
 ) -> Mapping[str, str]:
-    """The providers of the choice, those that can be used first, each with the words behind its
+    """The providers of the choice, those that can be used first, provider with the words behind its
     name; what was typed is one of them, whatever it is."""
-    usable = {each.name: "" for each in standings if each.usable}
-    others = {each.name: "cannot be used here" for each in standings if not each.usable}
+    usable = {provider.name: "" for provider in standings if provider.usable}
+    others = {provider.name: "cannot be used here" for provider in standings if not provider.usable}
     known = {**usable, **others} or dict.fromkeys(providers_of(desk.settings), "")
     words = "unknown here" if standings else ""
     typed = {row.provider: words for row in form.rows if row.provider not in {"", *known}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from libs.bus.rates import OLD_S, Rates
+from services.console.live.rates import OLD_S, Rates
 
 
 class Clock:
