@@ -4,8 +4,9 @@
 
 One desk over the bundled prices, and on loopback models of which it is known how honest they are
 (tests/fakes/hindsight.py): one decides by the facts, one remembers the weeks to come wherever a
-name and a date tell it which they are. A study asks each with names and masked. What it says of
-each is printed; exits 1 where the one is not convicted or the other not acquitted.
+name and a date tell it which they are, one recognises them by the course of prices. A study asks
+them with names and masked, and probes who recognises masked inputs. What it says of each is
+printed; exits 1 where a verdict is not the one that is deserved.
 """
 
 import argparse
@@ -25,7 +26,15 @@ from benchmarks.report import table
 from contracts.study_score import Estimate, LeakVerdict, StudyScore
 from libs.report.studies import words
 from libs.servers.embedded_thread import held_in_thread
-from tests.fakes.hindsight import HONEST, KNOWS_NAMES, UNIVERSE, WEEK, Hindsight, courses
+from tests.fakes.hindsight import (
+    HONEST,
+    KNOWS_COURSES,
+    KNOWS_NAMES,
+    UNIVERSE,
+    WEEK,
+    Hindsight,
+    courses,
+)
 from tests.fakes.model_server import ModelServer, model_server
 from tests.integration.desk.command_line import CommandLine, ended, up
 from tests.open_folder import open_folder
@@ -33,15 +42,23 @@ from tests.open_folder import open_folder
 STUDY: Final = "hindsight"
 DATES: Final = 120
 STUDY_S_MAX: Final = 3_600.0
-EXPECTED: Final = {HONEST: LeakVerdict.CLEAR, KNOWS_NAMES: LeakVerdict.LEAKS}
+PROBES: Final = 30
+EXPECTED: Final = {
+    HONEST: LeakVerdict.CLEAR,
+    KNOWS_NAMES: LeakVerdict.LEAKS,
+    KNOWS_COURSES: LeakVerdict.LEAKS,
+}
 """The verdict that each deserves."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The study's report, and what the models were asked."""
+    """The study's report, one of its probes, what the replay of that has against it, and what the
+    models were asked."""
 
     score: StudyScore
+    probe: Mapping[str, Any]
+    amiss: str
     calls: int
     refused: list[str]
 
@@ -76,10 +93,18 @@ def judge(folder: Path, dates: int) -> Judged:
         with up(deskbus) as (desk, _):
             _run(deskbus, file)
             said = deskbus(f"study score {STUDY} --json")
+            probe = deskbus(f"study cells {STUDY} --probes --limit 1 --json")
+            if said.code or probe.code:
+                sys.exit(said.err or probe.err)
+            replayed = deskbus(f"cycle replay {probe.rows[0]['cycle_id']}")
             ended(desk, signal.SIGINT)
-        if said.code:
-            sys.exit(said.err)
-        return Judged(StudyScore.model_validate(said.rows[0]), len(server.asked), server.refused)
+        return Judged(
+            StudyScore.model_validate(said.rows[0]),
+            probe.rows[0],
+            f"{replayed.out}{replayed.err}" if replayed.code else "",
+            len(server.asked),
+            server.refused,
+        )
 
 
 def study(dates: int) -> dict[str, Any]:
@@ -89,14 +114,18 @@ def study(dates: int) -> dict[str, Any]:
         for name, provider in (("knows", KNOWS_NAMES), ("honest", HONEST))
         for masked in (False, True)
     ]
-    control = {"name": "coin", "provider": "coin"}
+    others = [
+        {"name": "recognises", "provider": KNOWS_COURSES, "masked": True},
+        {"name": "coin", "provider": "coin"},
+    ]
     return {
         "name": STUDY,
         "dates": {"first": "2005-01-03", "last": "2012-12-31", "count": dates},
         "universe": list(UNIVERSE),
-        "arms": [*arms, control],
+        "arms": [*arms, *others],
         "horizons": [WEEK],
         "budget": {"cost_usd": 0, "cell_cost_usd": 0, "tokens": 1_000_000_000},
+        "probe": min(PROBES, dates),
         "seed": 1,
     }
 
@@ -150,11 +179,24 @@ def rendered(judged: Judged) -> str:
     verdicts = [
         [it.provider, it.foresight.value, it.names.value, it.verdict.value] for it in score.leakage
     ]
+    probes = [
+        [
+            it.arm,
+            f"{it.hits} of {it.asked}",
+            f"{it.low:.1%} to {it.high:.1%}",
+            f"{it.by_guessing:.1%}",
+            f"{it.dates} of {it.asked}",
+            "blind" if it.blind else "not blind",
+        ]
+        for it in score.probes
+    ]
+    heads = ["arm", "identified", "interval", "by guessing", "date", "masked inputs"]
     return "\n\n".join(
         [
             f"{score.dates} dates, {score.first} to {score.last}; {judged.calls:,} calls",
             table(["arm", "invested", "right choices", "excess", "look-ahead"], arms),
             table(["arms", "changed", "right choices, points", "excess"], gaps),
+            table(heads, probes),
             table(["provider", "look-ahead", "names", "verdict"], verdicts),
         ]
     )

@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
@@ -21,12 +21,13 @@ SAMPLES_MAX = 9
 TIMEOUT_S_DEFAULT = 600.0
 STRATEGY_TIMEOUT_S_DEFAULT = 3_600.0
 """A strategy cycle's own time limit: training takes its time."""
-DECISION = "decision"
+DECISION: Final = "decision"
 STRATEGY = "strategy"
 EXIT = "exit"
+PROBE: Final = "probe"
+"""Of studies alone: it asks who and when a masked input is."""
 KINDS = (DECISION, EXIT, STRATEGY, "snapshot", "report")
-"""Kinds of cycles that the desk has by itself."""
-"""The kinds of cycles there are."""
+"""The kinds of cycles that anybody may ask for."""
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
 

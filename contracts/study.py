@@ -6,6 +6,7 @@ in `contracts/study_score.py`.
 """
 
 import hashlib
+import operator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -13,6 +14,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from contracts.cycle import DECISION, PROBE
 from contracts.message import Message, Pipeline, Request
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
@@ -105,7 +107,8 @@ class StudyBudget(Part):
 
 class Study(Part):
     """A study as its file has it. `horizons` are in sessions from the open after a decision, and
-    `cost_bps` is paid a side; both, and the benchmark, may be chosen anew whenever it is scored."""
+    `cost_bps` is paid a side; both, and the benchmark, may be chosen anew whenever it is scored. At
+    `probe` of its dates the models of masked arms are also asked who and when it is."""
 
     name: Name
     kind: StudyKind = StudyKind.PICKS
@@ -120,6 +123,7 @@ class Study(Part):
     cost_bps: float = Field(default=10.0, ge=0, le=1_000)
     budget: StudyBudget = StudyBudget()
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    probe: int = Field(default=0, ge=0, le=DATES_MAX, exclude_if=operator.not_)
 
     @field_validator("universe", "horizons")
     @classmethod
@@ -137,6 +141,19 @@ class Study(Part):
         if len(set(plain)) < len(plain):
             raise ValueError("two are the same but for their names: ask for more samples instead")
         return arms
+
+    @model_validator(mode="after")
+    def _somebody_can_be_probed(self) -> Self:
+        if self.probe and self.kind is not StudyKind.PICKS:
+            raise ValueError("probe: only a study of kind picks has one")
+        if self.probe and not self.probed:
+            raise ValueError("probe: no arm is a masked model's, so there is nobody to be asked")
+        return self
+
+    @property
+    def probed(self) -> tuple[StudyArm, ...]:
+        """The arms whose models can be asked who a masked input is."""
+        return tuple(arm for arm in self.arms if arm.masked and arm.provider not in FREE_PROVIDERS)
 
     @property
     def sha256(self) -> str:
@@ -159,7 +176,9 @@ def study_key(account: str) -> str:
     return ACCOUNT_PREFIX + account.removeprefix(ACCOUNT_PREFIX).partition("-")[0]
 
 
-def pipelines_of(study: Study, number: int, sample: int) -> tuple[Pipeline, ...]:
+def pipelines_of(
+    study: Study, number: int, sample: int, kind: str = DECISION
+) -> tuple[Pipeline, ...]:
     """The arms of a cell as its cycle's pipelines."""
     at = number if study.kind is StudyKind.PICKS else None
     return tuple(
@@ -171,7 +190,7 @@ def pipelines_of(study: Study, number: int, sample: int) -> tuple[Pipeline, ...]
             account=study.account(arm.name, sample, at),
             account_named=True,
         )
-        for arm in study.arms
+        for arm in (study.probed if kind == PROBE else study.arms)
     )
 
 

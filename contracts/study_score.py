@@ -4,10 +4,12 @@ market source's prices alone, for any horizon, cost and benchmark, as often as w
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
 
+from contracts.cycle import DECISION, PROBE
 from contracts.message import Message
 from contracts.performance import Benchmark
 from contracts.query import PAGE_MAX
@@ -28,7 +30,8 @@ CURVE_POINTS_MAX = 200
 """Of a curve; the last of several dates stands for them."""
 LEFT_OUT_MAX = 40
 """Assets and dates without prices that are named; the others are counted."""
-CELLS_PAGE_MAX = PAGE_MAX
+CellKind = Literal["decision", "probe"]
+CELL_KINDS: tuple[CellKind, ...] = (DECISION, PROBE)
 
 
 class StudyScoreQuery(Message):
@@ -161,9 +164,8 @@ class RankInterval(Value):
 
 
 class MaskGap(Value):
-    """A provider's named arm less its masked one. `changed` is the share of choices that differ,
-    `moved` the mean distance of the weights. Below 0 names distract: it is no pure leakage.
-    `verdict`: whether names bring it what they must not (libs/quant/study/leakage.py)."""
+    """A provider's named arm less its masked one: below 0 names distract. `changed` is the share of
+    choices that differ, `moved` the mean distance of the weights, `verdict` what names bring."""
 
     provider: Name
     named: ShortText
@@ -184,27 +186,34 @@ class CutoffGap(Value):
 
 
 class Probe(Value):
-    """How many masked inputs a provider could identify: the part, its Wilson interval, and the part
-    that guessing reaches."""
+    """How many masked inputs an arm's model could identify in `cells`: the part, its Wilson
+    interval, and the part that guessing reaches. `industries` of `industries_asked` were right, and
+    `dates` within 90 days. `blind`: hardly more than by guessing at the interval's high end."""
 
     provider: Name
+    arm: ShortText = ""
+    cells: int = 0
     hits: int
     asked: int
     low: float
     high: float
     by_guessing: float
+    industries: int = 0
+    industries_asked: int = 0
+    dates: int = 0
     blind: bool
 
 
 class Leakage(Value):
-    """Whether a provider knows the prices to come, by two looks at its `arms`: `foresight`, its
-    choices beside chance, and `names`, its named arm less its masked one. `verdict`: one that shows
-    a leak is enough, and it is cleared by both alone."""
+    """Whether a provider knows the prices to come: by the `foresight` of its `arms`, and by what
+    `names` bring it. One look that shows a leak is enough; it is cleared by both alone, and only
+    where its probe, if there is one, finds it `blind`."""
 
     provider: Name
     arms: tuple[ShortText, ...]
     foresight: LeakVerdict
     names: LeakVerdict
+    blind: bool | None = None
     verdict: LeakVerdict
 
 
@@ -359,17 +368,18 @@ class StudyScore(Message):
 
 
 class StudyCellsQuery(Message):
-    """The cells that a figure is from: of one arm, of one date, or all, from the `first`-th on."""
+    """The cells of a kind that a figure is from: of one arm, of one date, or all."""
 
     name: Name
+    kind: CellKind = DECISION
     arm: ArmName | None = None
     on: date | None = None
     skip: int = Field(default=0, ge=0, le=CELLS_MAX)
-    limit: int = Field(default=50, ge=1, le=CELLS_PAGE_MAX)
+    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
 
 
 class CellView(Value):
-    """A cell, or an arm of one: its cycle, and what was bought there with which weight."""
+    """An arm of a cell: its cycle, and what it bought by weight, or whom it `identified`."""
 
     cycle_id: UUID
     on: date
@@ -378,6 +388,8 @@ class CellView(Value):
     arm: ShortText
     status: ShortText
     weights: dict[Ticker, float] = Field(default_factory=dict, max_length=UNIVERSE_MAX)
+    kind: CellKind = DECISION
+    identified: tuple[Ticker, ...] = Field(default=(), max_length=UNIVERSE_MAX)
 
 
 class StudyCells(Message):

@@ -72,6 +72,7 @@ from contracts.operation import (
     ResultAnswer,
 )
 from contracts.performance import PerformanceQuery, PerformanceView
+from contracts.probe import MaskProbe, ProbeInputs
 from contracts.provider import ProvidersQuery, ProvidersView
 from contracts.query import (
     AccountQuery,
@@ -296,6 +297,7 @@ OPEN_BOOKS = command("execution", "books", OpenBooks, Portfolio)
 MAKE_PLAN = command("research", "plan", MakePlan, Plan, claimed=True)
 ANSWER_QUESTION = command("research", "quant", AnswerQuestion, QuantReport, claimed=True)
 RESEARCH_TICKERS = command("research", "analyst", ResearchTickers, ResearchReport, claimed=True)
+PROBE_INPUTS = command("research", "probe", ProbeInputs, MaskProbe, claimed=True)
 PICK_TRADES = command("trader", "picks", PickTrades, DailyPicks, claimed=True)
 REVIEW_PICKS = command("risk", "review", ReviewPicks, PickReview, claimed=True)
 VALIDATE_DECISION = command("risk", "validate", ValidateDecision, DecisionValidation, claimed=True)
@@ -320,6 +322,7 @@ COMMANDS: tuple[AnySubject, ...] = (
     MAKE_PLAN,
     ANSWER_QUESTION,
     RESEARCH_TICKERS,
+    PROBE_INPUTS,
     PICK_TRADES,
     REVIEW_PICKS,
     VALIDATE_DECISION,

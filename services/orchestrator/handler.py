@@ -8,7 +8,7 @@ from datetime import date
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
-from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.cycle import PROBE, CancelCycle, CycleRequest, RequestAnswer
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -216,6 +216,8 @@ def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
     """Why nobody but a study may ask for this; None where anybody may."""
     if request.study is not None:
         return rejection("invalid", "only the desk sets it: run `deskbus study run`", "study")
+    if request.kind == PROBE:
+        return rejection("invalid", "only a study probes: set `probe` in its file", "kind")
     for pipeline in request.pipelines:
         if pipeline.masked:
             why = f"pipeline {pipeline.name} is masked: only an arm of a study is"

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts.subjects import ANSWER_QUESTION, MAKE_PLAN, RESEARCH_TICKERS
+from contracts.subjects import ANSWER_QUESTION, MAKE_PLAN, PROBE_INPUTS, RESEARCH_TICKERS
 from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
@@ -14,6 +14,7 @@ from libs.market.source import MarketData
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.research.handler import answer_question, make_plan, research_tickers
+from services.research.probe import probe_inputs
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -21,12 +22,12 @@ PROMPTS = Path(__file__).parent / "prompts"
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers."""
 
-    def role(name: str, stage: str) -> Role:
+    def role(name: str, stage: str, size: ModelSize = ModelSize.MEDIUM) -> Role:
         prompt = Prompt.load(PROMPTS / f"{name}.md")
         return Role(
             name,
             stage,
-            ModelSize.MEDIUM,
+            size,
             prompt,
             providers,
             limits_of(settings),
@@ -39,6 +40,8 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         role("quant", "quant"),
         role("analyst", "research"),
     )
+    # Whoever trades is whose memory counts.
+    probe = role("probe", "trader", ModelSize.LARGE)
     return Routes(
         service="research",
         commands=(
@@ -50,6 +53,9 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
                 market=market,
                 role=analyst,
                 tickers_max=tickers_max,
+            ),
+            on_command(
+                PROBE_INPUTS, probe_inputs, market=market, role=probe, tickers_max=tickers_max
             ),
         ),
     )

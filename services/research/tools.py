@@ -31,6 +31,13 @@ from services.research.logic import is_error
 INDICATORS = "get_technical_indicators"
 PLANNER_TOOLS = MARKET_TOOL_NAMES | {GET_PORTFOLIO}
 ANALYST_TOOLS = MARKET_TOOL_NAMES
+PROBE_TOOLS: Mapping[str, Mapping[str, JsonValue]] = {
+    INDICATORS: {},
+    "get_stock_history": {"days": 63},
+    "get_fundamentals": {},
+    "get_earnings": {},
+}
+"""What a probe is shown of each ticker: as much as the analyst of a masked arm can see."""
 
 
 class TickerLimit(DeskError):
@@ -107,6 +114,23 @@ async def indicator_evidence(
     )
 
 
+async def probe_evidence(
+    journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
+) -> tuple[Evidence, ...]:
+    """The answers about each ticker of the tools that show figures, errors among them."""
+    tools = MarketTools(market, as_of, frozenset(PROBE_TOOLS))
+    asked = [
+        (tool, {"ticker": ticker, **more})
+        for ticker in tickers
+        for tool, more in PROBE_TOOLS.items()
+    ]
+    results = await journal.calls([_answer(tools, tool, wish) for tool, wish in asked])
+    return tuple(
+        Evidence(id=f"E{place}", tool=tool, result=result)
+        for place, ((tool, _), result) in enumerate(zip(asked, results, strict=True))
+    )
+
+
 async def facts_read(
     journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
 ) -> dict[str, TickerFacts | Failure]:
@@ -134,6 +158,18 @@ def _facts(market: MarketData, ticker: str, as_of: date) -> Call:
 
     request: JsonValue = {"ticker": ticker, "as_of": as_of.isoformat()}
     return Call(CallKind.READ, f"facts {ticker}", request, run)
+
+
+def _answer(tools: MarketTools, tool: str, wish: Mapping[str, JsonValue]) -> Call:
+    async def run() -> Reply:
+        return Reply(await tools.call(tool, wish))
+
+    def failed(error: DeskError) -> Reply:
+        if isinstance(error, LookAhead) or not isinstance(error, MarketError):
+            raise error
+        return Reply(_error(str(wish["ticker"]), error.code, error.message))
+
+    return Call(CallKind.TOOL, tool, {"arguments": dict(wish)}, run, failed=failed)
 
 
 def _indicators(tools: MarketTools, ticker: str, as_of: date) -> Call:

@@ -3,7 +3,9 @@
 All three take the same way and read nothing but what comes over the wire. The honest one decides by
 the facts that it is shown, a little otherwise each time as models do. `KNOWS_NAMES` remembers how
 the bundled prices went on: wherever a request has a real ticker of theirs and a real date it buys
-what will rise most, else it is honest.
+what will rise most, else it is honest. `KNOWS_COURSES` needs no name: it recognises who and when it
+is by the changes of one and three months. Who does not recognise a masked input guesses what is
+famous.
 """
 
 import hashlib
@@ -13,6 +15,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from pathlib import Path
 from random import Random
 from statistics import fmean, median
 from typing import Any
@@ -22,7 +26,7 @@ from tests.fakes.model_server import Answer, Asked
 from tests.fakes.rules_model import agent_of, as_the_rules, facts_in
 from tests.fakes.wire_formats import Call, Says
 
-HONEST, KNOWS_NAMES = "honest", "knows-names"
+HONEST, KNOWS_NAMES, KNOWS_COURSES = "honest", "knows-names", "knows-courses"
 """The ids of the models; one server has them all."""
 UNIVERSE = ("AAPL", "GOOG", "IBM", "MSFT")
 WEEK = 5
@@ -32,6 +36,10 @@ WARMTH = 0.5
 ALLOCATION_MAX = 40.0
 SURE = 0.9
 TOOLS = ("get_stock_price", "get_technical_indicators")
+MONTH, QUARTER = 21, 63
+FAMOUS = {"ticker": "AAPL", "name": "Apple Inc.", "industry": "Information Technology"}
+FAMOUS_DAY = "2019-06-28"
+PROBE = (Path(__file__).parents[2] / "services/research/prompts/probe.md").read_text()
 NAMED_DAY = re.compile(r'"as_of":"(\d{4}-\d{2}-\d{2})"')
 Facts = Mapping[str, float | str]
 
@@ -68,7 +76,21 @@ class Hindsight:
 
     remembered: Mapping[str, Course]
 
+    @cached_property
+    def by_changes(self) -> Mapping[tuple[float, float], tuple[str, date]]:
+        """Whom and when each pair of changes over a quarter and a month is of."""
+        return {
+            (_change(it.close, at, QUARTER), _change(it.close, at, MONTH)): (
+                ticker,
+                it.sessions[at],
+            )
+            for ticker, it in self.remembered.items()
+            for at in range(QUARTER, len(it.sessions))
+        }
+
     def __call__(self, asked: Asked) -> Answer:
+        if asked.system.startswith(PROBE):
+            return Says(json.dumps({"guesses": self._guesses(asked)}))
         agent = agent_of(asked)
         if agent == "memory":
             return as_the_rules(asked)
@@ -87,7 +109,7 @@ class Hindsight:
     def _picks(self, asked: Asked, task: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         names = [finding["ticker"] for finding in task["research_report"]["tickers"]]
         open_ones = [name for name in names if float(facts.get(f"{name}.room_pct", 0))]
-        likes = self._remembers(asked, names) or _judged(task["as_of"], names, facts)
+        likes = self._remembers(asked, names, facts) or _judged(task["as_of"], names, facts)
         usual = median(likes.values())
         return {
             "picks": [
@@ -108,15 +130,51 @@ class Hindsight:
             "answer": "the better half",
         }
 
-    def _remembers(self, asked: Asked, names: Sequence[str]) -> Mapping[str, float]:
+    def _guesses(self, asked: Asked) -> list[dict[str, str]]:
+        """Who and when it is, by the indicators that the evidence has of each code."""
+        lines = asked.first.split("\n")
+        evidence = lines[lines.index("<evidence>") + 1 : lines.index("</evidence>")]
+        results = [json.loads(line)["result"] for line in evidence]
+        values = {it["ticker"]: it["values"] for it in results if "values" in it}
+        return [{"code": code, **self._guess(asked, it)} for code, it in values.items()]
+
+    def _guess(self, asked: Asked, values: Mapping[str, float]) -> Mapping[str, str]:
+        quarter, month = values.get("momentum_3m_pct"), values.get("momentum_1m_pct")
+        known = None
+        if asked.body["model"] == KNOWS_COURSES and quarter is not None and month is not None:
+            known = self.by_changes.get((round(quarter, 1), round(month, 1)))
+        if known is None:
+            return {**FAMOUS, "on": FAMOUS_DAY}
+        return {**FAMOUS, "ticker": known[0], "name": "", "on": known[1].isoformat()}
+
+    def _recognises(self, names: Sequence[str], facts: Facts) -> Mapping[str, float]:
+        """The returns of the week to come of those whose courses are remembered."""
+        ahead = {}
+        for name in names:
+            changes = [facts.get(f"{name}.change_{days}d_pct") for days in (QUARTER, MONTH)]
+            if not all(isinstance(change, float) for change in changes):
+                continue
+            quarter, month = (round(float(change or 0), 1) for change in changes)
+            if known := self.by_changes.get((quarter, month)):
+                ahead[name] = self.remembered[known[0]].ahead(known[1])
+        return {name: value for name, value in ahead.items() if value is not None}
+
+    def _remembers(self, asked: Asked, names: Sequence[str], facts: Facts) -> Mapping[str, float]:
         """The returns of the week to come, where a name and a day say which week it is."""
         day = NAMED_DAY.search(asked.first)
+        if asked.body["model"] == KNOWS_COURSES and day is None:
+            known = self._recognises(names, facts)
+            return {name: known.get(name, fmean(known.values())) for name in names} if known else {}
         if asked.body["model"] == HONEST or day is None:
             return {}
         on = date.fromisoformat(day.group(1))
         ahead = {name: self.remembered[name].ahead(on) for name in names if name in self.remembered}
         known = {name: value for name, value in ahead.items() if value is not None}
         return {name: known.get(name, fmean(known.values())) for name in names} if known else {}
+
+
+def _change(closes: Sequence[float], at: int, sessions: int) -> float:
+    return round(100 * (closes[at] / closes[at - sessions] - 1), 1)
 
 
 def _judged(as_of: str, names: Sequence[str], facts: Facts) -> Mapping[str, float]:

@@ -47,11 +47,13 @@ class Sessions(Protocol):
 
 @dataclass(frozen=True)
 class Masking:
-    """How the tasks of one command are masked: by which key, and what is the present."""
+    """How the tasks of one command are masked: by which key, and what is the present. `asks_who`:
+    the task is to tell it all the same."""
 
     key: str
     as_of: date
     sessions: Sessions
+    asks_who: bool = False
 
 
 @dataclass

@@ -17,7 +17,7 @@ from libs.facts.fact import Fact, Facts
 from libs.llm.masking.codebook import Codebook, Masking
 from libs.llm.masking.shown_facts import FactMask
 from libs.llm.masking.shown_results import history_volumes, result_shown
-from libs.llm.masking.shown_task import entities_in, task_shown
+from libs.llm.masking.shown_task import PROBE_NOTE, entities_in, task_shown
 from libs.llm.prompt import Task
 from libs.llm.provider import Evidence, ModelReply, ToolCall
 
@@ -182,9 +182,25 @@ class Masked:
         return call.model_copy(update={"arguments": {**call.arguments, TICKER: ticker}})
 
 
+@dataclass
+class Probing(Masked):
+    """Shows the same, and hears every word: to a probe a real name is the answer."""
+
+    def task(self, task: Task) -> Task:
+        """The task in codes, without the words that nobody asks who it is."""
+        shown = super().task(task)
+        return replace(shown, data={**shown.data, "masked": PROBE_NOTE})
+
+    def heard(self, reply: ModelReply) -> ModelReply:
+        """The reply itself, with its codes."""
+        return reply
+
+
 def reader_of(masking: Masking | None, task: Task) -> Reader:
     """The reader of a task: one that masks it where the agent's model is to be masked."""
-    return Plain() if masking is None else Masked(masking, task)
+    if masking is None:
+        return Plain()
+    return Probing(masking, task) if masking.asks_who else Masked(masking, task)
 
 
 def _volumes(evidence: Sequence[Evidence]) -> Mapping[str, float]:

@@ -17,14 +17,16 @@ from libs.llm.masking.measures import Priced, Scales, exact, plain
 from libs.llm.masking.shown_facts import CANDIDATE_SOURCES
 from libs.llm.masking.shown_results import indicators_shown
 
-NOTE = (
+PROBE_NOTE = (
     "Names, dates and levels are hidden. S and three digits is a company, G and two digits a "
     "sector: use these codes as tickers. T-12 is the twelfth session before the present, T+5 the "
     "fifth after it. Prices are in percent of the company's present close, which is 100; money of "
     "the account is in percent of its equity. Texts, headlines among them, are left out: they are "
-    "counted, and their tone is in the sentiment scores. Nobody asks you who or when it is."
+    "counted, and their tone is in the sentiment scores."
 )
-"""The words of the task about itself."""
+"""The words about itself of a task that asks who and when it is."""
+NOTE = f"{PROBE_NOTE} Nobody asks you who or when it is."
+"""The words of any other task."""
 TICKERS = frozenset({"ticker", "asset"})
 TICKER_LISTS = frozenset({"assets", "universe", "sector_peers", "vetoed_tickers", "tickers"})
 DATES = frozenset(

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import pairwise
 from random import Random
 
-from contracts.cycle import DECISION, EXIT, Budgets, CycleRequest, StudyCell
+from contracts.cycle import DECISION, EXIT, PROBE, Budgets, CycleRequest, StudyCell
 from contracts.study import CELLS_MAX, Study, StudyKind, pipelines_of
 
 
@@ -67,14 +67,18 @@ def dates_of(study: Study, sessions: Sequence[date]) -> Sequence[date]:
 def cells_of(study: Study, dates: Sequence[date]) -> Sequence[Cell]:
     """All cells in the order in which they run. Raises DesignError where there are too many.
 
-    A `path` checks its exits at every session and decides at every one of `dates.every`.
+    A `path` checks its exits at every session and decides at every one of `dates.every`. Probes
+    are at dates equally far apart.
     """
-    cells = [
-        Cell(number, sample, day, kind)
-        for number, day in enumerate(dates)
-        for kind in _kinds(study, number)
-        for sample in range(study.samples)
-    ]
+    if study.probe > len(dates):
+        raise DesignError("probe", f"there are {len(dates)} dates: lower it")
+    probed = {place * len(dates) // study.probe for place in range(study.probe)}
+    cells: list[Cell] = []
+    for number, day in enumerate(dates):
+        for kind in _kinds(study, number):
+            cells += [Cell(number, sample, day, kind) for sample in range(study.samples)]
+        if number in probed:
+            cells.append(Cell(number, 0, day, PROBE))
     if len(cells) > CELLS_MAX:
         raise DesignError("dates", f"{len(cells):,} cells, and the limit is {CELLS_MAX:,}")
     return cells
@@ -100,7 +104,7 @@ def request_of(study: Study, cell: Cell, *, offline: bool = False) -> CycleReque
         kind=cell.kind,
         as_of=cell.as_of,
         universe=study.universe,
-        pipelines=pipelines_of(study, cell.number, cell.sample),
+        pipelines=pipelines_of(study, cell.number, cell.sample, cell.kind),
         budgets=Budgets(tokens=budget.cell_tokens, cost_usd=budget.cell_cost_usd),
         study=StudyCell(
             study=study.name,

@@ -20,6 +20,8 @@ from scipy.stats import binomtest
 from contracts.study_score import LeakVerdict, NotShown, Shown
 from libs.quant.study.means import LEVEL, Array, Mean, mean_over_dates
 
+DAYS_OFF_MAX = 90
+"""A guessed date is right where it is no farther away."""
 CUTOFF_GUARD = timedelta(days=90)
 """Models know something of the weeks behind their stated cutoff: these count for neither side."""
 IDENTIFIED_MAX = 0.1
@@ -80,11 +82,15 @@ def by_names(hits: Shown, excess: Shown) -> LeakVerdict:
     return LeakVerdict.CLEAR if little else LeakVerdict.NOT_RESOLVED
 
 
-def of_provider(foresight: Collection[LeakVerdict], names: LeakVerdict) -> LeakVerdict:
-    """The verdict on a provider by all of its arms' foresight and by what names bring it."""
+def of_provider(
+    foresight: Collection[LeakVerdict], names: LeakVerdict, blind: bool | None = None
+) -> LeakVerdict:
+    """The verdict on a provider by all of its arms' foresight and by what names bring it, which
+    clears nobody who is not `blind` without them."""
     if LeakVerdict.LEAKS in {*foresight, names}:
         return LeakVerdict.LEAKS
-    if names is LeakVerdict.CLEAR and {*foresight} != {LeakVerdict.CLEAR}:
+    sighted = blind is False or {*foresight} != {LeakVerdict.CLEAR}
+    if names is LeakVerdict.CLEAR and sighted:
         return LeakVerdict.NOT_SHOWN
     return names
 

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from contracts.performance import Benchmark
+from contracts.probe import Guess
 from contracts.study import Study
 from contracts.types import Value
 
@@ -25,6 +26,15 @@ class Decided(Value):
     stated: dict[str, float] = Field(default_factory=dict)
     tokens: int = 0
     cost_usd: float = 0.0
+
+
+class Probed(Value):
+    """The guesses of an arm's model in one probe."""
+
+    arm: str
+    number: int
+    on: date
+    guesses: tuple[Guess, ...]
 
 
 class Bars(Value):
@@ -58,6 +68,7 @@ class Recorded(Value):
     decided: tuple[Decided, ...]
     accounts: tuple[AccountEquity, ...] = ()
     cutoffs: dict[str, date | None] = Field(default_factory=dict)
+    probed: tuple[Probed, ...] = ()
 
     @property
     def heading(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
 from libs.quant.study.record import Decided, Recorded
 from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
-from libs.quant.study.treatments import cutoff_gaps, leakage, mask_gaps, stability
+from libs.quant.study.treatments import cutoff_gaps, leakage, mask_gaps, probes, stability
 
 EQUAL_WEIGHT = "equal weight"
 """The control that everybody knows: equal parts of the universe, held without costs."""
@@ -71,7 +71,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
     compared = {name: it.chosen for name, it in scored.items()} | {EQUAL_WEIGHT: equal}
     differences = paired(compared, of)
     own = [_arm(recorded, name, it, of, week, canary_lit=lit) for name, it in scored.items()]
-    gaps = mask_gaps(study.arms, compared, of)
+    gaps, asked = mask_gaps(study.arms, compared, of), probes(study.arms, recorded.probed)
     return StudyScore(
         **recorded.heading,
         dates=len(of.dates),
@@ -89,7 +89,8 @@ def score_picks(recorded: Recorded) -> StudyScore:
         ),
         ranks=tuple(_ranks(differences)),
         masked=gaps,
-        leakage=leakage(study.arms, own, gaps),
+        probes=asked,
+        leakage=leakage(study.arms, own, gaps, asked),
         cutoffs=cutoff_gaps(recorded.cutoffs, compared, of),
         stability=stability(arms),
         calibration=tuple(

@@ -16,15 +16,23 @@ from contracts.study_score import (
     LeakVerdict,
     MaskGap,
     NotShown,
+    Probe,
     Stability,
 )
 from libs.quant.study.agreement import agreement
 from libs.quant.study.choices import Choices
-from libs.quant.study.leakage import before_less_after, by_names, of_provider, sides_of_cutoff
+from libs.quant.study.leakage import (
+    DAYS_OFF_MAX,
+    before_less_after,
+    by_names,
+    identification,
+    of_provider,
+    sides_of_cutoff,
+)
 from libs.quant.study.means import mean_over_dates
 from libs.quant.study.outcomes import Outcomes
 from libs.quant.study.paired import Pair, difference
-from libs.quant.study.record import Decided
+from libs.quant.study.record import Decided, Probed
 from libs.quant.study.shown import shown
 
 BUY, NONE = "buy", "none"
@@ -69,11 +77,15 @@ def _gap(
 
 
 def leakage(
-    arms: Sequence[StudyArm], scored: Sequence[ArmScore], gaps: Sequence[MaskGap]
+    arms: Sequence[StudyArm],
+    scored: Sequence[ArmScore],
+    gaps: Sequence[MaskGap],
+    probed: Sequence[Probe],
 ) -> tuple[Leakage, ...]:
     """The verdict on each provider, with the models that it is asked with, by all of its arms."""
     seen = {one.name: _foresight(one) for one in scored}
     of_pair = {gap.named: gap.verdict for gap in gaps}
+    blind = {probe.arm: probe.blind for probe in probed}
     rows = []
     for first in arms:
         same = [it.name for it in arms if _asks(it) == _asks(first)]
@@ -81,13 +93,46 @@ def leakage(
             continue  # an arm before it stands for both
         names = next((of_pair[it] for it in same if it in of_pair), LeakVerdict.NOT_SHOWN)
         foresight = [seen[it] for it in same]
+        hidden = next((blind[it] for it in same if it in blind), None)
         rows.append(
             Leakage(
                 provider=first.provider,
                 arms=tuple(same),
                 foresight=_worst(foresight),
                 names=names,
-                verdict=of_provider(foresight, names),
+                blind=hidden,
+                verdict=of_provider(foresight, names, hidden),
+            )
+        )
+    return tuple(rows)
+
+
+def probes(arms: Sequence[StudyArm], probed: Sequence[Probed]) -> tuple[Probe, ...]:
+    """How many masked inputs each arm's model has identified."""
+    rows = []
+    for arm in arms:
+        cells = [one for one in probed if one.arm == arm.name]
+        guesses = [guess for cell in cells for guess in cell.guesses]
+        if not guesses:
+            continue
+        counted = identification([it.guessed for it in guesses], [it.ticker for it in guesses])
+        known = [it.industry_right for it in guesses if it.industry_right is not None]
+        rows.append(
+            Probe(
+                provider=arm.provider,
+                arm=arm.name,
+                cells=len(cells),
+                hits=counted.hits,
+                asked=counted.asked,
+                low=counted.low,
+                high=counted.high,
+                by_guessing=counted.by_guessing,
+                industries=sum(known),
+                industries_asked=len(known),
+                dates=sum(
+                    it.days_off is not None and it.days_off <= DAYS_OFF_MAX for it in guesses
+                ),
+                blind=counted.blind,
             )
         )
     return tuple(rows)

@@ -10,12 +10,14 @@ from contracts.study_score import (
     MaskGap,
     NotShown,
     Permuted,
+    Probe,
     StudyScore,
 )
 from libs.report.studies import words
 from libs.report.studies.parts import Cell, Column, Section, Table
 from libs.report.tones import Tone
 
+IDENTIFIED_PCT = 10
 LEAKS = {
     LeakVerdict.LEAKS: Cell("looks ahead", Tone.BAD),
     LeakVerdict.CLEAR: Cell("nothing seen", Tone.GOOD),
@@ -28,19 +30,25 @@ KNOWS = {
     LeakVerdict.NOT_RESOLVED: Cell("not resolved", Tone.QUIET),
     LeakVerdict.NOT_SHOWN: Cell("not shown", Tone.QUIET),
 }
+SEES = {
+    True: Cell("blind", Tone.GOOD),
+    False: Cell("not blind", Tone.BAD),
+    None: Cell("not asked", Tone.QUIET),
+}
 
 
 def leakage(score: StudyScore) -> Section | None:
     """The verdict on each provider; None where nothing was scored."""
     if not score.leakage:
         return None
-    heads = ("provider", "arms", "look-ahead", "names", "verdict")
+    heads = ("provider", "arms", "look-ahead", "names", "masked inputs", "verdict")
     rows = [
         [
             Cell(it.provider),
             Cell(", ".join(it.arms), arm=it.arms[0]),
             KNOWS[it.foresight],
             KNOWS[it.names],
+            SEES[it.blind],
             KNOWS[it.verdict],
         ]
         for it in score.leakage
@@ -49,7 +57,7 @@ def leakage(score: StudyScore) -> Section | None:
         "Leakage",
         "Whether a provider knows the prices to come, by the two looks below: its choices beside"
         " chance, and its named arm less its masked one. One that shows a leak is enough; it is"
-        " cleared by both alone.",
+        " cleared by both alone, and not where it recognises masked inputs.",
         [Table([Column(head) for head in heads], rows)],
     )
 
@@ -128,22 +136,21 @@ def names(score: StudyScore) -> Section:
     notes = []
     if not rows:
         notes.append("named less masked: not shown, no provider has both arms")
-    probes = [
-        [
-            Cell(probe.provider),
-            Cell(f"{probe.hits} of {probe.asked}"),
-            Cell(f"{words.share(probe.low)} to {words.share(probe.high)}"),
-            Cell(words.share(probe.by_guessing)),
-            Cell("blind", Tone.GOOD) if probe.blind else Cell("not blind", Tone.BAD),
-        ]
-        for probe in score.probes
-    ]
+    probes = [_probe(probe) for probe in score.probes]
     if not probes:
         notes.append("identification of masked inputs: not shown, no probe is on record")
     tables = [Table(columns, rows)] if rows else []
     if probes:
-        heads = ("provider", "identified", "95% interval", "by guessing", "verdict")
-        tables.append(Table([Column(head) for head in heads], probes))
+        heads = (
+            *(Column("arm"), Column("identified", right=True), Column("95% interval")),
+            *(Column("by guessing", right=True), Column("industry", right=True, wide=True)),
+            *(Column("date within 90 days", right=True, wide=True), Column("verdict")),
+        )
+        tables.append(Table(heads, probes, "Identification of masked inputs"))
+        notes.append(
+            "an input is what a masked arm sees of a ticker at a date; blind: at the high end of"
+            f" the interval at most {IDENTIFIED_PCT}% are identified beyond guessing"
+        )
     return Section(
         "Names",
         "A provider with names less the same without. Changed: choices that differ; moved: the mean"
@@ -151,6 +158,19 @@ def names(score: StudyScore) -> Section:
         " nothing where they bring 5 points of right choices at most, at the high end.",
         tables,
         notes=notes,
+    )
+
+
+def _probe(probe: Probe) -> Sequence[Cell]:
+    industry = f"{probe.industries} of {probe.industries_asked}" if probe.industries_asked else ""
+    return (
+        Cell(probe.arm, arm=probe.arm, is_probed=True),
+        Cell(f"{probe.hits} of {probe.asked}", arm=probe.arm, is_probed=True),
+        Cell(f"{words.share(probe.low)} to {words.share(probe.high)}"),
+        Cell(words.share(probe.by_guessing)),
+        Cell(industry, arm=probe.arm, is_probed=True),
+        Cell(f"{probe.dates} of {probe.asked}", arm=probe.arm, is_probed=True),
+        SEES[probe.blind],
     )
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from contracts.cycle import PROBE
 from contracts.study_score import CellView
 from libs.facts import amounts
 from libs.report.strategies import page as strategy
@@ -26,9 +27,9 @@ TONES = {Tone.GOOD: "gain", Tone.BAD: "loss", Tone.WARN: "loss", Tone.QUIET: "so
 
 def page(report: StudyReport, cells: Sequence[CellView] = ()) -> str:
     """The whole page; figures link to the list of their arm's cells at its end."""
-    arms: dict[str, list[CellView]] = {}
+    lists: dict[str, list[CellView]] = {}
     for cell in cells:
-        arms.setdefault(cell.arm, []).append(cell)
+        lists.setdefault(place_of(cell.arm, is_probed=cell.kind == PROBE), []).append(cell)
     styles = (strategy.TEMPLATES / "strategy.css", TEMPLATES / "study.css")
     style = "\n".join(path.read_text(encoding="utf-8") for path in styles)
     return (
@@ -37,7 +38,7 @@ def page(report: StudyReport, cells: Sequence[CellView] = ()) -> str:
         .render(
             style=Markup(style),  # noqa: S704 - ours
             it=report,
-            arms=arms,
+            lists=lists,
             listed_max=CELLS_MAX,
             charts={
                 section.title: _chart(section.curves)
@@ -57,9 +58,14 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals.update(colour_of=colour_of, tone_of=tone_of)
+    templates.globals.update(colour_of=colour_of, tone_of=tone_of, place_of=place_of)
     templates.filters.update(short=amounts.short, share=strategy.share)
     return templates
+
+
+def place_of(arm: str, *, is_probed: bool) -> str:
+    """Where the cells of an arm are listed: `cells-gpt`, `probes-gpt`."""
+    return f"{'probes' if is_probed else 'cells'}-{arm}"
 
 
 def colour_of(number: int) -> str:

@@ -24,13 +24,15 @@ class Span:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table. `arm` is whose cells of the study the figure is from; `on` their date."""
+    """A cell of a table. `arm` is whose cells of the study the figure is from, its probes where it
+    `is_probed`; `on` their date."""
 
     text: str
     tone: Tone | None = None
     arm: str = ""
     on: date | None = None
     span: Span | None = None
+    is_probed: bool = False
 
 
 @dataclass(frozen=True)

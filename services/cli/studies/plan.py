@@ -1,5 +1,6 @@
 """`deskbus study plan`: what a study would cost, and what it could tell. Asks nobody."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 from rich.text import Text
 
+from contracts.cycle import DECISION, PROBE
 from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyKind
 from libs.market.calendar import exchange_calendar
 from libs.quant.study.design import DesignError, cells_of, dates_of
@@ -37,9 +39,12 @@ STAGES = {
 }
 """Calls of a decision's stages and the size of their models: those with tools ask twice before they
 answer."""
+PROBE_STAGES = {"trader": (1, "large")}
 CALLS = sum(calls for calls, _ in STAGES.values())
 IN_TOKENS, IN_TOKENS_A_TICKER, OUT_TOKENS = 3_000, 600, 900
 """Tokens of a call: the task with its facts, and the answer."""
+PROBE_IN_TOKENS_A_TICKER = 2_500
+"""The course of a quarter of sessions, with its indicators."""
 CALL_S, FREE_ARM_S = 8.0, 0.12
 """Seconds of a model's call, and of an arm without any in one cell."""
 APART = 0.4
@@ -51,13 +56,27 @@ ASSETS_ALONE = 5
 
 
 class ArmPlan(BaseModel):
-    """An arm's calls, tokens and dollars over the whole study. `usd` None: no price is known."""
+    """An arm's calls, `probes` among them, tokens and dollars over the whole study. `usd` None: no
+    price is known."""
 
     arm: str
     provider: str
     calls: int
     tokens: int
     usd: Decimal | None
+    probes: int = 0
+
+    def with_probes(self, probes: "ArmPlan") -> "ArmPlan":
+        """The arm with what its probes need besides."""
+        usd = None if self.usd is None or probes.usd is None else self.usd + probes.usd
+        return self.model_copy(
+            update={
+                "calls": self.calls + probes.calls,
+                "tokens": self.tokens + probes.tokens,
+                "usd": usd,
+                "probes": probes.calls,
+            }
+        )
 
 
 class HorizonPlan(BaseModel):
@@ -110,9 +129,14 @@ def plan_of(study: Study, settings: Settings) -> Plan:
         cells = cells_of(study, dates)
     except DesignError as error:
         raise Problem(ExitCode.USAGE, f"{error.field}: {error}", EXAMPLE_HINT) from None
-    decisions = sum(cell.kind == "decision" for cell in cells)
+    kinds = Counter(cell.kind for cell in cells)
     providers = _providers(settings)
-    arms = tuple(_arm(arm, len(study.universe), decisions, providers) for arm in study.arms)
+    arms = tuple(
+        _arm(arm, len(study.universe), kinds[DECISION], providers).with_probes(
+            _probes(arm, study, kinds[PROBE], providers)
+        )
+        for arm in study.arms
+    )
     gaps = [len(calendar.sessions(a, b)) - 1 for a, b in pairwise(dates)]
     gap = max(1, round(median(gaps))) if gaps else 1
     return Plan(
@@ -124,7 +148,7 @@ def plan_of(study: Study, settings: Settings) -> Plan:
         cells=len(cells),
         arms=arms,
         usd_most=study.budget.cost_usd if any(arm.calls for arm in arms) else Decimal(0),
-        minutes=_minutes(study, len(cells), settings),
+        minutes=_minutes(study, len(cells) - kinds[PROBE], kinds[PROBE], settings),
         horizons=tuple(_horizon(study, horizon, len(dates), gap) for horizon in study.horizons),
     )
 
@@ -167,7 +191,22 @@ def _arm(arm: StudyArm, tickers: int, decisions: int, providers: _Providers) -> 
     )
 
 
-def _usd(arm: StudyArm, in_tokens: int, decisions: int, providers: _Providers) -> Decimal | None:
+def _probes(arm: StudyArm, study: Study, count: int, providers: _Providers) -> ArmPlan:
+    """One call of the trader's model a probe, in which it reads the courses of all tickers."""
+    calls = count if arm in study.probed else 0
+    in_tokens = IN_TOKENS + PROBE_IN_TOKENS_A_TICKER * len(study.universe)
+    tokens = calls * (in_tokens + OUT_TOKENS)
+    usd = _usd(arm, in_tokens, calls, providers, PROBE_STAGES) if calls else Decimal(0)
+    return ArmPlan(arm=arm.name, provider=arm.provider, calls=calls, tokens=tokens, usd=usd)
+
+
+def _usd(
+    arm: StudyArm,
+    in_tokens: int,
+    times: int,
+    providers: _Providers,
+    stages: Mapping[str, tuple[int, str]] = STAGES,
+) -> Decimal | None:
     """Dollars by the prices of the models that the arm's stages use; None where one has none."""
     endpoint = providers.endpoints.get(arm.provider)
     if endpoint is None:
@@ -175,20 +214,20 @@ def _usd(arm: StudyArm, in_tokens: int, decisions: int, providers: _Providers) -
     if endpoint.free:
         return Decimal(0)
     total = Decimal(0)
-    for stage, (calls, size) in STAGES.items():
+    for stage, (calls, size) in stages.items():
         model = arm.models.get(stage) or endpoint.models.get(stage) or endpoint.models.get(size)
         price = providers.prices.get(model or "")
         if price is None:
             return None
         total += calls * (in_tokens * price.input + OUT_TOKENS * price.output) / 1_000_000
-    return (total * decisions).quantize(Decimal("0.01"))
+    return (total * times).quantize(Decimal("0.01"))
 
 
-def _minutes(study: Study, cells: int, settings: Settings) -> float:
+def _minutes(study: Study, cells: int, probes: int, settings: Settings) -> float:
     paid = any(arm.provider not in FREE_PROVIDERS for arm in study.arms)
     a_cell = CALLS * CALL_S if paid else FREE_ARM_S * len(study.arms)
     side_by_side = 1 if study.kind is StudyKind.PATH or not paid else settings.study_cells_max
-    return round(cells * a_cell / side_by_side / 60, 1)
+    return round((cells * a_cell + probes * CALL_S) / side_by_side / 60, 1)
 
 
 def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
@@ -213,10 +252,12 @@ def _show(study: Study, result: Plan) -> None:
     console = out()
     cells = f"{result.dates:,} dates from {result.first} to {result.last}, {result.cells:,} cells"
     console.print(Text.assemble((study.name, "bold"), f": {study.kind}, {cells}"), soft_wrap=True)
-    grid = table("arm", "provider", ("calls", "right"), ("tokens", "right"), ("USD", "right"))
+    columns = (("calls", "right"), ("probes", "right"), ("tokens", "right"), ("USD", "right"))
+    grid = table("arm", "provider", *columns)
     for arm in result.arms:
         usd = "no price" if arm.usd is None else f"{arm.usd:,.2f}"
-        grid.add_row(arm.arm, arm.provider, f"{arm.calls:,}", f"{arm.tokens:,}", usd)
+        counts = (f"{count:,}" for count in (arm.calls, arm.probes, arm.tokens))
+        grid.add_row(arm.arm, arm.provider, *counts, usd)
     write(grid, console)
     budget = study.budget
     if result.usd_most:

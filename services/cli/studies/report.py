@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.study_score import CellView, StudyCellsQuery
+from contracts.study_score import CELL_KINDS, CellView, StudyCellsQuery
 from contracts.subjects import STUDY_CELLS
 from libs.report.studies.compose import compose
 from libs.runtime.whole_file import beside
@@ -48,13 +48,15 @@ def report(
 
 
 async def _cells(name: str, cells_max: int) -> list[CellView]:
-    """The study's cells, as many as the page lists."""
+    """The study's cells, as many as the page lists of each kind."""
     settings = load_settings()
     result: list[CellView] = []
     async with reading_client(settings) as client:
-        for skip in range(0, cells_max, PAGE):
-            view = await client.ask(STUDY_CELLS, StudyCellsQuery(name=name, skip=skip, limit=PAGE))
-            result += view.cells
-            if not view.more:
-                break
+        for kind in CELL_KINDS:
+            for skip in range(0, cells_max, PAGE):
+                query = StudyCellsQuery(name=name, kind=kind, skip=skip, limit=PAGE)
+                view = await client.ask(STUDY_CELLS, query)
+                result += view.cells
+                if not view.more:
+                    break
     return result

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from contracts.cycle import DECISION, PROBE
 from contracts.study_score import StudyCells, StudyCellsQuery, StudyScore, StudyScoreQuery
 from contracts.subjects import STUDY_CELLS, STUDY_SCORE
 from libs.facts import amounts
@@ -59,6 +60,9 @@ def cells(
     study_name: NameArgument,
     arm: Annotated[str | None, typer.Option(help="Of this arm alone.")] = None,
     on: Annotated[str | None, typer.Option(help="Of this date alone: 2012-06-29.")] = None,
+    probes: Annotated[
+        bool, typer.Option("--probes", help="Those that ask who a masked input is.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many cells to list.")] = 50,
     skip: Annotated[int, typer.Option(min=0, help="Leave out so many first ones.")] = 0,
     json: JsonOption = False,
@@ -68,6 +72,7 @@ def cells(
     try:
         query = StudyCellsQuery(
             name=study_name,
+            kind=PROBE if probes else DECISION,
             arm=arm,
             on=date.fromisoformat(on) if on else None,
             limit=limit,
@@ -91,17 +96,19 @@ def cells(
     if json:
         emit(view.cells)
         return
-    grid = table("date", ("sample", "right"), "arm", "status", "cycle", "bought")
+    last = "identified" if probes else "bought"
+    grid = table("date", ("sample", "right"), "arm", "status", "cycle", last)
     for cell in view.cells:
         bought = ", ".join(f"{asset} {part:.1%}" for asset, part in cell.weights.items())
-        style = "" if cell.status == "decided" else "red"
+        style = "red" if cell.status == "failed" else ""
+        identified = ", ".join(cell.identified) or "nobody"
         grid.add_row(
             f"{cell.on}",
             f"{cell.sample}",
             Text(cell.arm, "bold"),
             Text(cell.status, style),
             amounts.short(cell.cycle_id),
-            bought or "nothing",
+            identified if probes else bought or "nothing",
         )
     write(grid, out())
     if view.more:

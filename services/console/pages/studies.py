@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
+from contracts.cycle import DECISION
 from contracts.performance import Benchmark
 from contracts.study import HORIZON_MAX, ArmName, StudiesQuery, StudyView
-from contracts.study_score import StudyCellsQuery, StudyScoreQuery
+from contracts.study_score import CellKind, StudyCellsQuery, StudyScoreQuery
 from contracts.types import Name
 from libs.facts import amounts
 from libs.report.studies.compose import compose
@@ -69,9 +70,10 @@ def studies(desk: DeskAccess, show: Show) -> APIRouter:
         name: Name,
         arm: Annotated[ArmName | None, OrAll, Query()] = None,
         on: Annotated[date | None, OrAll, Query()] = None,
+        kind: Annotated[CellKind, Query()] = DECISION,
         skip: Annotated[int, Query(ge=0)] = 0,
     ) -> Response:
-        query = StudyCellsQuery(name=name, arm=arm, on=on, skip=skip, limit=CELLS_SHOWN)
+        query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=CELLS_SHOWN)
         view = await desk.scores.cells(query)
         if not view.found:
             raise not_found(f"no study is named {name}")

@@ -7,11 +7,12 @@ from uuid import UUID
 
 import orjson
 
+from contracts.cycle import DECISION
 from contracts.study import Study, StudyStatus
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.quant.returns import growth
-from libs.quant.study.record import AccountEquity, Decided
+from libs.quant.study.record import AccountEquity, Decided, Probed
 from services.console.store import Store
 from services.console.views.accounts import worth_of
 
@@ -37,10 +38,16 @@ async def names(pool: Pool) -> tuple[str, ...]:
 
 
 async def cells(
-    name: str, pool: Pool, *, on: date | None = None, skip: int = 0, limit: int | None = None
+    name: str,
+    pool: Pool,
+    *,
+    kind: str = DECISION,
+    on: date | None = None,
+    skip: int = 0,
+    limit: int | None = None,
 ) -> Sequence[Record]:
-    """The study's ended decision cycles in the order of their dates."""
-    rows: Sequence[Record] = await pool.fetch(sql.cells, name, on, skip, limit)
+    """The study's ended cycles of a kind in the order of their dates."""
+    rows: Sequence[Record] = await pool.fetch(sql.cells, name, on, skip, limit, kind)
     return rows
 
 
@@ -57,6 +64,22 @@ async def decided(study: Study, ended: Sequence[Record], pool: Pool) -> Sequence
                 key = (cell["cycle_id"], arm.name)
                 rows.append(_decided(cell, arm.name, bought.get(key), spent.get(key)))
     return rows
+
+
+async def probed(ended: Sequence[Record], pool: Pool) -> Sequence[Probed]:
+    """The guesses that the arms' models have made in these probes."""
+    by_id = {cell["cycle_id"]: cell for cell in ended}
+    rows = await pool.fetch(sql.probed, list(by_id)) if by_id else []
+    guessed = [
+        Probed(
+            arm=row["pipeline"],
+            number=by_id[row["cycle_id"]]["number"],
+            on=by_id[row["cycle_id"]]["as_of"],
+            guesses=orjson.loads(row["guesses"]),
+        )
+        for row in rows
+    ]
+    return sorted(guessed, key=lambda one: (one.number, one.arm))
 
 
 async def equity(study: Study, store: Store) -> Sequence[AccountEquity]:

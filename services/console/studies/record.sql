@@ -7,9 +7,9 @@ select name, body, status from studies where name = $1
 select name from studies order by started_at desc limit $1
 
 -- name: cells
--- Its decision cycles that have ended, in the order of their dates.
+-- Its cycles of a kind that have ended, in the order of their dates.
 select cycle_id, as_of, number, sample, status from study_cells
-where study = $1 and kind = 'decision' and status <> 'running'
+where study = $1 and kind = $5 and status <> 'running'
   and ($2::date is null or as_of = $2)
 order by number, sample offset $3 limit $4
 
@@ -31,6 +31,12 @@ join operations b on b.cycle_id = v.cycle_id and b.pipeline = v.pipeline
     and b.step = 'books' and b.status = 'completed'
 left join operations t on t.cycle_id = v.cycle_id and t.pipeline = v.pipeline
     and t.step = 'picks' and t.status = 'completed'
+
+-- name: probed
+-- The guesses of each arm in these cells.
+select cycle_id, pipeline, (convert_from(result, 'UTF8')::json -> 'guesses')::text as guesses
+from operations
+where cycle_id = any($1::uuid[]) and step = 'probe' and status = 'completed'
 
 -- name: spent
 select cycle_id, pipeline, sum(tokens)::bigint as tokens, sum(cost_usd) as cost_usd

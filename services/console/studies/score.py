@@ -10,6 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
+from contracts.cycle import PROBE
 from contracts.performance import CANDIDATES, CASH
 from contracts.study import Study, StudyKind, StudyStatus
 from contracts.study_score import (
@@ -57,11 +58,13 @@ class Prices(Protocol):
 
 @dataclass(frozen=True)
 class Wanted:
-    """A score that somebody wants: of these cells, as `chosen` says, with prices up to `last`."""
+    """A score that somebody wants: of these cells and probes, as `chosen` says, with prices up to
+    `last`."""
 
     study: Study
     status: StudyStatus
     ended: Sequence[Record]
+    probes: Sequence[Record]
     chosen: StudyScoreQuery
     prices: str
     last: date
@@ -73,7 +76,12 @@ class Wanted:
 
     def is_answered_by(self, kept: "Kept") -> bool:
         """Whether no cell has ended since."""
-        return kept.cells == len(self.ended)
+        return kept.cells == self.cells
+
+    @property
+    def cells(self) -> int:
+        """How many have ended, probes among them."""
+        return len(self.ended) + len(self.probes)
 
 
 @dataclass(frozen=True)
@@ -155,6 +163,7 @@ class Scores:
             return StudyScore(found=False, studies=await record.names(self._pool))
         study, status = known
         ended = await record.cells(study.name, self._pool)
+        probes = await record.cells(study.name, self._pool, kind=PROBE) if study.probe else ()
         if not ended:
             nothing = "no cell of it has ended yet"
             return StudyScore(study=study, status=status, message=nothing)
@@ -165,7 +174,7 @@ class Scores:
             benchmark=query.benchmark or study.benchmark,
         )
         last = await self._sessions.latest()
-        return Wanted(study, status, ended, chosen, self._prices.described, last)
+        return Wanted(study, status, ended, probes, chosen, self._prices.described, last)
 
     async def _scored(self, wanted: Wanted) -> Kept:
         """The score that is wanted, computed where nobody had it computed before."""
@@ -174,7 +183,7 @@ class Scores:
             kept = self._kept.get(question)
             if kept is None or not wanted.is_answered_by(kept):
                 score = await self._computed(wanted)
-                kept = self._kept[question] = Kept(score, len(wanted.ended), self._now_s())
+                kept = self._kept[question] = Kept(score, wanted.cells, self._now_s())
                 self._kept.move_to_end(question)
                 while len(self._kept) > KEPT_MAX:
                     self._kept.popitem(last=False)
@@ -210,6 +219,7 @@ class Scores:
             decided=tuple(await record.decided(study, ended, self._pool)),
             accounts=tuple(accounts),
             cutoffs=self._cutoffs(study),
+            probed=tuple(await record.probed(wanted.probes, self._pool)),
         )
 
     async def _bars(self, assets: Sequence[str], sessions: Sequence[date]) -> Mapping[str, Bars]:
@@ -245,9 +255,16 @@ class Scores:
             return StudyCells(found=False)
         study, _ = known
         rows = await record.cells(
-            study.name, self._pool, on=query.on, skip=query.skip, limit=query.limit + 1
+            study.name,
+            self._pool,
+            kind=query.kind,
+            on=query.on,
+            skip=query.skip,
+            limit=query.limit + 1,
         )
-        shown = rows[: query.limit]
+        shown, more = rows[: query.limit], len(rows) > query.limit
+        if query.kind == PROBE:
+            return StudyCells(cells=await self._probes(study, shown, query), more=more)
         ids = {(cell["number"], cell["sample"]): cell for cell in shown}
         return StudyCells(
             cells=tuple(
@@ -263,8 +280,34 @@ class Scores:
                 for one in await record.decided(study, shown, self._pool)
                 if query.arm is None or one.arm == query.arm
             ),
-            more=len(rows) > query.limit,
+            more=more,
         )
+
+    async def _probes(
+        self, study: Study, ended: Sequence[Record], query: StudyCellsQuery
+    ) -> tuple[CellView, ...]:
+        """The probes among ended cells, an arm each."""
+        guessed = {(it.number, it.arm): it for it in await record.probed(ended, self._pool)}
+        views = []
+        for cell in ended:
+            for arm in study.probed:
+                if query.arm is not None and query.arm != arm.name:
+                    continue
+                it = guessed.get((cell["number"], arm.name))
+                right = [guess.ticker for guess in it.guesses if guess.right] if it else ()
+                views.append(
+                    CellView(
+                        cycle_id=cell["cycle_id"],
+                        on=cell["as_of"],
+                        number=cell["number"],
+                        sample=cell["sample"],
+                        arm=arm.name,
+                        status="asked" if it else "failed",
+                        kind=PROBE,
+                        identified=tuple(right),
+                    )
+                )
+        return tuple(views)
 
 
 def _sessions(

@@ -290,6 +290,10 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
     "plan": lambda c: {"assets": c["assets"], "objective": c["objective"][:SUMMARY_CHARS]},
     "quant": lambda c: {"signal": c["signal"], "confidence": c["confidence"]},
     "analyst": lambda c: {"tickers": _tickers(c["tickers"]), "tool_calls": c["tool_calls_made"]},
+    "probe": lambda c: {
+        "identified": [it["ticker"] for it in c["guesses"] if it["guessed"] == it["ticker"]],
+        "asked": len(c["guesses"]),
+    },
     "approval": lambda c: {"verdict": c["verdict"], "approver": c["approver"]},
     "picks": lambda c: {
         "buys": _tickers(c["picks"]),

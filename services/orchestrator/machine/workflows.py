@@ -6,6 +6,7 @@ from typing import Any
 
 from contracts.approval import Verdict
 from contracts.audit import EventType
+from contracts.cycle import PROBE as OF_A_STUDY
 from contracts.cycle import CycleStatus
 from contracts.subjects import (
     ANSWER_QUESTION,
@@ -20,6 +21,7 @@ from contracts.subjects import (
     MEMORIZE,
     OPEN_BOOKS,
     PICK_TRADES,
+    PROBE_INPUTS,
     RESEARCH_TICKERS,
     REVIEW_PICKS,
     SCORE_SENTIMENT,
@@ -205,7 +207,15 @@ REPORTING = State("reporting", (Step(WRITE_REPORT, announces=EventType.REPORT_WR
 REPORT = replace(SNAPSHOT, kind="report", states=(SNAPSHOTTING, REPORTING))
 """The same, and writes down what the session brought."""
 
-WORKFLOWS = (DECISION, EXIT, STRATEGY, SNAPSHOT, REPORT)
+PROBE = Workflow(
+    kind=OF_A_STUDY,
+    version=1,
+    shared=DECISION.shared,
+    states=(State("probing", (Step(PROBE_INPUTS, attempts_max=ANSWER_ATTEMPTS_MAX),)),),
+)
+"""Asks the models of a study's masked arms who and when a date's input is. It decides nothing."""
+
+WORKFLOWS = (DECISION, EXIT, STRATEGY, SNAPSHOT, REPORT, PROBE)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 

@@ -161,13 +161,11 @@ async def test_nobody_else_may_ask_for_what_studies_may(user: Caller) -> None:
     masked = await user.ask(wish(pipelines=[{"name": "m", "masked": True}]))
     account = await user.ask(wish(pipelines=[{"name": "m", "account": "study-1"}]))
     cell = await user.ask(wish(study={"study": "mine", "number": 0}))
+    probe = await user.ask(wish(kind="probe"))
 
-    assert [answer["code"] for answer in (masked, account, cell)] == ["invalid"] * 3
-    assert [answer["field"] for answer in (masked, account, cell)] == [
-        "pipelines",
-        "pipelines",
-        "study",
-    ]
+    answers = (masked, account, cell, probe)
+    assert [answer["code"] for answer in answers] == ["invalid"] * 4
+    assert [answer["field"] for answer in answers] == ["pipelines", "pipelines", "study", "kind"]
 
 
 async def test_a_study_that_cannot_be_run_is_refused_before_anything_begins(user: Caller) -> None:

@@ -24,9 +24,23 @@ def test_who_knows_the_future_by_name_is_convicted_and_the_honest_one_is_not(
     assert judged.verdicts["honest"] is LeakVerdict.CLEAR
     assert judged.verdicts["coin"] is LeakVerdict.NOT_SHOWN, "it has no masked arm here"
     seen = {arm.name: arm.foresight.verdict for arm in judged.score.arms if not arm.control}
-    assert seen.pop("knows") is LeakVerdict.LEAKS
+    assert (seen.pop("knows"), seen.pop("recognises")) == (LeakVerdict.LEAKS, LeakVerdict.LEAKS)
     seen.pop("coin")
     assert {*seen.values()} == {LeakVerdict.CLEAR}, "without names it knows nothing"
+    probes = {probe.arm: probe for probe in judged.score.probes}
+    asked = DATES * 4
+    assert {(probe.cells, probe.asked) for probe in probes.values()} == {(DATES, asked)}
+    found = probes.pop("recognises")
+    assert min(found.hits, found.dates) > asked * 0.9, "without a name it knows who and when"
+    assert {(probe.hits, probe.dates) for probe in probes.values()} == {(DATES, 0)}
+    assert {it.arms[0]: it.blind for it in judged.score.leakage} == {
+        "knows": True,
+        "honest": True,
+        "recognises": False,
+        "coin": None,
+    }
+    assert judged.probe["kind"] == "probe"
+    assert judged.amiss == "", "its replay says the same"
     by_name = {gap.provider: gap for gap in judged.score.masked}
     assert isinstance(by_name["knows-names"].excess, Estimate)
     assert by_name["knows-names"].excess.low > 0

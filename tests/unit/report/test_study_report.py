@@ -18,10 +18,13 @@ from contracts.study_score import (
     Measure,
     NotShown,
     PairedDifference,
+    Probe,
     StudyScore,
 )
+from libs.quant.study.leakage import IDENTIFIED_MAX
 from libs.report.studies.audit import NOT_SHOWN, audit
 from libs.report.studies.compose import compose
+from libs.report.studies.lookahead import IDENTIFIED_PCT
 from libs.report.studies.page import page
 from libs.report.studies.parts import StudyReport
 from libs.report.studies.words import spans, verdict
@@ -168,6 +171,51 @@ def test_names_that_help_are_told_as_such_and_what_is_open_with_the_dates_it_nee
     assert "names help it" in said
     assert "names tell it nothing" in said
     assert "not resolved: needs 900 dates" in said
+
+
+def probed(hits: int, blind: bool) -> Probe:
+    return Probe(
+        provider="gpt",
+        arm="knows",
+        cells=30,
+        hits=hits,
+        asked=120,
+        low=0.1,
+        high=0.2,
+        by_guessing=0.25,
+        industries=20,
+        industries_asked=60,
+        dates=7,
+        blind=blind,
+    )
+
+
+def test_a_probe_says_how_many_inputs_were_identified_and_whether_the_model_is_blind():
+    said = texts(compose(scored(probes=(probed(90, False), probed(0, True)))))
+    for words in ("90 of 120", "20 of 60", "7 of 120", "10.0% to 20.0%", "25.0%"):
+        assert words in said
+    lines = said.splitlines()
+    assert lines.index("90 of 120") < lines.index("not blind") < lines.index("0 of 120")
+    assert lines.index("blind") > lines.index("0 of 120")
+    assert f"{IDENTIFIED_PCT}" == f"{100 * IDENTIFIED_MAX:g}"
+
+
+def test_a_probes_figures_lead_to_its_own_cycles():
+    cell = CellView(
+        cycle_id=UUID(int=9),
+        on=date(2010, 1, 4),
+        number=0,
+        sample=0,
+        arm="knows",
+        status="asked",
+        kind="probe",
+        identified=("AA",),
+    )
+    html = page(compose(scored(probes=(probed(90, False),))), [cell])
+    assert 'href="#probes-knows">90 of 120' in html
+    assert 'id="probes-knows"' in html
+    assert f"{cell.cycle_id}" in html
+    assert "#cells-knows" not in html, "its decisions are not listed here"
 
 
 def test_what_too_few_dates_do_not_show_is_said_with_how_many_are_needed():

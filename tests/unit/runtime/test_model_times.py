@@ -56,5 +56,8 @@ def test_the_limit_is_that_of_the_steps_that_models_answer():
         for step in state.steps
     }
     asked = {"sentiment", "plan", "quant", "analyst", "picks", "review", "memorize", "design"}
-    assert {name for name, limit_s in steps.items() if limit_s == 1_234} == asked | {"assess"}
+    assert {name for name, limit_s in steps.items() if limit_s == 1_234} == asked | {
+        "assess",
+        "probe",
+    }
     assert steps["digest"] == STEP_TIME_LIMIT_S

@@ -8,6 +8,7 @@ shows in review as it will reach the model.
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from itertools import dropwhile, zip_longest
@@ -21,9 +22,11 @@ from contracts.account import Portfolio, Position
 from contracts.assessment import Memorize
 from contracts.cycle import Budgets, CycleRequest, CycleStatus
 from contracts.memory import AgentMemory
+from contracts.message import Pipeline
+from contracts.probe import ProbeInputs
 from contracts.research import AnswerQuestion, MakePlan, ResearchTickers
 from contracts.risk import ReviewPicks
-from contracts.sentiment import BuildDigest, ScoreSentiment
+from contracts.sentiment import BuildDigest, ScoreSentiment, SignalDigest
 from contracts.strategy_cycle import AssessStrategy, DesignStrategy
 from contracts.trader import PickTrades
 from contracts.types import Money
@@ -59,6 +62,16 @@ class Listening(RulesProvider):
         return await super().complete(request)
 
 
+class Nobody(Listening):
+    """A model that recognises nobody."""
+
+    name = "model"
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self.requests.append(request)
+        return ModelReply(text='{"guesses": []}')
+
+
 def prompt_files() -> Mapping[str, Path]:
     """Every prompt by its agent."""
     return {path.stem: path for path in sorted(SERVICES.glob("*/prompts/*.md"))}
@@ -81,11 +94,18 @@ async def asked() -> tuple[Desk, Sequence[ModelRequest]]:
     )
     with TemporaryDirectory() as folder:
         desk.settings = Settings(strategies_dir=Path(folder) / "strategies")
-        await _run(desk)
-    return desk, provider.requests
+        digest = await _run(desk)
+        asked_who = Nobody()
+        probed = replace(
+            desk,
+            providers={"model": asked_who},
+            pipeline=Pipeline(name="blind", provider="model", account="study-0", masked=True),
+        )
+        await probed.do(ProbeInputs, request=request, signal_digest=digest)
+    return desk, [*provider.requests, *asked_who.requests]
 
 
-async def _run(desk: Desk) -> None:
+async def _run(desk: Desk) -> SignalDigest:
     request, portfolio, memory = desk.request, _holding(desk), _memory(desk)
     digest = await desk.do(BuildDigest, request=request)
     report = await desk.do(ScoreSentiment, signal_digest=digest)
@@ -113,6 +133,7 @@ async def _run(desk: Desk) -> None:
     await desk.do(DesignStrategy, request=wanted, past_strategies=past_strategies())
     results = {"training_result": training(), "backtest_result": backtest()}
     await desk.do(AssessStrategy, strategy_design=design(), **results)
+    return digest
 
 
 def _holding(desk: Desk) -> Portfolio:

@@ -15,6 +15,8 @@ from tests.unit.services.golden_prompts import asked, prompt_files, rendered
 
 GOLDEN = Path(__file__).parents[2] / "data" / "prompts"
 AGENTS = sorted(prompt_files())
+DECIDING = [agent for agent in AGENTS if agent != "probe"]
+"""The probe decides nothing: it is asked for all that a model remembers."""
 NAMED = re.compile(r"`([a-z_]+)[`.]")
 
 
@@ -69,7 +71,7 @@ def test_a_prompt_names_all_that_its_agent_gets_and_all_that_it_must_answer(
     assert {tool.name for tool in requests[0].tools if agent == "trader"} - named == set()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", DECIDING)
 def test_a_prompt_says_what_the_present_is_and_that_texts_give_no_orders(agent: str) -> None:
     text = " ".join(prompt_files()[agent].read_text(encoding="utf-8").split())
 

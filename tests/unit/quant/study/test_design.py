@@ -124,3 +124,45 @@ def test_the_budget_may_grow_and_nothing_else_may_change() -> None:
 def test_a_file_that_is_no_study_is_refused_with_its_reason(fields: Any, why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         study(**fields)
+
+
+MODEL = {"name": "gpt", "provider": "openai"}
+BLIND = {"name": "blind", "provider": "openai", "masked": True}
+
+
+def test_probes_are_cells_of_their_own_at_dates_equally_far_apart() -> None:
+    probed = study(arms=[MODEL, BLIND, {"name": "rules"}], probe=4, samples=2)
+
+    cells = cells_of(probed, dates_of(probed, SESSIONS))
+
+    asked = [cell for cell in cells if cell.kind == "probe"]
+    assert [(cell.number, cell.sample) for cell in asked] == [(0, 0), (5, 0), (10, 0), (15, 0)]
+    assert len(cells) == 20 * 2 + 4
+    request = request_of(probed, asked[1])
+    decision = next(cell for cell in cells if cell.number == 5)
+    assert (request.kind, key_of("it", asked[1])) == ("probe", "it/probe/5/0")
+    assert [pipeline.name for pipeline in request.pipelines] == ["blind"]
+    assert request.pipelines[0] == request_of(probed, decision).pipelines[1], "the same codes"
+
+
+def test_without_probes_a_study_is_the_one_that_it_was_before_there_were_any() -> None:
+    assert "probe" not in study().model_dump_json()
+    assert study(probe=0).sha256 == study().sha256
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"arms": [MODEL]}, "no arm is a masked model's"),
+        ({"arms": [MODEL, {"name": "hidden", "masked": True}]}, "no arm is a masked model's"),
+        ({"arms": [BLIND], "kind": "path"}, "only a study of kind picks"),
+    ],
+)
+def test_a_probe_that_would_ask_nobody_is_refused(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        study(probe=4, **fields)
+
+
+def test_more_probes_than_dates_are_refused() -> None:
+    with pytest.raises(DesignError, match="there are 20 dates"):
+        cells_of(probed := study(arms=[BLIND], probe=21), dates_of(probed, SESSIONS))

@@ -97,3 +97,9 @@ def test_names_that_bring_something_are_a_leak_and_too_wide_an_interval_clears_n
 )
 def test_one_look_that_shows_a_leak_is_enough_and_only_both_clear(foresight, names, verdict):
     assert of_provider(foresight, names) is verdict
+
+
+def test_names_clear_nobody_who_recognises_masked_inputs():
+    assert of_provider([CLEAR], CLEAR, blind=False) is NOT_SHOWN
+    assert of_provider([CLEAR], CLEAR, blind=True) is CLEAR
+    assert of_provider([CLEAR], LEAKS, blind=False) is LEAKS

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
+from contracts.probe import Guess
 from contracts.study import Study, StudyArm, StudyDates
 from contracts.study_score import (
     Estimate,
@@ -16,7 +17,7 @@ from contracts.study_score import (
     StudyScore,
 )
 from libs.quant.study.outcomes import outcomes, overlap
-from libs.quant.study.record import Bars, Decided, Recorded
+from libs.quant.study.record import Bars, Decided, Probed, Recorded
 from libs.quant.study.score import EQUAL_WEIGHT, score_picks
 
 ASSETS = ("AA", "BB", "CC", "DD")
@@ -299,6 +300,47 @@ def test_the_verdict_is_on_a_provider_by_all_of_its_arms():
     assert (honest.arms, honest.verdict) == (("o", "o-masked"), LeakVerdict.CLEAR)
     alone = score_picks(recorded({"m": coin(3)}))
     assert alone.leakage[0].verdict is LeakVerdict.NOT_SHOWN
+
+
+def guesses(right: int) -> tuple[Guess, ...]:
+    """Of four inputs so many are identified; who does not know says nothing."""
+    return tuple(
+        Guess(
+            ticker=asset,
+            guessed=asset if place < right else "",
+            days_off=[0, 90, 91, None][place],
+            industry_right=[True, False, None, None][place],
+        )
+        for place, asset in enumerate(ASSETS)
+    )
+
+
+def test_a_probe_counts_inputs_that_were_identified_sectors_and_dates():
+    record = recorded({"m": coin(1), "m-masked": coin(1)}, dates=30)
+    probed = tuple(
+        Probed(arm="m-masked", number=number, on=record.sessions[number * 5], guesses=guesses(1))
+        for number in range(30)
+    )
+    (probe,) = score_picks(record.model_copy(update={"probed": probed})).probes
+    assert (probe.arm, probe.cells, probe.hits, probe.asked) == ("m-masked", 30, 30, 120)
+    assert (probe.industries, probe.industries_asked, probe.dates) == (30, 60, 60)
+    assert not probe.blind
+
+
+def test_who_recognises_masked_inputs_is_not_cleared_by_choosing_alike_without_names():
+    record = recorded({"m": momentum, "m-masked": momentum})
+
+    def verdict(right: int) -> LeakVerdict:
+        probed = tuple(
+            Probed(arm="m-masked", number=n, on=record.sessions[n * 5], guesses=guesses(right))
+            for n in range(30)
+        )
+        (row,) = score_picks(record.model_copy(update={"probed": probed})).leakage
+        assert row.blind is (right == 0)
+        return row.verdict
+
+    assert verdict(0) is LeakVerdict.CLEAR
+    assert verdict(4) is LeakVerdict.NOT_SHOWN
 
 
 def test_before_and_after_the_knowledge_cutoff_needs_a_cutoff():

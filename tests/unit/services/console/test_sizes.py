@@ -12,7 +12,7 @@ from contracts.types import Failure
 from libs.runtime.ids import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of
 from services.console.views.tree import SUMMARIES, summary
-from services.orchestrator.machine.workflows import DECISION, EXIT, STRATEGY
+from services.orchestrator.machine.workflows import DECISION, EXIT, PROBE, STRATEGY
 
 RECORDS = st.lists(
     st.builds(
@@ -99,7 +99,7 @@ def test_what_cannot_begin_an_id_is_no_range(text: str) -> None:
 
 def test_every_step_of_the_desk_has_a_summary() -> None:
     states = (*DECISION.shared, *DECISION.states, *filter(None, (DECISION.closing,)))
-    states += (*STRATEGY.states, *EXIT.states)
+    states += (*STRATEGY.states, *EXIT.states, *PROBE.states)
 
     assert {step.name for state in states for step in state.steps} == set(SUMMARIES)
 
