@@ -77,6 +77,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m benchmarks.series
 	$(BIN)/python -m tests.chaos.machines --cycles 600
 	$(BIN)/python -m tests.chaos.notices --moments 50
+	$(BIN)/python -m tests.chaos.studies --cells 12 --one-process
 	$(BIN)/python -m tests.browser.big_tables
 	$(BIN)/python -m benchmarks.hindsight
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \

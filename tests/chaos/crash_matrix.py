@@ -525,8 +525,9 @@ async def _nothing() -> None:
 async def entries_of(db: Any, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
     """The calls of models and tools on record, in the order of asking."""
     rows = await db.fetch(
-        "select j.entry, j.recorded_at, o.step, o.op_id from journal j join operations o"
-        " using (op_id) where o.cycle_id = $1 order by o.op_id, j.index",
+        "select j.entry, j.recorded_at, o.step, o.pipeline, o.op_id"
+        " from journal j join operations o using (op_id)"
+        " where o.cycle_id = $1 order by o.op_id, j.index",
         cycle_id,
     )
     found = [
@@ -534,6 +535,7 @@ async def entries_of(db: Any, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
             **orjson.loads(row["entry"]),
             "at": row["recorded_at"].timestamp(),
             "step": row["step"],
+            "pipeline": row["pipeline"],
             "op_id": str(row["op_id"]),
         }
         for row in rows

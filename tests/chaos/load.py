@@ -21,6 +21,7 @@ from contracts.subjects import EVENTS_AFTER, PREFIX, REQUESTS, Answered, Subject
 from contracts.subjects import Asked as Wish
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
+from libs.bus.headers import AGAIN_HEADER
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from tests.fakes.chaos_workflow import PIPELINES
@@ -110,7 +111,10 @@ class User:
                 answer = await self._client.request(
                     row.by(USER), encode(message), timeout=timeout_s
                 )
-                return decode(row.reply, answer.data)
+                # What is told of an outage is no answer.
+                if AGAIN_HEADER not in (answer.headers or {}):
+                    return decode(row.reply, answer.data)
+                await asyncio.sleep(ASK_AGAIN_AFTER_S)
             except UNANSWERED:
                 await asyncio.sleep(ASK_AGAIN_AFTER_S)
 

@@ -64,12 +64,20 @@ FIRST, LAST = date(2010, 1, 4), date(2012, 6, 29)
 AT_ONCE = 0.1
 """Of the strikes, that kill everything."""
 PAUSE_S = (0.5, 4.0)
-"""Between two strikes, and between two live cycles."""
+"""Before a strike, and before a live cycle."""
+RULES = "rules"
+"""The arm that is paid nothing, and the live cycles."""
 CELLS_MAX = 200
 STUDY_S = 3_600.0
 SCORE_S = 120.0
 CYCLE_S = 300.0
 LOOK_S = 0.2
+SERVERS = ("nats", "postgres")
+GONE = (
+    *(OSError, asyncpg.PostgresError),
+    *(asyncpg.InterfaceError, asyncpg.InternalClientError),
+)
+"""Errors of a connection whose server was killed, in the middle of a statement or not."""
 MANNER = Manner(delay_s=0.05)
 SPENT = frozenset({"tokens", "cost_usd", "tokens_decision", "usd_decision", "usd_bp", "audit"})
 """Parts of a score that say what it cost; the audit quotes them."""
@@ -98,9 +106,9 @@ def study_of(cells: int) -> Study:
         name="struck",
         dates=StudyDates(sessions=tuple(sessions[:: len(sessions) // cells][:cells])),
         universe=UNIVERSE,
-        arms=(StudyArm(name="paid", provider=PIPELINE), StudyArm(name="rules")),
+        arms=(StudyArm(name="paid", provider=PIPELINE), StudyArm(name=RULES)),
         horizons=(5,),
-        budget=StudyBudget(tokens=10**9, cost_usd=10**6, cell_tokens=10**6, cell_cost_usd=1_000),
+        budget=StudyBudget(tokens=10**9, cost_usd=100_000, cell_tokens=10**6, cell_cost_usd=1_000),
     )
 
 
@@ -166,20 +174,24 @@ def broken(calm: Outcome, struck: Outcome) -> Sequence[str]:
 async def _strike(
     desk: MortalDesk, apart: Mapping[str, int], strikes: Counter[str], draw: random.Random
 ) -> None:
-    """Kill something, again and again, until cancelled."""
+    """Kill something and wait until it is there again, over and over, until cancelled."""
     names = [f"{name}-{number + 1}" for name, count in apart.items() for number in range(count)]
-    names += ["nats", "postgres"]
+    names += SERVERS
     while True:
         await asyncio.sleep(draw.uniform(*PAUSE_S))
-        all_at_once = draw.random() < AT_ONCE
-        victims = names if all_at_once else [draw.choice(names)]
+        victims = names if draw.random() < AT_ONCE else [draw.choice(names)]
+        killed = {}
         for name in victims:
-            servers = name in {"nats", "postgres"}
+            owner = desk.servers if name in SERVERS else desk.supervisor
             # One that is between two lives is left to it.
             with suppress(ChildError, ProcessLookupError):
-                pid = desk.servers.pid(name) if servers else desk.supervisor.pid(name)
-                os.kill(pid, signal.SIGKILL)
-                strikes["all at once" if all_at_once else name] += 1
+                killed[name] = owner.pid(name)
+                os.kill(killed[name], signal.SIGKILL)
+                strikes[name] += 1
+        # Each strike hits a desk that has got over the one before, or nothing would move at all.
+        for name, pid in killed.items():
+            owner = desk.servers if name in SERVERS else desk.supervisor
+            await owner.replaced(name, pid)
 
 
 async def _live(desk: MortalDesk, lived: list[UUID], draw: random.Random) -> None:
@@ -191,7 +203,7 @@ async def _live(desk: MortalDesk, lived: list[UUID], draw: random.Random) -> Non
             idempotency_key=mark,
             as_of=LAST,
             universe=UNIVERSE,
-            pipelines=(Pipeline(name="rules", account=f"a{mark}"),),
+            pipelines=(Pipeline(name=RULES, account=f"a{mark}"),),
         )
         async with asyncio.timeout(CYCLE_S):
             status = await desk.user.run(request)
@@ -203,7 +215,7 @@ async def _live(desk: MortalDesk, lived: list[UUID], draw: random.Random) -> Non
 async def _look(desk: MortalDesk, rests: set[UUID]) -> None:
     """Note which commands rest, until cancelled."""
     while True:
-        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        with suppress(*GONE):
             async with desk.database() as db:
                 while True:
                     rows = await db.fetch(
@@ -238,7 +250,9 @@ async def _record(desk: MortalDesk, study: Study) -> tuple[Counter[tuple[int, in
         for row in rows:
             began, ended = row["accepted_at"].timestamp(), row["ended_at"].timestamp()
             own = [line for line in lines if began <= line["at"] <= ended]
-            found += repeated_of(await entries_of(db, row["cycle_id"]), own)
+            entries = await entries_of(db, row["cycle_id"])
+            paid = [entry for entry in entries if entry["pipeline"] != RULES]
+            found += repeated_of(paid, own)
     return Counter((row["number"], row["sample"]) for row in rows), found
 
 
