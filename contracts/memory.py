@@ -1,14 +1,16 @@
 """The memory of an account's agents from cycle to cycle, and the outcomes of past decisions."""
 
+import operator
 from datetime import date
 from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.account import Side
+from contracts.account import Side, is_none
 from contracts.message import Contract
 from contracts.types import (
     Amount,
+    Confidence,
     CycleId,
     Failure,
     Name,
@@ -28,6 +30,10 @@ OUTCOMES_MAX = AWAITED_MAX * len(OUTCOME_SESSIONS)
 PENDING_ORDERS_MAX = 40
 TRACK_RECORD_MAX = 10
 """Sentences about past decisions that a memory carries on, the newest first."""
+JUDGED_SESSIONS = max(OUTCOME_SESSIONS)
+"""Sessions after which it is judged whether a buy has beaten the benchmark, as was stated."""
+STATED_MAX = 200
+"""Outcomes of stated confidences that a memory carries on, the newest last: so many are trusted."""
 
 
 class PickFate(StrEnum):
@@ -52,16 +58,19 @@ class PastPick(Value):
     fate: PickFate
     fill_price: Amount | None = None
     filled_on: date | None = None
+    confidence: Confidence | None = Field(default=None, exclude_if=is_none)
 
 
 class PastDecision(Value):
-    """A decision, as later cycles see how it fared. `universe` is what it chose from."""
+    """A decision, as later cycles see how it fared. `universe` is what it chose from, `provider`
+    who decided."""
 
     cycle_id: CycleId
     pipeline: Name
     as_of: date
     picks: tuple[PastPick, ...] = Field(default=(), max_length=20)
     universe: tuple[Ticker, ...] = Field(default=(), max_length=25)
+    provider: Name | None = Field(default=None, exclude_if=is_none)
 
 
 class AwaitedDecision(Value):
@@ -123,6 +132,17 @@ class DecisionOutcome(Value):
     benchmark: Benchmark = Benchmark()
 
 
+class StatedOutcome(Value):
+    """A buy whose confidence `provider` stated `on` a session, and whether it had done better than
+    the benchmark at the close of `known_on`, JUDGED_SESSIONS later."""
+
+    on: date
+    known_on: date
+    provider: Name
+    stated: Confidence
+    beat: bool
+
+
 class MemoryDraft(Value):
     """The memory agent's answer."""
 
@@ -136,10 +156,14 @@ class AgentMemory(MemoryDraft, Contract):
 
     Code adds what no model may: the `pending_orders` that still work, the `decision` as later
     cycles will look at it, the `outcomes` of past decisions that became known with this cycle's
-    as_of, and the `track_record`, these and the ones before in a sentence each.
+    as_of, the `track_record`, these and the ones before in a sentence each, and what came of the
+    confidences that were `stated`.
     """
 
     pending_orders: tuple[Text, ...] = Field(default=(), max_length=PENDING_ORDERS_MAX)
     decision: PastDecision | None = None
     outcomes: tuple[DecisionOutcome, ...] = Field(default=(), max_length=OUTCOMES_MAX)
     track_record: tuple[ShortText, ...] = Field(default=(), max_length=TRACK_RECORD_MAX)
+    stated: tuple[StatedOutcome, ...] = Field(
+        default=(), max_length=STATED_MAX, exclude_if=operator.not_
+    )

@@ -22,13 +22,15 @@ from contracts.reasons import (
     Words,
 )
 from contracts.research import Plan, QuantReport, ResearchReport
-from contracts.trader import PICKS_MAX, DailyPicks, StockPick
+from contracts.memory import AgentMemory
+from contracts.trader import PICKS_MAX, DailyPicks, Recalibrated, StockPick
 from contracts.types import (
     Amount,
     Confidence,
     Currency,
     Foreign,
     Money,
+    Name,
     Percent,
     Quantity,
     Score10,
@@ -40,6 +42,7 @@ from contracts.types import (
 
 ADJUSTMENTS_MAX = 40
 """Changes that one review tells."""
+RECALIBRATION_POINTS = 21
 
 
 class ReviewedPick(Value):
@@ -160,7 +163,8 @@ class PortfolioDecision(Value):
     """A sized decision. `price` is what sizing assumed; the order is a market order.
 
     A sale that an exit check proposed says so in `exit`; a buy has a `plan`, whose stop is placed
-    once it is filled. `reasoning` is its thesis.
+    once it is filled. `reasoning` is its thesis. `confidence` is as it was stated, and sized by the
+    lower of it and of the `recalibrated` one.
     """
 
     action: DecisionAction
@@ -173,6 +177,23 @@ class PortfolioDecision(Value):
     strategy_used: ShortText
     exit: ExitPlan | None = Field(default=None, exclude_if=is_none)
     plan: EntryPlan | None = Field(default=None, exclude_if=is_none)
+    recalibrated: Recalibrated | None = Field(default=None, exclude_if=is_none)
+
+
+class Recalibration(Value):
+    """How often came true what `provider` stated: the table that a decision was sized by.
+
+    `happened` are parts at the stated confidences 0, 0.05, ... 1; between them it is a straight
+    line. It is of so many `outcomes` of the account's own buys; the last was known on
+    `known_until`.
+    """
+
+    provider: Name
+    outcomes: int = Field(ge=1)
+    known_until: date
+    happened: tuple[Confidence, ...] = Field(
+        min_length=RECALIBRATION_POINTS, max_length=RECALIBRATION_POINTS
+    )
 
 
 class DecisionValidation(Contract):
@@ -182,7 +203,8 @@ class DecisionValidation(Contract):
     `proposals`, `evidence`, `moves`, `limits`, `budget` and `constraints` (of the request and the
     plan) are all that the rules took, so that execution runs the same function again on the account
     as it is then. `synthetic` says that it was decided on prices that are made up. `figures` and
-    `loose` are those of the decisions' reasoning, as the trader's picks have them.
+    `loose` are those of the decisions' reasoning, as the trader's picks have them. `recalibration`
+    is the table that stated confidences were looked up in; None where too few outcomes were known.
     """
 
     passed: bool
@@ -200,6 +222,7 @@ class DecisionValidation(Contract):
     synthetic: bool = False
     figures: tuple[Figure, ...] = Field(default=(), max_length=FIGURES_MAX)
     loose: tuple[Loose, ...] = Field(default=(), max_length=LOOSE_MAX)
+    recalibration: Recalibration | None = Field(default=None, exclude_if=is_none)
 
 
 class ValidateExits(Command):
@@ -222,7 +245,11 @@ class ReviewPicks(Command):
 
 
 class ValidateDecision(Command):
-    """Apply the rules in code and size what is left."""
+    """Apply the rules in code and size what is left.
+
+    From `recalibrated_from` known outcomes on stated confidences are recalibrated by those that
+    the account's last memory carries; 0: never.
+    """
 
     request: CycleRequest
     plan: Plan
@@ -231,3 +258,5 @@ class ValidateDecision(Command):
     quant_report: QuantReport
     research_report: ResearchReport
     portfolio: Portfolio
+    agent_memory: AgentMemory | None = None
+    recalibrated_from: int = Field(default=0, ge=0)

@@ -69,9 +69,19 @@ class PickPlan(Value):
     review_event: ShortText = ""
 
 
+class Recalibrated(Value):
+    """How often came true what was stated as surely: by `outcomes`, the last known on
+    `known_until`, which is before as_of."""
+
+    confidence: Confidence
+    outcomes: int = Field(ge=1)
+    known_until: date
+
+
 class StockPick(Value):
     """One proposal with its side, and its exchange where that is known. Code composed `reasoning`
-    from the `reasons`. A buy has a `plan`.
+    from the `reasons`. A buy has a `plan`. The `confidence` is as it was stated; the rules judge by
+    the lower of it and of the `recalibrated` one, where there is one.
     """
 
     ticker: Ticker
@@ -82,6 +92,13 @@ class StockPick(Value):
     exchange: ShortText = ""
     action: Side = Side.BUY
     plan: PickPlan | None = Field(default=None, exclude_if=is_none)
+    recalibrated: Recalibrated | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def confidence_to_size_by(self) -> float:
+        """The lower of the stated and the recalibrated one: an outcome makes nothing larger."""
+        again = self.recalibrated
+        return self.confidence if again is None else min(self.confidence, again.confidence)
 
     @property
     def own_reasons(self) -> tuple[Reason, ...]:

@@ -86,7 +86,7 @@ def memory_told(memory: AgentMemory | None) -> JsonValue:
     """The last cycle's memory as agents get it: its `track_record` says the outcomes in words."""
     if memory is None:
         return None
-    data: JsonValue = memory.model_dump(mode="json", exclude={"decision", "outcomes"})
+    data: JsonValue = memory.model_dump(mode="json", exclude={"decision", "outcomes", "stated"})
     return data
 
 

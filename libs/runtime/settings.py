@@ -22,6 +22,7 @@ from pydantic_settings import (
 
 from contracts.account import AccountLimits
 from contracts.gate import STRICT, GateThresholds
+from contracts.memory import STATED_MAX
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.types import Currency, Name
 from libs.runtime.contact import Contact
@@ -203,6 +204,9 @@ class Settings(BaseSettings):
     trader_samples: int = Field(default=1, ge=1, le=9)
     """Times that a model is asked what to trade on the same evidence; what most of its answers do
     not agree on is left out. 1: once. Three cost about twice the trader's step."""
+    recalibrated_from: int = Field(default=30, ge=0, le=STATED_MAX)
+    """Known outcomes of an account's buys from which on a buy is sized by the lower of its stated
+    confidence and of how often came true what was stated as surely. 0: by the stated one alone."""
     study_cells_max: int = Field(default=2, ge=1, le=64)
     """Cells of a study in progress. None begins while a live cycle is at work."""
     study_rest_s_max: float = Field(default=60.0, ge=0, le=86_400)

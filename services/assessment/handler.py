@@ -14,7 +14,12 @@ from services.assessment.reads import outcomes_known
 SPENT = "(budget_exhausted)"
 """How the reason of a cycle ends that has nothing left to pay for its memory. The rules remember
 it: every end but a cancelled one is remembered."""
-NOT_TOLD = {"signal_digest", "past_decisions", "agent_memory"}
+NOT_TOLD = {
+    "signal_digest": True,
+    "past_decisions": True,
+    "agent_memory": True,
+    "decision_validation": {"recalibration": True},
+}
 """Fields of the command that are for code, or come to the model in another form."""
 
 
@@ -42,4 +47,5 @@ async def memorize(
         decision=logic.decision_of(command),
         outcomes=outcomes,
         track_record=logic.track_record(outcomes, last.track_record if last else ()),
+        stated=logic.stated(command, outcomes),
     )

@@ -1,6 +1,6 @@
 """How past decisions fared: which are due, what a price has become, how it is told. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -9,8 +9,10 @@ from contracts.account import Side
 from contracts.assessment import Memorize
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.memory import (
+    JUDGED_SESSIONS,
     OUTCOME_SESSIONS,
     PENDING_ORDERS_MAX,
+    STATED_MAX,
     TRACK_RECORD_MAX,
     AwaitedDecision,
     Basis,
@@ -20,8 +22,10 @@ from contracts.memory import (
     PastPick,
     PickFate,
     PickOutcome,
+    StatedOutcome,
 )
 from contracts.risk import DecisionAction
+from contracts.study import ACCOUNT_PREFIX
 from contracts.trader import StockPick
 from contracts.types import Failure
 from libs.market.calendar import ExchangeCalendar
@@ -30,6 +34,8 @@ PRICE_STEP = Decimal("0.0001")
 RETURN_STEP = Decimal("0.01")
 """Returns are told in percent to two places: the daily close is no more exact than that."""
 SENTENCE_CHARS_MAX = 400
+COMPARED_MIN = 2
+"""With one candidate there is nothing that it could do better than."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,7 @@ def decision_of(cycle: Memorize) -> PastDecision | None:
         universe=tuple(item.ticker for item in cycle.signal_digest.candidates)
         if cycle.signal_digest
         else (),
+        provider=cycle.pipeline.provider,
     )
 
 
@@ -136,6 +143,7 @@ def _past_pick(
         fate=fate,
         fill_price=_paid(fill) if fill else None,
         filled_on=fill.session if fill else None,
+        confidence=pick.confidence,
     )
 
 
@@ -237,6 +245,55 @@ def _return_pct(entry: float, measured: float) -> Decimal:
 
 def _exact(value: float, step: Decimal) -> Decimal:
     return Decimal(str(value)).quantize(step)
+
+
+# --- what came of stated confidences --------------------------------------------------------------
+
+
+def stated(
+    command: Memorize, outcomes: Sequence[DecisionOutcome]
+) -> tuple[StatedOutcome, ...]:
+    """What the last memory knew of stated confidences, then what has become known since; the
+    newest STATED_MAX. A study's accounts know nothing: it judges what was stated.
+
+    A buy counts whether it was traded or not: it was stated all the same. Of a ticker that was
+    picked twice for one session the later decision counts.
+    """
+    if command.pipeline.account.startswith(ACCOUNT_PREFIX):
+        return ()
+    awaited = [one.decision for one in command.past_decisions]
+    decisions = {(decision.cycle_id, decision.pipeline): decision for decision in awaited}
+    new: dict[tuple[date, str], StatedOutcome] = {}
+    for outcome in outcomes:
+        decision = decisions[outcome.cycle_id, outcome.pipeline]
+        if outcome.sessions == JUDGED_SESSIONS and decision.provider is not None:
+            new |= {
+                (outcome.as_of, ticker): StatedOutcome(
+                    on=outcome.as_of,
+                    known_on=outcome.session,
+                    provider=decision.provider,
+                    stated=confidence,
+                    beat=beat,
+                )
+                for ticker, confidence, beat in _judged(decision, outcome)
+            }
+    before = command.agent_memory.stated if command.agent_memory else ()
+    return (*before, *new.values())[-STATED_MAX:]
+
+
+def _judged(
+    decision: PastDecision, outcome: DecisionOutcome
+) -> Iterator[tuple[str, float, bool]]:
+    """The buys that stated a confidence and have a return beside a benchmark: their tickers, what
+    was stated, and whether they did better."""
+    benchmark = outcome.benchmark
+    if benchmark.return_pct is None or benchmark.counted < COMPARED_MIN:
+        return
+    changes = {(pick.ticker, pick.action): pick.return_pct for pick in outcome.picks}
+    for pick in decision.picks:
+        change = changes.get((pick.ticker, pick.action))
+        if pick.action is Side.BUY and pick.confidence is not None and change is not None:
+            yield pick.ticker, pick.confidence, change > benchmark.return_pct
 
 
 # --- how it is told -------------------------------------------------------------------------------

@@ -145,6 +145,7 @@ def _approved(decision: PortfolioDecision, proposal: StockPick | None) -> StockP
         reasoning=decision.reasoning,
         confidence=decision.confidence,
         plan=proposal.plan if proposal else None,
+        recalibrated=decision.recalibrated,
     )
 
 

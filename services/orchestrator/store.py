@@ -25,6 +25,7 @@ from services.orchestrator.group.changes import (
     NewEvent,
     NewOperation,
     NewUsage,
+    chosen,
     command_json,
 )
 from services.orchestrator.group.fold import Group
@@ -184,6 +185,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
             {
                 **{name: results[op_id] for name, op_id in new.start.takes.items()},
                 **past.get(new.start.op_id, {}),
+                **chosen(new.start, settings),
             },
         )
         for new in group.starts

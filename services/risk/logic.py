@@ -12,11 +12,13 @@ from contracts.risk import (
     DecisionValidation,
     PickReview,
     PortfolioDecision,
+    Recalibration,
     RuleOutcome,
     ValidateDecision,
 )
 from contracts.trader import DailyPicks, StockPick
 from libs.facts.compose import carried
+from libs.quant.recalibration import recalibrated, recalibration
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.quant.risk.evidence import evidence_of
 from libs.runtime.errors import DeskError
@@ -56,9 +58,11 @@ def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
     asked_for, planned = command.request.constraints, command.plan.constraints
     constraints = constraints_of(asked_for).also(constraints_of(planned))
     clamped = clamp(command.daily_picks, command.pick_review)
+    table = _recalibration(command)
+    proposals = tuple(_recalibrated(pick, table) for pick in clamped.picks)
     evidence = evidence_of(command.research_report, command.quant_report, portfolio)
     verdict = evaluate(
-        clamped.picks,
+        proposals,
         {item.ticker: item for item in evidence},
         portfolio,
         portfolio.limits,
@@ -80,7 +84,7 @@ def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
         adjustments=(*clamped.adjustments, *verdict.adjustments),
         vetoed_tickers=tuple(sorted({*clamped.removed, *verdict.vetoed} - passed)),
         proposal_hash=proposal_hash(verdict.decisions),
-        proposals=clamped.picks,
+        proposals=proposals,
         evidence=evidence,
         moves=moves,
         limits=portfolio.limits,
@@ -88,7 +92,22 @@ def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
         constraints=constraints,
         figures=cited.figures,
         loose=cited.loose,
+        recalibration=table,
     )
+
+
+def _recalibration(command: ValidateDecision) -> Recalibration | None:
+    """The table by the outcomes that the account's last memory knows of."""
+    stated = command.agent_memory.stated if command.agent_memory else ()
+    provider, least = command.pipeline.provider, command.recalibrated_from
+    return recalibration(stated, provider, command.as_of, least)
+
+
+def _recalibrated(pick: StockPick, table: Recalibration | None) -> StockPick:
+    """A buy with its recalibrated confidence. A sale needs none: it lowers risk."""
+    if table is None or pick.action is Side.SELL:
+        return pick
+    return pick.model_copy(update={"recalibrated": recalibrated(table, pick.confidence)})
 
 
 def _reasoning_fields(

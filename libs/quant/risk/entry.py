@@ -5,11 +5,12 @@ from decimal import ROUND_CEILING, Decimal
 from contracts.account import EntryPlan
 from contracts.types import Money
 from libs.quant.exchange import PRICE_STEP
+from libs.quant.recalibration import in_words
 from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
 
 CONFIDENCE_FACTOR_MIN = Decimal("0.5")
-"""Stated confidence is badly calibrated, so it may halve what a trade may lose, and no more."""
+"""Confidence is badly calibrated, so it may halve what a trade may lose, and no more."""
 STOP_DISTANCE_PCT_MIN = Decimal(1)
 """A stop nearer than this is within the fill's own slippage and gap."""
 _HUNDRED = Decimal(100)
@@ -51,15 +52,18 @@ def risked(leg: Leg, amount: Decimal, facts: Facts) -> Decimal:
 
 
 def confidence_factor(leg: Leg) -> Decimal:
-    """The part of the risk per trade that the pick's confidence leaves: its own value, from
-    CONFIDENCE_FACTOR_MIN to 1."""
-    return min(Decimal(1), max(CONFIDENCE_FACTOR_MIN, Decimal(str(leg.pick.confidence))))
+    """The part of the risk per trade that the pick's confidence leaves: its own value, recalibrated
+    where that is lower, from CONFIDENCE_FACTOR_MIN to 1."""
+    sure = Decimal(str(leg.pick.confidence_to_size_by))
+    return min(Decimal(1), max(CONFIDENCE_FACTOR_MIN, sure))
 
 
 def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
     """The ceiling on what one buy may lose at its stop."""
     limit_pct = facts.limits.risk_per_trade_pct_max * confidence_factor(leg)
     stop = stop_price(leg, facts)
+    again = leg.pick.recalibrated
+    stated = f"{in_words(leg.pick.confidence, again)}; " if again else ""
     where = "without a stop" if stop is None else f"lost down to the stop at {stop.normalize():f}"
     return share_of_room(
         leg,
@@ -69,7 +73,7 @@ def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
         where,
         f"at its stop a trade may lose {pct(limit_pct)} of equity: "
         f"{pct(facts.limits.risk_per_trade_pct_max)} times its confidence "
-        f"(at least {CONFIDENCE_FACTOR_MIN:f}); a gap through the stop loses more",
+        f"({stated}at least {CONFIDENCE_FACTOR_MIN:f}); a gap through the stop loses more",
     )
 
 

@@ -280,6 +280,7 @@ def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
         reasoning=leg.pick.reasoning,
         strategy_used=strategy,
         plan=entry_plan(leg, item.quantity, facts) if leg.side is Side.BUY else None,
+        recalibrated=leg.pick.recalibrated,
     )
 
 

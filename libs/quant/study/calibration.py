@@ -20,10 +20,6 @@ from libs.quant.study.means import Mean, mean_over_dates
 Array = npt.NDArray[np.float64]
 Dates = npt.NDArray[np.intp]
 
-TRUSTED_FROM = 200
-"""With fewer outcomes a recalibrated probability is drawn towards the base rate, in proportion."""
-OUTCOMES_LEAST = 30
-"""With fewer outcomes there is no recalibration at all."""
 RESAMPLES = 400
 BAND = (0.05, 0.95)
 GRID = tuple(round(0.05 * step, 2) for step in range(21))
@@ -100,35 +96,6 @@ def overconfidence(stated: Sequence[Stated], overlap: int = 1) -> Mean:
     for row in stated:
         dates.setdefault(row.on, []).append(row.probability - row.happened)
     return mean_over_dates([sum(dates[on]) / len(dates[on]) for on in sorted(dates)], overlap)
-
-
-@dataclass(frozen=True, slots=True)
-class Recalibration:
-    """A table of how often came true what was stated: a probability is looked up by linear
-    interpolation between its points."""
-
-    stated: tuple[float, ...]
-    happened: tuple[float, ...]
-    outcomes: int
-
-    def of(self, probability: float) -> float:
-        """The probability to act on: the lower of the stated and the recalibrated one."""
-        return min(probability, float(np.interp(probability, self.stated, self.happened)))
-
-
-def recalibration(stated: Sequence[Stated]) -> Recalibration | None:
-    """A table by outcomes that are known; None with fewer than OUTCOMES_LEAST.
-
-    Up to TRUSTED_FROM outcomes it is drawn towards the base rate, by the part that is missing.
-    """
-    if len(stated) < OUTCOMES_LEAST:
-        return None
-    chance = np.array([row.probability for row in stated])
-    happened = np.array([float(row.happened) for row in stated])
-    trust = min(len(stated) / TRUSTED_FROM, 1.0)
-    fitted = _isotonic(chance, happened).predict(np.array(GRID))
-    drawn = trust * fitted + (1 - trust) * happened.mean()
-    return Recalibration(GRID, tuple(float(value) for value in drawn), len(stated))
 
 
 def _brier(chance: Array | float, happened: Array) -> float:

@@ -11,9 +11,13 @@ import orjson
 from contracts.audit import EventType
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import Usage
+from libs.runtime.settings import Settings
 from services.orchestrator.group.rate_limits import Pace
 from services.orchestrator.group.rows import ZERO, CycleRow, OperationRow, Proposal, Purse
 from services.orchestrator.machine.logic import Fact, Start
+
+RECALIBRATED_FROM = "recalibrated_from"
+"""The command field that the setting of the same name is put in."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,15 @@ def refused_event(cycle_id: UUID, on: date, data: Mapping[str, Any]) -> NewEvent
         session_id=None,
         data=data,
     )
+
+
+def chosen(start: Start, settings: Settings) -> dict[str, bytes]:
+    """The command's fields that the desk's settings choose, as they are when it starts: they stand
+    in it, so that it gives the same whenever it runs again."""
+    fields = start.step.serves.message.model_fields
+    if RECALIBRATED_FROM not in fields:
+        return {}
+    return {RECALIBRATED_FROM: orjson.dumps(settings.recalibrated_from)}
 
 
 def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:

@@ -15,7 +15,15 @@ from contracts.message import Command
 from contracts.subjects import AnySubject
 
 FILLED_IN = frozenset(
-    {"request", "outcome", "reason", "past_decisions", "past_strategies", "trials"}
+    {
+        "request",
+        "outcome",
+        "reason",
+        "past_decisions",
+        "past_strategies",
+        "trials",
+        "recalibrated_from",
+    }
 )
 """Command fields that the orchestrator itself fills."""
 

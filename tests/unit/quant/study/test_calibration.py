@@ -1,4 +1,4 @@
-"""Stated probabilities: what they are worth, and what to act on instead."""
+"""Stated probabilities: what they are worth."""
 
 from datetime import date, timedelta
 
@@ -7,12 +7,9 @@ import pytest
 from sklearn.metrics import brier_score_loss
 
 from libs.quant.study.calibration import (
-    OUTCOMES_LEAST,
-    TRUSTED_FROM,
     Stated,
     calibration,
     overconfidence,
-    recalibration,
 )
 
 
@@ -57,27 +54,6 @@ def test_the_curve_rises_and_lies_within_its_band():
 
 def test_the_same_seed_gives_the_same_curve():
     assert calibration(stated(30, 0.1), seed=4).curve == calibration(stated(30, 0.1), seed=4).curve
-
-
-def test_a_probability_is_cut_to_what_came_true_and_never_raised():
-    table = recalibration(stated(200, 0.2))
-    assert table is not None
-    promised = np.arange(0.45, 0.9, 0.05)
-    came = np.array([table.of(chance) for chance in promised])
-    assert np.abs(came - (promised - 0.2)).mean() < 0.06
-    modest = recalibration(stated(200, -0.2))
-    assert modest is not None
-    assert modest.of(0.5) == 0.5
-
-
-def test_few_outcomes_are_drawn_towards_the_base_rate_and_fewer_change_nothing():
-    rows = stated(40, 0.0, seed=9)
-    assert recalibration(rows[: OUTCOMES_LEAST - 1]) is None
-    few = rows[:OUTCOMES_LEAST]
-    table, base = recalibration(few), np.mean([row.happened for row in few])
-    assert table is not None
-    trust = OUTCOMES_LEAST / TRUSTED_FROM
-    assert all(abs(value - base) <= trust for value in table.happened)
 
 
 def test_only_what_always_came_true_has_no_skill_to_speak_of():

@@ -85,6 +85,7 @@ class Past:
     number: int = 1
     as_of: date = DAY
     pipeline: str = "rules"
+    provider: str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
     def awaited(self) -> AwaitedDecision:
@@ -94,6 +95,7 @@ class Past:
             as_of=self.as_of,
             picks=tuple(self.picks),
             universe=tuple(self.universe),
+            provider=self.provider,
         )
         return AwaitedDecision(decision=decision, told=tuple(self.told))
 
