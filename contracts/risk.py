@@ -11,6 +11,7 @@ from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import ExitReport
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, Moves, ReportAhead
+from contracts.memory import AgentMemory
 from contracts.message import Command, Contract
 from contracts.reasons import (
     FIGURES_MAX,
@@ -22,7 +23,6 @@ from contracts.reasons import (
     Words,
 )
 from contracts.research import Plan, QuantReport, ResearchReport
-from contracts.memory import AgentMemory
 from contracts.trader import PICKS_MAX, DailyPicks, Recalibrated, StockPick
 from contracts.types import (
     Amount,

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from contracts.account import EntryPlan, OrderType, Position, Side
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
-from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
+from contracts.risk import DecisionAction, DecisionValidation
 from libs.facts import amounts
 from libs.quant.recalibration import in_words
 from libs.report.reports import Reports
@@ -97,19 +97,22 @@ def planned(plan: EntryPlan) -> str:
 
 
 def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
-    """The plans of the buys that the rules left, a line each, with what their confidence came to."""
+    """The plans of the buys that the rules left, a line each."""
     return [
-        "; ".join(filter(None, (f"{decision.asset}: {planned(decision.plan)}", sized_by(decision))))
+        f"{decision.asset}: {planned(decision.plan)}"
         for decision in (validation.decisions if validation else ())
         if decision.action is DecisionAction.BUY and decision.plan is not None
     ]
 
 
-def sized_by(decision: PortfolioDecision) -> str:
-    """`confidence stated 0.62, recalibrated 0.55 from 84 outcomes known until 2012-06-29`; empty
-    where it was sized by the stated one alone."""
-    again = decision.recalibrated
-    return "" if again is None else f"confidence {in_words(decision.confidence, again)}"
+def recalibrated(validation: DecisionValidation | None) -> Sequence[str]:
+    """`AAPL: stated 0.62, recalibrated 0.55 from 84 outcomes known until 2012-06-29`: a line for
+    each buy that the rules left, where outcomes were known to size it by."""
+    return [
+        f"{decision.asset}: {in_words(decision.confidence, decision.recalibrated)}"
+        for decision in (validation.decisions if validation else ())
+        if decision.recalibrated is not None
+    ]
 
 
 def came_of(reports: Reports) -> Sequence[str]:

@@ -257,14 +257,16 @@ def _thoughts(reports: Reports) -> Sequence[Fact]:
 
 
 def _verdicts(reports: Reports) -> Sequence[Fact]:
-    """The reviewer's words, what each buy puts at risk, what came of what is sold, and a halt that
-    stood."""
+    """The reviewer's words, what each buy puts at risk, the confidence that sized it, what came
+    of what is sold, and a halt that stood."""
     facts: list[Fact] = []
     if (review := reports.review) and review.risk_notes:
         line = unsigned(review, "risk_notes", review.risk_notes)
         facts.append(Fact("Reviewer", Listed([line])))
     if lines := [_line(text) for text in orders.at_risk(reports.validation)]:
         facts.append(Fact("At risk", Listed(lines)))
+    if lines := [_line(text) for text in orders.recalibrated(reports.validation)]:
+        facts.append(Fact("Confidence", Listed(lines)))
     if lines := [_line(text) for text in orders.came_of(reports)]:
         facts.append(Fact("Came of it", Listed(lines, EXITS_LISTED_MAX, "check_exits")))
     if reports.portfolio is not None and reports.portfolio.halt is not None:

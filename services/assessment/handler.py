@@ -1,5 +1,7 @@
 """Handler of the assessment service: the memory of a cycle."""
 
+from collections.abc import Mapping
+
 from contracts.assessment import Memorize
 from contracts.memory import AgentMemory, MemoryDraft
 from libs.llm.agent import Role
@@ -14,11 +16,11 @@ from services.assessment.reads import outcomes_known
 SPENT = "(budget_exhausted)"
 """How the reason of a cycle ends that has nothing left to pay for its memory. The rules remember
 it: every end but a cancelled one is remembered."""
-NOT_TOLD = {
+NOT_TOLD: Mapping[str, bool | set[str]] = {
     "signal_digest": True,
     "past_decisions": True,
     "agent_memory": True,
-    "decision_validation": {"recalibration": True},
+    "decision_validation": {"recalibration"},
 }
 """Fields of the command that are for code, or come to the model in another form."""
 

@@ -250,9 +250,7 @@ def _exact(value: float, step: Decimal) -> Decimal:
 # --- what came of stated confidences --------------------------------------------------------------
 
 
-def stated(
-    command: Memorize, outcomes: Sequence[DecisionOutcome]
-) -> tuple[StatedOutcome, ...]:
+def stated(command: Memorize, outcomes: Sequence[DecisionOutcome]) -> tuple[StatedOutcome, ...]:
     """What the last memory knew of stated confidences, then what has become known since; the
     newest STATED_MAX. A study's accounts know nothing: it judges what was stated.
 
@@ -281,9 +279,7 @@ def stated(
     return (*before, *new.values())[-STATED_MAX:]
 
 
-def _judged(
-    decision: PastDecision, outcome: DecisionOutcome
-) -> Iterator[tuple[str, float, bool]]:
+def _judged(decision: PastDecision, outcome: DecisionOutcome) -> Iterator[tuple[str, float, bool]]:
     """The buys that stated a confidence and have a return beside a benchmark: their tickers, what
     was stated, and whether they did better."""
     benchmark = outcome.benchmark

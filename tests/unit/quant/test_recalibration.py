@@ -1,4 +1,4 @@
-"""What to size by instead of a stated confidence: less, never more, and by what was known before."""
+"""What to size by instead of a stated confidence: never more, and by what was known before."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -110,7 +110,8 @@ def test_too_few_outcomes_change_nothing_and_neither_do_any_where_it_is_off():
 
 def test_what_was_promised_too_high_is_cut_to_what_came_true():
     random = np.random.default_rng(0)
-    rows = [(stated, bool(random.random() < stated - 0.2)) for stated in random.uniform(0.4, 0.9, 200)]
+    said = random.uniform(0.4, 0.9, 200)
+    rows = [(stated, bool(random.random() < stated - 0.2)) for stated in said]
     table = recalibration(outcomes(rows), "rules", AS_OF, LEAST)
     promised = np.arange(0.45, 0.9, 0.05)
     sized = np.array([sized_by(table, stated) for stated in promised])
