@@ -94,7 +94,7 @@ async def test_a_buy_is_cut_by_what_came_of_the_like(
     address = http_address(desk.settings)
     assert address is not None
     async with httpx2.AsyncClient(base_url=address.url, verify=False, timeout=30) as http:
-        page = await http.get(f"/cycles/{cut['cycle_id']}")
+        page = await http.get(f"/decisions/{cut['cycle_id']}/rules")
     assert SAID in " ".join(page.text.split())
     (told,) = deskbus(f"cycle show {cut['cycle_id']} --json").rows
     (decision,) = [
