@@ -1,14 +1,13 @@
-"""What to size by instead of a stated confidence: how often came true what was stated before. Pure.
+"""Confidences recalibrated by outcomes: how often came true what was stated as surely. Pure.
 
 Outcomes are fitted by the rising step function that is nearest to them (isotonic regression: pool
 adjacent violators), as the reliability curves of studies are; no bins are chosen.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby
-
-import numpy as np
 
 from contracts.memory import STATED_MAX, StatedOutcome
 from contracts.risk import RECALIBRATION_POINTS, Recalibration
@@ -35,19 +34,19 @@ def recalibration(
     stated, happened = isotonic([(row.stated, row.beat) for row in known])
     base = sum(row.beat for row in known) / len(known)
     trust = min(len(known) / TRUSTED_FROM, 1.0)
-    drawn = trust * np.interp(GRID, stated, happened) + (1 - trust) * base
+    drawn = [trust * between(at, stated, happened) + (1 - trust) * base for at in GRID]
     return Recalibration(
         provider=provider,
         outcomes=len(known),
         known_until=max(row.known_on for row in known),
-        happened=tuple(round(min(max(float(value), 0.0), 1.0), _PLACES) for value in drawn),
+        happened=tuple(round(min(max(value, 0.0), 1.0), _PLACES) for value in drawn),
     )
 
 
 def recalibrated(table: Recalibration, stated: float) -> Recalibrated:
     """How often came true what was stated as surely; it may be higher than what was stated."""
     return Recalibrated(
-        confidence=round(float(np.interp(stated, GRID, table.happened)), _PLACES),
+        confidence=round(between(stated, GRID, table.happened), _PLACES),
         outcomes=table.outcomes,
         known_until=table.known_until,
     )
@@ -75,3 +74,15 @@ def isotonic(rows: Iterable[tuple[float, bool]]) -> tuple[Sequence[float], Seque
         blocks.append(block)
     points = {at: true / many for first, last, true, many in blocks for at in (first, last)}
     return list(points), list(points.values())
+
+
+def between(at: float, places: Sequence[float], values: Sequence[float]) -> float:
+    """The value on the straight line between the two places beside `at`; beyond the ends the last
+    one there. `places` rise."""
+    right = bisect_left(places, at)
+    if right == 0:
+        return values[0]
+    if right == len(places):
+        return values[-1]
+    part = (at - places[right - 1]) / (places[right] - places[right - 1])
+    return values[right - 1] + part * (values[right] - values[right - 1])

@@ -251,8 +251,9 @@ def _exact(value: float, step: Decimal) -> Decimal:
 
 
 def stated(command: Memorize, outcomes: Sequence[DecisionOutcome]) -> tuple[StatedOutcome, ...]:
-    """What the last memory knew of stated confidences, then what has become known since; the
-    newest STATED_MAX. A study's accounts know nothing: it judges what was stated.
+    """The outcomes of stated confidences: those that the last memory knew, then those that have
+    become known since; the newest STATED_MAX. A study's accounts know nothing: it judges what was
+    stated.
 
     A buy counts whether it was traded or not: it was stated all the same. Of a ticker that was
     picked twice for one session the later decision counts.

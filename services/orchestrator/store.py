@@ -25,7 +25,6 @@ from services.orchestrator.group.changes import (
     NewEvent,
     NewOperation,
     NewUsage,
-    chosen,
     command_json,
 )
 from services.orchestrator.group.fold import Group
@@ -182,11 +181,9 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         new.start.op_id: command_json(
             new.cycle,
             new.start,
-            {
-                **{name: results[op_id] for name, op_id in new.start.takes.items()},
-                **past.get(new.start.op_id, {}),
-                **chosen(new.start, settings),
-            },
+            {name: results[op_id] for name, op_id in new.start.takes.items()}
+            | past.get(new.start.op_id, {}),
+            settings,
         )
         for new in group.starts
     }

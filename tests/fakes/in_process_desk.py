@@ -36,7 +36,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
 from services.orchestrator.group import measured
-from services.orchestrator.group.changes import Loaded, NewEvent, chosen, command_json
+from services.orchestrator.group.changes import Loaded, NewEvent, command_json
 from services.orchestrator.group.fold import Group
 from services.orchestrator.group.inputs import (
     Claimed,
@@ -123,8 +123,7 @@ class InProcessDesk:
                 account = new.cycle.pipelines[new.start.lane]["account"]
                 past = self._memories_before(account, new.cycle.as_of)
                 takes[PAST_DECISIONS] = awaited(body for _, body in past)
-            takes |= chosen(new.start, self.settings)
-            command = command_json(new.cycle, new.start, takes)
+            command = command_json(new.cycle, new.start, takes, self.settings)
             self.operations[new.start.op_id] = Stored(new.row(), new.start, command)
             if not new.start.step.asks:
                 self.pending.append(new.start.op_id)

@@ -161,17 +161,11 @@ def refused_event(cycle_id: UUID, on: date, data: Mapping[str, Any]) -> NewEvent
     )
 
 
-def chosen(start: Start, settings: Settings) -> dict[str, bytes]:
-    """The command's fields that the desk's settings choose, as they are when it starts: they stand
-    in it, so that it gives the same whenever it runs again."""
-    fields = start.step.serves.message.model_fields
-    if RECALIBRATED_FROM not in fields:
-        return {}
-    return {RECALIBRATED_FROM: orjson.dumps(settings.recalibrated_from)}
-
-
-def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:
-    """The command as it is stored and sent: the contracts are put in as they were written."""
+def command_json(
+    row: CycleRow, start: Start, contracts: Mapping[str, bytes], settings: Settings
+) -> bytes:
+    """The command as it is stored and sent: the contracts are put in as they were written, and what
+    the desk's settings choose as it is now, so that it gives the same whenever it runs again."""
     outcome = start.outcome
     inputs: dict[str, Any] = {name: orjson.Fragment(body) for name, body in contracts.items()}
     if outcome is not None:
@@ -179,6 +173,8 @@ def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) ->
     fields = start.step.serves.message.model_fields
     if "request" in fields:
         inputs["request"] = orjson.Fragment(row.request)
+    if RECALIBRATED_FROM in fields:
+        inputs[RECALIBRATED_FROM] = settings.recalibrated_from
     return orjson.dumps(
         {
             "version": 1,
