@@ -166,14 +166,10 @@ class Study(Part):
         return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{place}{sample}-{arm}"
 
 
-def study_key(account: str) -> str:
-    """The part of an account's name that all cells and arms of its study share, and no other study.
-
-    An account that is no study's is its own.
-    """
-    if not account.startswith(ACCOUNT_PREFIX):
-        return account
-    return ACCOUNT_PREFIX + account.removeprefix(ACCOUNT_PREFIX).partition("-")[0]
+def codebook_key(account: str) -> str:
+    """The key of an account's codebooks: one for the accounts of all studies, so that a question
+    about a date is the same in each of them and is paid once. Another account has its own."""
+    return STUDY if account.startswith(ACCOUNT_PREFIX) else account
 
 
 def pipelines_of(

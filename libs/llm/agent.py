@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from contracts.message import Command
 from contracts.operation import JOURNAL_BATCH_MAX
-from contracts.study import study_key
+from contracts.study import codebook_key
 from libs.llm.errors import ProviderNotUsable, ProviderUnknown
 from libs.llm.masking.codebook import Masking, Sessions
 from libs.llm.prompt import Prompt
@@ -99,4 +99,4 @@ class Role:
             return None
         if self.sessions is None:
             raise ProviderNotUsable(f"{self.name} is no part of a masked pipeline")
-        return Masking(study_key(command.pipeline.account), command.as_of, self.sessions)
+        return Masking(codebook_key(command.pipeline.account), command.as_of, self.sessions)

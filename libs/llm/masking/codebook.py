@@ -1,7 +1,8 @@
 """The codebook of one cycle: codes in the place of tickers and sectors, sessions in that of dates.
 
-Its key is the study's and the date's: every arm and sample of one date has the same codes, and no
-two dates have. Nothing of the key stands in a request. Pure.
+Its key is the date's, and the same for every study: all arms and samples of one date have the same
+codes, so that what one study has asked no other pays again, and no two dates have. Nothing of the
+key stands in a request. Pure.
 """
 
 import hmac

@@ -52,6 +52,7 @@ from services.console.http.requests import DeskAccess
 from services.console.http.search import search
 from services.console.http.session import session
 from services.console.http.short_ids import cycle_asked, cycle_named, operation_named
+from services.console.http.studies import scored, studies
 
 ROOT = "/api/v1"
 TITLE = "Deskbus"
@@ -106,8 +107,10 @@ def api(desk: DeskAccess) -> FastAPI:
         upkeep.watch,
         notifications,
         search,
+        scored,
     ):
         app.include_router(routes(desk), prefix=ROOT)
+    app.include_router(studies(desk, ROOT), prefix=ROOT)
     tell_problems(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app

@@ -2,7 +2,8 @@
 
 What fits it is taken, but for what only the desk can know (a ticker that nobody trades), and for
 what compares two places of one body: two pipelines or features of one name, a `main` that is no
-pipeline, a condition on a feature that there is not, a period that ends before it begins.
+pipeline, a condition on a feature that there is not, a period that ends before it begins, a cell of
+a study that costs more than the whole.
 
 The contracts' own schemas say less, since a published one may not become stricter.
 """
@@ -56,6 +57,9 @@ FIELDS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("StrategySpec", "universe"): {"uniqueItems": True},
     ("FeatureSpec", "indicator"): {"enum": sorted(INDICATORS)},
     ("Condition", "bars_ago"): {"minimum": 0},
+    ("Study", "universe"): {"uniqueItems": True},
+    ("Study", "horizons"): {"uniqueItems": True},
+    ("StudyDates", "sessions"): {"uniqueItems": True},
 }
 """What validators in code ask of single fields, by model and field."""
 WHOLES: Mapping[str, Mapping[str, Any]] = {
@@ -64,6 +68,11 @@ WHOLES: Mapping[str, Mapping[str, Any]] = {
     "EntryRules": {"anyOf": [_set("long", SOME), _set("short", SOME)]},
     "FeatureSpec": {"allOf": [_parameters(*indicator) for indicator in INDICATORS.items()]},
     "StrategySpec": {"allOf": [_opens_and_closes(side) for side in ("long", "short")]},
+    "StudyDates": {
+        "if": _set("sessions", SOME),
+        "then": {"properties": {name: {"type": "null"} for name in ("first", "last", "count")}},
+        "else": {"allOf": [_set("first"), _set("last")]},
+    },
     **{
         model: {
             "if": _set("spec"),

@@ -26,6 +26,7 @@ from contracts.http import (
     Why,
 )
 from contracts.message import Message
+from contracts.study import RunStudy
 from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
 from services.console.http.asked_schema import Asked
@@ -36,7 +37,7 @@ M = TypeVar("M", bound=Message)
 
 ASKED = (
     *(LogIn, Trigger, CycleWish, ProposalAnswer, ProposalApproval),
-    *(Why, RunWish, HaltTrading, ResumeTrading, PositionSale),
+    *(Why, RunWish, HaltTrading, ResumeTrading, PositionSale, RunStudy),
 )
 """The bodies that are taken."""
 ASKED_SUFFIX = "-Input"

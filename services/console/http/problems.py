@@ -17,6 +17,7 @@ from contracts.cycle import RequestAnswer
 from contracts.dead_letter import LetterAnswer
 from contracts.notice import ChannelTested
 from contracts.schedule import JobAnswer
+from contracts.study import StudyAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
 from libs.bus.codec import MessageInvalid, MessageTooLarge
 from libs.bus.health import BUS_AWAY
@@ -30,6 +31,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "at_work": HTTPStatus.CONFLICT,
     "budget_exhausted": HTTPStatus.TOO_MANY_REQUESTS,
     "busy": HTTPStatus.TOO_MANY_REQUESTS,
+    "changed_file": HTTPStatus.CONFLICT,
     "channel_unknown": HTTPStatus.NOT_FOUND,
     "decided": HTTPStatus.CONFLICT,
     "ended": HTTPStatus.CONFLICT,
@@ -46,6 +48,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "suspect": HTTPStatus.CONFLICT,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too_late": HTTPStatus.CONFLICT,
+    "too_many": HTTPStatus.CONFLICT,
     "unknown_account": HTTPStatus.NOT_FOUND,
     "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
@@ -62,7 +65,7 @@ Shown = Callable[[Request, Refused], ASGIApp]
 log = structlog.get_logger()
 
 
-Accepted = TypeVar("Accepted", bound=RequestAnswer | LetterAnswer | JobAnswer)
+Accepted = TypeVar("Accepted", bound=RequestAnswer | LetterAnswer | JobAnswer | StudyAnswer)
 
 
 def accepted(answer: Accepted) -> Accepted:
@@ -71,6 +74,10 @@ def accepted(answer: Accepted) -> Accepted:
         return answer
     code = answer.code or "refused"
     status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if isinstance(answer, StudyAnswer):
+        again = {"Retry-After": str(COME_AGAIN_S)}
+        headers = again if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+        raise Refused(status, code, answer.message, headers=headers, field=answer.field)
     if not isinstance(answer, RequestAnswer):
         raise Refused(status, code, answer.message)
     headers = {}

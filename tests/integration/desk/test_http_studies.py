@@ -1,0 +1,111 @@
+"""Studies over HTTP: begun, stopped and resumed, and read as people and programs want them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from libs.runtime.http_address import http_address
+from tests.integration.conftest import OwnEnvironmentIn
+from tests.integration.desk.caller import Json
+from tests.integration.desk.conftest import Desk, desk_in
+from tests.integration.desk.over_http import got, refused
+from tests.integration.desk.test_study import STUDY_S, study
+
+
+@pytest.fixture(scope="module")
+def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
+    with desk_in(make_open_dir(), own_environment_in, http=True, http_port=0) as running:
+        yield running
+
+
+@pytest.fixture
+async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
+    address = http_address(desk.settings)
+    assert address is not None
+    root = f"{address.url}/api/v1"
+    async with httpx2.AsyncClient(base_url=root, verify=False, timeout=60) as client:
+        yield client
+
+
+async def begun(http: httpx2.AsyncClient, file: Json) -> httpx2.Response:
+    answer = await http.post("/studies", json={"study": file})
+    assert answer.status_code == 202, answer.text
+    return answer
+
+
+async def ended(http: httpx2.AsyncClient, name: str) -> Json:
+    """The study once it no longer runs."""
+    async with asyncio.timeout(STUDY_S):
+        while True:
+            view = await got(http, f"/studies/{name}")
+            if view["status"] != "running":
+                return view
+            await asyncio.sleep(0.1)
+
+
+async def test_a_study_is_begun_followed_and_read_as_its_score_page_and_cells(
+    http: httpx2.AsyncClient,
+) -> None:
+    file = study()
+    answer = await begun(http, file)
+    name = file["name"]
+    assert answer.json()["outcome"] == "accepted"
+    assert answer.headers["Location"] == f"/api/v1/studies/{name}"
+
+    view = await ended(http, name)
+
+    assert (view["status"], view["cells"], view["completed"]) == ("completed", 3, 3)
+    assert name in [it["study"]["name"] for it in (await got(http, "/studies"))["studies"]]
+    score = await got(http, f"/studies/{name}/score", horizon=20, cost_bps=0, benchmark="cash")
+    assert (score["study"]["name"], score["horizon"], score["benchmark"]) == (name, 20, "cash")
+    cells = await got(http, f"/studies/{name}/cells", arm="rules", limit=2)
+    assert (len(cells["cells"]), cells["more"]) == (2, True)
+    told = await http.get(f"/studies/{name}/report")
+    assert told.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert told.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    assert name in told.text
+    assert "<script" not in told.text
+    every = (await got(http, f"/studies/{name}/cells"))["cells"]
+    assert all(cell["cycle_id"][:8] in told.text for cell in every)
+
+
+async def test_a_study_stopped_with_a_reason_is_resumed_by_the_same_file(
+    http: httpx2.AsyncClient,
+) -> None:
+    file = study(dates={"first": "2005-01-03", "last": "2012-06-29", "count": 300})
+    name = file["name"]
+    await begun(http, file)
+    stopped = await http.post(f"/studies/{name}/stop", json={"reason": "lunch"})
+    assert stopped.json() | {"changed": True, "status": "stopped"} == stopped.json()
+    view = await got(http, f"/studies/{name}")
+    assert (view["status"], view["reason"]) == ("stopped", "lunch")
+
+    again = await begun(http, file)
+
+    assert again.json() | {"changed": True, "status": "running"} == again.json()
+    # Without a body it is stopped too, in the console's name.
+    assert (await http.post(f"/studies/{name}/stop")).json()["status"] == "stopped"
+    assert (await got(http, f"/studies/{name}"))["reason"] == "stopped by console"
+
+
+async def test_a_refusal_says_which_field_and_names_what_there_is_not(
+    http: httpx2.AsyncClient,
+) -> None:
+    file = study()
+    await begun(http, file)
+    changed = await http.post("/studies", json={"study": {**file, "seed": 5}})
+    assert refused(changed, 409, "changed_file")["field"] == "name"
+    for wrong in ({"universe": ["AAPL"]}, {"dates": {"first": "2012-03-01"}}, {"what": 1}):
+        refused(await http.post("/studies", json={"study": study(**wrong)}), 422, "invalid")
+    ahead = study(dates={"sessions": ["2031-01-02"]})
+    no = refused(await http.post("/studies", json={"study": ahead}), 422, "not_a_session")
+    assert no["field"] == "dates"
+    for path in ("", "/score", "/report", "/cells"):
+        refused(await http.get(f"/studies/nobody{path}"), 404, "not_found")
+    refused(await http.post("/studies/nobody/stop"), 404, "not_found")
+    outside: dict[str, Any] = {"horizon": 10_000}
+    refused(await http.get(f"/studies/{file['name']}/score", params=outside), 422, "invalid")
