@@ -109,12 +109,12 @@ def studies(desk: DeskAccess, root: str) -> APIRouter:
 
 
 def scored(desk: DeskAccess) -> APIRouter:
-    """What they show: read from the record, at no cost, as often as wanted."""
+    """Their scores: read from the record, at no cost, as often as wanted."""
     router = APIRouter(prefix=PREFIX, tags=["studies"])
 
     @router.get("/{name}/score", response_model=StudyScore, responses=SCORED)
     async def get_study_score(query: Annotated[StudyScoreQuery, Depends(score_asked)]) -> Response:
-        """What the study shows, and what it does not."""
+        """A study's score: what it shows, and what it does not."""
         return json_of(await _score(desk, query))
 
     @router.get(

@@ -102,7 +102,7 @@ async def test_a_refusal_says_which_field_and_names_what_there_is_not(
     for wrong in ({"universe": ["AAPL"]}, {"dates": {"first": "2012-03-01"}}, {"what": 1}):
         refused(await http.post("/studies", json={"study": study(**wrong)}), 422, "invalid")
     ahead = study(dates={"sessions": ["2031-01-02"]})
-    no = refused(await http.post("/studies", json={"study": ahead}), 422, "not_a_session")
+    no = refused(await http.post("/studies", json={"study": ahead}), 422, "no_history")
     assert no["field"] == "dates"
     for path in ("", "/score", "/report", "/cells"):
         refused(await http.get(f"/studies/nobody{path}"), 404, "not_found")

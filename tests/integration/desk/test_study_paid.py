@@ -102,21 +102,6 @@ def test_a_study_that_was_killed_pays_and_says_the_same_and_another_pays_nothing
         ended(process, signal.SIGINT)
 
 
-def test_a_masked_question_that_one_study_has_paid_for_another_does_not_pay_again(lab: Lab) -> None:
-    arm = {"name": "veiled", "provider": "openai", "masked": True}
-    with up(lab.deskbus) as (process, _):
-        first = lab.run(lab.file("veiled", arms=[arm], seed=3))
-        paid = lab.asked()
-
-        one = {"sessions": ["2012-06-29"]}
-        second = lab.run(lab.file("veiled-too", arms=[arm], seed=3, dates=one, horizons=[10]))
-
-        assert (first["completed"], second["completed"]) == (2, 1)
-        assert (first["tokens"] > 0, second["tokens"]) == (True, 0)
-        assert lab.asked() == paid
-        ended(process, signal.SIGINT)
-
-
 def test_a_study_stops_where_its_budget_pays_no_further_cell(lab: Lab) -> None:
     with up(lab.deskbus) as (process, _):
         budget = {"cost_usd": 1, "cell_cost_usd": 1}

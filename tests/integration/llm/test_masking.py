@@ -73,7 +73,10 @@ CASES = (
 
 
 async def masked_cycle(
-    wire: str, case: Case, portfolio: Portfolio | None = None
+    wire: str,
+    case: Case,
+    portfolio: Portfolio | None = None,
+    account: str = "study-0123abcd-0-0-blind",
 ) -> tuple[Desk, dict[str, Any], list[Asked]]:
     """A masked cycle's contracts, and the requests that left for its model."""
     async with model_server(MaskedModel(case.universe[0])) as server:
@@ -95,9 +98,7 @@ async def masked_cycle(
                     "note": f"{case.universe[0]} is loved since {case.as_of:%B %Y}",
                 },
             ),
-            pipeline=Pipeline(
-                name="blind", provider="model", account="study-0123abcd-0-0-blind", masked=True
-            ),
+            pipeline=Pipeline(name="blind", provider="model", account=account, masked=True),
         )
         try:
             return desk, await desk.cycle(), server.asked
@@ -133,6 +134,17 @@ async def test_no_body_has_a_name_a_date_or_a_headline_of_the_universe(
         found = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", body)]
         assert found == [], (request.number, found)
         assert WHEN.findall(body) == [], request.number
+
+
+async def test_two_studies_ask_the_same_about_a_date_so_that_the_second_one_pays_nothing() -> None:
+    case = CASES[0]
+    accounts = ("study-0123abcd-0-0-blind", "study-9999abcd-7-0-blind")
+    first, second = [
+        [request.body for request in (await masked_cycle("openai", case, account=account))[2]]
+        for account in accounts
+    ]
+    assert len(first) >= 12
+    assert first == second
 
 
 def _without_own_words(asked: Asked) -> dict[str, Any]:
