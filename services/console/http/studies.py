@@ -9,6 +9,7 @@ from pydantic import Field
 
 from contracts.http import Why
 from contracts.performance import Benchmark
+from contracts.query import PAGE_MAX
 from contracts.study import (
     CELLS_MAX,
     HORIZON_MAX,
@@ -21,7 +22,6 @@ from contracts.study import (
     StudyView,
 )
 from contracts.study_score import (
-    CELLS_PAGE_MAX,
     CellView,
     StudyCells,
     StudyCellsQuery,
@@ -134,7 +134,7 @@ def scored(desk: DeskAccess) -> APIRouter:
         arm: ArmName | None = None,
         on: Day | None = None,
         skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
-        limit: Annotated[int, Query(ge=1, le=CELLS_PAGE_MAX)] = CELLS_TOLD,
+        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = CELLS_TOLD,
     ) -> Response:
         """The cycles that figures are from, and what each arm bought there."""
         query = StudyCellsQuery(name=name, arm=arm, on=on, skip=skip, limit=limit)
@@ -156,8 +156,8 @@ async def _score(desk: DeskAccess, query: StudyScoreQuery) -> StudyScore:
 async def _cells(desk: DeskAccess, name: str) -> list[CellView]:
     """The study's cells, as many as the page lists."""
     cells: list[CellView] = []
-    for skip in range(0, CELLS_LISTED_MAX, CELLS_PAGE_MAX):
-        query = StudyCellsQuery(name=name, skip=skip, limit=CELLS_PAGE_MAX)
+    for skip in range(0, CELLS_LISTED_MAX, PAGE_MAX):
+        query = StudyCellsQuery(name=name, skip=skip, limit=PAGE_MAX)
         view = await desk.scores.cells(query)
         cells += view.cells
         if not view.more:
