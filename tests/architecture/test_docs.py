@@ -15,6 +15,13 @@ FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^()\s]+(?:\([^()\s]*\)[^()\s]*)?)\)")
 HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
+GROUPS = frozenset(
+    {
+        *("You have to do something", "Start", "Trade", "Research", "Bring your own", "Operate"),
+        *("Integrate", "Security", "Working on it", "Known limits"),
+    }
+)
+"""Of a version in the changelog, by what a reader does."""
 ELSEWHERE = ("http://", "https://", "mailto:")
 
 
@@ -88,3 +95,12 @@ def test_common_errors_are_errors() -> None:
         path.read_text() for top in ("libs", "services") for path in (ROOT / top).rglob("*.py")
     )
     assert sorted(code for code in named if f'"{code}"' not in source) == []
+
+
+def test_a_group_of_a_version_stands_once_in_the_changelog() -> None:
+    # A merge that keeps both sides brings groups back that were brought together.
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for version in text.split("\n## ")[1:]:
+        groups = re.findall(r"^### (.+)$", version, re.MULTILINE)
+        assert len(groups) == len(set(groups)), version.partition("\n")[0]
+        assert set(groups) <= GROUPS, "a version is grouped by what a reader does"
