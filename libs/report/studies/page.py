@@ -1,17 +1,18 @@
 """A study on one page that needs nothing else.
 
-Pure: a report in, one HTML text out, the same for the same report. The page runs no script and
-makes no request, and every text of a model or a person is escaped.
+`page` is pure: a report in, one HTML text out, the same for the same report. The page runs no
+script and makes no request, and every text of a model or a person is escaped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from contracts.cycle import PROBE
-from contracts.study_score import CellView
+from contracts.query import PAGE_MAX
+from contracts.study_score import CELL_KINDS, CellView, StudyCells, StudyCellsQuery
 from libs.facts import amounts
 from libs.report.strategies import page as strategy
 from libs.report.strategies.chart import Chart, Line
@@ -47,6 +48,20 @@ def page(report: StudyReport, cells: Sequence[CellView] = ()) -> str:
             },
         )
     )
+
+
+async def listed(
+    name: str, ask: Callable[[StudyCellsQuery], Awaitable[StudyCells]]
+) -> Sequence[CellView]:
+    """The study's cells, as many as the page lists of each kind."""
+    cells: list[CellView] = []
+    for kind in CELL_KINDS:
+        for skip in range(0, CELLS_MAX, PAGE_MAX):
+            view = await ask(StudyCellsQuery(name=name, kind=kind, skip=skip, limit=PAGE_MAX))
+            cells += view.cells
+            if not view.more:
+                break
+    return cells
 
 
 @cache

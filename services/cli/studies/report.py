@@ -1,11 +1,13 @@
 """`deskbus study report`: what a study shows, on one page of HTML that needs nothing else."""
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from contracts.study_score import CELL_KINDS, CellView, StudyCellsQuery
+from contracts.study_score import CellView
 from contracts.subjects import STUDY_CELLS
 from libs.report.studies.compose import compose
 from libs.runtime.whole_file import beside
@@ -15,9 +17,6 @@ from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err
 from services.cli.studies.file import NameArgument
 from services.cli.studies.score import BenchmarkOption, CostOption, HorizonOption, scored
-
-PAGE = 200
-"""Cells that are asked for at a time."""
 
 
 def report(
@@ -31,14 +30,14 @@ def report(
     json: JsonOption = False,
 ) -> None:
     """Write a study's report: one HTML file that asks no other host for anything."""
-    from libs.report.studies.page import CELLS_MAX, page  # noqa: PLC0415 - loads the templates
+    from libs.report.studies.page import page  # noqa: PLC0415 - loads the templates
 
     result = asking(scored(study_name, horizon, cost_bps, benchmark))
     if json:
         emit([result])
         return
     path = output or Path(f"{study_name}.html")
-    text = page(compose(result), asking(_cells(study_name, CELLS_MAX)))
+    text = page(compose(result), asking(_cells(study_name)))
     try:
         with beside(path, text.encode()) as whole:
             whole.replace(path)
@@ -47,16 +46,8 @@ def report(
     err().print(f"wrote {path}", style="dim")
 
 
-async def _cells(name: str, cells_max: int) -> list[CellView]:
-    """The study's cells, as many as the page lists of each kind."""
-    settings = load_settings()
-    result: list[CellView] = []
-    async with reading_client(settings) as client:
-        for kind in CELL_KINDS:
-            for skip in range(0, cells_max, PAGE):
-                query = StudyCellsQuery(name=name, kind=kind, skip=skip, limit=PAGE)
-                view = await client.ask(STUDY_CELLS, query)
-                result += view.cells
-                if not view.more:
-                    break
-    return result
+async def _cells(name: str) -> Sequence[CellView]:
+    from libs.report.studies.page import listed  # noqa: PLC0415 - as above
+
+    async with reading_client(load_settings()) as client:
+        return await listed(name, partial(client.ask, STUDY_CELLS))

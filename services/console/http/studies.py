@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
+from contracts.cycle import DECISION
 from contracts.http import Why
 from contracts.performance import Benchmark
 from contracts.query import PAGE_MAX
@@ -22,7 +23,7 @@ from contracts.study import (
     StudyView,
 )
 from contracts.study_score import (
-    CellView,
+    CellKind,
     StudyCells,
     StudyCellsQuery,
     StudyScore,
@@ -31,8 +32,7 @@ from contracts.study_score import (
 from contracts.subjects import RUN_STUDY, STOP_STUDY
 from contracts.types import Name
 from libs.report.studies.compose import compose
-from libs.report.studies.page import CELLS_MAX as CELLS_LISTED_MAX
-from libs.report.studies.page import page
+from libs.report.studies.page import listed, page
 from libs.web.problem import Refused
 from services.console.http.boards import HTML, REPORT_POLICY
 from services.console.http.bodies import Day, asked, body_of, json_of, problems
@@ -125,19 +125,20 @@ def scored(desk: DeskAccess) -> APIRouter:
     async def get_study_report(query: Annotated[StudyScoreQuery, Depends(score_asked)]) -> Response:
         """The score on one page of HTML, in a sandbox: it may run and load nothing."""
         score = await _score(desk, query)
-        whole = page(compose(score), await _cells(desk, query.name))
+        whole = page(compose(score), await listed(query.name, desk.scores.cells))
         return Response(whole, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
 
     @router.get("/{name}/cells", response_model=StudyCells, responses=problems(404))
     async def list_study_cells(
         name: Name,
+        kind: CellKind = DECISION,
         arm: ArmName | None = None,
         on: Day | None = None,
         skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
         limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = CELLS_TOLD,
     ) -> Response:
-        """The cycles that figures are from, and what each arm bought there."""
-        query = StudyCellsQuery(name=name, arm=arm, on=on, skip=skip, limit=limit)
+        """The cycles that figures are from: what each arm bought, or whom it identified."""
+        query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=limit)
         view = await desk.scores.cells(query)
         if not view.found:
             raise _no_such(name)
@@ -151,18 +152,6 @@ async def _score(desk: DeskAccess, query: StudyScoreQuery) -> StudyScore:
     if not score.found:
         raise _no_such(query.name)
     return score
-
-
-async def _cells(desk: DeskAccess, name: str) -> list[CellView]:
-    """The study's cells, as many as the page lists."""
-    cells: list[CellView] = []
-    for skip in range(0, CELLS_LISTED_MAX, PAGE_MAX):
-        query = StudyCellsQuery(name=name, skip=skip, limit=PAGE_MAX)
-        view = await desk.scores.cells(query)
-        cells += view.cells
-        if not view.more:
-            break
-    return cells
 
 
 def _no_such(name: str) -> Refused:

@@ -64,6 +64,7 @@ async def test_a_study_is_begun_followed_and_read_as_its_score_page_and_cells(
     assert (score["study"]["name"], score["horizon"], score["benchmark"]) == (name, 20, "cash")
     cells = await got(http, f"/studies/{name}/cells", arm="rules", limit=2)
     assert (len(cells["cells"]), cells["more"]) == (2, True)
+    assert (await got(http, f"/studies/{name}/cells", kind="probe"))["cells"] == []
     told = await http.get(f"/studies/{name}/report")
     assert told.headers["Content-Type"] == "text/html; charset=utf-8"
     assert told.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from contracts.query import PAGE_MAX
 from contracts.study import Study, StudyArm, StudyDates, StudyStatus
 from contracts.study_score import (
     ArmScore,
@@ -19,13 +20,15 @@ from contracts.study_score import (
     NotShown,
     PairedDifference,
     Probe,
+    StudyCells,
+    StudyCellsQuery,
     StudyScore,
 )
 from libs.quant.study.leakage import IDENTIFIED_MAX
 from libs.report.studies.audit import NOT_SHOWN, audit
 from libs.report.studies.compose import compose
 from libs.report.studies.lookahead import IDENTIFIED_PCT
-from libs.report.studies.page import page
+from libs.report.studies.page import CELLS_MAX, listed, page
 from libs.report.studies.parts import StudyReport
 from libs.report.studies.words import spans, verdict
 from libs.report.tones import Tone
@@ -283,6 +286,30 @@ def test_figures_of_the_page_lead_to_the_cycles_of_their_arm():
     assert f"{cell.cycle_id}" in html
     assert "AA 25%" in html
     assert 'href="#cells-honest"' not in html
+
+
+async def test_the_page_lists_decisions_and_probes_page_by_page_up_to_its_limit():
+    asked = []
+
+    async def ask(query: StudyCellsQuery) -> StudyCells:
+        asked.append((query.kind, query.skip))
+        cell = CellView(
+            cycle_id=UUID(int=5),
+            on=date(2005, 1, 3),
+            number=0,
+            sample=0,
+            arm="rules",
+            status="completed",
+        )
+        probe = cell.model_copy(update={"kind": "probe"})
+        if query.kind == "probe":
+            return StudyCells(cells=(probe,))
+        return StudyCells(cells=(cell,) * query.limit, more=True)
+
+    cells = await listed("luck", ask)
+    assert [cell.kind for cell in cells].count("decision") == CELLS_MAX
+    assert cells[-1].kind == "probe"
+    assert asked[-2:] == [("decision", CELLS_MAX - PAGE_MAX), ("probe", 0)]
 
 
 def test_a_name_from_outside_is_escaped():
