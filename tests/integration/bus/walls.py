@@ -57,7 +57,7 @@ QUESTIONS = {
     "execution.holdings": ("exit_signal",),
     "exit_signal.check": (*OVER_HTTP, *AGENTS),
     "exit_signal.distances": OVER_HTTP,
-    "sentiment.providers": (*PEOPLE, "orchestrator"),
+    "sentiment.providers": (*PEOPLE, "console", "orchestrator"),
     "sentiment.reach": (*PEOPLE, "orchestrator"),
     "console.report": (*PEOPLE, "reporter"),
     **dict.fromkeys(

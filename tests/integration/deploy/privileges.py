@@ -146,6 +146,7 @@ CALLS: Mapping[str, str] = {
     "hold_halts": EXECUTION_ROLE,
     "change_halts": EXECUTION_ROLE,
     "limits_of": f"{CONSOLE_ROLE} {EXECUTION_ROLE}",
+    "live_at_work": f"{CONSOLE_ROLE} {ORCHESTRATOR_ROLE}",
 }
 """By function, who may call it. What triggers run, and large objects: nobody."""
 
