@@ -135,7 +135,11 @@ class Scene:
         body = orjson.dumps({**DATA[EventType.ORDER_FILLED], "quantity": str(number)}).decode()
         today = datetime.now(UTC).date()
         while True:
-            with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            # The last: a connection that was lost between its set-up and its first statement.
+            with suppress(
+                *(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError),
+                asyncpg.InternalClientError,
+            ):
                 dsn = self.servers.postgres_dsn(ORCHESTRATOR_ROLE)
                 db = await asyncpg.connect(dsn, timeout=5)
                 try:
