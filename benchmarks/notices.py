@@ -44,7 +44,7 @@ SINGLE = 200
 """Events one at a time, for the time from event to request."""
 PAUSE_S = 0.05
 BATCH_S = 0.1
-CAUGHT_UP_S = 900.0
+CAUGHT_UP_S = 1_800.0
 MB = 1024 * 1024
 INSERT = """
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, session_id, data)

@@ -41,7 +41,7 @@ from tests.fakes.notable import DATA
 SLOW_S: Final = 0.25
 BATCH_S: Final = 0.1
 WARM: Final = 3
-CAUGHT_UP_S: Final = 900.0
+CAUGHT_UP_S: Final = 1_800.0
 SESSIONS_MAX: Final = 2_000
 INSERT: Final = """
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, session_id, data)

@@ -32,7 +32,15 @@ from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import Notify
 from libs.telemetry import metrics
 from services.notifier.hearer import Hearer
-from services.notifier.lease import GRACE_S, Lease, LeaseLost, Orchestrator, until_answered, within
+from services.notifier.lease import (
+    GRACE_S,
+    Lease,
+    LeaseLost,
+    Orchestrator,
+    Pace,
+    until_answered,
+    within,
+)
 from services.notifier.sender import Sender, written
 
 STANDBY_S = 2.0
@@ -63,8 +71,10 @@ class Notifier:
         self._notify = notify
         self._hearing = hearing
         self._instance = f"notifier/{uuid4()}"
+        self._pace = Pace()
         self._senders = {
-            name: Sender(name, channels.get(name), orchestrator, notify) for name in notify.channels
+            name: Sender(name, channels.get(name), orchestrator, notify, self._pace)
+            for name in notify.channels
         }
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -150,7 +160,7 @@ class Notifier:
 
     async def _hear(self, lease: Lease) -> None:
         """Hear events and have kept what is due of them, in their order."""
-        hearer = Hearer(lambda due: self._keep(due, lease), self._notify)
+        hearer = Hearer(lambda due: self._keep(due, lease), self._notify, self._pace)
         keeping = asyncio.create_task(hearer.run())
         try:
             async with self._hearing(hearer) as lost:

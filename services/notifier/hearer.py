@@ -15,7 +15,7 @@ from contracts.subjects import NOTICE_DURABLE
 from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX
 from libs.runtime.notify_settings import Notify
 from services.notifier import logic
-from services.notifier.lease import rest
+from services.notifier.lease import Pace
 
 if TYPE_CHECKING:  # FastStream is loaded by those only that have somebody to tell
     from libs.bus.listening.listener import Listener
@@ -45,10 +45,14 @@ class Hearer:
     """
 
     def __init__(
-        self, keep: Callable[[Sequence[KeptNotice]], Awaitable[None]], notify: Notify
+        self,
+        keep: Callable[[Sequence[KeptNotice]], Awaitable[None]],
+        notify: Notify,
+        pace: Pace,
     ) -> None:
         self._keep = keep
         self._notify = notify
+        self._pace = pace
         self._next = 0
         self._gap_since: float | None = None
         self._held: dict[int, list[_Heard]] = {}
@@ -93,7 +97,7 @@ class Hearer:
             for heard in batch:
                 if not heard.kept.done():
                     heard.kept.set_result(None)
-            await rest(time.monotonic() - began)
+            await self._pace.rest(time.monotonic() - began)
 
     async def _first(self) -> _Heard:
         """The next event whose turn it is."""

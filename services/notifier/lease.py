@@ -23,9 +23,10 @@ RETRY_S, RETRY_S_MAX = 0.2, 2.0
 """Between two tries of a question that nobody answers."""
 GRACE_S = 5.0
 """How long what is under way may take to end when the service stops."""
-AT_WORK = 0.2
-"""The part of its time that hearing, and each channel, takes of the desk at most."""
+AT_WORK = 0.1
+"""The part of the time that hearing and all channels together take of the desk at most."""
 REST_S_MAX = 1.0
+"""How long one piece of work may be paid for at most: a slow answer is no work."""
 
 Answered = TypeVar("Answered")
 
@@ -85,14 +86,23 @@ async def until_answered(
         wait_s = min(2 * wait_s, RETRY_S_MAX)
 
 
-async def rest(worked_s: float, ending: asyncio.Event | None = None) -> None:
-    """Pause after so much work, so that work is AT_WORK of the time. An end cuts it short.
+class Pace:
+    """Keeps all that a notifier does to AT_WORK of the time, whoever does it.
 
     Where thousands are due at once they are sent somewhat later, and nothing that trades waits for
     them. After a single one the pause is some milliseconds.
     """
-    pause_s = min(worked_s * (1 / AT_WORK - 1), REST_S_MAX)
-    await within(ending or asyncio.Event(), pause_s)
+
+    def __init__(self) -> None:
+        self._paid_at = 0.0
+
+    async def rest(self, worked_s: float, ending: asyncio.Event | None = None) -> None:
+        """Pause until so much work is paid for, and what others did before it. An end cuts it
+        short."""
+        now = time.monotonic()
+        pause_s = min(worked_s * (1 / AT_WORK - 1), REST_S_MAX)
+        self._paid_at = max(self._paid_at, now) + pause_s
+        await within(ending or asyncio.Event(), self._paid_at - now)
 
 
 async def within(event: asyncio.Event, timeout_s: float) -> bool:

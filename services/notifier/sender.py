@@ -20,7 +20,7 @@ from services.notifier.lease import (
     Lease,
     LeaseLost,
     Orchestrator,
-    rest,
+    Pace,
     until_answered,
     within,
 )
@@ -49,13 +49,19 @@ class Sender:
     when something was kept for it."""
 
     def __init__(
-        self, name: str, channel: Channel | None, orchestrator: Orchestrator, notify: Notify
+        self,
+        name: str,
+        channel: Channel | None,
+        orchestrator: Orchestrator,
+        notify: Notify,
+        pace: Pace,
     ) -> None:
         self.news = asyncio.Event()
         self._name = name
         self._channel = channel
         self._orchestrator = orchestrator
         self._notify = notify
+        self._pace = pace
         self._alone = 0
         """How many of the next messages tell one notice each: one of them was refused."""
         metrics.NOTICES.begin(name, "given_up")
@@ -78,7 +84,7 @@ class Sender:
                 return
             if report != blank:
                 # Only now: what was sent is remembered first.
-                await rest(time.monotonic() - heard_at, lease.ending)
+                await self._pace.rest(time.monotonic() - heard_at, lease.ending)
             step = self._step(answer)
             if step.message and lease.is_fresh:
                 attempt = await self._send(step.message, answer)

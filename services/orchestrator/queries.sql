@@ -378,10 +378,11 @@ values ($1, $2, 0, $2, 'outage_ended', 'orchestrator', $3::jsonb)
 on conflict do nothing
 
 -- name: unpublished_events
+-- Those that are not final come last: behind a transaction that still runs, whose own may come first.
 select e.xid, e.id, e.op_id, e.seq, e.cycle_id, e.type, e.owner, e.pipeline, e.state, e.session_id,
-       e.at, e.data
+       e.at, e.data, e.xid < pg_snapshot_xmin(pg_current_snapshot()) as is_final
 from state_events e
-where (e.xid, e.id) > ($2, $3) and e.xid < pg_snapshot_xmin(pg_current_snapshot())
+where (e.xid, e.id) > ($2, $3)
 order by e.xid, e.id
 limit $1
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
+from enum import Enum, auto
 
 import structlog
 
@@ -29,7 +30,18 @@ IDLE_S_MAX = 12
 CURSOR_EVERY_S = 0.1
 """How often the cursor is moved while events flow: what a crash repeats at most."""
 
+HELD_S = 0.002
+"""How long the relay sleeps at first where a running transaction holds events."""
+
 log = structlog.get_logger()
+
+
+class _More(Enum):
+    """Whether there are more events behind a batch."""
+
+    NOW = auto()
+    HELD = auto()
+    LATER = auto()
 
 
 class Relay:
@@ -73,11 +85,14 @@ class Relay:
         self._ranks = Ranks()
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         lost = LostNotices(self._publisher, self._settings.notices_kept_s)
+        held_s = 0.0
         try:
             while True:
                 await lost.look(db, self._sent)
-                if not await self._pass(db):
-                    await _either(self._news, self._settings.relay_poll_s)
+                more = await self._pass(db)
+                held_s = self._held_s(held_s) if more is _More.HELD else 0.0
+                if more is not _More.NOW:
+                    await _either(self._news, held_s or self._settings.relay_poll_s)
                     # Commands go first, and a batch may grow: most events are for watching.
                     await _either(self._hurry, self._settings.relay_wait_s)
                 await self._save(db)
@@ -87,11 +102,17 @@ class Relay:
         finally:
             await db.execute("select pg_advisory_unlock($1)", LOCK_KEY)
 
-    async def _pass(self, db: Connection) -> bool:
-        """Publish one batch; True where it was full, and there may be more."""
+    def _held_s(self, before_s: float) -> float:
+        """How long to wait for a transaction that holds events; longer each time, as it may be a
+        long one."""
+        return min(max(2 * before_s, HELD_S), self._settings.relay_poll_s)
+
+    async def _pass(self, db: Connection) -> _More:
+        """Publish one batch."""
         self._news.clear()
         self._hurry.clear()
-        rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
+        found = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
+        rows = [row for row in found if row["is_final"]]
         if rows:
             numbers = await self._ranks.of(db, rows, self._sent)
             for row, number in zip(rows, numbers, strict=True):
@@ -99,7 +120,9 @@ class Relay:
             for what, events in Counter(row["type"] for row in rows).items():
                 metrics.EVENTS.add(what, by=events)
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
-        return len(rows) == self._settings.relay_batch_max
+        if len(rows) < len(found):
+            return _More.HELD
+        return _More.NOW if len(rows) == self._settings.relay_batch_max else _More.LATER
 
     async def _save(self, db: Connection) -> None:
         """Move the cursor, once the server has what was sent; at most every CURSOR_EVERY_S."""

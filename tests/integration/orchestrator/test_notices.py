@@ -5,6 +5,7 @@ import time
 import uuid
 from datetime import UTC, datetime, timedelta
 
+import asyncpg
 import orjson
 import pytest
 from pydantic import ValidationError
@@ -21,8 +22,9 @@ from contracts.notice import (
     NotifierLease,
     Settled,
 )
-from libs.postgres.pool import Pool
+from libs.postgres.pool import OWNER_ROLE, Pool
 from libs.runtime.settings import Settings
+from libs.servers.embedded import Servers
 from services.orchestrator import notices
 from services.orchestrator.notices import ChannelUnknown, Notices
 from tests.fakes.notable import notice
@@ -403,3 +405,35 @@ def test_whoever_has_the_notifiers_key_can_have_no_link_of_his_own_sent(
 ) -> None:
     with pytest.raises(ValidationError):
         notice(**fields)
+
+
+async def test_what_is_due_next_is_found_without_a_look_at_all_that_was_ever_sent(
+    kept: Notices, channel: str, pool: Pool, servers: Servers
+) -> None:
+    dead = f"{channel}-dead"
+    answer = await kept._lease(LeaseNotifier(instance="one", channels=(channel, dead)))
+    await keep(kept, answer.epoch, channel, of_now("a fill"))
+    # A month of messages, in the order in which they were sent; the newest still wait, and another
+    # channel's have waited all the time.
+    for of, status, times in (
+        (channel, "sent", 40_000),
+        (dead, "due", 40_000),
+        (channel, "due", 5_000),
+    ):
+        await pool.execute(
+            "insert into notifications (event_id, channel, notice, gathered, event_at, due_at,"
+            " status, ended_at) select gen_random_uuid(), $2, notice, gathered, event_at,"
+            " due_at, $3, case when $3 <> 'due' then clock_timestamp() end"
+            " from (select * from notifications where channel = $1 limit 1) one,"
+            " generate_series(1, $4)",
+            channel,
+            of,
+            status,
+            times,
+        )
+    owner = await asyncpg.connect(servers.postgres_dsn(OWNER_ROLE))
+    await owner.execute("analyze notifications")
+    await owner.close()
+    plan = await pool.fetch(f"explain {notices.sql.next_notices}", channel, 32)
+    await pool.execute("delete from notifications where channel = $1", channel)
+    assert "using notifications_next" in "\n".join(row[0] for row in plan)

@@ -22,6 +22,7 @@ from contracts.notice import (
 from libs.channels.channel import Failed, Outcome, Sent
 from libs.runtime.notify_settings import Notify
 from services.notifier.handler import Notifier
+from services.notifier.lease import AT_WORK, REST_S_MAX, Pace
 from services.notifier.logic import BACKOFF_S_MAX, JITTER
 from tests.fakes.log_lines import log_lines
 from tests.fakes.notable import notable
@@ -426,4 +427,14 @@ async def test_the_notifier_leaves_the_desk_most_of_the_time_however_much_there_
     spans = slow.spans
     worked = [ended - began for began, ended in spans[:-1]]
     rested = [began - ended for (_, ended), (began, _) in itertools.pairwise(spans)]
-    assert all(rest >= 3.9 * work for work, rest in zip(worked, rested, strict=True))
+    due = [min(work * (1 / AT_WORK - 1), REST_S_MAX) for work in worked]
+    assert all(rest > 0.98 * pause for pause, rest in zip(due, rested, strict=True))
+
+
+async def test_what_several_do_at_the_same_time_is_paid_for_by_all_together() -> None:
+    pace = Pace()
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(4):
+            group.create_task(pace.rest(0.01))
+    assert time.monotonic() - began > 4 * 0.01 * (1 / AT_WORK - 1) * 0.98
