@@ -111,8 +111,10 @@ class Relay:
         """Publish one batch."""
         self._news.clear()
         self._hurry.clear()
-        found = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
-        rows = [row for row in found if row["is_final"]]
+        fetched = await db.fetch(
+            sql.unpublished_events, self._settings.relay_batch_max, *self._sent
+        )
+        rows = [row for row in fetched if row["is_final"]]
         if rows:
             numbers = await self._ranks.of(db, rows, self._sent)
             for row, number in zip(rows, numbers, strict=True):
@@ -120,7 +122,7 @@ class Relay:
             for what, events in Counter(row["type"] for row in rows).items():
                 metrics.EVENTS.add(what, by=events)
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
-        if len(rows) < len(found):
+        if len(rows) < len(fetched):
             return _More.HELD
         return _More.NOW if len(rows) == self._settings.relay_batch_max else _More.LATER
 
