@@ -1,5 +1,6 @@
 """Accounts as the desk sees them: limits, positions, and the books of one session."""
 
+import operator
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -23,6 +24,7 @@ from contracts.types import (
     Text,
     Ticker,
     Value,
+    is_none,
 )
 
 RATES_MAX = 50
@@ -32,17 +34,6 @@ COOLING_OFF_SESSIONS_MAX = 60
 """About a quarter: who wants longer should not buy the ticker at all."""
 HORIZON_SESSIONS_MAX = 252
 """A year of sessions."""
-
-
-def is_none(value: object) -> bool:
-    """Whether a field is left out of the JSON: what does not apply is not mentioned, to models
-    neither."""
-    return value is None
-
-
-def is_empty(value: object) -> bool:
-    """Whether a list is left out of the JSON: there is nothing of the kind."""
-    return value == ()
 
 
 class Side(StrEnum):
@@ -235,8 +226,8 @@ class Portfolio(Contract):
     halt: Halt | None = None
     rates: tuple[ExchangeRate, ...] = Field(default=(), max_length=RATES_MAX)
     synthetic: bool = False
-    exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=is_empty)
-    cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=is_empty)
+    exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=operator.not_)
+    cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=operator.not_)
 
     @property
     def cash_free(self) -> Decimal:

@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 from contracts.constraints import ConstraintWords
 from contracts.message import Message, Pipeline, Request
 from contracts.strategy import StrategyWish
-from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Ticker, Value
+from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Ticker, Value, is_none
 
 PIPELINE_DEFAULT = Pipeline(name="rules").model_dump(mode="json", exclude={"account_named"})
 UNIVERSE_MAX = 500
@@ -78,10 +78,6 @@ class Rotation(Value):
         return order
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class SellNow(Value):
     """A person sells `share_pct` percent of a position now, whatever its exit rules say: through
     the same rules for sales, approval and execution as any exit."""
@@ -145,9 +141,9 @@ class CycleRequest(Request):
     constraints: ConstraintWords = Field(default_factory=dict)
     timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
     strategy: StrategyWish | None = None
-    sell_now: SellNow | None = Field(default=None, exclude_if=_is_none)
-    study: StudyCell | None = Field(default=None, exclude_if=_is_none)
-    samples: int | None = Field(default=None, ge=1, le=SAMPLES_MAX, exclude_if=_is_none)
+    sell_now: SellNow | None = Field(default=None, exclude_if=is_none)
+    study: StudyCell | None = Field(default=None, exclude_if=is_none)
+    samples: int | None = Field(default=None, ge=1, le=SAMPLES_MAX, exclude_if=is_none)
 
     @field_validator("pipelines")
     @classmethod

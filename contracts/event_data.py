@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from contracts.account import OrderType, Side, is_none
+from contracts.account import OrderType, Side
 from contracts.approval import Approval
 from contracts.audit import Event, EventType
 from contracts.capital import CashEvent, HoldingsEvent
@@ -32,6 +32,7 @@ from contracts.types import (
     Usage,
     Usd,
     Value,
+    is_none,
 )
 
 

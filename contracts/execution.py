@@ -7,11 +7,11 @@ from uuid import UUID
 
 from pydantic import Field
 
-from contracts.account import OrderType, Side, is_none
+from contracts.account import OrderType, Side
 from contracts.approval import Approval
 from contracts.message import Command, Contract
 from contracts.risk import DecisionValidation
-from contracts.types import Foreign, Money, Name, Quantity, Text, Ticker, Value
+from contracts.types import Foreign, Money, Name, Quantity, Text, Ticker, Value, is_none
 
 _CENT = Decimal("0.01")
 

@@ -4,6 +4,7 @@ A check answers a question about one position. Its answer is plain JSON in the s
 for, because it is read by people and models; docs/exit-signals.md describes the fields.
 """
 
+import operator
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -18,8 +19,6 @@ from contracts.account import (
     OpenOrder,
     Portfolio,
     Position,
-    is_empty,
-    is_none,
 )
 from contracts.cycle import CycleRequest
 from contracts.message import Command, Contract, Message
@@ -34,6 +33,7 @@ from contracts.types import (
     Text,
     Ticker,
     Value,
+    is_none,
 )
 
 SIGNALS_MAX = RULES_MAX
@@ -161,7 +161,7 @@ class Holdings(Message):
     positions: tuple[Position, ...] = ()
     open_orders: tuple[OpenOrder, ...] = ()
     sold: tuple[Ticker, ...] = ()
-    exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=is_empty)
+    exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=operator.not_)
     accounts: tuple[Name, ...] = Field(default=(), max_length=ACCOUNTS_TOLD_MAX)
 
 

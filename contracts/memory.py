@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.account import Side, is_none
+from contracts.account import Side
 from contracts.message import Contract
 from contracts.types import (
     Amount,
@@ -19,6 +19,7 @@ from contracts.types import (
     Text,
     Ticker,
     Value,
+    is_none,
 )
 
 OUTCOME_SESSIONS = (5, 20)

@@ -11,7 +11,18 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from contracts.message import Message
-from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Usd, Value
+from contracts.types import (
+    CycleId,
+    Failure,
+    Name,
+    OperationId,
+    ShortText,
+    Text,
+    Usage,
+    Usd,
+    Value,
+    is_none,
+)
 
 JOURNAL_BATCH_MAX = 80
 """Entries in one `Record`; a round of tool calls is one batch."""
@@ -30,10 +41,6 @@ class OperationStatus(StrEnum):
 
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class CallKind(StrEnum):
@@ -75,7 +82,7 @@ class JournalEntry(Value):
     usage: Usage = Usage()
     duration_ms: float = Field(default=0.0, ge=0)
     passed: bool | None = None
-    address: Sha256 | None = Field(default=None, exclude_if=_is_none)
+    address: Sha256 | None = Field(default=None, exclude_if=is_none)
     reused: bool = Field(default=False, exclude_if=operator.not_)
 
     @property

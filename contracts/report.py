@@ -6,12 +6,23 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.account import OrderType, Portfolio, Side, is_none
+from contracts.account import OrderType, Portfolio, Side
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus
 from contracts.message import Command, Contract, Message
 from contracts.risk import DecisionAction
-from contracts.types import Currency, CycleId, Name, Quantity, ShortText, Text, Ticker, Usage, Value
+from contracts.types import (
+    Currency,
+    CycleId,
+    Name,
+    Quantity,
+    ShortText,
+    Text,
+    Ticker,
+    Usage,
+    Value,
+    is_none,
+)
 
 LINES_MAX = 200
 """Of each sort in one report: fills, orders, positions, cycles."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.account import AccountLimits, EntryPlan, ExitAct, Portfolio, is_none
+from contracts.account import AccountLimits, EntryPlan, ExitAct, Portfolio
 from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import ExitReport
@@ -38,6 +38,7 @@ from contracts.types import (
     Text,
     Ticker,
     Value,
+    is_none,
 )
 
 ADJUSTMENTS_MAX = 40

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from contracts.account import HORIZON_SESSIONS_MAX, Portfolio, Side, is_none
+from contracts.account import HORIZON_SESSIONS_MAX, Portfolio, Side
 from contracts.cycle import SAMPLES_MAX, CycleRequest
 from contracts.memory import AgentMemory
 from contracts.message import Command
 from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons, Speaks, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
-from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value, scale
+from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value, is_none, scale
 
 PICKS_MAX = 10
 UNSTABLE_MAX = 2 * PICKS_MAX * SAMPLES_MAX

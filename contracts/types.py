@@ -70,6 +70,12 @@ def scale(low: int, high: int) -> BeforeValidator:
     return BeforeValidator(clamp)
 
 
+def is_none(value: object) -> bool:
+    """Whether a field is left out of the JSON: what does not apply is not mentioned, to models
+    neither."""
+    return value is None
+
+
 def plainly(value: Decimal) -> str:
     """The number without an exponent and without needless zeros."""
     return f"{value.normalize():f}"

@@ -4,6 +4,7 @@ from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 from contracts.types import Foreign, Usage
+from libs.runtime import ids
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
@@ -126,8 +127,8 @@ def session(day: date | None) -> str:
 
 
 def short(identifier: object) -> str:
-    """The first eight digits of an id: enough to find it again."""
-    return str(identifier)[:8]
+    """The first digits of an id: enough to find it again."""
+    return str(identifier)[: ids.ID_CHARS_SHOWN]
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ from contracts.message import Pipeline
 from contracts.operation import Reserve
 from contracts.provider import ProviderStanding
 from libs.llm.agent import Limits
-from libs.llm.committee.provider import SCRIPTED, CommitteeProvider
+from libs.llm.committee.provider import CommitteeProvider
 from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider
@@ -18,7 +18,7 @@ from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, Stag
 from libs.llm.provider import FREE, ModelReply, ModelRequest, ModelSize, Provider
 from libs.llm.rules.coin import COIN, CoinProvider
 from libs.llm.rules.provider import RulesProvider
-from libs.runtime.model_settings import STAGES
+from libs.runtime.model_settings import SCRIPTED, STAGES
 from libs.runtime.settings import Settings
 
 _PROBE = ModelRequest(

@@ -9,6 +9,7 @@ from contracts.query import CycleView
 from contracts.types import Usage
 from libs.facts import amounts
 from libs.report.sections import Fact, words
+from libs.runtime.model_settings import BUILT_IN
 
 KINDS = ("model", "tool", "read")
 FREE = "no model was asked"
@@ -76,7 +77,7 @@ def _whole_s(view: CycleView, stages: Sequence[Stage]) -> float:
 def _facts(view: CycleView, stages: Sequence[Stage], total: Stage) -> Sequence[Fact]:
     cost = amounts.cost(view.tokens, view.cost_usd)
     providers = {pipeline.provider for pipeline in view.pipelines}
-    is_free = not view.tokens and providers <= {"rules", "coin"}
+    is_free = not view.tokens and providers <= set(BUILT_IN)
     if not stages:
         return [Fact("Cost", words(f"{cost} ({FREE})" if is_free else cost))]
     if view.tokens or view.cost_usd:

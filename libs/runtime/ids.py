@@ -17,6 +17,8 @@ CACHED_MAX = 10_000
 ID_CHARS = 32
 ID_CHARS_MIN = 4
 """Of an id that people may shorten."""
+ID_CHARS_SHOWN = 8
+"""Of a shortened id as it is shown; fewer may as well be a word."""
 
 
 def id_range(text: str) -> tuple[UUID, UUID] | None:

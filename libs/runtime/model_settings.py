@@ -1,10 +1,10 @@
 """The settings of a model endpoint and of a model's price. No key ever stands here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -26,6 +26,8 @@ STAGES = ("sentiment", "planner", "quant", "research", "trader", "risk", "memory
 """The parts of a pipeline that a model plays; each may be given a model of its own."""
 
 Preset = Literal["claude", "openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"]
+COMPATIBLE = "compatible"
+"""The preset of an endpoint that is none of the others; no provider is named so by itself."""
 Output = Literal["json_schema", "json_object", "none"]
 MODEL_TIMEOUT_S = 300.0
 MODEL_SILENCE_S = 120.0
@@ -65,9 +67,19 @@ class Rate(BaseModel):
         return f"at most {' and '.join(words)} a minute" if words else "no rate limit"
 
 
-BUILT_IN = ("rules", "coin", "scripted")
+SCRIPTED = "scripted"
+"""The provider of a demo's desk, and of no other."""
+BUILT_IN = ("rules", "coin", SCRIPTED)
 """Providers that the desk comes with. They compute, so no endpoint may pass for one: it would be
 shown what a masked arm must not see."""
+
+
+def provider_names(endpoints: Iterable[str], *, demo: bool) -> tuple[str, ...]:
+    """The providers that pipelines may name on a desk with these endpoints, each once: those built
+    in, the presets, and the endpoints."""
+    built_in = (name for name in BUILT_IN if demo or name != SCRIPTED)
+    presets = (name for name in get_args(Preset) if name != COMPATIBLE)
+    return tuple(dict.fromkeys((*built_in, *presets, *endpoints)))
 
 
 def not_built_in(name: str) -> str:

@@ -46,6 +46,7 @@ from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
+from services.console.listed.cycles import BadFilter
 from services.console.listed.operations import Like, OperationList
 from services.console.lists import Lists
 from services.console.live.event_log import EventLog
@@ -126,22 +127,26 @@ async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -
         query.text,
         query.before,
     )
-    if like == Like(query.status, like.step) and query.type in {None, CYCLE_TYPE, strategy.PARENT}:
+    is_filtered = like != Like(query.status, like.step)
+    if is_filtered and query.type in {CYCLE_TYPE, strategy.PARENT}:
+        text = f"a {query.type} is filtered by its status alone here; the list of cycles takes all"
+        raise BadFilter(text, "type")
+    if not is_filtered and query.type in {None, CYCLE_TYPE, strategy.PARENT}:
         statuses = _cycle_statuses(query.status)
         kind = STRATEGY if query.type == strategy.PARENT else None
         rows = await store.newest_cycles(statuses, query.limit, kind)
         dated += [((r["accepted_at"],) * 2, await _cycle_node(r, store)) for r in rows]
-    before = None
+    has_cycles, before = bool(dated), None
     if query.type not in {CYCLE_TYPE, strategy.PARENT}:
         fit = await listed.page(like, query.limit)
         # A page among whose operations are cycles has no next one: it is a glance.
-        before = None if dated else fit.before
+        before = None if has_cycles else fit.before
         dated += [
             ((row["accepted_at"], row["created_at"]), tree.operation_node(row)) for row in fit.rows
         ]
     dated.sort(key=lambda entry: entry[0], reverse=True)
     kept = fitting([node for _, node in dated[: query.limit]])
-    if before is not None and len(kept) < len(dated):
+    if not has_cycles and kept and len(kept) < len(dated):
         before = kept[-1].op_id
     return OperationsPage(operations=tuple(kept), before=before)
 

@@ -58,6 +58,7 @@ select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o
        o.account, o.as_of, c.accepted_at
 from operations o join cycles c using (cycle_id)
 where o.status in ('pending', 'running') and o.status = $1 and ($2::text is null or o.step = $2)
+  and c.requester <> 'study'
   and ($4::text is null or o.account = $4) and o.as_of between $5 and $6
   and (o.created_at, o.op_id) < ($7, $8)
 order by o.created_at desc, o.op_id desc limit $3
@@ -69,6 +70,7 @@ select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o
        o.account, o.as_of, c.accepted_at
 from operations o join cycles c using (cycle_id)
 where o.status in ('failed', 'cancelled') and o.status = $1 and ($2::text is null or o.step = $2)
+  and c.requester <> 'study'
   and ($4::text is null or o.account = $4) and o.as_of between $5 and $6
   and o.created_at <= $7 and (o.created_at, o.op_id) < ($7, $8)
 order by o.created_at desc, o.op_id desc limit $3

@@ -21,6 +21,13 @@ from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.research.tools import probe_evidence
 
+LEGAL_FORMS = frozenset(
+    {
+        *("ag", "co", "company", "corp", "corporation", "group", "holding", "holdings", "inc"),
+        *("incorporated", "limited", "ltd", "nv", "plc", "sa", "se"),
+    }
+)
+"""Words at the end of a name that one source writes and another does not."""
 SILENCE = GuessDraft(code="")
 
 
@@ -71,13 +78,21 @@ def _guess(
 
 
 def _whom(guess: GuessDraft, candidates: Sequence[Candidate]) -> str:
-    """The ticker of the candidate that is meant, by its ticker or its name (`Apple Inc.`); else
-    what was said."""
-    ticker, name = guess.ticker.strip().upper().rpartition(":")[2], f"{_plain(guess.name)} "
+    """The ticker of the candidate that is meant, by its ticker or its name; else what was said.
+    `Apple Inc.` and `Apple` mean each other."""
+    ticker, name = guess.ticker.strip().upper().rpartition(":")[2], f"{_named(guess.name)} "
     for item in candidates:
-        if ticker == item.ticker or (item.name and name.startswith(f"{_plain(item.name)} ")):
+        if ticker == item.ticker or (item.name and name.startswith(f"{_named(item.name)} ")):
             return item.ticker
     return ticker or guess.name.strip()
+
+
+def _named(words: str) -> str:
+    """A company's name without what says only that it is a company."""
+    parts = _plain(words).split()
+    while len(parts) > 1 and parts[-1] in LEGAL_FORMS:
+        parts.pop()
+    return " ".join(parts)
 
 
 def _plain(words: str) -> str:

@@ -1,6 +1,15 @@
 """What runs, what failed, and who is told."""
 
-from deploy.grafana.boards.panels import RATE, Board, Figure, Graph, Row, p95, rate
+from deploy.grafana.boards.panels import (
+    CHECKS_THAT_FAIL,
+    RATE,
+    Board,
+    Figure,
+    Graph,
+    Row,
+    p95,
+    rate,
+)
 
 DESK = Board(
     "deskbus-desk",
@@ -10,13 +19,7 @@ DESK = Board(
         Row(
             "Now",
             (
-                Figure(
-                    "Checks that fail",
-                    "Of readiness, over all processes.",
-                    "none",
-                    "count(deskbus_ready == 0) or vector(0)",
-                    red_from=1,
-                ),
+                CHECKS_THAT_FAIL,
                 Figure(
                     "Cycles running",
                     "Of all kinds.",

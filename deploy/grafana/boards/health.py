@@ -1,6 +1,16 @@
 """An operator's questions: is it up, does it wait, lose, spend, and who is refused?"""
 
-from deploy.grafana.boards.panels import RATE, Board, Figure, Graph, Row, p95, rarely, rate
+from deploy.grafana.boards.panels import (
+    CHECKS_THAT_FAIL,
+    RATE,
+    Board,
+    Figure,
+    Graph,
+    Row,
+    p95,
+    rarely,
+    rate,
+)
 
 REQUESTS_REFUSED = (
     "3600 * sum by (outcome) "
@@ -21,13 +31,7 @@ HEALTH = Board(
         Row(
             "Is it up?",
             (
-                Figure(
-                    "Checks that fail",
-                    "Of readiness, over all processes.",
-                    "none",
-                    "count(deskbus_ready == 0) or vector(0)",
-                    red_from=1,
-                ),
+                CHECKS_THAT_FAIL,
                 Figure(
                     "NATS stores commands",
                     "1: yes. 0: it refuses, most often as its disk is full.",

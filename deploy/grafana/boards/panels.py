@@ -1,4 +1,4 @@
-"""What a dashboard is: rows of panels, each with its queries; and queries that many ask."""
+"""What a dashboard is: rows of panels, each with its queries; and what several boards have."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +44,15 @@ class Board:
     title: str
     about: str
     rows: Sequence[Row]
+
+
+CHECKS_THAT_FAIL = Figure(
+    "Checks that fail",
+    "Of readiness, over all processes.",
+    "none",
+    "count(deskbus_ready == 0) or vector(0)",
+    red_from=1,
+)
 
 
 def p95(metric: str, by: str) -> str:

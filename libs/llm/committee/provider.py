@@ -33,10 +33,8 @@ from libs.llm.rules.assessor import RULES as ASSESSOR
 from libs.llm.rules.provider import RULE_SETS
 from libs.llm.rules.rule_set import LABEL as RULES_LABEL
 from libs.llm.rules.rule_set import Ask, EvidenceIndex
-from libs.runtime.model_settings import Price
+from libs.runtime.model_settings import SCRIPTED, Price
 
-SCRIPTED = "scripted"
-"""The provider's name, which stands wherever a pipeline's is shown."""
 BYTES_PER_TOKEN = 4
 OUTPUT_TOKENS_MAX = 4_000
 SECOND_LOOK = frozenset({"get_news", "get_filings"})

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelReply, ModelRequest, ModelSize
 from libs.runtime.model_settings import (
+    COMPATIBLE,
     MODEL_SILENCE_S,
     MODEL_TIMEOUT_S,
     EndpointSettings,
@@ -178,8 +179,8 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             free=True,
             patient=True,
         ),
-        "compatible": Endpoint(
-            "compatible", "openai", "", Capabilities(usage_reliable=False), key_needed=False
+        COMPATIBLE: Endpoint(
+            COMPATIBLE, "openai", "", Capabilities(usage_reliable=False), key_needed=False
         ),
     }
 )
@@ -241,7 +242,7 @@ def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
         )
         for name, preset in PRESETS.items()
     }
-    known = {name: preset for name, preset in timed.items() if name != "compatible"}
+    known = {name: preset for name, preset in timed.items() if name != COMPATIBLE}
     return {
         **known,
         **{name: _set(name, provider, timed) for name, provider in settings.providers.items()},
@@ -249,7 +250,7 @@ def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
 
 
 def _set(name: str, provider: EndpointSettings, presets: Mapping[str, Endpoint]) -> Endpoint:
-    preset = presets[provider.preset or (name if name in presets else "compatible")]
+    preset = presets[provider.preset or (name if name in presets else COMPATIBLE)]
     # A key goes to the endpoint that it was made for: another name reads another variable.
     variable = preset.key_variable if preset.name == name else _variable(name)
     changes = provider.model_dump(exclude_none=True, include=OF_ENDPOINT)

@@ -186,7 +186,9 @@ class Codebook:
         known = sorted({*self.tickers, *self.sectors, *self.names}, key=len, reverse=True)
         if not known:
             return re.compile(r"(?!)")
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, known))})(?![A-Za-z0-9])")
+        names = "|".join(map(re.escape, known))
+        # The T of a label is nobody's ticker, though AT&T's is written so.
+        return re.compile(rf"(?<![A-Za-z0-9])(?!T[+-]\d)(?:{names})(?![A-Za-z0-9])")
 
 
 def _codes(

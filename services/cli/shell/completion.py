@@ -104,9 +104,10 @@ def _jobs() -> Names:
 
 
 def _providers() -> Names:
-    from libs.runtime.model_settings import RATES  # noqa: PLC0415
+    from libs.runtime.model_settings import provider_names  # noqa: PLC0415
 
-    return ("rules", "coin", *RATES, *_settings().providers)
+    settings = _settings()
+    return provider_names(settings.providers, demo=settings.demo)
 
 
 def _channels() -> Names:

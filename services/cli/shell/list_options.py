@@ -1,5 +1,6 @@
 """The options that filter a list, and the line under one that goes on, for every such command."""
 
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, TypeVar
@@ -67,5 +68,4 @@ def tell_more(command: str, filters: Mapping[str, object], before: UUID | None) 
 
 
 def _quoted(value: object) -> str:
-    text = f"{value:%Y-%m-%d}" if isinstance(value, datetime) else str(value)
-    return f"'{text}'" if " " in text else text
+    return shlex.quote(f"{value:%Y-%m-%d}" if isinstance(value, datetime) else str(value))

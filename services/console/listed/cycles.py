@@ -5,7 +5,7 @@ are walked along that index, `WALKED_MAX` of them at most; whoever wants more as
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ from contracts.query import CycleSort, CyclesPage, CyclesQuery
 from libs.postgres.pool import Record
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
-from libs.runtime.model_settings import RATES
+from libs.runtime.model_settings import provider_names
 from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
@@ -30,7 +30,6 @@ from services.console.store import Store
 WALKED_MAX = CYCLES_SEARCHED
 BATCH = 250
 """Cycles that are read at a time: a page is mostly full before all are."""
-FREE_PROVIDERS = ("rules", "scripted")
 KEYS: Mapping[CycleSort, Callable[[Record], Any]] = {
     CycleSort.STARTED: lambda row: row["accepted_at"],
     CycleSort.TOOK: lambda row: (
@@ -101,8 +100,15 @@ class CycleList:
         return CyclesPage(cycles=tuple(kept), before=before, searched=fit.searched, cut=fit.cut)
 
     async def _fit(self, query: CyclesQuery) -> CyclesFit:
-        if query.before is None and (rows := await self._by_id(query)):
+        if query.before is not None or not query.text:
+            return await self._walked(query)
+        if len(query.text) >= ids.ID_CHARS_SHOWN and (rows := await self._by_id(query)):
             return CyclesFit(rows)
+        # So few digits may be a word: ADBE is a ticker, 2012 a year.
+        fit = await self._walked(query)
+        return fit if fit.rows else replace(fit, rows=await self._by_id(query))
+
+    async def _walked(self, query: CyclesQuery) -> CyclesFit:
         if query.sort is not CycleSort.STARTED or query.ascending:
             return await self._sorted(query)
         return await self._in_order(query)
@@ -206,7 +212,7 @@ class CycleList:
 
 def providers_of(settings: Settings) -> Sequence[str]:
     """The providers that cycles may name here."""
-    return tuple(dict.fromkeys((*FREE_PROVIDERS, *RATES, *settings.providers)))
+    return provider_names(settings.providers, demo=settings.demo)
 
 
 def _is_mixed(query: CyclesQuery) -> bool:

@@ -1,7 +1,7 @@
 """Operations of all cycles as a list: filtered and searched, a page at a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from uuid import UUID
 
@@ -71,8 +71,15 @@ class OperationList:
         return page
 
     async def _fit(self, like: Like, limit: int) -> OperationsFit:
-        if like.before is None and (rows := await self._by_id(like, limit)):
+        if like.before is not None or not like.text:
+            return await self._read(like, limit)
+        if len(like.text) >= ids.ID_CHARS_SHOWN and (rows := await self._by_id(like, limit)):
             return OperationsFit(rows)
+        # So few digits may be a word: ADBE is a ticker, 2012 a year.
+        fit = await self._read(like, limit)
+        return fit if fit.rows else replace(fit, rows=await self._by_id(like, limit))
+
+    async def _read(self, like: Like, limit: int) -> OperationsFit:
         behind = FRONT_OPERATION if like.before is None else await self._place(like.before)
         among = SEARCHED_MAX if like.text else limit + 1
         rows = await self.lists.newest_operations(

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from contracts.message import Pipeline
+from services.console import handler
 from services.console.listed import cycles as listed
 from tests.integration.console.conftest import NOW, Made
 from tests.integration.console.over_http import problem
@@ -266,6 +267,28 @@ async def test_an_id_is_found_however_old_its_cycle_is(
     assert await ids(http, text=str(old.cycle_id)[:10]) == [str(old.cycle_id)]
 
 
+async def test_a_word_that_an_id_may_begin_with_is_a_word_too(
+    http: httpx2.AsyncClient, several: Several
+) -> None:
+    traded = await several.cycle()
+    await traded.operation("executing", "execute", result=bought(traded, "ADBE", 5))
+    op_id = await traded.operation("planning", "plan", result={"assets": ["ADBE"], "objective": ""})
+    named = await several.cycle(cycle_id=UUID(f"adbe{uuid4().hex[4:]}"))
+    made = await named.operation("planning", "plan", result={"assets": [], "objective": ""})
+
+    both = [str(named.cycle_id), str(traded.cycle_id)]
+    assert await ids(http, account=several.account, text="ADBE") == both
+    page = await got(http, "operations", type="operation", text="ADBE")
+    assert {str(op_id), str(made)} <= {node["op_id"] for node in page["data"]}
+
+
+async def test_a_provider_that_has_decided_nothing_yet_is_known_all_the_same(
+    http: httpx2.AsyncClient, several: Several
+) -> None:
+    for provider in ("coin", "minimax", "ollama"):
+        assert await ids(http, account=several.account, provider=provider) == []
+
+
 async def test_a_search_ends_after_so_many_cycles_says_so_and_goes_on_behind_them(
     http: httpx2.AsyncClient, several: Several, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +422,51 @@ async def test_operations_are_filtered_and_searched_and_go_on_behind_a_page(
     page = await got(http, "operations", type="operation", limit=1, before=page["before"])
     assert page["data"][0]["op_id"] not in seen
     assert len(whole) == 3
+
+
+async def test_operations_of_a_study_are_on_no_list_of_the_desks(
+    http: httpx2.AsyncClient, several: Several, db: Connection
+) -> None:
+    failure = {"code": "no_price", "message": "no price of QQQX"}
+    cell, own = await several.cycle(), await several.cycle()
+    await db.execute("update cycles set requester = 'study' where cycle_id = $1", cell.cycle_id)
+    for step, status in (("quant", "failed"), ("picks", "pending")):
+        await cell.operation("analyzing", step, status=status, failure=failure)
+        mine = await own.operation("analyzing", step, status=status, failure=failure)
+        page = await got(http, "operations", type="operation", status=status)
+        cycles = {node["cycle_id"] for node in page["data"]}
+        assert str(mine) in {node["op_id"] for node in page["data"]}
+        assert str(cell.cycle_id) not in cycles
+
+
+async def test_cycles_among_operations_are_not_filtered_to_nothing(
+    http: httpx2.AsyncClient, several: Several
+) -> None:
+    await several.cycle()
+    for kind in ("cycle", "agent_research"):
+        answer = await http.get(
+            "/api/v1/operations", params={"type": kind, "account": several.account}
+        )
+        assert problem(answer, 422, "invalid")["field"] == "type"
+
+
+async def test_what_does_not_fit_one_answer_is_on_the_next_page_though_it_would_be_the_last(
+    http: httpx2.AsyncClient, several: Several, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await several.cycle()
+    every = {str(await made.operation("planning", step)) for step in ("plan", "quant", "picks")}
+    monkeypatch.setattr(handler, "fitting", lambda nodes: nodes[:1])
+    seen: list[str] = []
+    before: dict[str, str] = {}
+    while True:
+        asked = {"type": "operation", "text": str(made.cycle_id)[:13], **before}
+        page = await got(http, "operations", **asked)
+        seen += [node["op_id"] for node in page["data"]]
+        if page["before"] is None:
+            break
+        before = {"before": page["before"]}
+    assert len(seen) == len(every)
+    assert set(seen) == every
 
 
 # --- the search ---------------------------------------------------------------------------------

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import httpx2
 import pytest
 import structlog
 
 from libs.bus.connection import connect
 from libs.bus.streams import COMMAND_STREAM
 from libs.postgres.pool import dsn_for
+from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from libs.servers.embedded_thread import held_in_thread
 from libs.servers.postgres_server import SUPERUSER
@@ -26,6 +28,7 @@ from tests.integration.desk.caller import Caller, calling, wish
 from tests.open_folder import open_folder
 
 HELD_BACK_S = 60.0
+HTTP_S = 60.0
 
 log = structlog.get_logger()
 
@@ -108,9 +111,30 @@ def desk_in(folder: Path, own_environment_in: OwnEnvironmentIn, **settings: Any)
 
 @pytest.fixture(scope="session")
 def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
-    """The shared desk; each test uses keys and accounts of its own and leaves it running."""
-    with desk_in(make_open_dir(), own_environment_in) as running:
+    """The shared desk, which answers HTTP too; each test uses keys and accounts of its own and
+    leaves it running."""
+    with desk_in(make_open_dir(), own_environment_in, http=True, http_port=0) as running:
         yield running
+
+
+@pytest.fixture
+async def site(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
+    """A caller of its pages."""
+    async with _calling_http(desk, "") as client:
+        yield client
+
+
+@pytest.fixture
+async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
+    """A caller of its HTTP API."""
+    async with _calling_http(desk, "/api/v1") as client:
+        yield client
+
+
+def _calling_http(desk: Desk, below: str) -> httpx2.AsyncClient:
+    address = http_address(desk.settings)
+    assert address is not None
+    return httpx2.AsyncClient(base_url=f"{address.url}{below}", verify=False, timeout=HTTP_S)
 
 
 @pytest.fixture

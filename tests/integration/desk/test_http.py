@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +12,6 @@ import httpx2
 import pytest
 
 from libs.report.strategies.files import spec_of
-from libs.runtime.http_address import http_address
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json
 from tests.integration.desk.conftest import Desk, desk_in
@@ -30,15 +29,6 @@ def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
     given = {"http": True, "http_port": 0, "strategies_dir": folder / "strategies"}
     with desk_in(folder, own_environment_in, **given) as running:
         yield running
-
-
-@pytest.fixture
-async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
-    address = http_address(desk.settings)
-    assert address is not None
-    root = f"{address.url}/api/v1"
-    async with httpx2.AsyncClient(base_url=root, verify=False, timeout=30) as client:
-        yield client
 
 
 def wish(**fields: object) -> Json:

@@ -1,34 +1,13 @@
 """Studies over HTTP: begun, stopped and resumed, and read as people and programs want them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 
-from libs.runtime.http_address import http_address
-from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Json
-from tests.integration.desk.conftest import Desk, desk_in
 from tests.integration.desk.over_http import got, refused
 from tests.integration.desk.test_study import STUDY_S, study
-
-
-@pytest.fixture(scope="module")
-def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
-    with desk_in(make_open_dir(), own_environment_in, http=True, http_port=0) as running:
-        yield running
-
-
-@pytest.fixture
-async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
-    address = http_address(desk.settings)
-    assert address is not None
-    root = f"{address.url}/api/v1"
-    async with httpx2.AsyncClient(base_url=root, verify=False, timeout=60) as client:
-        yield client
 
 
 async def begun(http: httpx2.AsyncClient, file: Json) -> httpx2.Response:

@@ -1,7 +1,7 @@
 """What a person does over HTTP to keep a desk going: letters, jobs, halts, and what is seen."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import pytest
 
 from libs.bus.streams import DEAD_LETTER_STREAM, streams
 from libs.runtime import ids
-from libs.runtime.http_address import http_address
 from libs.runtime.schedule_settings import Schedule
 from services.launcher import BACKBONE, SERVICES
 from tests.integration.conftest import OwnEnvironmentIn
@@ -34,15 +33,6 @@ def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
     given = {"http": True, "http_port": 0, "schedule": schedule, "exit_rules_file": rules}
     with desk_in(folder, own_environment_in, **given) as running:
         yield running
-
-
-@pytest.fixture
-async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
-    address = http_address(desk.settings)
-    assert address is not None
-    root = f"{address.url}/api/v1"
-    async with httpx2.AsyncClient(base_url=root, verify=False, timeout=30) as client:
-        yield client
 
 
 async def done(http: httpx2.AsyncClient, path: str, **body: Any) -> Json:

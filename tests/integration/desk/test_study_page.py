@@ -1,8 +1,6 @@
 """A study's page over HTTP: there at once, while its scores are computed beside all other pages."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -10,30 +8,12 @@ import httpx2
 import pytest
 
 from libs.runtime.computing import ComputingBroke
-from libs.runtime.http_address import http_address
 from services.console.studies import score
-from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json
-from tests.integration.desk.conftest import Desk, desk_in
 from tests.integration.desk.test_study import begun, ended, study
 
 SCORED_S = 90.0
 COMING = "Its scores are being computed"
-
-
-@pytest.fixture(scope="module")
-def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
-    """A desk of its own, which answers HTTP."""
-    with desk_in(make_open_dir(), own_environment_in, http=True, http_port=0) as running:
-        yield running
-
-
-@pytest.fixture
-async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
-    address = http_address(desk.settings)
-    assert address is not None
-    async with httpx2.AsyncClient(base_url=address.url, verify=False, timeout=30) as client:
-        yield client
 
 
 async def completed(user: Caller) -> Json:
@@ -44,24 +24,24 @@ async def completed(user: Caller) -> Json:
     return file
 
 
-async def page(http: httpx2.AsyncClient, path: str) -> str:
-    answer = await http.get(path)
+async def page(site: httpx2.AsyncClient, path: str) -> str:
+    answer = await site.get(path)
     assert answer.status_code == 200, answer.text
     return str(answer.text)
 
 
-async def once_scored(http: httpx2.AsyncClient, path: str) -> httpx2.Response:
+async def once_scored(site: httpx2.AsyncClient, path: str) -> httpx2.Response:
     """The page when it no longer says that its scores are on the way."""
     async with asyncio.timeout(SCORED_S):
         while True:
-            answer = await http.get(path)
+            answer = await site.get(path)
             if COMING not in answer.text:
                 return answer
             await asyncio.sleep(0.05)
 
 
 async def test_a_studys_page_and_others_are_there_while_its_scores_are_computed(
-    http: httpx2.AsyncClient, user: Caller, monkeypatch: pytest.MonkeyPatch
+    site: httpx2.AsyncClient, user: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, asked, computed = Event(), [], score.computed
 
@@ -75,20 +55,20 @@ async def test_a_studys_page_and_others_are_there_while_its_scores_are_computed(
     path = f"/studies/{(await completed(user))['name']}"
 
     for _ in range(3):
-        text = await page(http, path)
+        text = await page(site, path)
         assert COMING in text
         assert "3 of 3 cells" in text
         assert 'data-live-s="1"' in text
-    assert "3 of 3 cells" in await page(http, "/studies")
-    assert "<h1" in await page(http, "/approvals")
+    assert "3 of 3 cells" in await page(site, "/studies")
+    assert "<h1" in await page(site, "/approvals")
 
     go.set()
-    assert "In short" in (await once_scored(http, path)).text
+    assert "In short" in (await once_scored(site, path)).text
     assert len(asked) == 1, "whoever looks again has the one score that is computed"
 
 
 async def test_scores_that_cannot_be_computed_are_told_and_not_waited_for_for_ever(
-    http: httpx2.AsyncClient, user: Caller, monkeypatch: pytest.MonkeyPatch
+    site: httpx2.AsyncClient, user: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: Any) -> Any:
         raise ComputingBroke("it ran out of memory")
@@ -96,4 +76,4 @@ async def test_scores_that_cannot_be_computed_are_told_and_not_waited_for_for_ev
     monkeypatch.setattr(score, "computed", broken)
     path = f"/studies/{(await completed(user))['name']}"
 
-    assert (await once_scored(http, path)).status_code == 500
+    assert (await once_scored(site, path)).status_code == 500

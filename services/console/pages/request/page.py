@@ -94,7 +94,8 @@ async def _asked(desk: DeskAccess, form: Form) -> UUID | Refusal:
     except ValidationError as error:
         return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, forms.faults_of(error, form))
     except DeskError as error:
-        text = f"{error.message}. Nothing was started; what you typed is still here."
+        # Its answer may have been lost on the way.
+        text = f"{error.message}. Pressed again it is one cycle; what you typed is still here."
         return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, {WHOLE: Fault(text)})
     if answer.outcome == "accepted" and answer.cycle_id is not None:
         return answer.cycle_id

@@ -3,7 +3,7 @@
 
 import { tell } from "./ask.js";
 
-const AWAY = "The desk does not answer. Nothing was started; what you typed is still here.";
+const AWAY = "The desk does not answer. Pressed again it is one cycle; what you typed is still here.";
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;

@@ -107,3 +107,14 @@ def test_a_real_name_is_not_heard_and_a_stranger_stays_one() -> None:
     assert book().heard('"AAPL" and S000', {}) == '"(withheld)" and S000'
     assert book().meant("AAPL") is None
     assert book().meant(book().tickers["AAPL"]) == "AAPL"
+
+
+def test_a_label_of_a_date_is_heard_as_one_though_a_ticker_is_written_like_its_letter() -> None:
+    codes = book(tickers=("T", "AAPL"))
+    shown = f"{codes.tickers['AAPL']}.close@T-12"
+    facts = {shown.lower(): "AAPL.close@2012-06-13"}
+    said = f'{{"fact": "{shown}", "why": "up since T-12; report at T+5; T itself fell"}}'
+    assert codes.heard(said, facts) == (
+        '{"fact": "AAPL.close@2012-06-13", "why": "up since T-12; report at T+5; (withheld) itself '
+        'fell"}'
+    )

@@ -10,11 +10,12 @@ import pytest
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
 from contracts.operation import CallKind
-from contracts.probe import MaskProbe, ProbeInputs
-from contracts.sentiment import BuildDigest
+from contracts.probe import GuessDraft, MaskProbe, ProbeInputs
+from contracts.sentiment import BuildDigest, Candidate
 from libs.llm.errors import ProviderNotUsable
 from libs.llm.provider import ModelReply, UserMessage
 from libs.llm.scripted import ScriptedProvider
+from services.research import probe as of_research
 from tests.unit.services.conftest import Desk
 
 UNIVERSE = ("AAPL", "IBM")
@@ -79,6 +80,21 @@ async def test_a_company_is_recognised_by_its_name_too(desk: Desk) -> None:
     )
 
     assert {it.guessed for it in probe.guesses} == {"AAPL"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "said", "meant"),
+    [
+        ("Apple Inc.", "Apple", "AAPL"),
+        ("Apple", "Apple Computer, Inc.", "AAPL"),
+        ("Siemens AG", "siemens", "AAPL"),
+        ("Apple Inc.", "App", "App"),
+        ("Group", "Ford", "Ford"),
+    ],
+)
+def test_a_legal_form_makes_no_other_company(listed: str, said: str, meant: str) -> None:
+    candidate = Candidate(ticker="AAPL", name=listed, sources=())
+    assert of_research._whom(GuessDraft(code="S001", name=said), [candidate]) == meant
 
 
 async def test_a_code_is_no_guess_and_silence_is_none(desk: Desk) -> None:

@@ -172,7 +172,7 @@ def test_the_shell_completes_names_of_the_settings_and_is_silent_without_a_desk(
     assert completed("run", "universe", "AAPL,ms") == ["AAPL,MSFT"]
     assert completed("tail", "pattern", "order_f") == ["order_filled"]
     assert completed("logs", "service", "post") == ["postgres"]
-    assert completed("run", "provider", "m") == ["mine"]
+    assert completed("run", "provider", "mi") == ["mine", "minimax"]
     assert completed("cycle show", "cycle_id", "") == []
     assert completed("portfolio show", "account", "") == []
     assert capsys.readouterr() == ("", "")

@@ -12,6 +12,7 @@ from contracts.account import Portfolio
 from contracts.query import AccountQuery, AccountView
 from contracts.schedule import JobAnswer, JobView
 from contracts.types import Money
+from libs.bus.client import DeskNotReachable
 from services.cli.shell import slots
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.slots import RunningEquity, accepted
@@ -64,6 +65,23 @@ async def test_the_running_equity_is_that_of_the_jobs_open_accounts_asked_for_on
     clock.now_s += 1
     assert await equity.of("decide") == ", main 100,002 USD"
     assert books.asked == 2
+
+
+async def test_a_console_that_is_away_for_a_moment_ends_no_replay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, books = Clock(), Books()
+    monkeypatch.setattr(slots, "time", clock)
+    desk: Any = books
+    equity = RunningEquity(desk, JOBS)
+    shown = await equity.of("decide")
+
+    async def away(_row: Any, _query: AccountQuery) -> AccountView:
+        raise DeskNotReachable("console did not answer")
+
+    monkeypatch.setattr(books, "ask", away)
+    clock.now_s += 1
+    assert await equity.of("decide") == shown
 
 
 def test_a_mistyped_job_is_told_with_the_command_that_was_meant(

@@ -1,0 +1,28 @@
+"""The line under a list that goes on: a shell takes it as it stands."""
+
+import shlex
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from services.cli.shell.list_options import tell_more
+
+
+def test_the_command_for_older_ones_is_read_by_a_shell_as_it_was_meant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "O'Neil `id` $HOME"
+    filters = {
+        "text": text,
+        "since": datetime(2012, 6, 1, tzinfo=UTC),
+        "ascending": True,
+        "account": None,
+    }
+    tell_more("deskbus cycle list", filters, UUID(int=0))
+    line = " ".join(capsys.readouterr().err.split())
+
+    assert shlex.split(line.removeprefix("older: ")) == [
+        *("deskbus", "cycle", "list", "--text", text, "--since", "2012-06-01", "--ascending"),
+        *("--before", "00000000"),
+    ]
