@@ -140,9 +140,19 @@ class Scores:
         kept = self._kept.get(question)
         if kept is not None and self._is_good_enough(kept, wanted):
             return kept.score.model_copy(update={"status": wanted.status})
-        if coming is None and len(self._coming) < COMING_MAX:
+        if coming is None and self._has_room():
             self._coming[question] = asyncio.create_task(self._scored(wanted))
         return wanted
+
+    def _has_room(self) -> bool:
+        """Whether one more may be computed. Those that have ended and that nobody asked for again
+        make way: they are kept, or what ended them comes again."""
+        if len(self._coming) >= COMING_MAX:
+            ended = [question for question, task in self._coming.items() if task.done()]
+            for task in map(self._coming.pop, ended):
+                if not task.cancelled():
+                    task.exception()  # seen, so that asyncio complains of none
+        return len(self._coming) < COMING_MAX
 
     async def close(self) -> None:
         """End what is being computed for nobody any more."""
