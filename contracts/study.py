@@ -31,6 +31,8 @@ HORIZONS_MAX = 6
 HORIZON_MAX = 252
 UNIVERSE_MAX = 200
 STUDIES_MAX = 100
+CALLS_STEPS_MAX = 200
+"""Steps that models answer, of as many providers as a study has."""
 FREE_PROVIDERS = frozenset({"rules", "coin"})
 """Those that compute: their cells cost nothing."""
 ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")]
@@ -160,10 +162,12 @@ class Study(Part):
         """The hash of what decides on its cells: all but the budget, which may grow."""
         return hashlib.sha256(self.model_dump_json(exclude={"budget"}).encode()).hexdigest()
 
-    def account(self, arm: str, sample: int, number: int | None = None) -> str:
-        """The account of an arm in cell `number` (of `picks`), or over the whole of a `path`."""
+    def account(self, arm: str, sample: int, number: int | None = None, round_: int = 1) -> str:
+        """The account of an arm in cell `number` (of `picks`), or over the whole of a `path`; each
+        round has its own."""
+        again = "" if round_ == 1 else f"r{round_}-"
         place = "" if number is None else f"{number}-"
-        return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{place}{sample}-{arm}"
+        return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{again}{place}{sample}-{arm}"
 
 
 def codebook_key(account: str) -> str:
@@ -173,9 +177,9 @@ def codebook_key(account: str) -> str:
 
 
 def pipelines_of(
-    study: Study, number: int, sample: int, kind: str = DECISION
+    study: Study, number: int, sample: int, kind: str = DECISION, round_: int = 1
 ) -> tuple[Pipeline, ...]:
-    """The arms of a cell as its cycle's pipelines."""
+    """The arms of a cell as its cycle's pipelines, in the accounts of a round."""
     at = number if study.kind is StudyKind.PICKS else None
     return tuple(
         Pipeline(
@@ -183,7 +187,7 @@ def pipelines_of(
             provider=arm.provider,
             models=arm.models,
             masked=arm.masked,
-            account=study.account(arm.name, sample, at),
+            account=study.account(arm.name, sample, at, round_),
             account_named=True,
         )
         for arm in (study.probed if kind == PROBE else study.arms)
@@ -199,7 +203,8 @@ class StudyStatus(StrEnum):
 
 
 class RunStudy(Request):
-    """Begin a study, or resume a stopped one. The same name with another file is refused."""
+    """Begin a study, or resume one: cells that failed for a reason that can pass are tried again.
+    The same name with another file is refused."""
 
     study: Study
     offline: bool = False
@@ -214,9 +219,11 @@ class StopStudy(Request):
 
 class StudyAnswer(Message):
     """The answer to a request about a study. `code` where it was rejected: `changed_file`,
-    `not_found`, `not_a_session`, `outside_data`, `invalid`, `provider_unknown`, `busy`, `too_many`.
+    `not_found`, `not_a_session`, `no_history` (the source has no prices for its dates),
+    `unknown_ticker`, `invalid`, `provider_unknown` and what else speaks against a provider,
+    `too_many`.
 
-    `changed` is False where it stood so before.
+    `changed` is False where it stood so before; `message` says how many cells are tried again.
     """
 
     outcome: Literal["accepted", "rejected"]
@@ -260,3 +267,28 @@ class StudiesView(Message):
     """Studies, the newest first."""
 
     studies: tuple[StudyView, ...] = Field(default=(), max_length=STUDIES_MAX)
+
+
+class StudyCallsQuery(Message):
+    """Ask for what calls of these providers' models were like on this desk."""
+
+    providers: tuple[Name, ...] = Field(max_length=ARMS_MAX)
+
+
+class StepCalls(Value):
+    """What calls of a provider were like in a step, by the newest on record: medians of one call's
+    tokens and seconds, and how many calls a step took on average. `calls` were looked at."""
+
+    provider: Name
+    step: Name
+    calls: int = Field(ge=1)
+    calls_a_step: float = Field(gt=0)
+    input_tokens: float = Field(ge=0)
+    output_tokens: float = Field(ge=0)
+    seconds: float = Field(ge=0)
+
+
+class StudyCallsView(Message):
+    """What is on record; a provider or step without a paid call is not here."""
+
+    steps: tuple[StepCalls, ...] = Field(default=(), max_length=CALLS_STEPS_MAX)

@@ -134,7 +134,15 @@ from contracts.strategy_cycle import (
 )
 from contracts.strategy_query import StrategiesPage, StrategiesQuery
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
-from contracts.study import RunStudy, StopStudy, StudiesQuery, StudiesView, StudyAnswer
+from contracts.study import (
+    RunStudy,
+    StopStudy,
+    StudiesQuery,
+    StudiesView,
+    StudyAnswer,
+    StudyCallsQuery,
+    StudyCallsView,
+)
 from contracts.study_score import StudyCells, StudyCellsQuery, StudyScore, StudyScoreQuery
 from contracts.trader import DailyPicks, PickTrades
 
@@ -416,6 +424,7 @@ STORING = console("storing", StoringQuery, Storing)
 STUDIES = console("studies", StudiesQuery, StudiesView)
 STUDY_SCORE = console("study_score", StudyScoreQuery, StudyScore)
 STUDY_CELLS = console("study_cells", StudyCellsQuery, StudyCells)
+STUDY_CALLS = console("study_calls", StudyCallsQuery, StudyCallsView)
 NOTIFICATIONS = console("notifications", NotificationsQuery, NotificationsPage)
 
 QUERIES: tuple[AnySubject, ...] = (
@@ -447,6 +456,7 @@ QUERIES: tuple[AnySubject, ...] = (
     STUDIES,
     STUDY_SCORE,
     STUDY_CELLS,
+    STUDY_CALLS,
     NOTIFICATIONS,
     TEST_CHANNEL,
     CHANNELS,

@@ -33,6 +33,7 @@ from contracts.subjects import (
     STORING,
     STRATEGIES,
     STUDIES,
+    STUDY_CALLS,
     STUDY_CELLS,
     STUDY_SCORE,
 )
@@ -179,6 +180,7 @@ def routes(
             ),
             on_query(NOTIFICATIONS, notifications.notifications, store=store, settings=settings),
             on_query(STUDIES, studies.studies, pool=pool),
+            on_query(STUDY_CALLS, studies.calls, pool=pool),
             on_query(STUDY_SCORE, scores.score),
             on_query(STUDY_CELLS, scores.cells),
             on_query(REPORT, report.report, known=known),

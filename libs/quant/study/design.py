@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from itertools import pairwise
 from random import Random
 
@@ -91,21 +92,44 @@ def _kinds(study: Study, number: int) -> Iterator[str]:
         yield DECISION
 
 
-def key_of(study: str, cell: Cell) -> str:
-    """The idempotency key of a cell: whoever asks for it, it is one cycle."""
-    return f"{study}/{cell.kind}/{cell.number}/{cell.sample}"
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens and dollars that a cell's models cost in earlier rounds."""
+
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
 
 
-def request_of(study: Study, cell: Cell, *, offline: bool = False) -> CycleRequest:
-    """The request of a cell: an ordinary cycle, whose pipelines are the arms."""
+NOTHING_SPENT = Spent()
+
+
+def key_of(study: str, cell: Cell, round_: int = 1) -> str:
+    """The idempotency key of a cell in a round: whoever asks for it, it is one cycle."""
+    again = "" if round_ == 1 else f"/{round_}"
+    return f"{study}/{cell.kind}/{cell.number}/{cell.sample}{again}"
+
+
+def request_of(
+    study: Study,
+    cell: Cell,
+    *,
+    offline: bool = False,
+    round_: int = 1,
+    spent: Spent = NOTHING_SPENT,
+) -> CycleRequest:
+    """The request of a cell: an ordinary cycle, whose pipelines are the arms. What it has `spent`
+    in earlier rounds is taken from the most that it may cost."""
     budget = study.budget
     return CycleRequest(
-        idempotency_key=key_of(study.name, cell),
+        idempotency_key=key_of(study.name, cell, round_),
         kind=cell.kind,
         as_of=cell.as_of,
         universe=study.universe,
-        pipelines=pipelines_of(study, cell.number, cell.sample, cell.kind),
-        budgets=Budgets(tokens=budget.cell_tokens, cost_usd=budget.cell_cost_usd),
+        pipelines=pipelines_of(study, cell.number, cell.sample, cell.kind, round_),
+        budgets=Budgets(
+            tokens=max(budget.cell_tokens - spent.tokens, 0),
+            cost_usd=max(budget.cell_cost_usd - spent.cost_usd, Decimal(0)),
+        ),
         study=StudyCell(
             study=study.name,
             number=cell.number,

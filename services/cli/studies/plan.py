@@ -1,52 +1,49 @@
 """`deskbus study plan`: what a study would cost, and what it could tell. Asks nobody."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from math import ceil
 from statistics import median
-from typing import TYPE_CHECKING
+from types import MappingProxyType
 
 from pydantic import BaseModel
 from rich.text import Text
 
-from contracts.cycle import DECISION, PROBE
-from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyKind
-from libs.market.calendar import exchange_calendar
-from libs.quant.study.design import DesignError, cells_of, dates_of
-from libs.runtime.model_settings import Price
+from contracts.cycle import DECISION, EXIT, PROBE
+from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyCallsQuery, StudyKind
+from contracts.subjects import STUDY_CALLS
+from libs.bus.client import DeskNotReachable
+from libs.market.errors import MarketError, UnknownTicker
+from libs.market.sources import SourceName, sessions_of, source_of, tickers_of
+from libs.market.study_cells import designed
+from libs.quant.study.design import DesignError
+from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.running import load_settings
+from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, out, table, write
+from services.cli.studies.estimate import (
+    FREE_ARM_S,
+    Calls,
+    Providers,
+    StageSteps,
+    by_step,
+    decision_calls,
+    probe_calls,
+    sources,
+)
 from services.cli.studies.file import EXAMPLE_HINT, FileArgument, read_study
+from services.cli.studies.notes import notes, over
 
-if TYPE_CHECKING:
-    from libs.llm.endpoints.endpoint import Endpoint
-
-STAGES = {
-    "sentiment": (1, "small"),
-    "planner": (1, "medium"),
-    "quant": (3, "medium"),
-    "research": (3, "medium"),
-    "trader": (3, "large"),
-    "risk": (1, "medium"),
-    "memory": (1, "small"),
-}
-"""Calls of a decision's stages and the size of their models: those with tools ask twice before they
-answer."""
-PROBE_STAGES = {"trader": (1, "large")}
-CALLS = sum(calls for calls, _ in STAGES.values())
-IN_TOKENS, IN_TOKENS_A_TICKER, OUT_TOKENS = 3_000, 600, 900
-"""Tokens of a call: the task with its facts, and the answer."""
-PROBE_IN_TOKENS_A_TICKER = 2_500
-"""The course of a quarter of sessions, with its indicators."""
-CALL_S, FREE_ARM_S = 8.0, 0.12
-"""Seconds of a model's call, and of an arm without any in one cell."""
+NO_RECORD: StageSteps = MappingProxyType({})
+HAS = "the source has {}"
+MINUTES_WHOLE = 10
+"""From so many on no part of one is printed."""
 APART = 0.4
 """The part of judgements that one of two arms has right and the other wrong."""
 DAY_DEVIATION = 0.01
@@ -57,7 +54,7 @@ ASSETS_ALONE = 5
 
 class ArmPlan(BaseModel):
     """An arm's calls, `probes` among them, tokens and dollars over the whole study. `usd` None: no
-    price is known."""
+    price is known. `recorded`: by how many calls on record; 0 where all is as stated."""
 
     arm: str
     provider: str
@@ -65,25 +62,16 @@ class ArmPlan(BaseModel):
     tokens: int
     usd: Decimal | None
     probes: int = 0
-
-    def with_probes(self, probes: "ArmPlan") -> "ArmPlan":
-        """The arm with what its probes need besides."""
-        usd = None if self.usd is None or probes.usd is None else self.usd + probes.usd
-        return self.model_copy(
-            update={
-                "calls": self.calls + probes.calls,
-                "tokens": self.tokens + probes.tokens,
-                "usd": usd,
-                "probes": probes.calls,
-            }
-        )
+    recorded: int = 0
 
 
 class HorizonPlan(BaseModel):
-    """The differences that a study of so many dates shows with a chance of 80 %, if they are there;
-    None where so few dates show nothing. `dates_least` are needed for any interval."""
+    """The differences that a study shows with a chance of 80 %, if they are there; None where so
+    few dates show nothing: `dates` are those whose horizon is over, `dates_least` how many any
+    interval needs."""
 
     horizon: int
+    dates: int
     overlap: int
     dates_least: int
     hits_pct: float | None = None
@@ -102,43 +90,60 @@ class Plan(BaseModel):
     arms: tuple[ArmPlan, ...]
     usd_most: Decimal
     minutes: float
+    estimates: tuple[str, ...] = ()
     horizons: tuple[HorizonPlan, ...]
+    notes: tuple[str, ...] = ()
 
 
 def plan(file: FileArgument, json: JsonOption = False) -> None:
     """Show what a study would cost and which differences it could tell from luck.
 
-    No model and no desk is asked. Tokens and dollars are estimates; the budget in the file is
-    what can be spent at most.
+    No model is asked. Tokens, dollars and minutes are estimates: by the calls on the record of the
+    desk that runs here, else as stated. The budget in the file is what can be spent at most.
     """
     study, settings = read_study(file), load_settings()
-    result = plan_of(study, settings)
+    result = plan_of(study, settings, asking(_recorded(study, settings)))
     if json:
         emit([result])
         return
     _show(study, result)
 
 
-def plan_of(study: Study, settings: Settings) -> Plan:
-    """The plan of a study by the exchange's calendar. Raises `Problem`."""
-    calendar = exchange_calendar()
-    wish = study.dates
-    days = [day for day in (wish.first, wish.last, *wish.sessions) if day is not None]
+async def _recorded(study: Study, settings: Settings) -> StageSteps:
+    """What calls of the arms' models took on the desk that runs here; nothing where none does."""
+    paid = {arm.provider for arm in study.arms} - FREE_PROVIDERS
+    if not paid:
+        return NO_RECORD
     try:
-        dates = dates_of(study, calendar.sessions(min(days), max(days)))
-        cells = cells_of(study, dates)
+        async with desk_client(settings) as client:
+            view = await client.ask(STUDY_CALLS, StudyCallsQuery(providers=tuple(sorted(paid))))
+    except (Problem, DeskNotReachable):
+        return NO_RECORD
+    return by_step(view.steps)
+
+
+def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> Plan:
+    """The plan of a study by the sessions of the source, and by what calls took that are on record.
+    Raises `Problem`."""
+    sessions = sessions_of(settings)
+    calendar = sessions.calendar
+    _known_tickers(study, settings)
+    try:
+        cells = asking(designed(study, sessions))
+        last = asking(sessions.latest())
     except DesignError as error:
         raise Problem(ExitCode.USAGE, f"{error.field}: {error}", EXAMPLE_HINT) from None
+    except MarketError as error:
+        raise Problem(ExitCode.USAGE, f"dates: {error.message}", EXAMPLE_HINT) from None
+    dates = tuple(dict.fromkeys(cell.as_of for cell in cells))
     kinds = Counter(cell.kind for cell in cells)
-    providers = _providers(settings)
-    arms = tuple(
-        _arm(arm, len(study.universe), kinds[DECISION], providers).with_probes(
-            _probes(arm, study, kinds[PROBE], providers)
-        )
-        for arm in study.arms
-    )
+    providers = Providers.of(settings)
+    estimate = _Estimate(study, kinds[DECISION], kinds[EXIT], kinds[PROBE], recorded)
+    arms = tuple(_arm(arm, estimate, providers) for arm in study.arms)
     gaps = [len(calendar.sessions(a, b)) - 1 for a, b in pairwise(dates)]
     gap = max(1, round(median(gaps))) if gaps else 1
+    reached = over(dates, study.horizons, calendar, last)
+    cell_tokens = [sum(it.tokens for it in estimate.decision(arm)) for arm in study.arms]
     return Plan(
         study=study.name,
         kind=study.kind,
@@ -148,30 +153,14 @@ def plan_of(study: Study, settings: Settings) -> Plan:
         cells=len(cells),
         arms=arms,
         usd_most=study.budget.cost_usd if any(arm.calls for arm in arms) else Decimal(0),
-        minutes=_minutes(study, len(cells) - kinds[PROBE], kinds[PROBE], settings),
-        horizons=tuple(_horizon(study, horizon, len(dates), gap) for horizon in study.horizons),
+        minutes=estimate.minutes(settings),
+        estimates=tuple(sources(study, recorded)),
+        horizons=tuple(_horizon(study, each, reached[each], gap) for each in study.horizons),
+        notes=tuple(notes(study, settings, reached, cell_tokens)),
     )
 
 
-@dataclass(frozen=True)
-class _Providers:
-    """The providers of the settings, and what their models cost."""
-
-    known: frozenset[str]
-    endpoints: "Mapping[str, Endpoint]"
-    prices: Mapping[str, Price]
-
-
-def _providers(settings: Settings) -> _Providers:
-    from libs.llm.endpoints.endpoint import endpoints_of, prices_of  # noqa: PLC0415 - slow
-    from libs.llm.registry import all_providers  # noqa: PLC0415
-
-    return _Providers(
-        frozenset(all_providers(settings)), endpoints_of(settings), prices_of(settings)
-    )
-
-
-def _arm(arm: StudyArm, tickers: int, decisions: int, providers: _Providers) -> ArmPlan:
+def _arm(arm: StudyArm, estimate: "_Estimate", providers: Providers) -> ArmPlan:
     if arm.provider not in providers.known:
         near = did_you_mean(nearest(arm.provider, providers.known))
         raise Problem(
@@ -179,55 +168,64 @@ def _arm(arm: StudyArm, tickers: int, decisions: int, providers: _Providers) -> 
             f"arms: {arm.name}: no provider is named {arm.provider!r}{near}",
             "docs/providers.md lists them",
         )
-    if arm.provider in FREE_PROVIDERS:
-        return ArmPlan(arm=arm.name, provider=arm.provider, calls=0, tokens=0, usd=Decimal(0))
-    calls, in_tokens = CALLS * decisions, IN_TOKENS + IN_TOKENS_A_TICKER * tickers
+    decision, probe = estimate.decision(arm), estimate.probe(arm)
+    costs = [(estimate.decisions, decision), (estimate.probes, probe)]
+    usd = [(times, providers.usd(arm, calls)) for times, calls in costs if calls]
+    known = [times * each for times, each in usd if each is not None]
     return ArmPlan(
         arm=arm.name,
         provider=arm.provider,
-        calls=calls,
-        tokens=calls * (in_tokens + OUT_TOKENS),
-        usd=_usd(arm, in_tokens, decisions, providers),
+        calls=round(sum(times * sum(it.count for it in calls) for times, calls in costs)),
+        tokens=round(sum(times * sum(it.tokens for it in calls) for times, calls in costs)),
+        usd=sum(known, Decimal(0)).quantize(Decimal("0.01")) if len(known) == len(usd) else None,
+        probes=round(estimate.probes * sum(it.count for it in probe)),
+        recorded=sum(it.recorded for it in (*decision, *probe)),
     )
 
 
-def _probes(arm: StudyArm, study: Study, count: int, providers: _Providers) -> ArmPlan:
-    """One call of the trader's model a probe, in which it reads the courses of all tickers."""
-    calls = count if arm in study.probed else 0
-    in_tokens = IN_TOKENS + PROBE_IN_TOKENS_A_TICKER * len(study.universe)
-    tokens = calls * (in_tokens + OUT_TOKENS)
-    usd = _usd(arm, in_tokens, calls, providers, PROBE_STAGES) if calls else Decimal(0)
-    return ArmPlan(arm=arm.name, provider=arm.provider, calls=calls, tokens=tokens, usd=usd)
+@dataclass(frozen=True)
+class _Estimate:
+    """The calls of a study's cells, of each kind so many."""
+
+    study: Study
+    decisions: int
+    exits: int
+    probes: int
+    recorded: StageSteps
+
+    def decision(self, arm: StudyArm) -> Sequence[Calls]:
+        return decision_calls(arm.provider, len(self.study.universe), self.recorded)
+
+    def probe(self, arm: StudyArm) -> Sequence[Calls]:
+        if not self.probes or arm not in self.study.probed:
+            return ()
+        return probe_calls(arm.provider, len(self.study.universe), self.recorded)
+
+    def minutes(self, settings: Settings) -> float:
+        """The arms of a cell are asked at the same time."""
+        arms = self.study.arms
+        is_paid = any(arm.provider not in FREE_PROVIDERS for arm in arms)
+        is_path = self.study.kind is StudyKind.PATH
+        cell = max(sum(it.count * it.seconds for it in self.decision(arm)) for arm in arms)
+        probe = max(sum(it.count * it.seconds for it in self.probe(arm)) for arm in arms)
+        in_all = self.decisions * cell + self.probes * probe
+        in_all += (self.decisions + self.exits) * FREE_ARM_S * len(arms)
+        side_by_side = 1 if is_path or not is_paid else settings.study_cells_max
+        return round(in_all / side_by_side / 60, 1)
 
 
-def _usd(
-    arm: StudyArm,
-    in_tokens: int,
-    times: int,
-    providers: _Providers,
-    stages: Mapping[str, tuple[int, str]] = STAGES,
-) -> Decimal | None:
-    """Dollars by the prices of the models that the arm's stages use; None where one has none."""
-    endpoint = providers.endpoints.get(arm.provider)
-    if endpoint is None:
-        return None
-    if endpoint.free:
-        return Decimal(0)
-    total = Decimal(0)
-    for stage, (calls, size) in stages.items():
-        model = arm.models.get(stage) or endpoint.models.get(stage) or endpoint.models.get(size)
-        price = providers.prices.get(model or "")
-        if price is None:
-            return None
-        total += calls * (in_tokens * price.input + OUT_TOKENS * price.output) / 1_000_000
-    return (total * times).quantize(Decimal("0.01"))
-
-
-def _minutes(study: Study, cells: int, probes: int, settings: Settings) -> float:
-    paid = any(arm.provider not in FREE_PROVIDERS for arm in study.arms)
-    a_cell = CALLS * CALL_S if paid else FREE_ARM_S * len(study.arms)
-    side_by_side = 1 if study.kind is StudyKind.PATH or not paid else settings.study_cells_max
-    return round((cells * a_cell + probes * CALL_S) / side_by_side / 60, 1)
+def _known_tickers(study: Study, settings: Settings) -> None:
+    """Raises `Problem` for a ticker that recorded data does not have."""
+    if source_of(settings) is not SourceName.REPLAY:
+        return
+    there = tickers_of(settings)
+    for ticker in study.universe:
+        if ticker not in there:
+            near = did_you_mean(nearest(ticker, there))
+            error = UnknownTicker(ticker, sessions_of(settings).source)
+            raise Problem(
+                ExitCode.USAGE, f"universe: {error.message}{near}", HAS.format(few(there))
+            )
 
 
 def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
@@ -236,11 +234,12 @@ def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
     overlap = ceil(horizon / gap)
     least = dates_least(overlap)
     if dates < least:
-        return HorizonPlan(horizon=horizon, overlap=overlap, dates_least=least)
+        return HorizonPlan(horizon=horizon, dates=dates, overlap=overlap, dates_least=least)
     hits = (APART / min(len(study.universe), ASSETS_ALONE)) ** 0.5
     returns = DAY_DEVIATION * horizon**0.5
     return HorizonPlan(
         horizon=horizon,
+        dates=dates,
         overlap=overlap,
         dates_least=least,
         hits_pct=round(100 * smallest_difference(dates, hits, overlap), 1),
@@ -265,7 +264,12 @@ def _show(study: Study, result: Plan) -> None:
             f"at most {budget.cost_usd:,.2f} USD and {budget.tokens:,} tokens: its budget",
             soft_wrap=True,
         )
-    console.print(f"about {result.minutes:g} min, if the desk has nothing else to do")
+    minutes = f"{result.minutes:g}" if result.minutes < MINUTES_WHOLE else f"{result.minutes:.0f}"
+    console.print(f"about {minutes} min, if the desk has nothing else to do")
+    for line in result.estimates:
+        console.print(Text(f"  {line}", "dim"), soft_wrap=True)
+    for line in result.notes:
+        console.print(Text(f"note: {line}", "yellow"), soft_wrap=True)
     console.print()
     console.print("differences between two arms that would be seen with a chance of 80 %:")
     grid = table(
@@ -273,7 +277,7 @@ def _show(study: Study, result: Plan) -> None:
     )
     for row in result.horizons:
         if row.hits_pct is None or row.return_bps is None:
-            why = f"not shown: {result.dates} dates, an interval needs {row.dates_least}"
+            why = f"not shown: {row.dates} dates, an interval needs {row.dates_least}"
             grid.add_row(f"{row.horizon}", "-", "-", why)
             continue
         why = f"each horizon reaches into {row.overlap} dates" if row.overlap > 1 else ""

@@ -43,7 +43,7 @@ def run(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a study, or resume one that was stopped.
+    """Run a study, or resume one: cells that failed for a reason that can pass are tried again.
 
     The desk runs it, not this command: Ctrl-C leaves it running. A call of a model that it has
     paid for is never paid again. The live desk goes first.
@@ -52,7 +52,10 @@ def run(
 
     async def work() -> StudyView:
         async with desk_client(settings) as client:
-            accepted(await client.ask(RUN_STUDY, RunStudy(study=study, offline=offline)))
+            wish = RunStudy(study=study, offline=offline)
+            answer = accepted(await client.ask(RUN_STUDY, wish))
+            if answer.message:
+                err().print(answer.message, style="dim")
             if not wait:
                 return await _one(client, study.name)
             with Progress(err(), lambda _: _goes_on(study.name)) as progress:
@@ -156,7 +159,8 @@ def show(view: StudyView) -> None:
     console.print(f"  arms {arms}; {', '.join(parts)}", soft_wrap=True)
     if view.failed:
         hint = (
-            f"  why cells failed: deskbus study cells {study.name}, then deskbus cycle show CYCLE"
+            f"  why cells failed: deskbus study cells {study.name}, then deskbus cycle show CYCLE; "
+            "deskbus study run FILE tries again what can pass"
         )
         console.print(Text(hint, "dim"), soft_wrap=True)
     budget = study.budget

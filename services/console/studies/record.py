@@ -24,12 +24,12 @@ NAMES_MAX = 50
 COMPLETED = "completed"
 
 
-async def study_of(name: str, pool: Pool) -> tuple[Study, StudyStatus] | None:
-    """The study's file as it was accepted, and how it stands."""
+async def study_of(name: str, pool: Pool) -> tuple[Study, StudyStatus, int] | None:
+    """The study's file as it was accepted, how it stands, and the first round that counts."""
     row = await pool.fetchrow(sql.study, name)
     if row is None:
         return None
-    return Study.model_validate_json(row["body"]), StudyStatus(row["status"])
+    return Study.model_validate_json(row["body"]), StudyStatus(row["status"]), row["first_round"]
 
 
 async def names(pool: Pool) -> tuple[str, ...]:
@@ -82,12 +82,12 @@ async def probed(ended: Sequence[Record], pool: Pool) -> Sequence[Probed]:
     return sorted(guessed, key=lambda one: (one.number, one.arm))
 
 
-async def equity(study: Study, store: Store) -> Sequence[AccountEquity]:
-    """The accounts of a path: what 1 has become by each close that is known."""
+async def equity(study: Study, round_: int, store: Store) -> Sequence[AccountEquity]:
+    """The accounts of a path in a round: what 1 has become by each close that is known."""
     rows = []
     for arm in study.arms:
         for sample in range(study.samples):
-            taken = await store.snapshots(study.account(arm.name, sample))
+            taken = await store.snapshots(study.account(arm.name, sample, round_=round_))
             grown = growth({it["session"]: worth_of(it) for it in taken})
             rows.append(
                 AccountEquity(

@@ -1,14 +1,14 @@
 -- What a study left on record, as the role deskbus_console.
 
 -- name: study
-select name, body, status from studies where name = $1
+select name, body, status, first_round from studies where name = $1
 
 -- name: names
 select name from studies order by started_at desc limit $1
 
 -- name: cells
 -- Its cycles of a kind that have ended, in the order of their dates.
-select cycle_id, as_of, number, sample, status from study_cells
+select cycle_id, as_of, number, sample, status from study_cells_now
 where study = $1 and kind = $5 and status <> 'running'
   and ($2::date is null or as_of = $2)
 order by number, sample offset $3 limit $4

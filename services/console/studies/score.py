@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from time import monotonic
 from typing import Protocol
+from uuid import UUID
 
 import polars as pl
 
@@ -59,10 +60,11 @@ class Prices(Protocol):
 @dataclass(frozen=True)
 class Wanted:
     """A score that somebody wants: of these cells and probes, as `chosen` says, with prices up to
-    `last`."""
+    `last`. `first_round` is the one that a path's accounts are of."""
 
     study: Study
     status: StudyStatus
+    first_round: int
     ended: Sequence[Record]
     probes: Sequence[Record]
     chosen: StudyScoreQuery
@@ -75,21 +77,21 @@ class Wanted:
         return (self.study.sha256, self.chosen.model_dump_json(), self.prices, str(self.last))
 
     def is_answered_by(self, kept: "Kept") -> bool:
-        """Whether no cell has ended since."""
-        return kept.cells == self.cells
+        """Whether no cell has ended since, for the first time or once more."""
+        return kept.cycles == self.cycles
 
     @property
-    def cells(self) -> int:
-        """How many have ended, probes among them."""
-        return len(self.ended) + len(self.probes)
+    def cycles(self) -> frozenset[UUID]:
+        """Those that the cells which have ended are by now, probes among them."""
+        return frozenset(cell["cycle_id"] for cell in (*self.ended, *self.probes))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A score, of how many cells, and when it was computed."""
+    """A score, of which cycles, and when it was computed."""
 
     score: StudyScore
-    cells: int
+    cycles: frozenset[UUID]
     at_s: float
 
 
@@ -171,7 +173,7 @@ class Scores:
         known = await record.study_of(query.name, self._pool)
         if known is None:
             return StudyScore(found=False, studies=await record.names(self._pool))
-        study, status = known
+        study, status, first_round = known
         ended = await record.cells(study.name, self._pool)
         probes = await record.cells(study.name, self._pool, kind=PROBE) if study.probe else ()
         if not ended:
@@ -184,7 +186,9 @@ class Scores:
             benchmark=query.benchmark or study.benchmark,
         )
         last = await self._sessions.latest()
-        return Wanted(study, status, ended, probes, chosen, self._prices.described, last)
+        return Wanted(
+            *(study, status, first_round, ended, probes, chosen, self._prices.described, last)
+        )
 
     async def _scored(self, wanted: Wanted) -> Kept:
         """The score that is wanted, computed where nobody had it computed before."""
@@ -193,7 +197,7 @@ class Scores:
             kept = self._kept.get(question)
             if kept is None or not wanted.is_answered_by(kept):
                 score = await self._computed(wanted)
-                kept = self._kept[question] = Kept(score, wanted.cells, self._now_s())
+                kept = self._kept[question] = Kept(score, wanted.cycles, self._now_s())
                 self._kept.move_to_end(question)
                 while len(self._kept) > KEPT_MAX:
                     self._kept.popitem(last=False)
@@ -209,7 +213,7 @@ class Scores:
     async def _recorded(self, wanted: Wanted) -> Recorded:
         study, ended, chosen = wanted.study, wanted.ended, wanted.chosen
         is_path = study.kind is StudyKind.PATH
-        accounts = await record.equity(study, self._store) if is_path else ()
+        accounts = await record.equity(study, wanted.first_round, self._store) if is_path else ()
         days = [cell["as_of"] for cell in ended]
         days += [day for account in accounts for day in account.sessions]
         horizon = chosen.horizon or study.horizons[0]
@@ -263,7 +267,7 @@ class Scores:
         known = await record.study_of(query.name, self._pool)
         if known is None:
             return StudyCells(found=False)
-        study, _ = known
+        study, _, _ = known
         rows = await record.cells(
             study.name,
             self._pool,

@@ -3,16 +3,44 @@
 -- name: studies
 -- The newest first, or the one of that name.
 select s.*, coalesce(cells.completed, 0) as completed, coalesce(cells.failed, 0) as failed,
-       coalesce(cells.running, 0) as running, coalesce(cells.tokens, 0)::bigint as tokens,
-       coalesce(cells.cost_usd, 0) as cost_usd,
+       coalesce(cells.running, 0) as running, coalesce(spent.tokens, 0)::bigint as tokens,
+       coalesce(spent.cost_usd, 0) as cost_usd,
        s.status = 'running' and live_at_work() > 0 as resting
 from studies s
 left join lateral (
     select count(*) filter (where c.status = 'completed') as completed,
            count(*) filter (where c.status = 'running') as running,
-           count(*) filter (where c.status not in ('completed', 'running')) as failed,
-           sum(c.tokens_spent) as tokens, sum(c.cost_usd_spent) as cost_usd
-    from study_cells c where c.study = s.name
+           count(*) filter (where c.status not in ('completed', 'running')) as failed
+    from study_cells_now c where c.study = s.name
 ) cells on true
+left join lateral (
+    select sum(c.tokens_spent) as tokens, sum(c.cost_usd_spent) as cost_usd
+    from study_cells c where c.study = s.name
+) spent on true
 where $1::text is null or s.name = $1
 order by s.started_at desc
+
+-- name: calls
+-- The newest calls that were paid for, by provider and step: what one took. A call whose answer was
+-- on record, or never came, says nothing.
+with paid as (
+    select started_on, op_id, step from operations where tokens > 0 order by created_at desc limit $2
+),
+calls as (
+    select p.op_id, p.step, split_part(e.entry ->> 'name', ':', 1) as provider,
+           (e.usage ->> 'input_tokens')::bigint + (e.usage ->> 'cache_read_tokens')::bigint
+               + (e.usage ->> 'cache_write_tokens')::bigint as given,
+           (e.usage ->> 'output_tokens')::bigint as made,
+           (e.entry ->> 'duration_ms')::float8 / 1000 as seconds
+    from paid p join journal j using (started_on, op_id),
+         lateral (select convert_from(j.entry, 'UTF8')::json as entry) read,
+         lateral (select read.entry, read.entry -> 'usage' as usage) e
+    where e.entry ->> 'kind' = 'model'
+)
+select provider, step, count(*) as calls,
+       count(*)::float8 / count(distinct op_id) as calls_a_step,
+       percentile_cont(0.5) within group (order by given) as input_tokens,
+       percentile_cont(0.5) within group (order by made) as output_tokens,
+       percentile_cont(0.5) within group (order by seconds) as seconds
+from calls where provider = any($1::text[]) and given > 0 and made > 0
+group by provider, step order by provider, step

@@ -4,6 +4,10 @@ A study's row says how many of its cells were asked for; a cell's key names its 
 many look, and whatever dies in between, a cell is one cycle. It is asked for as anybody's request
 is, in the name `study`, which no key on the bus has.
 
+Whoever runs a study again that has ended or was stopped begins a round more, where cells failed for
+a reason that can pass: such a cell is asked for under the key of that round, as another cycle in
+new accounts. What was paid for is on record under its address, and is not paid again.
+
 The live desk comes first. While a live cycle is at work no cell begins, and the further commands of
 those in progress rest: their operations are written as resting (`store.write`), in whose table any
 orchestrator finds them, and `Studies` sends them when no live cycle is at work any more, or when
@@ -12,13 +16,15 @@ they have rested for `study_rest_s_max`.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
 from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX
+from contracts.operation import Reserve
 from contracts.study import (
     FREE_PROVIDERS,
     STUDIES_MAX,
@@ -27,16 +33,24 @@ from contracts.study import (
     StopStudy,
     Study,
     StudyAnswer,
+    StudyBudget,
     StudyKind,
     StudyStatus,
 )
 from contracts.subjects import RUN_STUDY, STOP_STUDY
 from libs.bus.server import Server
-from libs.market.errors import MarketError, OutsideData
+from libs.market.errors import MarketError
 from libs.market.sessions import Sessions
+from libs.market.study_cells import designed
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
-from libs.quant.study.design import Cell, DesignError, cells_of, dates_of, request_of
+from libs.quant.study.design import (
+    NOTHING_SPENT,
+    Cell,
+    DesignError,
+    Spent,
+    request_of,
+)
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
@@ -52,9 +66,37 @@ RESUMED_MAX = 500
 """Commands that one look sends at most; the rest waits for the next."""
 OF_THE_CELL = frozenset({"unknown_ticker", "no_history", "not_a_session"})
 """Refusals that speak of one cell's session: the others may begin all the same."""
+CAN_PASS = (
+    *("account_exhausted", "budget_exhausted", "key_refused", "model_unknown", "poison"),
+    *("price_unknown", "provider_fault", "provider_not_usable", "provider_unavailable"),
+    *("rate_limited", "source_unavailable", "sources_failed", "timed_out", "unavailable"),
+)
+"""Failures of operations that the same question may not meet again: budgets, keys, outages, limits
+of time. All else, such as a wrong answer, would come out the same from what is on record."""
+CellKey = tuple[str, int, int]
+"""Kind, number and sample."""
 
 sql = Queries(Path(__file__).parent / "studies.sql")
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Round:
+    """A way through all cells of a study. Those that are `settled` it leaves as they are; `spent`
+    is what others cost before it."""
+
+    sha256: str = ""
+    number: int = 1
+    cells: Sequence[Cell] = ()
+    settled: frozenset[CellKey] = frozenset()
+    spent: Mapping[CellKey, Spent] = field(default_factory=dict)
+
+    def next_from(self, place: int) -> int:
+        """The place of the first cell from `place` on that is to be asked for; past the end where
+        none is."""
+        places = range(place, len(self.cells))
+        left = (at for at in places if _key(self.cells[at]) not in self.settled)
+        return next(left, len(self.cells))
 
 
 class Studies:
@@ -78,7 +120,7 @@ class Studies:
         self._settings = settings
         self._woken = asyncio.Event()
         self._at_work = True
-        self._cells: tuple[str, Sequence[Cell]] = ("", ())
+        self._round = Round()
 
     async def serve(self, server: Server) -> None:
         """Begin to answer requests about studies."""
@@ -114,12 +156,12 @@ class Studies:
             return await self._go_on(wish, row)
         study = wish.study
         try:
-            cells = await self._designed(study)
+            cells = await designed(study, self._sessions)
         except DesignError as error:
             return _no("invalid", str(error), error.field)
         except MarketError as error:
             return _no(error.code, error.message, "dates")
-        if (hindrance := await self._hindered(study, cells)) is not None:
+        if (hindrance := await self._hindered(caller, study, cells)) is not None:
             return hindrance
         if await self._pool.fetchval(sql.count) >= STUDIES_MAX:
             return _no("too_many", f"there are {STUDIES_MAX} studies already", "name")
@@ -151,12 +193,41 @@ class Studies:
             )
             return _no("changed_file", text, "name")
         body = study.model_dump_json().encode()
+        before = StudyStatus(row["status"])
+        if before is not StudyStatus.RUNNING and (failed := await self._failed_for_now(row)):
+            return await self._try_again(wish, row, failed)
         await self._pool.execute(sql.go_on, study.name, body, wish.offline)
         self._begun()
-        before = StudyStatus(row["status"])
         if before is StudyStatus.STOPPED:
             return StudyAnswer(outcome="accepted", changed=True, status=StudyStatus.RUNNING)
         return StudyAnswer(outcome="accepted", status=before)
+
+    async def _failed_for_now(self, row: Record) -> int:
+        """How many cells failed for a reason that can pass; those that the desk would not begin
+        are had again too."""
+        rows = await self._pool.fetch(sql.before, row["name"], row["round"] + 1, CAN_PASS)
+        refused: int = row["refused"] if row["status"] == StudyStatus.COMPLETED else 0
+        return sum(bool(one["again"]) for one in rows) + refused
+
+    async def _try_again(self, wish: RunStudy, row: Record, failed: int) -> StudyAnswer:
+        """Begin a round more. Two orchestrators that are asked at once begin one."""
+        study, is_path = wish.study, wish.study.kind is StudyKind.PATH
+        body = study.model_dump_json().encode()
+        done = await self._pool.execute(
+            sql.try_again, study.name, body, wish.offline, row["round"], is_path
+        )
+        self._begun()
+        what = "cell is tried" if failed == 1 else "cells are tried"
+        text = f"{failed:,} {what} again; what was paid for is on record"
+        if is_path:
+            text = f"{failed:,} failed, so its accounts begin anew; what was paid for is on record"
+        log.info("study.tried_again", study=study.name, cells=failed, round=row["round"] + 1)
+        return StudyAnswer(
+            outcome="accepted",
+            changed=not done.endswith(" 0"),
+            status=StudyStatus.RUNNING,
+            message=text,
+        )
 
     def _begun(self) -> None:
         self._at_work = True
@@ -189,11 +260,12 @@ class Studies:
         if row is None:
             return False
         study = Study.model_validate_json(row["body"])
-        cells = await self._known(study)
-        if row["next_cell"] >= len(cells):
+        round_ = await self._round_of(study, row["round"])
+        place = round_.next_from(row["next_cell"])
+        if place >= len(round_.cells):
             if not row["running"]:
-                await self._pool.execute(sql.complete, study.name)
-                log.info("study.completed", study=study.name, cells=len(cells))
+                await self._pool.execute(sql.complete, study.name, row["round"])
+                log.info("study.completed", study=study.name, cells=len(round_.cells))
             return not row["running"]
         side_by_side = 1 if study.kind is StudyKind.PATH else self._settings.study_cells_max
         if row["live"] or row["running"] >= side_by_side:
@@ -203,10 +275,18 @@ class Studies:
                 await self._pool.execute(sql.stop, study.name, short)
                 log.warning("study.stopped", study=study.name, why=short)
             return not row["running"]
-        return await self._asked(study, cells[row["next_cell"]], row)
+        return await self._asked(study, round_, place, row)
 
-    async def _asked(self, study: Study, cell: Cell, row: Record) -> bool:
-        answer = await self._ask(STUDY, request_of(study, cell, offline=row["offline"]))
+    async def _asked(self, study: Study, round_: Round, place: int, row: Record) -> bool:
+        cell = round_.cells[place]
+        request = request_of(
+            study,
+            cell,
+            offline=row["offline"],
+            round_=round_.number,
+            spent=round_.spent.get(_key(cell), NOTHING_SPENT),
+        )
+        answer = await self._ask(STUDY, request)
         if answer is None or answer.code == "busy":
             return False
         # A cell that was asked for before its budget grew runs, or ran, with the smaller one.
@@ -218,7 +298,9 @@ class Studies:
             return False
         if refused:
             log.warning("study.cell_refused", study=study.name, as_of=str(cell.as_of), why=why)
-        await self._pool.execute(sql.asked, study.name, row["next_cell"] + 1, int(refused), why)
+        await self._pool.execute(
+            *(sql.asked, study.name, row["next_cell"], place + 1, int(refused), why, row["round"])
+        )
         return True
 
     async def _short(self, study: Study, row: Record) -> str | None:
@@ -239,42 +321,51 @@ class Studies:
             "in its file and run it again"
         )
 
-    async def _known(self, study: Study) -> Sequence[Cell]:
-        """The study's cells, kept while it is at work."""
+    async def _round_of(self, study: Study, number: int) -> Round:
+        """The study's round of that number, kept while it is at work."""
         sha256 = study.sha256
-        if self._cells[0] != sha256:
-            self._cells = (sha256, await self._designed(study))
-        return self._cells[1]
-
-    async def _designed(self, study: Study) -> Sequence[Cell]:
-        """The cells of a study on the source's sessions. Raises DesignError and MarketError."""
-        wish = study.dates
-        ends = [day for day in (wish.first, wish.last, *wish.sessions[:1]) if day is not None]
-        span = await self._sessions.span()
-        for day in (*ends, *wish.sessions[-1:]):
-            if day > span.last or (span.first is not None and day < span.first):
-                near = span.last if day > span.last else span.first or span.last
-                raise OutsideData(day, self._sessions.source, span.first, span.last, near)
-        first, calendar = min((*ends, *wish.sessions)), self._sessions.calendar
-        sessions = calendar.sessions(first, max((*ends, *wish.sessions)))
-        dates = dates_of(study, sessions)
-        after = len(calendar.sessions(dates[0], span.last)) - 1
-        if after < min(study.horizons):
-            raise DesignError(
-                "horizons",
-                f"{self._sessions.source} has {after} sessions after {dates[0]}, the first date: "
-                "no horizon is over by then",
+        if (self._round.sha256, self._round.number) != (sha256, number):
+            cells = await designed(study, self._sessions)
+            before = await self._pool.fetch(sql.before, study.name, number, CAN_PASS)
+            rows = {(row["kind"], row["number"], row["sample"]): row for row in before}
+            self._round = Round(
+                sha256,
+                number,
+                cells,
+                frozenset(key for key, row in rows.items() if not row["again"]),
+                {key: Spent(row["tokens"], row["cost_usd"]) for key, row in rows.items()},
             )
-        return cells_of(study, dates)
+        return self._round
 
-    async def _hindered(self, study: Study, cells: Sequence[Cell]) -> StudyAnswer | None:
-        """Why its first cell could not begin; None where nothing speaks against it."""
+    async def _hindered(
+        self, caller: str, study: Study, cells: Sequence[Cell]
+    ) -> StudyAnswer | None:
+        """Why its first cell could not begin; None where nothing speaks against it. Judged as a
+        person's request is: a ticker that there never was is refused beside known ones too."""
         first = cells[0]
-        outlook = await self._outlook_of(STUDY, request_of(study, first), first.as_of)
+        outlook = await self._outlook_of(caller, request_of(study, first), first.as_of)
         answer: RequestAnswer | None = outlook.hindrance
-        if answer is None:
-            return None
-        return _no(answer.code or "invalid", answer.message, answer.field)
+        if answer is not None:
+            return _no(answer.code or "invalid", answer.message, answer.field)
+        return _too_poor(study.budget, outlook.needs)
+
+
+def _too_poor(budget: StudyBudget, needs: Reserve | None) -> StudyAnswer | None:
+    """Why what a cell may cost pays not one call of its dearest model; None where it does."""
+    if needs is None:
+        return None
+    if needs.tokens <= budget.cell_tokens and needs.cost_usd <= budget.cell_cost_usd:
+        return None
+    text = (
+        f"a cell may cost {budget.cell_tokens:,} tokens and {budget.cell_cost_usd:.2f} USD, and "
+        f"one call of its dearest model may need {needs.tokens:,} tokens and "
+        f"{needs.cost_usd:.4f} USD: raise cell_tokens and cell_cost_usd"
+    )
+    return _no("invalid", text, "budget")
+
+
+def _key(cell: Cell) -> CellKey:
+    return cell.kind, cell.number, cell.sample
 
 
 def _no(code: str, message: str, field: str | None = None) -> StudyAnswer:

@@ -19,22 +19,34 @@ REMEDIES = {
     "day_cost_usd_max": "wait for the next UTC day, or raise DESKBUS_DAY_COST_USD_MAX",
 }
 """What to do, by the limit that was reached."""
+REMEDIES_OF_A_CELL = {
+    "budgets.tokens": "raise cell_tokens in the study's file and run it again",
+    "budgets.cost_usd": "raise cell_cost_usd in the study's file and run it again",
+}
+"""The same where nobody but a study could have asked for more."""
 
 
 def refused_call(
-    reserve: Reserve, row: OperationRow, cycle: Purse, day: Purse | None, settings: Settings
+    reserve: Reserve,
+    row: OperationRow,
+    cycle: Purse,
+    day: Purse | None,
+    settings: Settings,
+    *,
+    of_study: bool = False,
 ) -> RecordAnswer | None:
     """The answer to a call that one of the budgets does not afford; None where all do.
 
     What is held back for other calls counts as spent: they may cost it.
     """
+    remedies = {**REMEDIES, **(REMEDIES_OF_A_CELL if of_study else {})}
     for name, purse, limits in _purses(row, cycle, day, settings):
         short = _short(purse, reserve, with_held=True)
         if short is not None:
             message = (
                 f"the {name}'s budget is used up: {_used(purse)}, and the next call may need "
                 f"{reserve.tokens:,} tokens and {reserve.cost_usd:.4f} USD; "
-                f"{REMEDIES[limits[short]]}"
+                f"{remedies[limits[short]]}"
             )
             return RecordAnswer(outcome=CODE, message=message, field=limits[short])
     return None

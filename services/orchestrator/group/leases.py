@@ -202,7 +202,9 @@ class Leases:
         if cycle.offline:
             return _offline(reserve)
         day = self._day_of(cycle)
-        refused = refused_call(reserve, row, cycle.purse, day, self._settings)
+        refused = refused_call(
+            reserve, row, cycle.purse, day, self._settings, of_study=cycle.of_study
+        )
         if refused is not None:
             return refused
         pace = self._loaded.paces.get(reserve.provider) or Pace(reserve.provider)
@@ -280,7 +282,7 @@ def _offline(reserve: Reserve) -> RecordAnswer:
         field="study.offline",
         message=(
             f"the answer of {reserve.name} is not on record, and the study is offline: run its "
-            "file under another name without --offline; what is on record is not paid again"
+            "file again without --offline; what is on record is not paid again"
         ),
     )
 

@@ -108,7 +108,7 @@ READS = (
     *("operation_tree", "operations", "outages"),
     *("orders", "paces", "positions", "postings", "relay_cursor", "schedule_jobs"),
     *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
-    *("studies", "study_answers", "study_cells"),
+    *("studies", "study_answers", "study_cells", "study_cells_now"),
 )
 LEDGER = ("entries", "executions", "fills", "halt_changes", "limit_changes", "postings")
 """Written once, never changed."""

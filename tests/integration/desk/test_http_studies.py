@@ -81,6 +81,12 @@ async def test_a_refusal_says_which_field_and_names_what_there_is_not(
     assert refused(changed, 409, "changed_file")["field"] == "name"
     for wrong in ({"universe": ["AAPL"]}, {"dates": {"first": "2012-03-01"}}, {"what": 1}):
         refused(await http.post("/studies", json={"study": study(**wrong)}), 422, "invalid")
+    unknown = study(universe=["AAPL", "IBN"])
+    no = refused(await http.post("/studies", json={"study": unknown}), 422, "unknown_ticker")
+    assert (no["field"], "IBM" in no["detail"]) == ("universe", True)
+    for word in (True, "a b", ""):
+        odd = study(universe=["AAPL", word])
+        refused(await http.post("/studies", json={"study": odd}), 422, "invalid")
     ahead = study(dates={"sessions": ["2031-01-02"]})
     no = refused(await http.post("/studies", json={"study": ahead}), 422, "no_history")
     assert no["field"] == "dates"

@@ -71,6 +71,10 @@ def test_a_study_that_was_killed_pays_and_says_the_same_and_another_pays_nothing
         paid = lab.asked()
         spent_today = lab.deskbus("budget --json").rows[0]
 
+        plan = lab.deskbus(f"study plan {whole} --json").rows[0]
+        assert plan["arms"][0]["recorded"] > 0, "by what is on record by now"
+        assert "on this desk's record" in plan["estimates"][0]
+
         again = lab.run(lab.file("again", horizons=[10]))
 
         assert lab.asked() == paid, "the same questions, under another study's name"
@@ -113,3 +117,49 @@ def test_a_study_stops_where_its_budget_pays_no_further_cell(lab: Lab) -> None:
 
         assert (richer["status"], richer["completed"]) == ("completed", 2)
         ended(process, signal.SIGINT)
+
+
+def test_what_an_offline_run_lacked_is_asked_under_the_same_name_and_nothing_is_paid_twice(
+    lab: Lab,
+) -> None:
+    arms = [{"name": "rules"}, {"name": "gpt", "provider": "openai"}]
+    dates = {"sessions": ["2012-03-30", "2012-04-30"]}
+    one = {"sessions": dates["sessions"][:1]}
+    with up(lab.deskbus) as (process, _):
+        lab.run(lab.file("known", seed=3, dates=one, arms=arms))
+        paid = lab.asked()
+        file = lab.file("later", seed=3, dates=dates, arms=arms)
+        lab.run(file, "--offline")
+        assert lab.asked() == paid, "offline nobody is asked"
+        assert outcomes(lab) == ["decided", "decided", "decided", "failed"]
+        before = lab.deskbus("study cells later --json").rows
+
+        with lab.deskbus.started(f"study run {file}"):
+            until = time.monotonic() + PATIENCE_S
+            while len(lab.asked()) < len(paid) + 3:
+                assert time.monotonic() < until
+                time.sleep(LOOK_S)
+            process.kill()
+    with up(lab.deskbus) as (process, _):
+        view = lab.run(file)
+
+        assert (view["status"], view["completed"], view["failed"]) == ("completed", 2, 0)
+        assert outcomes(lab) == ["decided"] * 4
+        after = lab.deskbus("study cells later --json").rows
+        assert after[:2] == before[:2], "what succeeded is the cycle that it was"
+        assert after[2]["weights"] == before[2]["weights"], "beside the same rules"
+        more = Counter(lab.asked()) - Counter(paid)
+        twice = sum(count - 1 for count in more.values())
+        # A call that was in flight when the desk was killed was recorded by nobody.
+        assert twice <= 2
+
+        said = lab.run(file)
+
+        assert len(lab.asked()) == len(paid) + more.total(), "once more nobody is asked"
+        assert said["tokens"] == view["tokens"]
+        ended(process, signal.SIGINT)
+
+
+def outcomes(lab: Lab) -> list[str]:
+    """How the arms of each cell ended, in the order of dates."""
+    return [row["status"] for row in lab.deskbus("study cells later --json").rows]

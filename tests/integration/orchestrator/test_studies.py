@@ -5,11 +5,14 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
+from json import dumps
 from typing import Any
 
 import pytest
 
 from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
+from contracts.operation import Reserve
 from contracts.study import RunStudy, StopStudy, StudyAnswer
 from libs.market.calendar import exchange_calendar
 from libs.market.sessions import Sessions, Span
@@ -31,6 +34,8 @@ class Desk:
     pool: Pool
     answers: list[RequestAnswer | None] = field(default_factory=list)
     asked: list[CycleRequest] = field(default_factory=list)
+    needs: Reserve | None = None
+    judged: list[str] = field(default_factory=list)
 
     async def ask(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
         """Accepts what it has no other answer to; a cell ends at once."""
@@ -45,8 +50,9 @@ class Desk:
         async def span() -> Span:
             return Span(date(2000, 3, 1), LATEST)
 
-        async def outlook(*_: object) -> Outlook:
-            return Outlook()
+        async def outlook(requester: str, *_: object) -> Outlook:
+            self.judged.append(requester)
+            return Outlook(needs=self.needs)
 
         sessions = Sessions("a test", exchange_calendar(), span)
         return Studies(self.pool, self.ask, Sent(), outlook, sessions, Settings(**settings))
@@ -55,6 +61,28 @@ class Desk:
         """The clock looks until there is nothing to ask for."""
         while await clock._step():
             pass
+
+    async def came_to(self, request: CycleRequest, *failures: str, cost: int = 0) -> None:
+        """The cycle of a request as it ended: completed, or with steps that failed for these."""
+        cycle_id = ids.cycle_id("study", request.idempotency_key)
+        await self.pool.execute(
+            "insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key,"
+            " body_sha256, request, as_of, started_on, status, state, accepted_at, deadline_at,"
+            " tokens_max, cost_usd_max, tokens_spent) values ($1, $2, 1, 'study', $3, '', '{}', $4,"
+            " current_date, $5, '{}', now(), now() + interval '1 hour', 1, 1, $6)",
+            *(cycle_id, request.kind, request.idempotency_key, request.as_of),
+            *("failed" if failures else "completed", cost),
+        )
+        for failure in failures:
+            step, _, code = failure.rpartition("/")
+            await self.pool.execute(
+                "insert into operations (op_id, cycle_id, started_on, pipeline, account, state,"
+                " step, service, attempt, as_of, status, claimed, must_answer, command, due_at,"
+                " created_at, failure) values (gen_random_uuid(), $1, current_date, 'rules', 'a',"
+                " 's', $2, 'trader', 1, $3, $4, true, false, '', 'infinity', now(), $5)",
+                *(cycle_id, step or "picks", request.as_of),
+                *(("cancelled", None) if code == "late" else ("failed", dumps({"code": code}))),
+            )
 
     async def standing(self, name: str) -> tuple[str, int, int]:
         row = await self.pool.fetchrow("select * from studies where name = $1", name)
@@ -190,3 +218,127 @@ async def test_a_stop_that_comes_again_changes_nothing(desk: Desk) -> None:
     assert (await clock.stop("cli", StopStudy(name="nobody"))).code == "not_found"
     await desk.works(clock)
     assert desk.asked == []
+
+
+async def tried_again(desk: Desk, *ends: tuple[str, ...], **fields: Any) -> list[CycleRequest]:
+    """What a study whose cells came to these ends asks for when it is run again."""
+    clock, asked = desk.clock(), wish(**fields)
+    await begun(clock, asked)
+    await desk.works(clock)
+    for request, failures in zip(desk.asked, ends, strict=True):
+        await desk.came_to(request, *failures)
+    desk.asked.clear()
+    await begun(clock, asked)
+    await desk.works(desk.clock())
+    return desk.asked
+
+
+def numbers(asked: list[CycleRequest]) -> list[int]:
+    return [each.study.number for each in asked if each.study]
+
+
+async def test_run_again_a_study_has_only_those_cells_again_that_failed_for_what_can_pass(
+    desk: Desk,
+) -> None:
+    asked = await tried_again(desk, (), ("budget_exhausted",), ("answer_invalid",))
+
+    assert numbers(asked) == [1]
+    assert asked[0].idempotency_key.endswith("/decision/1/0/2")
+    (account,) = asked[0].accounts
+    assert "-r2-1-0-" in account, "the account of the cell that failed is not empty any more"
+
+
+@pytest.mark.parametrize(
+    ("failure", "again"),
+    [
+        ("provider_unavailable", True),
+        ("timed_out", True),
+        ("late", True),
+        ("contract_invalid", False),
+        ("memorize/budget_exhausted", False),
+    ],
+)
+async def test_a_cell_that_ran_out_of_time_is_had_again_and_one_without_a_memory_is_not(
+    desk: Desk, failure: str, again: bool
+) -> None:
+    asked = await tried_again(desk, (), (), (failure,))
+
+    assert numbers(asked) == ([2] if again else [])
+
+
+async def test_a_study_none_of_whose_cells_can_be_had_again_stays_as_it_is(desk: Desk) -> None:
+    clock, asked = desk.clock(), wish()
+    await begun(clock, asked)
+    await desk.works(clock)
+    for request in list(desk.asked):
+        await desk.came_to(request)
+
+    answer = await begun(clock, asked)
+
+    assert (answer.changed, answer.status, answer.message) == (False, "completed", "")
+
+
+async def test_what_a_cell_has_cost_is_taken_from_the_most_that_it_may_cost(desk: Desk) -> None:
+    clock, asked = desk.clock(), wish(budget={"cell_tokens": 1_000})
+    await begun(clock, asked)
+    await desk.works(clock)
+    first, *others = list(desk.asked)
+    await desk.came_to(first, "budget_exhausted", cost=600)
+    for request in others:
+        await desk.came_to(request)
+    desk.asked.clear()
+
+    richer = {**asked.study.model_dump(mode="json"), "budget": {"cell_tokens": 5_000}}
+    answer = await begun(clock, RunStudy.model_validate({"study": richer}))
+    await desk.works(clock)
+
+    assert answer.message.startswith("1 cell is tried again")
+    assert [each.budgets.tokens for each in desk.asked] == [4_400]
+
+
+async def test_whatever_dies_a_cell_is_tried_again_under_one_key_and_no_round_begins_twice(
+    desk: Desk,
+) -> None:
+    clock, asked = desk.clock(), wish()
+    await begun(clock, asked)
+    await desk.works(clock)
+    for request in list(desk.asked):
+        await desk.came_to(request, "provider_unavailable")
+    desk.asked.clear()
+
+    assert (await begun(clock, asked)).changed
+    assert not (await begun(desk.clock(), asked)).changed, "the request came again"
+    desk.answers = [None]
+    await desk.works(clock)
+    # Asked for, and killed before that was on record.
+    await desk.pool.execute("update studies set next_cell = 0 where name = $1", asked.study.name)
+    await desk.works(desk.clock())
+
+    keys = [each.idempotency_key for each in desk.asked]
+    assert len(set(keys)) == len(DAYS)
+    assert {key.rpartition("/")[2] for key in keys} == {"2"}
+
+
+async def test_a_path_of_which_a_cell_failed_begins_anew_in_other_accounts(desk: Desk) -> None:
+    path = {"kind": "path", "dates": {"sessions": DAYS, "every": 1}}
+    ends = [()] * 4 + [("provider_unavailable",)]
+
+    asked = await tried_again(desk, *ends, **path)
+
+    kinds = ["decision", "exit", "decision", "exit", "decision"]
+    assert [each.kind for each in asked] == kinds
+    assert {account.split("-")[2] for each in asked for account in each.accounts} == {"r2"}
+
+
+async def test_a_cell_that_pays_not_one_call_of_its_dearest_model_is_refused(desk: Desk) -> None:
+    desk.needs = Reserve(tokens=9_000, cost_usd=Decimal("0.50"))
+    clock = desk.clock()
+    poor = wish(budget={"cell_tokens": 8_000})
+    enough = wish(budget={"cell_tokens": 9_000})
+
+    answer = await clock.begin("cli", poor)
+
+    assert (answer.outcome, answer.code, answer.field) == ("rejected", "invalid", "budget")
+    assert "may need 9,000 tokens" in answer.message
+    await begun(clock, enough)
+    assert desk.judged == ["cli", "cli"], "as a person's request, and not as a job's"
