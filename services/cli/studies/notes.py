@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 from contracts.study import FREE_PROVIDERS, Study, StudyKind
+from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
 from libs.market.sources import SourceName, source_of
 from libs.runtime.settings import Settings
@@ -25,13 +26,15 @@ def notes(
     study: Study,
     settings: Settings,
     reached: Mapping[int, int],
+    dates: int,
     cell_tokens: Sequence[float],
 ) -> Sequence[str]:
-    """The sentences, the most important first; `reached` counts dates by horizon, `cell_tokens` are
+    """The sentences, the most important first; `reached` counts of the
+    `dates` those whose horizon is over, `cell_tokens` are
     the arms' estimates."""
     return (
         *_budget(study, cell_tokens),
-        *_horizons(study, reached),
+        *_horizons(study, reached, dates),
         *_pairs(study),
         *_cutoffs(study, settings),
         *_tickers(settings),
@@ -47,13 +50,12 @@ def _budget(study: Study, cell_tokens: Sequence[float]) -> Iterator[str]:
         )
 
 
-def _horizons(study: Study, reached: Mapping[int, int]) -> Iterator[str]:
-    dates = max(reached.values(), default=0)
+def _horizons(study: Study, reached: Mapping[int, int], dates: int) -> Iterator[str]:
     for horizon in study.horizons:
-        if reached[horizon] < dates or not reached[horizon]:
+        if reached[horizon] < dates:
             yield (
-                f"horizon {horizon}: over by the newest prices at {reached[horizon]:,} dates only; "
-                "the others are not scored by it"
+                f"horizon {horizon}: over by the newest prices at {reached[horizon]:,} of "
+                f"{amounts.count(dates, 'date')}; the others are not scored by it"
             )
 
 

@@ -16,6 +16,7 @@ from contracts.cycle import DECISION, EXIT, PROBE
 from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyCallsQuery, StudyKind
 from contracts.subjects import STUDY_CALLS
 from libs.bus.client import DeskNotReachable
+from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker
 from libs.market.sources import SourceName, sessions_of, source_of, tickers_of
 from libs.market.study_cells import designed
@@ -156,7 +157,7 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
         minutes=estimate.minutes(settings),
         estimates=tuple(sources(study, recorded)),
         horizons=tuple(_horizon(study, each, reached[each], gap) for each in study.horizons),
-        notes=tuple(notes(study, settings, reached, cell_tokens)),
+        notes=tuple(notes(study, settings, reached, len(dates), cell_tokens)),
     )
 
 
@@ -249,7 +250,8 @@ def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
 
 def _show(study: Study, result: Plan) -> None:
     console = out()
-    cells = f"{result.dates:,} dates from {result.first} to {result.last}, {result.cells:,} cells"
+    dates, number = amounts.count(result.dates, "date"), amounts.count(result.cells, "cell")
+    cells = f"{dates} from {result.first} to {result.last}, {number}"
     console.print(Text.assemble((study.name, "bold"), f": {study.kind}, {cells}"), soft_wrap=True)
     columns = (("calls", "right"), ("probes", "right"), ("tokens", "right"), ("USD", "right"))
     grid = table("arm", "provider", *columns)
@@ -277,7 +279,8 @@ def _show(study: Study, result: Plan) -> None:
     )
     for row in result.horizons:
         if row.hits_pct is None or row.return_bps is None:
-            why = f"not shown: {row.dates} dates, an interval needs {row.dates_least}"
+            few_dates = amounts.count(row.dates, "date")
+            why = f"not shown: {few_dates}, an interval needs {row.dates_least}"
             grid.add_row(f"{row.horizon}", "-", "-", why)
             continue
         why = f"each horizon reaches into {row.overlap} dates" if row.overlap > 1 else ""

@@ -32,6 +32,9 @@ STYLES = {
     StudyStatus.STOPPED: "yellow",
     StudyStatus.COMPLETED: "green",
 }
+HINTS = {"pipelines": "deskbus doctor", "name": "deskbus study list"}
+"""Commands that help, by the field that was refused."""
+PLANNED = "change the file; deskbus study plan FILE asks no model and says what it would do"
 RESTING = "resting: the live desk is at work"
 
 
@@ -176,8 +179,9 @@ def accepted(answer: StudyAnswer) -> StudyAnswer:
     if answer.outcome == "accepted":
         return answer
     field = f"{answer.field}: " if answer.field else ""
-    hint = "deskbus doctor" if answer.field == "pipelines" else "deskbus study list"
-    raise Problem(ExitCode.REJECTED, f"{field}{answer.message}", hint)
+    raise Problem(
+        ExitCode.REJECTED, f"{field}{answer.message}", HINTS.get(answer.field or "", PLANNED)
+    )
 
 
 async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyView:

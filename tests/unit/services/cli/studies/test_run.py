@@ -6,7 +6,7 @@ import pytest
 
 from contracts.study import Study, StudyAnswer, StudyStatus, StudyView
 from services.cli.shell.problem import Problem
-from services.cli.studies.run import accepted, is_bad_end, show
+from services.cli.studies.run import PLANNED, accepted, is_bad_end, show
 
 
 def view(status: StudyStatus, completed: int = 0, failed: int = 0) -> StudyView:
@@ -54,7 +54,13 @@ def test_where_cells_failed_the_way_to_the_reason_is_told(
 
 
 @pytest.mark.parametrize(
-    ("field", "hint"), [("pipelines", "deskbus doctor"), ("name", "deskbus study list")]
+    ("field", "hint"),
+    [
+        ("pipelines", "deskbus doctor"),
+        ("name", "deskbus study list"),
+        ("universe", PLANNED),
+        (None, PLANNED),
+    ],
 )
 def test_a_refusal_names_a_command_that_helps(field: str, hint: str) -> None:
     answer = StudyAnswer(outcome="rejected", code="no_key", field=field, message="it has no key")
