@@ -270,14 +270,14 @@ class StudiesView(Message):
 
 
 class StudyCallsQuery(Message):
-    """Ask for what calls of these providers' models were like on this desk."""
+    """Ask how large calls of these providers' models were on this desk, and how long they took."""
 
     providers: tuple[Name, ...] = Field(max_length=ARMS_MAX)
 
 
 class StepCalls(Value):
-    """What calls of a provider were like in a step, by the newest on record: medians of one call's
-    tokens and seconds, and how many calls a step took on average. `calls` were looked at."""
+    """Calls of a provider in a step, by the newest on record: medians of one call's tokens and
+    seconds, and how many calls a step took on average. `calls` were looked at."""
 
     provider: Name
     step: Name
@@ -289,6 +289,6 @@ class StepCalls(Value):
 
 
 class StudyCallsView(Message):
-    """What is on record; a provider or step without a paid call is not here."""
+    """The steps that calls are on record of: one without a paid call is not here."""
 
     steps: tuple[StepCalls, ...] = Field(default=(), max_length=CALLS_STEPS_MAX)

@@ -27,7 +27,7 @@ EDGES = {"cli", "mcp_server"}
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
     # one table
-    "contracts/subjects.py": 490,
+    "contracts/subjects.py": 500,
     # the shapes of the HTTP API, each a few lines
     "contracts/http.py": 420,
     # one table

@@ -1,4 +1,4 @@
-"""What a cell's calls take: by what is on this desk's record, else as stated here."""
+"""The calls of a study's cells: by this desk's record, else as stated here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ PROBE_IN_TOKENS_A_TICKER = 2_500
 CALL_S, FREE_ARM_S = 8.0, 0.12
 """Seconds of a model's call, as stated, and of an arm without any in one cell."""
 StageSteps = Mapping[tuple[str, str], StepCalls]
-"""What is on record, by provider and step."""
+"""Calls on record, by provider and step."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Calls:
 
 
 def by_step(recorded: Sequence[StepCalls]) -> StageSteps:
-    """What is on record, to be looked up."""
+    """Calls on record, to be looked up."""
     return {(one.provider, one.step): one for one in recorded}
 
 
@@ -89,8 +89,8 @@ def _calls(
         if seen is None:
             calls.append(Calls(name, stage.size, stage.calls, in_tokens, OUT_TOKENS, CALL_S))
         else:
-            each = (seen.calls_a_step, seen.input_tokens, seen.output_tokens, seen.seconds)
-            calls.append(Calls(name, stage.size, *each, seen.calls))
+            sizes = (seen.calls_a_step, seen.input_tokens, seen.output_tokens, seen.seconds)
+            calls.append(Calls(name, stage.size, *sizes, seen.calls))
     return calls
 
 
@@ -119,14 +119,14 @@ class Providers:
         if endpoint.free:
             return Decimal(0)
         total = Decimal(0)
-        for each in calls:
-            models = (arm.models.get(each.stage), endpoint.models.get(each.stage))
-            model = next(filter(None, models), endpoint.models.get(each.size))
+        for one in calls:
+            models = (arm.models.get(one.stage), endpoint.models.get(one.stage))
+            model = next(filter(None, models), endpoint.models.get(one.size))
             price = self.prices.get(model or "")
             if price is None:
                 return None
-            asked, made = Decimal(each.in_tokens), Decimal(each.out_tokens)
-            total += Decimal(each.count) * (asked * price.input + made * price.output) / 1_000_000
+            sent, answered = Decimal(one.in_tokens), Decimal(one.out_tokens)
+            total += Decimal(one.count) * (sent * price.input + answered * price.output) / 1_000_000
         return total
 
 
@@ -138,14 +138,14 @@ def sources(study: Study, recorded: StageSteps) -> Sequence[str]:
     sentences = []
     for provider in providers:
         calls = decision_calls(provider, len(study.universe), recorded)
-        by_record = [each for each in calls if each.recorded]
-        count = sum(each.recorded for each in by_record)
+        by_record = [one for one in calls if one.recorded]
+        count = sum(one.recorded for one in by_record)
         if not by_record:
             sentences.append(f"{provider}: no call is on this desk's record; {STATED}")
         elif len(by_record) == len(calls):
             sentences.append(f"{provider}: medians of {count:,} calls on this desk's record")
         else:
-            missing = ", ".join(each.stage for each in calls if not each.recorded)
+            missing = ", ".join(one.stage for one in calls if not one.recorded)
             sentences.append(
                 f"{provider}: medians of {count:,} calls on this desk's record; of {missing} "
                 f"there is none: {STATED}"

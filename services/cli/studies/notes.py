@@ -6,7 +6,6 @@ from datetime import date
 from contracts.study import FREE_PROVIDERS, Study, StudyKind
 from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
-from libs.market.sources import SourceName, source_of
 from libs.runtime.settings import Settings
 
 
@@ -28,6 +27,8 @@ def notes(
     reached: Mapping[int, int],
     dates: int,
     cell_tokens: Sequence[float],
+    *,
+    is_live: bool,
 ) -> Sequence[str]:
     """The sentences, the most important first; `reached` counts of the
     `dates` those whose horizon is over, `cell_tokens` are
@@ -37,7 +38,7 @@ def notes(
         *_horizons(study, reached, dates),
         *_pairs(study),
         *_cutoffs(study, settings),
-        *_tickers(settings),
+        *_tickers(is_live),
     )
 
 
@@ -89,8 +90,8 @@ def _cutoffs(study: Study, settings: Settings) -> Iterator[str]:
             )
 
 
-def _tickers(settings: Settings) -> Iterator[str]:
-    if source_of(settings) is SourceName.YAHOO:
+def _tickers(is_live: bool) -> Iterator[str]:
+    if is_live:
         yield (
             "tickers: of live data only the desk can say which there are; it asks before the study "
             "begins, and refuses one that the source does not know"

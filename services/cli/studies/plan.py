@@ -18,7 +18,6 @@ from contracts.subjects import STUDY_CALLS
 from libs.bus.client import DeskNotReachable
 from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker
-from libs.market.sources import SourceName, sessions_of, source_of, tickers_of
 from libs.market.study_cells import designed
 from libs.quant.study.design import DesignError
 from libs.runtime.errors import few
@@ -111,7 +110,7 @@ def plan(file: FileArgument, json: JsonOption = False) -> None:
 
 
 async def _recorded(study: Study, settings: Settings) -> StageSteps:
-    """What calls of the arms' models took on the desk that runs here; nothing where none does."""
+    """Calls of the arms' providers on the record of the desk that runs here, if one does."""
     paid = {arm.provider for arm in study.arms} - FREE_PROVIDERS
     if not paid:
         return NO_RECORD
@@ -126,9 +125,12 @@ async def _recorded(study: Study, settings: Settings) -> StageSteps:
 def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> Plan:
     """The plan of a study by the sessions of the source, and by what calls took that are on record.
     Raises `Problem`."""
-    sessions = sessions_of(settings)
+    from libs.market.sources import SourceName, sessions_of, source_of  # noqa: PLC0415 - slow
+
+    sessions, is_recorded = sessions_of(settings), source_of(settings) is SourceName.REPLAY
     calendar = sessions.calendar
-    _known_tickers(study, settings)
+    if is_recorded:
+        _known_tickers(study, settings)
     try:
         cells = asking(designed(study, sessions))
         last = asking(sessions.latest())
@@ -156,8 +158,12 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
         usd_most=study.budget.cost_usd if any(arm.calls for arm in arms) else Decimal(0),
         minutes=estimate.minutes(settings),
         estimates=tuple(sources(study, recorded)),
-        horizons=tuple(_horizon(study, each, reached[each], gap) for each in study.horizons),
-        notes=tuple(notes(study, settings, reached, len(dates), cell_tokens)),
+        horizons=tuple(
+            _horizon(study, horizon, reached[horizon], gap) for horizon in study.horizons
+        ),
+        notes=tuple(
+            notes(study, settings, reached, len(dates), cell_tokens, is_live=not is_recorded)
+        ),
     )
 
 
@@ -172,7 +178,7 @@ def _arm(arm: StudyArm, estimate: "_Estimate", providers: Providers) -> ArmPlan:
     decision, probe = estimate.decision(arm), estimate.probe(arm)
     costs = [(estimate.decisions, decision), (estimate.probes, probe)]
     usd = [(times, providers.usd(arm, calls)) for times, calls in costs if calls]
-    known = [times * each for times, each in usd if each is not None]
+    known = [times * dollars for times, dollars in usd if dollars is not None]
     return ArmPlan(
         arm=arm.name,
         provider=arm.provider,
@@ -217,8 +223,8 @@ class _Estimate:
 
 def _known_tickers(study: Study, settings: Settings) -> None:
     """Raises `Problem` for a ticker that recorded data does not have."""
-    if source_of(settings) is not SourceName.REPLAY:
-        return
+    from libs.market.sources import sessions_of, tickers_of  # noqa: PLC0415 - slow
+
     there = tickers_of(settings)
     for ticker in study.universe:
         if ticker not in there:

@@ -31,7 +31,7 @@ async def studies(query: StudiesQuery, *, pool: Pool) -> StudiesView:
 
 
 async def calls(query: StudyCallsQuery, *, pool: Pool) -> StudyCallsView:
-    """What calls of these providers were like, by the newest on record."""
+    """The size and time of these providers' calls, by the newest on record."""
     rows = await pool.fetch(sql.calls, list(query.providers), PAID_MAX)
     return StudyCallsView(steps=tuple(StepCalls(**row) for row in rows))
 

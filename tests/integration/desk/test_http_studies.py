@@ -90,6 +90,12 @@ async def test_a_refusal_says_which_field_and_names_what_there_is_not(
     ahead = study(dates={"sessions": ["2031-01-02"]})
     no = refused(await http.post("/studies", json={"study": ahead}), 422, "no_history")
     assert no["field"] == "dates"
+    weekend = study(dates={"sessions": ["2012-06-30"]})
+    no = refused(await http.post("/studies", json={"study": weekend}), 422, "not_a_session")
+    assert "2012-06-29" in no["detail"], "the nearest session"
+    late = study(dates={"sessions": ["2013-02-28"]})
+    no = refused(await http.post("/studies", json={"study": late}), 422, "invalid")
+    assert no["field"] == "horizons"
     for path in ("", "/score", "/report", "/cells"):
         refused(await http.get(f"/studies/nobody{path}"), 404, "not_found")
     refused(await http.post("/studies/nobody/stop"), 404, "not_found")
