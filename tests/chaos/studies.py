@@ -63,8 +63,11 @@ APART: Mapping[str, int] = {
 FIRST, LAST = date(2010, 1, 4), date(2012, 6, 29)
 AT_ONCE = 0.1
 """Of the strikes, that kill everything."""
-PAUSE_S = (0.5, 4.0)
-"""Before a strike, and before a live cycle."""
+CALLS = (2, 16)
+"""Lines of the model's log, two a request, before a strike, and before a live cycle: however slow
+the machine, the study has come further."""
+MOMENT_S = 1.0
+"""After them, so that not every strike is at a call."""
 RULES = "rules"
 """The arm that is paid nothing, and the live cycles."""
 CELLS_MAX = 200
@@ -178,7 +181,7 @@ async def _strike(
     names = [f"{name}-{number + 1}" for name, count in apart.items() for number in range(count)]
     names += SERVERS
     while True:
-        await asyncio.sleep(draw.uniform(*PAUSE_S))
+        await _further(desk, draw)
         victims = names if draw.random() < AT_ONCE else [draw.choice(names)]
         killed = {}
         for name in victims:
@@ -194,10 +197,20 @@ async def _strike(
             await owner.replaced(name, pid)
 
 
+async def _further(desk: MortalDesk, draw: random.Random) -> None:
+    """Wait until the model has been asked a drawn number of times more, and a moment longer."""
+    enough = len(desk.model.lines()) + draw.randint(*CALLS)
+    while True:
+        if len(desk.model.lines()) >= enough:
+            break
+        await asyncio.sleep(LOOK_S)
+    await asyncio.sleep(draw.uniform(0, MOMENT_S))
+
+
 async def _live(desk: MortalDesk, lived: list[UUID], draw: random.Random) -> None:
     """A live cycle after the other, until cancelled: the study rests for each."""
     while True:
-        await asyncio.sleep(draw.uniform(*PAUSE_S))
+        await _further(desk, draw)
         mark = uuid4().hex[:12]
         request = CycleRequest(
             idempotency_key=mark,
