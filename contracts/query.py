@@ -237,7 +237,8 @@ class EquityQuery(Message):
 
 class EquityPoint(Value):
     """The account at the close of a session, in its currency; gains, what the owner has `paid_in`
-    and the time-weighted return are since the opening."""
+    and the time-weighted return are since the opening. `drawdown_pct` is the distance from the
+    highest point of that return at any session before."""
 
     session: date
     cash: Decimal
@@ -248,13 +249,17 @@ class EquityPoint(Value):
     exposure_net: Decimal
     paid_in: Decimal = Decimal(0)
     return_pct: Decimal = Decimal(0)
+    drawdown_pct: Decimal = Decimal(0)
 
 
 class EquityView(Message):
-    """The points, oldest first: from the opening to how the account stands now."""
+    """The points, oldest first: from the opening to how the account stands now. The max drawdown
+    is of all sessions, also of those that have no point."""
 
     found: bool = True
     points: tuple[EquityPoint, ...] = ()
+    max_drawdown_pct: Decimal = Decimal(0)
+    max_drawdown_on: date | None = None
 
 
 class RecordingQuery(Message):

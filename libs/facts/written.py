@@ -44,7 +44,8 @@ def number(value: Decimal | float, unit: str, *, signed: bool = False) -> str:
     text = amounts.quantity(exact) if whole else f"{amounts.rounded(exact, _HUNDREDTH):,f}"
     if unit == SCORE:
         text = text.removesuffix("0").removesuffix(".0")
-    return f"{text} {unit}".rstrip()
+    one = exact == 1 and whole and not _is_currency(unit)
+    return f"{text} {unit.removesuffix('s') if one else unit}".rstrip()
 
 
 def relation(one: Fact, other: Fact) -> tuple[str, float | None]:

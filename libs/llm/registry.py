@@ -101,8 +101,9 @@ def _complete(endpoint: Endpoint) -> None:
         )
     missing = [size for size in ModelSize if not endpoint.model_for("", size)]
     if missing:
+        absent = "models" if len(missing) == len(ModelSize) else f"{' and '.join(missing)} model"
         raise ProviderNotUsable(
-            f"{endpoint.name} has no {' and no '.join(missing)} model: set models in {section} of "
+            f"{endpoint.name} has no {absent}: set models in {section} of "
             'deskbus.toml, for example models = { small = "NAME", medium = "NAME", large = "NAME" }'
         )
     sdk = SDKS[endpoint.wire]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 ONE = Decimal(1)
 
@@ -43,6 +43,16 @@ def growth(worth: Mapping[date, Worth]) -> Mapping[date, Decimal]:
     for before, day in pairwise(days):
         grown[day] = grown[before] * (ONE + period_return(worth[before], worth[day]))
     return grown
+
+
+def drawdowns(grown: Mapping[date, Decimal]) -> Mapping[date, Decimal]:
+    """At each close the distance from the highest one up to it, as a part of that."""
+    days = sorted(grown)
+    peaks = accumulate((grown[day] for day in days), max)
+    return {
+        day: ONE - grown[day] / peak if peak else Decimal(0)
+        for day, peak in zip(days, peaks, strict=True)
+    }
 
 
 def monthly(grown: Mapping[date, Decimal]) -> Mapping[str, Decimal]:

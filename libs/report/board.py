@@ -1,4 +1,5 @@
-"""The leaderboard's columns in a trader's words; those that would be empty are left out. Pure."""
+"""The leaderboard's columns in a trader's words; those that would be empty, or the same in
+each row, are left out. Pure."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -8,11 +9,17 @@ from libs.facts import amounts
 
 TextOf = Callable[[LeaderboardRow], str]
 Column = tuple[str, TextOf]
+DAYS = "Days"
 
 
 def columns(rows: Sequence[LeaderboardRow]) -> Sequence[Column]:
     """The figures beside the return, each with its title, that any of the rows has."""
-    return [(title, text_of) for title, has, text_of in _COLUMNS if any(map(has, rows))]
+    same = len({row.sessions for row in rows}) < 2  # the head says how many
+    return [
+        (title, text_of)
+        for title, has, text_of in _COLUMNS
+        if any(map(has, rows)) and not (same and title == DAYS)
+    ]
 
 
 def _share(part: int, whole: int) -> str:
@@ -57,7 +64,7 @@ _COLUMNS: Sequence[tuple[str, Callable[[LeaderboardRow], bool], TextOf]] = (
     ("Sharpe", lambda row: row.sharpe is not None, lambda row: _ratio(row.sharpe)),
     ("Max drawdown", lambda row: row.max_drawdown_pct is not None, _drawdown),
     ("Win rate", lambda row: row.closed > 0, _win_rate),
-    ("Days", lambda row: row.sessions > 0, lambda row: amounts.thousands(row.sessions)),
+    (DAYS, lambda row: row.sessions > 0, lambda row: amounts.thousands(row.sessions)),
     ("Model cost", lambda row: row.usage.cost_usd > 0, _cost),
     ("Decisions", _is_own, _decisions),
     ("Hits", lambda row: row.judged > 0, _hits),

@@ -86,15 +86,26 @@ def meanings() -> Mapping[str, str]:
 
 
 def shown(value: object) -> str:
-    """A value that may be seen: without passwords, with a dash for None."""
+    """A value that may be seen, as the settings file has it: without passwords, a dash for none."""
     if value is None:
         return "-"
+    if isinstance(value, bool | float | tuple):
+        return _plain(value)
     if isinstance(value, SecretStr):
         url = without_login(value.get_secret_value())
         return url if "://" in url else MASK
     if isinstance(value, Mapping):
         return ", ".join(f"{name} ({_brief(inner)})" for name, inner in value.items()) or "-"
     return without_login(str(value))
+
+
+def _plain(value: bool | float | tuple[object, ...]) -> str:
+    """A value as the settings file would have it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value)) or "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if value.is_integer() else str(value)
 
 
 def _brief(value: object) -> str:

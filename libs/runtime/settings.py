@@ -90,15 +90,15 @@ class Settings(BaseSettings):
     data_dir: Path = Path(".deskbus")
     """Where the embedded servers keep their data, and runtime.json says where the desk is."""
     nats_url: str | None = None
-    """An own NATS server, or those of a cluster separated by commas; `tls://` speaks TLS. None
-    starts the embedded one."""
+    """An own NATS server, or those of a cluster separated by commas; `tls://` speaks TLS. Not
+    set: the embedded one."""
     nats_replicas: int = Field(default=1, ge=1, le=5)
     """Copies of each stream, on as many servers of a NATS cluster: 3 outlive the loss of one."""
     postgres_dsn: SecretStr | None = None
-    """An own Postgres; None starts the embedded one. `sslmode=verify-full` speaks TLS; of several
-    hosts, separated by commas, `target_session_attrs=read-write` finds the primary."""
+    """An own Postgres. `sslmode=verify-full` speaks TLS; of several hosts, separated by commas,
+    `target_session_attrs=read-write` finds the primary. Not set: the embedded one."""
     secrets_dir: Path | None = None
-    """Where nkeys, role passwords and `ca.pem`, the authorities that TLS believes, are; None is
+    """Where nkeys, role passwords and `ca.pem`, the authorities that TLS believes, are. Not set:
     `secrets` below the data directory."""
     pg_bindir: Path | None = None
     """A system Postgres' binaries for the embedded server."""
@@ -114,7 +114,7 @@ class Settings(BaseSettings):
     calendar: str | None = Field(default=None, pattern="^(replay|yahoo)$")
     """Where earnings dates come from, if not from `market`."""
     replay_dir: Path | None = None
-    """Recorded market data; None is the data bundled with bokeh-sampledata."""
+    """Recorded market data. Not set: the data bundled with bokeh-sampledata."""
     yahoo_tickers: str = ""
     """Yahoo's universe, separated by commas; empty takes Yahoo's screens of the newest session."""
     yahoo_currencies: str = Field(default="USD,EUR,GBP,CHF", pattern="^([A-Za-z]{3}(,|$))*$")
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
     """Companies' numbers by ticker that count above EDGAR's list, as FB=1326801, separated by
     commas: for tickers that changed."""
     edgar_url: str | None = Field(default=None, pattern="^https?://[^@]+$")
-    """Another address that answers in EDGAR's place; None is the SEC's own."""
+    """Another address that answers in EDGAR's place. Not set: the SEC's own."""
     http: bool = False
     """Whether the console answers HTTP too; `deskbus up` does so unless it is told --no-http."""
     http_host: str = Field(default="127.0.0.1", min_length=1)
@@ -154,10 +154,11 @@ class Settings(BaseSettings):
     tail_clients_max: int = Field(default=50, ge=0, le=1_000)
     """Streams of events that one console feeds at once; a further one is told to come again."""
     mcp_token_file: Path | None = None
-    """What callers of `deskbus mcp --http` must send; None is `mcp.token` among the secrets."""
+    """What callers of `deskbus mcp --http` must send. Not set: `mcp.token` among the secrets."""
     metrics_port: int | None = Field(default=None, ge=0, le=65_535)
     """Where a process answers /metrics, /livez and /readyz without a token; 0 takes a free port;
-    processes of `deskbus up --processes` take this one and those after it. None: nowhere."""
+    processes of `deskbus up --processes` take this one and those after it. Not set:
+    nowhere."""
     metrics_host: str = Field(default="127.0.0.1", min_length=1)
     """Where that listens; beyond loopback whoever reaches it may read, so keep it in a private
     network."""
@@ -288,7 +289,7 @@ class Settings(BaseSettings):
     exit_rules_file: Path = Path("exit_signals.toml")
     """Exit rules and stops of single positions; without the file only momentum and regime."""
     exit_signals_dir: Path | None = None
-    """Where checks are saved as files; None is `exit_signals` below the data directory."""
+    """Where checks are saved as files. Not set: `exit_signals` below the data directory."""
     schedule: Schedule = Schedule()
     """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
     notify: Notify = Notify()
@@ -298,7 +299,7 @@ class Settings(BaseSettings):
     notices_kept_s: float = Field(default=2_592_000.0, ge=86_400, le=31_536_000)
     """How long it is remembered what people were told."""
     reports_dir: Path | None = None
-    """Where daily reports are written; None is `reports` below the data directory."""
+    """Where daily reports are written. Not set: `reports` below the data directory."""
     gates: Gates = Gates()
     """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
 

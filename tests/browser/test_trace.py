@@ -58,6 +58,16 @@ def test_attempts_retries_and_claims_are_marked(page: Page, shown: Shown) -> Non
         expect(tree.locator(f"circle.{kind}")).to_have_count(1)
 
 
+def test_all_rows_lie_under_the_same_time_axis(page: Page, shown: Shown) -> None:
+    tree = open_trace(page, shown.traced.modelled)
+    axes = tree.locator("svg.time").evaluate_all(
+        "all => all.map((each) => each.getBoundingClientRect()).map((it) => [it.left, it.width])"
+    )
+    assert len(axes) > 8
+    assert max(left for left, _ in axes) - min(left for left, _ in axes) < 2
+    assert max(width for _, width in axes) - min(width for _, width in axes) < 2
+
+
 def test_a_wait_of_hours_is_folded_and_the_proposal_is_answered_above(
     page: Page, shown: Shown
 ) -> None:

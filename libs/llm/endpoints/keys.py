@@ -28,7 +28,8 @@ def key_of(
         raise ProviderNotUsable(f"{endpoint.name} has no key: its key_file {path} is not there")
     if endpoint.key_needed:
         raise ProviderNotUsable(
-            f"{endpoint.name} has no key: set {endpoint.key_variable}, or write the key into {path}"
+            f"{endpoint.name} has no key: before the desk starts, set {endpoint.key_variable}, or "
+            f"write the key into {path}"
         )
     return None
 

@@ -6,7 +6,7 @@ from contracts.account import EntryPlan
 from contracts.types import Money
 from libs.quant.exchange import PRICE_STEP
 from libs.quant.recalibration import in_words
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_of_room
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, money, pct, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
 
 CONFIDENCE_FACTOR_MIN = Decimal("0.5")
@@ -64,7 +64,7 @@ def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
     stop = stop_price(leg, facts)
     again = leg.pick.recalibrated
     stated = f"{in_words(leg.pick.confidence, again)}; " if again else ""
-    where = "without a stop" if stop is None else f"lost down to the stop at {stop.normalize():f}"
+    where = "without a stop" if stop is None else f"lost down to the stop at {money(stop)}"
     return share_of_room(
         leg,
         facts,

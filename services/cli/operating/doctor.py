@@ -22,7 +22,9 @@ from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
 from libs.facts import amounts
 from libs.keys.credentials import DIRECTORY_MODE, mode_of
-from libs.llm.registry import all_providers, standings
+from libs.llm.endpoints.endpoint import prices_of
+from libs.llm.provider import ModelSize, Provider
+from libs.llm.registry import NotUsable, all_providers, standings
 from libs.market.kinds import Kind
 from libs.market.replay.store import ReplayStore
 from libs.market.sources import CAN, PartName, SourceName, chosen, source_of
@@ -36,7 +38,7 @@ from libs.postgres.pool import (
 from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
-from libs.runtime.model_settings import BUILT_IN, Rate
+from libs.runtime.model_settings import BUILT_IN
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
@@ -112,10 +114,7 @@ def machine(settings: Settings) -> Sequence[Check]:
         _tried("market data", lambda: _source(settings, source_of(settings))),
         *_kinds(settings),
         _credentials(settings.secrets_path),
-        *(
-            _provider(standing, settings.rate_of(standing.name))
-            for standing in standings(all_providers(settings))
-        ),
+        *_providers(settings),
     ]
 
 
@@ -156,11 +155,33 @@ def _data_dir(path: Path) -> Check:
     return ok("data", finding if here.exists() else f"{finding} (made at the first start)")
 
 
-def _provider(standing: ProviderStanding, rate: Rate) -> Check:
+def _providers(settings: Settings) -> Sequence[Check]:
+    providers = all_providers(settings)
+    return [
+        _provider(standing, _offer(providers[standing.name], settings, standing.name))
+        for standing in standings(providers)
+    ]
+
+
+def _offer(provider: Provider, settings: Settings, name: str) -> str:
+    """How fast an endpoint may be asked, and the price of each of its models."""
+    if name in BUILT_IN or isinstance(provider, NotUsable):
+        return ""
+    prices = prices_of(settings)
+    models = dict.fromkeys(provider.model_for("", size) for size in ModelSize)
+    costs = [
+        f"{model} ${prices[model].input:f} in and ${prices[model].output:f} out"
+        for model in models
+        if model in prices
+    ]
+    a_million = f"; a million tokens of {', '.join(costs)}" if costs else ""
+    return f"{settings.rate_of(name)}{a_million}"
+
+
+def _provider(standing: ProviderStanding, offer: str) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
-        finding = "can be used" if standing.name in BUILT_IN else f"set up; not called here; {rate}"
-        return ok(name, finding)
+        return ok(name, f"set up; not called here; {offer}" if offer else "can be used")
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)
 
@@ -244,7 +265,7 @@ async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[Check]:
             return [
                 ok("nats", without_login(desk.nats_url)),
                 await _services(client),
-                *await _answers(client),
+                *await _answers(client, settings),
                 *await channels_of(client, settings),
             ]
     except DeskError as error:
@@ -259,7 +280,7 @@ async def _services(client: Client) -> Check:
     return _complete("services", missing, sorted(there), todo)
 
 
-async def _answers(client: Client) -> Sequence[Check]:
+async def _answers(client: Client, settings: Settings) -> Sequence[Check]:
     try:
         page = await client.ask(CYCLES, CyclesQuery(limit=1))
         newest = page.cycles[0] if page.cycles else None
@@ -275,7 +296,7 @@ async def _answers(client: Client) -> Sequence[Check]:
     return [
         ok("console", finding),
         *_trading(halts),
-        await _models(client),
+        await _models(client, settings),
         await _storing(client),
     ]
 
@@ -289,16 +310,22 @@ def _trading(halts: Halts) -> Sequence[Check]:
     ]
 
 
-async def _models(client: Client) -> Check:
+async def _models(client: Client, settings: Settings) -> Check:
     """The providers that the running desk can use: keys are read when it starts, in its
-    environment.
+    environment. One that is set up here alone is told, for its key came later.
     """
     try:
         view = await client.ask(PROVIDERS, ProvidersQuery())
     except DeskError as error:
         return problem("models", error.message, "see the log of the sentiment service")
     usable = [provider.name for provider in view.providers if provider.usable]
-    return ok("models", f"the running desk can use {', '.join(usable)}")
+    finding = f"the running desk can use {', '.join(usable)}"
+    here = [one.name for one in standings(all_providers(settings)) if one.usable]
+    if absent := [name for name in here if name not in usable]:
+        finding += f", not {' or '.join(absent)}, which is set up here: it started without"
+        todo = "start it again from here: deskbus down && deskbus up --detach"
+        return Check(name="models", verdict=Verdict.OFF, said=finding, todo=todo)
+    return ok("models", finding)
 
 
 async def _storing(client: Client) -> Check:

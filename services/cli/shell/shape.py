@@ -4,7 +4,7 @@ by the shell, and one voice for what is typed wrong."""
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -101,13 +101,36 @@ class ShapedGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+ELSEWHERE: Mapping[str, str] = {
+    "why": "cycle show",
+    "show": "cycle show",
+    "decide": "cycle request",
+    "replay": "cycle replay",
+    "backtest": "agent trigger",
+    "sell": "exit now",
+    "positions": "portfolio",
+    "orders": "trades",
+    "prices": "market show",
+    "start": "up",
+    "stop": "down",
+    "ps": "status",
+    "console": "open",
+    "settings": "config",
+    "alerts": "notify",
+}
+"""What a person types who comes from elsewhere, and the command that does it here."""
+
+
 def require_command(group: Any, ctx: Any, args: Sequence[str]) -> None:
     """Raise `Problem` (usage) where the first word is no command of the group."""
     if not args or args[0].startswith("-") or group.get_command(ctx, args[0]) is not None:
         return
     known = group.list_commands(ctx)
-    near = nearest(args[0], known)
     path = _path_of(ctx)
+    if not path and (usual := ELSEWHERE.get(args[0].lower())):
+        hint = shlex.join([PROGRAM, *usual.split(), *args[1:]])
+        raise Problem(ExitCode.USAGE, f"unknown command '{args[0]}'; here it is {usual}", hint)
+    near = nearest(args[0], known)
     shown = " ".join(filter(None, (path, args[0])))
     hint = f"{_typed(path, '--help')} lists the commands"
     if near is not None:

@@ -12,9 +12,9 @@ _OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"
 
 def corrected(arguments: Sequence[str], field: str, value: str, suggestion: str | None) -> str:
     """The command as typed, with what would do in place of what was given; without it where
-    nothing does."""
+    nothing does, or where that stands there already."""
     word = _word(value)
-    if suggestion is None:
+    if suggestion is None or _stands_beside(arguments, value, suggestion):
         without = re.compile(rf",{word.pattern}|{word.pattern},?", re.IGNORECASE)
         words = [without.sub("", argument) for argument in arguments]
         # An option whose only value is gone goes with it.
@@ -28,6 +28,15 @@ def corrected(arguments: Sequence[str], field: str, value: str, suggestion: str 
     if words == list(arguments):
         words += [_OPTIONS.get(field, f"--{field}"), suggestion]
     return shlex.join([PROGRAM, *words])
+
+
+def _stands_beside(arguments: Sequence[str], value: str, other: str) -> bool:
+    """Whether both are values of one option, or in one list of them."""
+    if value.casefold() == other.casefold():
+        return False
+    valued = list(zip(["", *arguments], arguments, strict=False))
+    options = {option for option, argument in valued if _word(value).search(argument)}
+    return any(option in options and _word(other).search(argument) for option, argument in valued)
 
 
 def meant(word: str | None, near: str | None) -> str:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from contracts.query import PAGE_MAX, CycleQuery, DecisionsQuery, OperationsQuery
+from contracts.query import PAGE_MAX, ApprovalsQuery, CycleQuery, DecisionsQuery, OperationsQuery
 from contracts.types import Name
 from libs.report import story
 from libs.report.story import PipelineStory
@@ -34,9 +34,11 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
         query = DecisionsQuery(account=account, limit=DECISIONS_SHOWN)
         page = await handler.decisions(query, store=desk.store)
         accounts = await desk.store.accounts()
+        waiting = await handler.approvals(ApprovalsQuery(limit=PAGE_MAX), store=desk.store)
         return show(
             request,
             "decisions.html",
+            waiting={(one.cycle_id, one.pipeline) for one in waiting.approvals},
             decisions=page.decisions,
             accounts=accounts,
             account=account,

@@ -42,9 +42,10 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def usd(amount: Decimal) -> str:
-    """`$0.0312`; `$100` where it is whole."""
-    whole = amount == int(amount)
-    return f"${int(amount):,}" if whole else f"${amount:,.4f}"
+    """`$0.0312`, from a dollar on `$9.67`; `$100` where it is whole."""
+    if amount == int(amount):
+        return f"${int(amount):,}"
+    return f"${amounts.money(amount)}" if amount >= 1 else f"${amount:,.4f}"
 
 
 def share(part: Any, whole: Any) -> Decimal:

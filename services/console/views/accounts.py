@@ -26,7 +26,7 @@ from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery,
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
 from libs.quant.exchange import PRICE_STEP, Mark
-from libs.quant.returns import ONE, Worth, growth
+from libs.quant.returns import ONE, Worth, drawdowns, growth
 from services.console import logic
 from services.console.store import Store
 
@@ -89,7 +89,7 @@ async def account_and_closes(
         portfolio=books,
         starting_cash=row["starting_cash"],
         paid_in=gains.paid_in,
-        return_pct=_returns(taken, books, gains)[books.as_of],
+        return_pct=_pct(_grown(taken, books, gains)[books.as_of] - ONE),
         fills=tuple(_fill(fill, row["currency"]) for fill in fills),
         accounts=names,
         realised=gains.realised,
@@ -143,7 +143,9 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
     now = await _portfolio(row, balances, store, closes)
     gains = _gains(now, balances)
     taken = await store.snapshots(query.account)
-    returns = _returns(taken, now, gains)
+    grown = _grown(taken, now, gains)
+    falls = drawdowns(grown)
+    deepest = max(falls, key=falls.__getitem__)
     last = EquityPoint(
         session=now.as_of,
         cash=now.cash.amount,
@@ -153,14 +155,23 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
         exposure_gross=gains.exposure,
         exposure_net=gains.exposure,
         paid_in=gains.paid_in,
-        return_pct=returns[now.as_of],
+        return_pct=_pct(grown[now.as_of] - ONE),
+        drawdown_pct=_pct(falls[now.as_of]),
     )
     earlier = [snapshot for snapshot in taken if snapshot["session"] < now.as_of]
     kept = [
-        EquityPoint(**dict(close), return_pct=returns[close["session"]])
+        EquityPoint(
+            **dict(close),
+            return_pct=_pct(grown[close["session"]] - ONE),
+            drawdown_pct=_pct(falls[close["session"]]),
+        )
         for close in logic.picked(earlier, query.points - 1)
     ]
-    return EquityView(points=(*kept, last))
+    return EquityView(
+        points=(*kept, last),
+        max_drawdown_pct=_pct(falls[deepest]),
+        max_drawdown_on=deepest if falls[deepest] else None,
+    )
 
 
 def worth_of(snapshot: Record) -> Worth:
@@ -168,13 +179,15 @@ def worth_of(snapshot: Record) -> Worth:
     return Worth(snapshot["equity"], snapshot["paid_in"])
 
 
-def _returns(taken: Sequence[Record], now: Portfolio, gains: _Gains) -> Mapping[date, Decimal]:
-    """The time-weighted return since the opening at each close and now, in percent."""
+def _grown(taken: Sequence[Record], now: Portfolio, gains: _Gains) -> Mapping[date, Decimal]:
+    """The growth of 1, time-weighted, since the opening by each close and now."""
     worth = {snapshot["session"]: worth_of(snapshot) for snapshot in taken}
     worth[now.as_of] = Worth(now.equity.amount, gains.paid_in)
-    return {
-        day: ((grown - ONE) * 100).quantize(RETURN_STEP) for day, grown in growth(worth).items()
-    }
+    return growth(worth)
+
+
+def _pct(part: Decimal) -> Decimal:
+    return (part * 100).quantize(RETURN_STEP)
 
 
 async def _portfolio(

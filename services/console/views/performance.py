@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import accumulate
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from contracts.performance import (
 )
 from libs.postgres.pool import Record
 from libs.quant import trades
-from libs.quant.returns import ONE, growth, monthly
+from libs.quant.returns import ONE, drawdowns, growth, monthly
 from libs.quant.strategy import performance as figures
 from libs.quant.trades import Closing, Trip
 from libs.runtime.settings import Settings
@@ -105,8 +104,8 @@ def _figures(grown: Grown) -> PerformanceFigures | None:
     worth = np.array([float(value) for value in curve])
     returns = figures.daily_returns(worth)
     deviation = float(returns.std(ddof=1)) if len(returns) > 1 else None
-    falls = _falls(curve)
-    deepest = max(range(len(days)), key=falls.__getitem__)
+    falls = drawdowns(grown)
+    deepest = max(days, key=falls.__getitem__)
     return PerformanceFigures(
         return_pct=_pct(curve[-1] / curve[0] - ONE),
         annual_pct=_pct(float(figures.cagr(worth))) if len(returns) > 1 else None,
@@ -116,16 +115,8 @@ def _figures(grown: Grown) -> PerformanceFigures | None:
         sharpe=_ratio(float(figures.sharpe_ratio(returns))),
         sortino=_ratio(float(figures.sortino_ratio(returns))),
         max_drawdown_pct=_pct(falls[deepest]),
-        max_drawdown_on=days[deepest] if falls[deepest] else None,
+        max_drawdown_on=deepest if falls[deepest] else None,
     )
-
-
-def _falls(curve: Sequence[Decimal]) -> Sequence[Decimal]:
-    """How far each value is below the highest one up to it, as a part."""
-    peaks = accumulate(curve, max)
-    return [
-        ONE - value / peak if peak else Decimal(0) for value, peak in zip(curve, peaks, strict=True)
-    ]
 
 
 def _pct(part: Decimal | float) -> Decimal:
@@ -152,8 +143,7 @@ def _months(grown: Grown, held: Grown) -> tuple[MonthReturn, ...]:
 def _points(
     snapshots: Sequence[Record], grown: Grown, held: Grown, count: int
 ) -> tuple[PerformancePoint, ...]:
-    days = [it["session"] for it in snapshots]
-    falls = dict(zip(days, _falls([grown[day] for day in days]), strict=True))
+    falls = drawdowns(grown)
     return tuple(
         PerformancePoint(
             session=day,

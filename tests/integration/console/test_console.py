@@ -532,6 +532,26 @@ async def test_equity_is_the_snapshots_up_to_the_clock_and_as_the_account_is_aft
     assert (view.fees, view.realised, view.dividends) == (Decimal("11.41"), 0, 0)
 
 
+async def test_the_max_drawdown_is_of_all_sessions_also_of_those_without_a_point(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+    for day, close in {2: Decimal("599.41"), 3: Decimal("592.52"), 5: Decimal("609.94")}.items():
+        gain = 39 * close - Decimal("22816.17")
+        await _snapshot(db, name, date(2012, 7, day), "77172.42", 39 * close, gain)
+    await db.execute("update accounts set clock = '2012-07-05' where account = $1", name)
+
+    every = await client.ask(EQUITY, EquityQuery(account=name))
+    few = await client.ask(EQUITY, EquityQuery(account=name, points=2))
+
+    fall = (100 * (1 - Decimal("100280.70") / Decimal("100549.41"))).quantize(Decimal("0.0001"))
+    assert [each.drawdown_pct for each in every.points] == [0, 0, fall, 0]
+    assert [each.drawdown_pct for each in few.points] == [0, 0]
+    for view in (every, few):
+        assert (view.max_drawdown_pct, view.max_drawdown_on) == (fall, date(2012, 7, 3))
+
+
 async def test_the_equity_of_no_account_is_not_found(client: Client) -> None:
     view = await client.ask(EQUITY, EquityQuery(account="nobody"))
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from libs.quant.returns import Worth, growth, period_return
+from libs.quant.returns import Worth, drawdowns, growth, period_return
 
 D = Decimal
 MON, TUE, WED, THU = (date(2012, 7, day) for day in (2, 3, 4, 5))
@@ -40,6 +40,12 @@ def test_the_returns_of_sessions_are_linked_whatever_the_flows() -> None:
     }
 
     assert growth(worth) == {MON: 1, TUE: D("1.1"), WED: D("0.99"), THU: D("1.188")}
+
+
+def test_a_drawdown_is_the_distance_from_the_highest_close_before() -> None:
+    grown = {TUE: D("1.25"), MON: D(1), WED: D(1), THU: D("1.5")}
+    assert drawdowns(grown) == {MON: 0, TUE: 0, WED: D("0.2"), THU: 0}
+    assert drawdowns({}) == {}
 
 
 def test_an_account_without_a_close_has_no_growth() -> None:

@@ -1,9 +1,7 @@
 """Holdings of an account, their worth, and the exits that would sell them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from itertools import accumulate
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -13,7 +11,6 @@ from contracts.exit_signal import ExitDistancesQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
 from libs.market.sources import SourceName, source_of
-from libs.quant.returns import ONE
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
 from services.console.http.books import MAIN_ACCOUNT
@@ -23,15 +20,6 @@ from services.console.views import accounts
 
 FILLS_SHOWN = 20
 POINTS_SHOWN = 200
-
-
-@dataclass(frozen=True)
-class Fall:
-    """The max drawdown: the largest fall from an earlier peak, as a fraction, of what 1 at the
-    opening has become. What was taken out is no fall."""
-
-    deepest: float
-    day: date | None
 
 
 def money(desk: DeskAccess, show: Show) -> APIRouter:
@@ -59,7 +47,7 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
                 row["order_id"]: (row["cycle_id"], row["pipeline"])
                 for row in await desk.store.newest_fills(account, FILLS_SHOWN)
             },
-            fall=fall_of(equity.points),
+            equity=equity,
             points=equity.points,
             plots=_plots(equity.points),
             points_shown=POINTS_SHOWN,
@@ -101,26 +89,10 @@ def stops_of(books: Portfolio) -> dict[str, str]:
     }
 
 
-def fall_of(points: Sequence[EquityPoint]) -> Fall:
-    """How deep it fell, and when."""
-    deepest = Fall(0.0, None)
-    for point, fall in zip(points, _falls(points), strict=True):
-        if fall > deepest.deepest:
-            deepest = Fall(fall, point.session)
-    return deepest
-
-
-def _falls(points: Sequence[EquityPoint]) -> Sequence[float]:
-    """At point point, how far it is below the highest one before."""
-    grown = [ONE + point.return_pct / 100 for point in points]
-    peaks = accumulate(grown, max)
-    return [float(ONE - point / peak) for point, peak in zip(grown, peaks, strict=True)]
-
-
 def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
     """Both charts as `charts.js` draws them."""
     at = [moment(point.session) for point in points]
-    falls = [-fall * 100 for fall in _falls(points)]
+    falls = [-float(point.drawdown_pct) for point in points]
     return {
         "equity": {
             "x": at,

@@ -40,12 +40,14 @@ for (const form of document.querySelectorAll("form.filter:not([data-list])")) {
   });
 }
 
-/** `4 min 05 s`, `2 h 10 min`. */
+/** `4 min 05 s left`, `2 h 10 min left`, `6 days 23 h left`. */
 function left(seconds) {
   if (seconds <= 0) return "expired";
   const s = Math.floor(seconds % 60);
   const m = Math.floor(seconds / 60) % 60;
   const h = Math.floor(seconds / 3600);
+  const days = Math.floor(h / 24);
+  if (days > 1) return `${days} days ${h % 24} h left`;
   if (h) return `${h} h ${String(m).padStart(2, "0")} min left`;
   return m ? `${m} min ${String(s).padStart(2, "0")} s left` : `${s} s left`;
 }

@@ -48,6 +48,11 @@ def test_in_a_list_figures_are_rounded_and_files_left_out() -> None:
     assert words.brief({"return": -0.5, "loss": 2.0, "none": None}) == "return -0.5, loss 2, none "
 
 
+def test_dollars_have_cents_and_small_sums_of_models_more() -> None:
+    shown = [words.usd(Decimal(text)) for text in ("0.03121", "9.6652", "100", "1234.5")]
+    assert shown == ["$0.0312", "$9.67", "$100", "$1,234.50"]
+
+
 def test_a_small_curve_fills_its_picture_and_a_flat_one_lies_in_the_middle() -> None:
     points = words.spark([Decimal(1), Decimal(3), Decimal(2)])
     assert points == "0.0,26.0 60.0,2.0 120.0,14.0"

@@ -23,8 +23,8 @@ def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defau
         for each in in_force(Settings(), {"DESKBUS_SWEEP_S": "3"}, file)
     }
 
-    assert found["lease_s"] == ("20.0", "file")
-    assert found["sweep_s"] == ("3.0", "environment")
+    assert found["lease_s"] == ("20", "file")
+    assert found["sweep_s"] == ("3", "environment")
     assert found["group_max"] == ("64", "default")
 
 
@@ -67,6 +67,12 @@ def test_a_table_of_settings_is_shown_by_what_is_set_in_it() -> None:
     given = {"lab": EndpointSettings(preset="vllm", base_url="http://lab:8000/v1")}
     assert shown(given) == "lab (preset vllm, base_url http://lab:8000/v1)"
     assert shown({}) == "-"
+
+
+def test_a_value_is_shown_as_the_settings_file_has_it() -> None:
+    assert [shown(value) for value in (True, 2_592_000.0, 0.5, ("main", "growth"), (), None)] == [
+        *("true", "2592000", "0.5", "main, growth", "-", "-"),
+    ]
 
 
 def test_tables_of_settings_reach_the_processes_of_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:

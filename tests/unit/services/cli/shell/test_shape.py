@@ -95,6 +95,11 @@ def test_the_help_of_a_group_cuts_no_sentence_and_has_examples(name: str) -> Non
 @pytest.mark.parametrize(
     ("typed", "message", "hint"),
     [
+        (
+            "why 1a2b3c4d",
+            "unknown command 'why'; here it is cycle show",
+            "deskbus cycle show 1a2b3c4d",
+        ),
         ("cycl list", "unknown command 'cycl'; did you mean cycle?", "deskbus cycle list"),
         (
             "cycle shw 12",

@@ -58,7 +58,7 @@ def test_a_pipelines_line_has_its_account_its_curve_and_its_numbers() -> None:
     assert lines[3] == " ".join(
         (
             "opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6% 75% of 4",
-            "5 $12.52 5 + 1 failed 2 of 3 7 of 11",
+            "$12.52 5 + 1 failed 2 of 3 7 of 11",
         )
     )
 
@@ -74,7 +74,15 @@ def test_a_row_stays_one_line_and_the_return_whole_at_every_width(width: int) ->
 def test_columns_that_nothing_has_are_left_out() -> None:
     lines = told(row("rules", account="rules", accounts=("rules",), return_pct=D(1), sessions=5))
 
-    assert lines[2] == "pipeline account equity return days decisions"
+    assert lines[2] == "pipeline account equity return decisions"
+
+
+def test_rows_over_the_same_sessions_say_so_once_and_others_each_for_itself() -> None:
+    one = row("rules", account="rules", accounts=("rules",), return_pct=D(1), sessions=5)
+    other = one.model_copy(update={"name": "late", "account": "late", "sessions": 2})
+
+    assert "days" not in told(one)[2]
+    assert "days" in told(one, other)[2]
 
 
 def test_cash_and_holding_have_no_decisions_and_no_cost() -> None:
@@ -94,8 +102,8 @@ def test_cash_and_holding_have_no_decisions_and_no_cost() -> None:
     )
 
     assert lines[4:6] == [
-        "cash +0.00% - 0% - 5 - - - -",
-        "buy-and-hold -1.46% - 2.5% - 5 - - - -",
+        "cash +0.00% - 0% - - - - -",
+        "buy-and-hold -1.46% - 2.5% - - - - -",
     ]
     assert "buy-and-hold: equal parts of AAPL IBM; no price for FB" in lines
 
