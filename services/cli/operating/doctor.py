@@ -296,7 +296,7 @@ async def _answers(client: Client, settings: Settings) -> Sequence[Check]:
     return [
         ok("console", finding),
         *_trading(halts),
-        await _models(client, settings),
+        await models_of(client, settings),
         await _storing(client),
     ]
 
@@ -310,7 +310,7 @@ def _trading(halts: Halts) -> Sequence[Check]:
     ]
 
 
-async def _models(client: Client, settings: Settings) -> Check:
+async def models_of(client: Client, settings: Settings) -> Check:
     """The providers that the running desk can use: keys are read when it starts, in its
     environment. One that is set up here alone is told, for its key came later.
     """

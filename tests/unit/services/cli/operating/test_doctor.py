@@ -1,0 +1,52 @@
+"""The doctor's words on models: their prices, and a key that came after the desk had started."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.provider import ProviderStanding, ProvidersView
+from libs.runtime.settings import Settings
+from services.cli.operating import doctor
+from services.cli.operating.checks import Verdict
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-none")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return Settings()
+
+
+class Desk:
+    """A running desk that can use these providers."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    async def ask(self, *_: object) -> ProvidersView:
+        """The view that the desk's sentiment service would give."""
+        standings = tuple(ProviderStanding(name=name, usable=True) for name in self._names)
+        return ProvidersView(providers=standings)
+
+
+def test_a_model_that_is_set_up_says_what_its_tokens_cost(settings: Settings) -> None:
+    finding = {check.name: check.said for check in doctor.machine(settings)}
+
+    assert "a million tokens of " in finding["model claude"]
+    assert " in and $" in finding["model claude"]
+    assert finding["model rules"] == "can be used"
+    assert "before the desk starts, set OPENAI_API_KEY" in finding["model openai"]
+    assert finding["model ollama"].startswith("ollama has no models: set models in")
+
+
+async def test_a_key_that_came_after_the_desk_had_started_is_told(settings: Settings) -> None:
+    desk: Any = Desk("rules", "coin")
+    late = await doctor.models_of(desk, settings)
+    assert late.verdict is Verdict.OFF
+    assert "not claude, which is set up here" in late.said
+    assert late.todo == "start it again from here: deskbus down && deskbus up --detach"
+
+    desk = Desk("rules", "coin", "claude")
+    assert (await doctor.models_of(desk, settings)).verdict is Verdict.OK
