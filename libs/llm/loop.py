@@ -52,7 +52,7 @@ from libs.llm.provider import (
     ToolResult,
     UserMessage,
 )
-from libs.llm.reasoning import facts_for
+from libs.llm.reasoning import Reasoning, facts_for
 from libs.llm.toolbox import Toolbox
 from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn, who
 from libs.runtime.errors import DeskError
@@ -341,7 +341,11 @@ async def _output_pass(
     task_recorded: bool = False,
 ) -> T:
     """`task_recorded` says that the tooling pass has put the task on record already."""
-    facts = facts_for(task, evidence) if gives_reasons(output) else None
+    facts = None
+    if gives_reasons(output):
+        facts = (
+            check.facts_on(evidence) if isinstance(check, Reasoning) else facts_for(task, evidence)
+        )
     reader = reader_of(agent.masking, task)
     messages: list[ModelMessage] = [first_message(agent, task, evidence, reader, facts)]
     # Evidence is on record as tool results, so the first message is new only where the task is.

@@ -48,13 +48,20 @@ class Reasoning(Generic[T]):
     problems: AnswerCheck[T]
     evidence: Sequence[Evidence] = field(default=(), init=False)
     facts: Facts = field(default_factory=lambda: Facts.of(()), init=False)
+    _looked_up: bool = field(default=False, init=False)
     _has_asked: bool = field(default=False, init=False)
 
     def __call__(self, answer: T, evidence: Sequence[Evidence]) -> Sequence[str]:
         """The problems of an answer; see `AnswerCheck`."""
-        self.evidence = evidence
-        self.facts = facts_for(self.task, evidence)
+        self.facts_on(evidence)
         return (*self.problems(answer, evidence), *self._names(answer))
+
+    def facts_on(self, evidence: Sequence[Evidence]) -> Facts:
+        """The facts that an answer on this evidence may cite, looked up once."""
+        if not self._looked_up or evidence is not self.evidence:
+            self._looked_up, self.evidence = True, evidence
+            self.facts = facts_for(self.task, evidence)
+        return self.facts
 
     def _names(self, answer: T) -> list[str]:
         unknown = unknown_names(reasons_in(answer), self.facts)

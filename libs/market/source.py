@@ -6,7 +6,7 @@ is given: code that holds a `MarketData` has no way to reach them.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -231,6 +231,33 @@ class ListingSearch(Protocol):
     async def search(self, as_of: date, query: str) -> tuple[Listing, ...]:
         """Listings whose name or ticker matches and that traded at as_of; raises MarketError."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMove:
+    """A session of a ticker: the traded value, and the change of its close from the bar before in
+    percent, adjusted as bars are; None where there is no bar before.
+    """
+
+    turnover: float
+    change_pct: float | None
+
+
+@runtime_checkable
+class SessionMoves(Protocol):
+    """A source's sessions of many tickers at once, beside `MarketData`: where bars are at hand, a
+    screen of a large universe need not have a frame made of each two."""
+
+    async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
+        """The session of as_of of each ticker, as its last two bars say; raises as `bars` does."""
+        ...
+
+
+def move_of(bars: pl.DataFrame) -> SessionMove:
+    """The move that the last one or two bars (BAR_SCHEMA) say."""
+    close, volume = bars["close"], bars["volume"]
+    change_pct = (close[-1] / close[-2] - 1) * 100 if bars.height > 1 else None
+    return SessionMove(close[-1] * volume[-1], change_pct)
 
 
 def refuse_crypto(ticker: str) -> None:

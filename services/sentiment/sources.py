@@ -13,7 +13,14 @@ from typing import Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from contracts.types import Name
-from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
+from libs.market.source import (
+    EarningsReport,
+    Listing,
+    MarketData,
+    NewsItem,
+    SessionMoves,
+    move_of,
+)
 from libs.runtime.errors import DeskError
 from libs.runtime.untrusted import clean_line
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention
@@ -94,14 +101,13 @@ class Screener:
         self, listings: Sequence[Listing], as_of: date
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Change in percent, for those that traded the session before, and traded value."""
-        changes, turnover = {}, {}
-        for listing in listings:
-            bars = await self._market.bars(listing.ticker, as_of, 2)
-            close, volume = bars["close"], bars["volume"]
-            turnover[listing.ticker] = close[-1] * volume[-1]
-            if bars.height == 2:
-                changes[listing.ticker] = (close[-1] / close[0] - 1) * 100
-        return changes, turnover
+        names = [listing.ticker for listing in listings]
+        if isinstance(self._market, SessionMoves):
+            moves = await self._market.session_moves(as_of, names)
+        else:
+            moves = {name: move_of(await self._market.bars(name, as_of, 2)) for name in names}
+        changes = {n: move.change_pct for n, move in moves.items() if move.change_pct is not None}
+        return changes, {name: move.turnover for name, move in moves.items()}
 
 
 class NewsMentions:

@@ -34,6 +34,7 @@ from libs.market.source import (
     Fundamentals,
     Listing,
     NewsItem,
+    SessionMove,
     require_session,
 )
 
@@ -60,6 +61,20 @@ class ReplayMarket:
         if sessions < 1:
             raise ValueError(f"sessions must be at least 1, not {sessions}")
         return adjusted((await self._known_bars(ticker, as_of)).tail(sessions))
+
+    async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
+        """See SessionMoves."""
+        moves = {}
+        for ticker in tickers:
+            frame, at = await self._store.bars(ticker), await self._bars_known(ticker, as_of) - 1
+            last = frame.row(at, named=True)
+            change_pct = None
+            if at > 0:
+                before = frame.row(at - 1, named=True)
+                close = before["close"] * (last["price_growth"] / before["price_growth"])
+                change_pct = (last["close"] / close - 1) * 100
+            moves[ticker] = SessionMove(last["close"] * last["volume"], change_pct)
+        return moves
 
     async def universe(
         self, as_of: date, tickers: Collection[str] | None = None
@@ -122,6 +137,10 @@ class ReplayMarket:
 
     async def _known_bars(self, ticker: str, as_of: date) -> pl.DataFrame:
         frame = await self._store.bars(ticker)
+        return frame.head(await self._bars_known(ticker, as_of))
+
+    async def _bars_known(self, ticker: str, as_of: date) -> int:
+        """How many bars are known at as_of, of which the last one is."""
         require_session(self.calendar, as_of)
         dates = await self._store.dates(ticker)
         known = bisect_right(dates, as_of)
@@ -132,7 +151,7 @@ class ReplayMarket:
             )
         if dates[known - 1] != as_of:
             raise await self._not_traded(ticker, as_of, dates[known - 1])
-        return frame.head(known)
+        return known
 
     async def _not_traded(self, ticker: str, as_of: date, last: date) -> NoHistory:
         why = (

@@ -16,7 +16,13 @@ from libs.market.errors import (
 )
 from libs.market.replay.files import find_bundled
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
-from libs.market.source import BAR_SCHEMA, FillPrices, MarketData, SourceLabel
+from libs.market.source import (
+    BAR_SCHEMA,
+    FillPrices,
+    MarketData,
+    SourceLabel,
+    move_of,
+)
 from tests.data.fixture_market.make_fixture import AS_OF
 
 MIDSUMMER = date(2012, 6, 29)
@@ -37,6 +43,33 @@ async def test_a_split_is_no_fall_in_the_price(bundled: ReplayMarket) -> None:
     assert before["close"][-1] == 88.99
     assert after["close"][0] == pytest.approx(88.99 / 2)
     assert after["volume"][0] == pytest.approx(before["volume"][-1] * 2)
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        date(2000, 3, 1),  # the first bars
+        date(2005, 2, 28),  # a split of AAPL
+        date(2012, 8, 9),  # dividends
+        date(2012, 5, 18),  # the first bar of FB
+        MIDSUMMER,
+    ],
+)
+async def test_the_moves_of_a_session_are_those_of_each_tickers_last_two_bars(
+    bundled: ReplayMarket, session: date
+) -> None:
+    tickers = [listing.ticker for listing in await bundled.universe(session)]
+    moves = await bundled.session_moves(session, tickers)
+    assert moves == {name: move_of(await bundled.bars(name, session, 2)) for name in tickers}
+    if session == date(2012, 5, 18):
+        assert moves["FB"].change_pct is None
+
+
+async def test_no_move_is_told_of_a_session_without_a_bar(bundled: ReplayMarket) -> None:
+    with pytest.raises(NoHistory):
+        await bundled.session_moves(date(2012, 5, 17), ["FB"])
+    with pytest.raises(NotASession):
+        await bundled.session_moves(date(2012, 6, 30), ["AAPL"])
 
 
 async def test_returns_are_those_of_the_adjusted_close(bundled: ReplayMarket) -> None:
