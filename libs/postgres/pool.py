@@ -208,11 +208,22 @@ def _with_authorities(dsn: str, secrets_dir: Path) -> str:
     return urlunsplit(parts._replace(query=query))
 
 
+async def _as_it_is(_: Connection) -> None:
+    """asyncpg has rolled back what was open; there is nothing else to undo."""
+
+
 @asynccontextmanager
 async def open_pool(
-    dsn: str, *, size_max: int = POOL_SIZE_MAX, name: str = "deskbus"
+    dsn: str,
+    *,
+    size_max: int = POOL_SIZE_MAX,
+    name: str = "deskbus",
+    transactions_only: bool = False,
 ) -> AsyncIterator[Pool]:
     """A pool of at most `size_max` connections; raises `DatabaseNotReachable`.
+
+    With `transactions_only` a connection goes back without a word to the server, but for one that
+    is in a transaction: whoever uses it changes nothing of its session, and holds no lock longer.
 
     While it is open, the process is ready only where the server answers.
     """
@@ -225,6 +236,7 @@ async def open_pool(
         max_size=size_max,
         max_queries=CONNECTION_QUERIES_MAX,
         max_inactive_connection_lifetime=CONNECTION_IDLE_S_MAX,
+        reset=_as_it_is if transactions_only else None,
         loop=None,
         timeout=CONNECT_TIMEOUT_S,
         command_timeout=COMMAND_TIMEOUT_S,

@@ -1,0 +1,44 @@
+"""How execution's connections go back to their pool."""
+
+from decimal import Decimal
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from libs.postgres.pool import EXECUTION_ROLE, open_pool
+from libs.servers.embedded import Servers
+
+LAST = "select query from pg_stat_activity where pid = $1"
+
+
+@pytest.mark.parametrize(("transactions_only", "says"), [(True, "select 7"), (False, "RESET ALL")])
+async def test_the_last_word_of_a_connection_that_goes_back_is_its_users(
+    servers: Servers, transactions_only: bool, says: str
+) -> None:
+    dsn = servers.postgres_dsn(EXECUTION_ROLE)
+    async with open_pool(dsn, size_max=1, transactions_only=transactions_only) as pool:
+        pid = await pool.fetchval("select pg_backend_pid()")
+        assert await pool.fetchval("select 7") == 7
+        # As its own role, which sees what its own sessions say.
+        watcher = await asyncpg.connect(dsn)
+        try:
+            assert says in str(await watcher.fetchval(LAST, pid))
+        finally:
+            await watcher.close()
+
+
+async def test_what_was_left_open_in_a_connection_is_undone_before_the_next_one_has_it(
+    servers: Servers,
+) -> None:
+    dsn, account = servers.postgres_dsn(EXECUTION_ROLE), f"left-{uuid4().hex[:8]}"
+    insert = (
+        "insert into accounts (account, currency, clock, opened_on, starting_cash, limits)"
+        " values ($1, 'USD', '2012-06-29', '2012-06-29', $2, '{}')"
+    )
+    async with open_pool(dsn, size_max=1, transactions_only=True) as pool:
+        async with pool.acquire() as db:
+            await db.execute("begin")
+            await db.execute(insert, account, Decimal(1))
+        found = await pool.fetchval("select count(*) from accounts where account = $1", account)
+    assert found == 0
