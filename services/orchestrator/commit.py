@@ -35,7 +35,7 @@ from libs.runtime.settings import Settings
 from libs.telemetry import metrics
 from services.orchestrator import store
 from services.orchestrator.group import inputs, measured
-from services.orchestrator.group.changes import Loaded, Stop
+from services.orchestrator.group.changes import Loaded, NewOperation, Stop
 from services.orchestrator.group.fold import Group, WorkflowUnknown
 from services.orchestrator.group.recent import Recent
 from services.orchestrator.group.split import Split
@@ -60,10 +60,15 @@ class Command:
     cycle_id: UUID
     op_id: UUID
     body: bytes
+    granted: ClaimAnswer | None = None
+    """The claim, where it was committed with the operation."""
 
 
 class Outbox(Protocol):
     """The way out of the orchestrator after a commit. Nothing here may raise: the sweep heals."""
+
+    def free_workers(self, service: str, step: str) -> int:
+        """How many of the step's commands a service of this process would begin at once."""
 
     async def send(self, command: Command) -> None:
         """Send a command for the first time."""
@@ -302,7 +307,9 @@ class CommitLoop:
 
     def _fold(self, items: Sequence[inputs.GroupInput], loaded: Loaded) -> tuple[Group, Answers]:
         group = Group(self._workflows, self._settings, loaded, datetime.now(UTC))
-        return group, [group.take(item) for item in items]
+        answers = [group.take(item) for item in items]
+        group.claim_starts(self._outbox.free_workers)
+        return group, answers
 
     async def _write(
         self, db: Connection, group: Group, answers: Answers, loaded: Loaded
@@ -319,7 +326,9 @@ class CommitLoop:
             # fails its operation.
             if body is not None and not step.asks and len(body) <= MESSAGE_BYTES_MAX:
                 owner, cycle_id = step.serves.owner, new.cycle.cycle_id
-                await self._outbox.send(Command(owner, step.name, cycle_id, new.start.op_id, body))
+                granted = self._granted(new)
+                command = Command(owner, step.name, cycle_id, new.start.op_id, body, granted)
+                await self._outbox.send(command)
         for stop in committed.group.stops:
             await self._outbox.stop(stop)
         if committed.group.events:
@@ -327,6 +336,11 @@ class CommitLoop:
             self._on_commit(hurry=awaited and not self._loaded)
         if not all(row.at_work for row in committed.group.cycles):
             self._on_freed()
+
+    def _granted(self, new: NewOperation) -> ClaimAnswer | None:
+        if not new.epoch:
+            return None
+        return ClaimAnswer(outcome="granted", epoch=new.epoch, lease_s=self._settings.lease_s)
 
 
 def _is_refusal(answer: Message | None) -> bool:

@@ -168,9 +168,9 @@ set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_ful
 -- A command of a study's cell rests while a live cycle is at work, if it may: the one that begins in
 -- this very statement is not seen, and the cell's next command rests instead. Returns what rests.
 with held as materialized (
-    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($60::uuid[])
+    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($61::uuid[])
         as complete
-    from unnest($1::uuid[] || $11::uuid[] || $60::uuid[]) as t (id)
+    from unnest($1::uuid[] || $11::uuid[] || $61::uuid[]) as t (id)
     where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
@@ -221,18 +221,20 @@ ended as (
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
                             attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
-                            created_at, rests_since)
-    select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, 'pending',
+                            created_at, rests_since, epoch, started_at)
+    select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of,
+           case when epoch = 0 then 'pending' else 'running' end,
            claimed, must_answer, command,
            case when rests then 'infinity'
-                else coalesce(clock_timestamp() + resend_s * interval '1 second', 'infinity') end,
+                else coalesce(clock_timestamp() + due_in_s * interval '1 second', 'infinity') end,
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
-           clock_timestamp(), case when rests then clock_timestamp() end
+           clock_timestamp(), case when rests then clock_timestamp() end,
+           epoch, case when epoch > 0 then clock_timestamp() end
     from unnest($34::uuid[], $35::uuid[], $36::date[], $37::text[], $38::text[], $39::text[], $40::text[],
                 $41::text[], $42::int[], $43::date[], $44::bool[], $45::bool[], $46::bytea[],
-                $47::float8[], $48::float8[], $49::bool[])
+                $47::float8[], $48::float8[], $49::bool[], $50::int[])
       as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
-            must_answer, command, resend_s, limit_s, may_rest),
+            must_answer, command, due_in_s, limit_s, may_rest, epoch),
          lateral (select may_rest and (select live_at_work()) > 0 as rests) r
     returning op_id, rests_since
 ),
@@ -241,8 +243,8 @@ told as (
                               session_id, data)
     select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
            t.session_id, t.data::jsonb
-    from unnest($50::date[], $51::uuid[], $52::int[], $53::uuid[], $54::text[], $55::text[], $56::text[],
-                $57::text[], $58::text[])
+    from unnest($51::date[], $52::uuid[], $53::int[], $54::uuid[], $55::text[], $56::text[], $57::text[],
+                $58::text[], $59::text[])
       as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
     on conflict do nothing
 ),
@@ -255,8 +257,8 @@ touched as (
         progress = coalesce(t.progress::jsonb, o.progress),
         started_at = coalesce(o.started_at, clock_timestamp()),
         due_at = clock_timestamp() + t.lease_s * interval '1 second'
-    from unnest($59::uuid[], $60::uuid[], $61::int[], $62::int[], $63::int[], $64::bigint[],
-                $65::numeric[], $66::bigint[], $67::numeric[], $68::bool[], $69::text[], $70::float8[])
+    from unnest($60::uuid[], $61::uuid[], $62::int[], $63::int[], $64::int[], $65::bigint[],
+                $66::numeric[], $67::bigint[], $68::numeric[], $69::bool[], $70::text[], $71::float8[])
       as t (id, cycle_id, revision, epoch_before, epoch, tokens, cost_usd, tokens_reserved,
             cost_reserved, reserved_today, progress, lease_s)
     where o.op_id = t.id and o.finished_at is null and o.epoch = t.epoch_before
@@ -266,12 +268,12 @@ touched as (
 ),
 called as (
     insert into journal (started_on, op_id, index, epoch, entry)
-    select * from unnest($71::date[], $72::uuid[], $73::int[], $74::int[], $75::bytea[])
+    select * from unnest($72::date[], $73::uuid[], $74::int[], $75::int[], $76::bytea[])
 )
 select refuse_stale(
     (select count(*) from updated) + (select count(*) from touched)
         + (select count(epoch) from ended) + (select complete::int from held),
-    cardinality($1::uuid[]) + cardinality($59::uuid[])
+    cardinality($1::uuid[]) + cardinality($60::uuid[])
         + cardinality(array_remove($33::int[], null)) + 1
 ), array(select op_id from started where rests_since is not null) as resting
 

@@ -248,7 +248,7 @@ async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, 
 
 
 # How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 7, 16, 9
+CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 7, 17, 9
 TOUCHED_COLUMNS, ENTRY_COLUMNS = 12, 5
 
 Row = tuple[object, ...]
@@ -306,9 +306,10 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
         start.step.serves.claimed,
         start.step.must_answer,
         command,
-        None if start.step.asks else settings.resend_after_s,
+        new.due_in_s(settings),
         settings.approval_timeout_s if start.step.asks else start.step.time_limit_s,
         cycle.of_study,
+        new.epoch,
     )
 
 

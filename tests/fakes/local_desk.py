@@ -33,15 +33,15 @@ from services.orchestrator.machine.workflow import State, Step, Workflow
 LANE = "alpha"
 WORDS = (
     "picks over",
-    "claim",
     "reserve",
     "record",
     "result of picks",
     "review over",
     "result of review",
 )
-"""What passes inside the process for one cycle, in this order. A free call that is made before a
-paid one goes with the reserve, and one that is made after it with the result."""
+"""What passes inside the process for one cycle, in this order. The claim comes with its command. A
+free call that is made before a paid one goes with the reserve, and one that is made after it with
+the result."""
 
 COMMIT_STEPS = ("lock", "load", "fold", "write", "keep", "publish")
 """The steps of a commit, in this order; between the last two it is answered. Only what pays, and

@@ -33,6 +33,9 @@ def count(group: Group, answers: Sequence[Message | None]) -> None:
     for answer in answers:
         if isinstance(answer, ClaimAnswer | RecordAnswer | ResultAnswer | RequestAnswer):
             metrics.ANSWERS.add(QUESTIONS[type(answer)], answer.outcome)
+    for start in group.starts:
+        if start.epoch:
+            metrics.ANSWERS.add("claim", "granted")
     for event in group.events:
         _event(group, event)
     for new in group.entries:

@@ -395,8 +395,8 @@ async def test_a_service_says_what_it_hears_and_how_often_it_was_asked(desk: Wat
     assert plan["num_errors"] == 0
     assert plan["average_processing_time"] > 0
     (orchestrator,) = await found(desk, "$SRV.STATS.deskbus-orchestrator", 1)
-    claim = next(each for each in orchestrator["endpoints"] if each["name"] == "claim")
-    assert claim["num_requests"] >= 8 * CYCLES
+    result = next(each for each in orchestrator["endpoints"] if each["name"] == "result")
+    assert result["num_requests"] >= 8 * CYCLES
 
 
 async def test_nobody_is_found_under_anothers_name(desk: Watched) -> None:
