@@ -180,7 +180,7 @@ async def test_a_study_that_cannot_be_run_is_refused_before_anything_begins(user
 
     answers = (saturday, late, nobody, none, many, far)
     assert [(answer["code"], answer["field"]) for answer in answers] == [
-        ("invalid", "dates.sessions"),
+        ("not_a_session", "dates"),
         ("no_history", "dates"),
         ("provider_unknown", "pipelines"),
         ("unknown_ticker", "universe"),
