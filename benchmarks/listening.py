@@ -36,7 +36,7 @@ from libs.bus.codec import decode, encode
 from libs.bus.connection import Client, connect
 from libs.bus.headers import POSITION_HEADER
 from libs.bus.listening.listener import AT_ONCE_MAX, Delivery, Listener
-from libs.bus.permissions import PROVISIONER, inbox_prefix, permissions
+from libs.bus.permissions import PROVISIONER, permissions
 from libs.bus.pull import Pull
 from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.keys.credentials import nkey_seed_path

@@ -15,7 +15,6 @@ from contracts.audit import Event
 from contracts.subjects import PREFIX, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect, flush
-from libs.bus.discovery import instances
 from libs.bus.headers import (
     AGAIN_HEADER,
     CODE_HEADER,
@@ -23,7 +22,6 @@ from libs.bus.headers import (
     MISTYPED_HEADER,
     SUGGESTION_HEADER,
 )
-from libs.bus.permissions import expected
 from libs.runtime.errors import DeskError, Unavailable
 
 ASK_TIMEOUT_S = 5.0
@@ -104,6 +102,10 @@ class Client:
 
     async def services(self) -> Mapping[str, int]:
         """Count the processes of each service of the desk that answer now."""
+        # Metrics and the table of permissions, for those few who look for services.
+        from libs.bus.discovery import instances  # noqa: PLC0415
+        from libs.bus.permissions import expected  # noqa: PLC0415
+
         return await instances(self._connection, expected())
 
     @asynccontextmanager

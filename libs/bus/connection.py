@@ -12,7 +12,6 @@ import structlog
 from nats.aio.client import Client
 from nats.protocol.parser import PERMISSIONS_ERR
 
-from libs.bus.permissions import inbox_prefix
 from libs.keys import tls
 from libs.keys.credentials import CredentialError, nkey_seed_path, public_key_in
 from libs.runtime.errors import DeskError, Unavailable
@@ -25,6 +24,7 @@ __all__ = [
     "Connection",
     "connect",
     "flush",
+    "inbox_prefix",
     "options",
     "watched",
 ]
@@ -155,6 +155,11 @@ def _check_tls(scheme: str, server_wants_it: bool) -> None:
         raise TlsMismatch("this NATS speaks no TLS, and the address asks for it by tls://")
     if scheme != "tls" and server_wants_it:
         raise TlsMismatch("this NATS speaks TLS only: write its address with tls://")
+
+
+def inbox_prefix(identity: str) -> str:
+    """The subject on which replies to one identity arrive; nobody else may listen there."""
+    return f"_INBOX_{identity}"
 
 
 def options(

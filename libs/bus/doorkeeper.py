@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from libs.bus.permissions import inbox_prefix
+from libs.bus.connection import inbox_prefix
 from libs.telemetry import metrics
 
 _drops: Counter[tuple[str, str]] = Counter()

@@ -20,6 +20,7 @@ from contracts.subjects import (
     WEB,
     AnySubject,
 )
+from libs.bus.connection import inbox_prefix
 from libs.bus.streams import (
     COMMAND_STREAM,
     DEAD_LETTER_STREAM,
@@ -43,11 +44,6 @@ PING = "$SRV.PING"
 """Who is there? Every service answers; all that the console asks."""
 LOOKERS = (*USERS, WEB)
 """Who may look for services."""
-
-
-def inbox_prefix(identity: str) -> str:
-    """The subject on which replies to one identity arrive; nobody else may listen there."""
-    return f"_INBOX_{identity}"
 
 
 def discovered_as(identity: str) -> str:

@@ -40,10 +40,10 @@ class Reading:
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Every named statement of every service, as `service/file:name` and its SQL."""
-    for path in sorted(SERVICES.glob("*/*.sql")):
+    """Every named statement of every service, as `service/folder/file:name` and its SQL."""
+    for path in sorted(SERVICES.rglob("*.sql")):
         for name, sql in Queries(path):
-            yield f"{path.parent.name}/{path.name}:{name}", sql
+            yield f"{path.relative_to(SERVICES)}:{name}", sql
 
 
 async def whole_readings(db: "asyncpg.Connection[asyncpg.Record]") -> tuple[int, Sequence[Reading]]:

@@ -13,7 +13,6 @@ from contracts.subjects import CYCLES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.settings import Settings
-from services.cli.render import evidence, story
 from services.cli.shell import recordings
 from services.cli.shell.list_options import (
     AccountFilter,
@@ -160,6 +159,8 @@ def _tell(outcome: CycleTree, *, json: bool) -> None:
     if json:
         emit([outcome.view])
     else:
+        from services.cli.render import story  # noqa: PLC0415 - lists of cycles need none
+
         story.tell(outcome.view, out(), outcome.nodes)
 
 
@@ -181,6 +182,8 @@ def show_cycle(
     With --evidence or --stage, what it stands on: tool calls with their answers, indicators,
     headlines, reasoning. Where no desk runs, the record is read without starting one.
     """
+    from services.cli.render import evidence  # noqa: PLC0415 - lists of cycles need none
+
     settings = load_settings()
     if evidence_of is not None and stage is not None:
         raise Problem(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from contracts.cycle import EXIT
@@ -46,14 +46,15 @@ class Failures:
 
 
 def folded(rows: Iterable[Row], lines_max: int) -> Sequence[DecisionView | Quiet]:
-    """Decisions, newest first, those in a row that did nothing as one line."""
+    """Decisions, newest first, those in a row that did nothing as one line. None is read that is
+    not shown: its contracts are long."""
     lines: list[DecisionView | Quiet] = []
     for is_quiet, rows_alike in groupby(rows, key=lambda row: row["decision"] is None):
-        group = list(rows_alike)
-        lines += [_quiet(group)] if is_quiet else map(logic.decision_view, group)
+        room = islice(rows_alike, lines_max - len(lines))
+        lines += [_quiet(list(rows_alike))] if is_quiet else map(logic.decision_view, room)
         if len(lines) >= lines_max:
             break
-    return lines[:lines_max]
+    return lines
 
 
 def _quiet(rows: Sequence[Row]) -> Quiet:
