@@ -33,7 +33,7 @@ from contracts.position import BEGINNING, Position
 from contracts.subjects import COMMANDS, EVENTS, EVENTS_SINCE, ORCHESTRATOR, WEB, WRITE_REPORT
 from libs.bus.client import open_client
 from libs.bus.codec import decode, encode
-from libs.bus.connection import Client, connect
+from libs.bus.connection import Client, connect, inbox_prefix
 from libs.bus.headers import POSITION_HEADER
 from libs.bus.listening.listener import AT_ONCE_MAX, Delivery, Listener
 from libs.bus.permissions import PROVISIONER, permissions

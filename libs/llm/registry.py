@@ -10,7 +10,6 @@ from contracts.message import Pipeline
 from contracts.operation import Reserve
 from contracts.provider import ProviderStanding
 from libs.llm.agent import Limits
-from libs.llm.committee.provider import CommitteeProvider
 from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider
@@ -67,8 +66,14 @@ def all_providers(settings: Settings) -> Mapping[str, Provider]:
     providers = {
         name: _provider(endpoint, settings) for name, endpoint in endpoints_of(settings).items()
     }
-    scripted = {SCRIPTED: CommitteeProvider()} if settings.demo else {}
+    scripted = _scripted() if settings.demo else {}
     return {FREE: RulesProvider(), COIN: CoinProvider(), **providers, **scripted}
+
+
+def _scripted() -> Mapping[str, Provider]:
+    from libs.llm.committee.provider import CommitteeProvider  # noqa: PLC0415 - the demo's alone
+
+    return {SCRIPTED: CommitteeProvider()}
 
 
 @asynccontextmanager

@@ -1,26 +1,13 @@
 """The kinds of market data that may come from sources of their own."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from libs.market.choice import Kind
 from libs.market.source import MarketData, SourceLabel
 
 MADE_UP = " (synthetic)"
 """Stands behind the name of a source of made-up data."""
-
-
-class Kind(StrEnum):
-    """A kind of data; the setting of its source has the same name, but for prices: `market`."""
-
-    PRICES = "prices"
-    """Bars, listings, the universe, and what execution fills at; exchange rates."""
-    FUNDAMENTALS = "fundamentals"
-    EVENTS = "events"
-    """Filings with a regulator."""
-    HEADLINES = "headlines"
-    CALENDAR = "calendar"
-    """Earnings dates."""
 
 
 @runtime_checkable

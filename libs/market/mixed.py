@@ -12,9 +12,9 @@ from typing import Protocol, TypeVar
 import polars as pl
 
 from libs.market.calendar import ExchangeCalendar
+from libs.market.choice import Kind
 from libs.market.errors import NoHistory, NotInSource, UnknownTicker
 from libs.market.filings.reported import Filing
-from libs.market.kinds import Kind
 from libs.market.source import (
     EarningsReport,
     Fundamentals,

@@ -20,7 +20,7 @@ from libs.facts.cells import as_text
 from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
-from libs.market.replay.store import DEFAULT_CURRENCY, LABEL_FILE
+from libs.market.replay.layout import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo.market import YahooMarket
 
 BATCH = 8

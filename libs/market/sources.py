@@ -1,14 +1,11 @@
-"""Which market source the settings choose, and how it is made.
+"""How the market sources are made that `libs.market.choice` says are chosen.
 
-`market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). Where a further
-one is forgotten here, mypy says so. Kinds of data beside prices may have a source of their own, and
-that may have nothing else (`edgar`). What reads past as_of is handed out by itself, `fills_of`:
-only execution asks for it.
+Where a further one is forgotten here, mypy says so. What reads past as_of is handed out by itself,
+`fills_of`: only execution asks for it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import date
-from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +13,8 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from libs.market.asking.shared_pace import SharedPace
-from libs.market.errors import UnknownSource
+from libs.market.choice import Kind, PartName, SourceName, chosen, named, source_of, yahoo_tickers
 from libs.market.filings.concepts import CONCEPTS
-from libs.market.kinds import Kind
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.rates import ExchangeRates, ReplayRates
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
@@ -36,46 +32,6 @@ CACHE_DIR = "cache/yahoo"
 """Where yfinance keeps cookies and time zones, below the data directory."""
 EDGAR_PACE = "cache/edgar/pace"
 """Where all processes keep EDGAR's pace, below the data directory."""
-
-
-class SourceName(StrEnum):
-    """The sources of whole markets."""
-
-    REPLAY = "replay"
-    YAHOO = "yahoo"
-
-
-class PartName(StrEnum):
-    """The sources that have some kinds of data, and no prices."""
-
-    EDGAR = "edgar"
-
-
-CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
-    SourceName.REPLAY: tuple(Kind),
-    SourceName.YAHOO: tuple(kind for kind in Kind if kind is not Kind.EVENTS),
-    PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
-}
-"""The kinds of data that each source can be asked for."""
-
-
-def source_of(settings: Settings) -> SourceName:
-    """The chosen source. Raises UnknownSource, as all that asks for a part of it does."""
-    try:
-        return SourceName(settings.market)
-    except ValueError:
-        raise UnknownSource(settings.market, [*SourceName]) from None
-
-
-def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
-    """The source of a kind of data. Raises UnknownSource."""
-    name = None if kind is Kind.PRICES else getattr(settings, kind)
-    if name is None:
-        return source_of(settings)
-    for names in (SourceName, PartName):
-        if name in set(names) and kind in CAN[names(name)]:
-            return names(name)
-    raise UnknownSource(name, [source for source in CAN if kind in CAN[source]], kind)
 
 
 def market_of(settings: Settings) -> MarketData:
@@ -191,18 +147,9 @@ def feed_of(settings: Settings) -> "YahooFeed":
     return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo_requests_per_s)
 
 
-def yahoo_tickers(settings: Settings) -> tuple[str, ...]:
-    """The tickers that the settings make Yahoo's universe."""
-    return _named(settings.yahoo_tickers)
-
-
 def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
     """The currencies whose rates are asked for."""
-    return _named(settings.yahoo_currencies)
-
-
-def _named(names: str) -> tuple[str, ...]:
-    return tuple(filter(None, (name.strip().upper() for name in names.split(","))))
+    return named(settings.yahoo_currencies)
 
 
 @lru_cache(maxsize=4)

@@ -5,13 +5,14 @@ computes with arrays (`fills.py`). Both begin here. `side` is 1 for a buy and -1
 """
 
 from decimal import Decimal
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # who computes with Decimal loads no arrays
+    import numpy as np
+    import numpy.typing as npt
 
 BPS_PER_ONE = 10_000
-Number = TypeVar("Number", Decimal, npt.NDArray[np.float64])
+Number = TypeVar("Number", Decimal, "npt.NDArray[np.float64]")
 
 
 def slipped(price: Number, slippage_bps: Number, side: Number) -> Number:

@@ -4,7 +4,6 @@ A bad file is refused as a whole, naming the file, the row and what to do: price
 right would be worse than none.
 """
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +14,9 @@ from libs.facts.cells import READ_BACK
 from libs.market.errors import BadReplayData
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
-SUFFIXES = (".csv", ".parquet")
 PRICE_COLUMNS = ("open", "high", "low", "close")
 BAR_COLUMNS = ("date", *PRICE_COLUMNS, "volume")
 ACTION_COLUMNS = ("dividend", "split_factor")
-BUNDLED_PACKAGE = "bokeh_sampledata"
-BUNDLED_FILE = "_data/stocks.csv.gz"
 
 # Below this the vendor's factor did not change: the bundled file shows 1e-13 of rounding noise,
 # the smallest dividend moves it by 1e-3.
@@ -87,21 +83,6 @@ def read_records(
     )
     _apply(path, frame, [*checks, *further])
     return frame.drop("known_raw")
-
-
-def find_bundled() -> Path:
-    """The path of the price file inside bokeh-sampledata, found without importing the package."""
-    spec = importlib.util.find_spec(BUNDLED_PACKAGE)
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / BUNDLED_FILE
-        if path.is_file():
-            return path
-    raise BadReplayData(
-        Path(BUNDLED_FILE),
-        None,
-        "the bundled prices are not installed",
-        "install bokeh-sampledata, or point DESKBUS_REPLAY_DIR at a directory of prices",
-    )
 
 
 def read_bundled(path: Path) -> dict[str, pl.DataFrame]:

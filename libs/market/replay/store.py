@@ -5,9 +5,7 @@ Nothing here is point-in-time: `libs.market.replay.market` cuts what the store h
 
 import asyncio
 import threading
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,30 +13,19 @@ from typing import Any
 import polars as pl
 import structlog
 
-from libs.market.calendar import DEFAULT_EXCHANGE, ExchangeCalendar, exchange_calendar
-from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
-from libs.market.replay.files import (
-    SUFFIXES,
-    Check,
-    find_bundled,
-    read_bars,
-    read_bundled,
-    read_records,
-)
+from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.errors import NotInSource, UnknownTicker
+from libs.market.replay.files import Check, read_bars, read_bundled, read_records
+from libs.market.replay.layout import layout_of
 from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
 
 log = structlog.get_logger(__name__)
 
-TICKERS_MAX = 5_000
 TICKERS_CACHED_MAX = 512
 """Above the largest universe of a request (500): whoever goes through more than are kept, in order,
 finds none of them. Ten years of a ticker take about 0.2 MB."""
-LABEL_FILE = "source.toml"
-SAMPLE_DIR = Path(__file__).parents[1] / "filings" / "sample"
-"""Figures and filings that come with the desk, beside the bundled prices."""
-DEFAULT_CURRENCY = "USD"
 RATE_MIN, RATE_MAX = 1e-6, 1e6
 """No pair of currencies is further apart; contracts keep ten places of a rate."""
 
@@ -136,25 +123,6 @@ _CHECKS = {
     ),
 }
 
-_BUNDLED_LABEL = SourceLabel(
-    name="bokeh-sampledata",
-    description="real daily prices of AAPL, FB, GOOG, IBM and MSFT, 2000-03-01 to 2013-03-01; "
-    "splits and dividends recovered from the adjusted close; figures of 13 filings of AAPL, GOOG, "
-    "IBM and MSFT, July 2009 to May 2010; no news or earnings dates",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The files of a replay directory, before any of prices is read."""
-
-    label: SourceLabel
-    currency: str
-    exchange: str
-    prices: Mapping[str, Path]
-    records: Mapping[str, Path]
-    bundled: Path | None = None
-
 
 class ReplayStore:
     """The files of one replay directory, read when first needed and kept within bounds.
@@ -165,8 +133,10 @@ class ReplayStore:
     """
 
     def __init__(self, directory: Path | None = None) -> None:
-        self._layout = _bundled_layout() if directory is None else _scan(directory)
-        self.label = self._layout.label
+        self._layout = layout_of(directory)
+        self.label = SourceLabel(
+            self._layout.name, self._layout.description, self._layout.synthetic
+        )
         self.currency = self._layout.currency
         self.exchange = self._layout.exchange
         self.calendar: ExchangeCalendar = exchange_calendar(self.exchange)
@@ -318,73 +288,3 @@ def with_growth(bars: pl.DataFrame) -> pl.DataFrame:
     return bars.with_columns(
         price_growth=step.cum_prod(), share_growth=pl.col("split_factor").cum_prod()
     )
-
-
-def _bundled_layout() -> _Layout:
-    path = find_bundled()
-    return _Layout(
-        label=_BUNDLED_LABEL,
-        currency=DEFAULT_CURRENCY,
-        exchange=DEFAULT_EXCHANGE,
-        prices=dict.fromkeys(BUNDLED_LISTINGS, path),
-        records={kind: SAMPLE_DIR / f"{kind}.csv" for kind in ("filings", "reported")},
-        bundled=path,
-    )
-
-
-def _scan(directory: Path) -> _Layout:
-    if not directory.is_dir():
-        raise BadReplayData(
-            directory, None, "not a directory", "set DESKBUS_REPLAY_DIR to one, or unset it"
-        )
-    prices: dict[str, Path] = {}
-    records: dict[str, Path] = {}
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in SUFFIXES:
-            continue
-        name = path.name.removesuffix(path.suffix)
-        paths, key = (records, name) if name in _RECORDS else (prices, name.upper())
-        if key in paths:
-            raise BadReplayData(
-                path, None, f"{key} is also in {paths[key].name}", "keep one of the two"
-            )
-        paths[key] = path
-    if not prices or len(prices) > TICKERS_MAX:
-        raise BadReplayData(
-            directory,
-            None,
-            f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed",
-            "put one CSV or Parquet file a ticker into it",
-        )
-    settings = _settings(directory)
-    return _Layout(
-        label=SourceLabel(
-            name=str(settings.get("name", directory.name)),
-            description=str(settings.get("description", "")),
-            synthetic=settings.get("synthetic", False) is True,
-        ),
-        currency=str(settings.get("currency", DEFAULT_CURRENCY)),
-        exchange=str(settings.get("exchange", DEFAULT_EXCHANGE)),
-        prices=prices,
-        records=records,
-    )
-
-
-def _settings(directory: Path) -> Mapping[str, object]:
-    path = directory / LABEL_FILE
-    if not path.exists():
-        return {}
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeError) as error:
-        raise BadReplayData(path, None, str(error)[:120], "correct the TOML") from error
-    allowed = {"name": str, "description": str, "synthetic": bool, "currency": str, "exchange": str}
-    for key, value in settings.items():
-        if not isinstance(value, allowed.get(key, ())):
-            raise BadReplayData(
-                path,
-                None,
-                f"{key[:40]} is unknown or of the wrong type",
-                f"use {', '.join(allowed)}",
-            )
-    return settings

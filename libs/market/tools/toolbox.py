@@ -16,8 +16,9 @@ from pydantic import BaseModel, ValidationError
 
 from contracts.types import ToolDef
 from libs.market.calendar import ExchangeCalendar
+from libs.market.choice import Kind
 from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
-from libs.market.kinds import Kind, answered_by
+from libs.market.kinds import answered_by
 from libs.market.source import MarketData
 from libs.market.tools import answers, companies, shapes
 from libs.market.tools.answers import RESULT_BYTES_MAX

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.facts import MOVES_TICKERS_MAX, Moves
-from libs.quant.indicators import YEAR_BARS
+from libs.quant.bars import YEAR_BARS
 from libs.quant.risk.score import RISK_CLOSES_MIN
 
 Array = npt.NDArray[np.float64]

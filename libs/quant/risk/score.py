@@ -14,7 +14,7 @@ from math import isfinite, log, sqrt
 from statistics import stdev
 
 from contracts.facts import RISK_UNKNOWN
-from libs.quant.indicators import QUARTER_BARS, YEAR_BARS
+from libs.quant.bars import QUARTER_BARS, YEAR_BARS
 
 RISK_CLOSES_MIN = QUARTER_BARS + 1
 """Closes without which nothing is measured: 63 returns."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS
-from libs.market.replay.store import LABEL_FILE, SAMPLE_DIR, ReplayStore
+from libs.market.replay.layout import LABEL_FILE, SAMPLE_DIR
+from libs.market.replay.store import ReplayStore
 
 TICKERS = ("AAPL", "GOOG", "IBM", "MSFT")
 """Those of the bundled five that traded then."""

@@ -40,7 +40,8 @@ def _prices(ticker: str) -> Callable[[], str]:
     def csv() -> str:
         import polars as pl  # noqa: PLC0415 - slow, and only wanted here
 
-        from libs.market.replay.files import find_bundled, read_bundled  # noqa: PLC0415
+        from libs.market.replay.files import read_bundled  # noqa: PLC0415
+        from libs.market.replay.layout import find_bundled  # noqa: PLC0415
 
         bars = read_bundled(find_bundled())[ticker]
         return bars.filter(pl.col("date") >= EXAMPLE_SINCE).write_csv()

@@ -19,22 +19,12 @@ from contracts.query import CyclesQuery, DeadLettersQuery
 from contracts.storing import StoringQuery
 from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS, STORING
 from libs.bus.client import Client, open_client
-from libs.bus.streams import streams
 from libs.facts import amounts
 from libs.keys.credentials import DIRECTORY_MODE, mode_of
 from libs.llm.endpoints.endpoint import prices_of
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import NotUsable, all_providers, standings
-from libs.market.kinds import Kind
-from libs.market.replay.store import ReplayStore
-from libs.market.sources import CAN, PartName, SourceName, chosen, source_of
-from libs.postgres.migrate import migrations
-from libs.postgres.pool import (
-    CONSOLE_ROLE,
-    PostgresError,
-    dsn_for,
-    open_pool,
-)
+from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, source_of
 from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
@@ -47,7 +37,7 @@ from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
-from services.cli.operating.market_sources import edgar_said, yahoo_said
+from services.cli.operating.source_words import edgar_said, replay_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
@@ -194,9 +184,7 @@ def _source(settings: Settings, name: SourceName | PartName) -> str:
         case PartName.EDGAR:
             return edgar_said(settings)
         case SourceName.REPLAY:
-            store = ReplayStore(settings.replay_dir)
-            synthetic = ", synthetic prices" if store.label.synthetic else ""
-            return f"{store.label.name}{synthetic}: {len(store.tickers)} tickers ({store.exchange})"
+            return replay_said(settings)
 
 
 def _kinds(settings: Settings) -> Sequence[Check]:
@@ -339,6 +327,15 @@ async def _storing(client: Client) -> Check:
 
 
 async def _database(desk: RunningDesk, dsn: str) -> Check:
+    # Only where a desk runs whose database can be asked.
+    from libs.postgres.migrate import migrations  # noqa: PLC0415
+    from libs.postgres.pool import (  # noqa: PLC0415
+        CONSOLE_ROLE,
+        PostgresError,
+        dsn_for,
+        open_pool,
+    )
+
     newest = migrations()[-1].version
     address = without_login(dsn)
     try:
@@ -381,6 +378,8 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
         details = monitored(port, "jsz?streams=true")["account_details"]
     except (OSError, KeyError, ValueError) as error:
         return [problem("monitor", f"port {port} does not answer: {error}")]
+    from libs.bus.streams import streams  # noqa: PLC0415 - only beside servers of the desk's own
+
     names = {entry["name"] for detail in details for entry in detail.get("stream_detail", ())}
     wanted = {stream.name or "" for stream in streams()}
     todo = "the provisioner makes them within a second; if not, restart the desk"

@@ -13,15 +13,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from libs.facts import amounts
+from libs.market.choice import CAN, Kind, PartName, SourceName, chosen
 from libs.market.errors import MarketError, NotASession, UnknownTicker
-from libs.market.kinds import MADE_UP, Kind
+from libs.market.kinds import MADE_UP
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.source import require_session
 from libs.market.sources import (
-    CAN,
-    PartName,
-    SourceName,
-    chosen,
     edgar_of,
     latest_session_of,
     market_of,

@@ -2,26 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from typing import assert_never
 
 from pydantic import BaseModel
 
-from libs.market.errors import ContactMissing, MarketError
-from libs.market.kinds import Kind
-from libs.market.replay.store import ReplayStore
-from libs.market.sources import (
-    CAN,
-    PartName,
-    SourceName,
-    chosen,
-    latest_session_of,
-    market_of,
-    yahoo_tickers,
-)
-from libs.runtime.contact import masked
+from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, yahoo_tickers
+from libs.market.sources import latest_session_of, market_of, tickers_of
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
+from services.cli.operating.source_words import edgar_said, yahoo_said
 
 NOTHING_ELSE = {kind.value: None for kind in Kind if kind is not Kind.PRICES}
 """The settings with which one source answers all that it can."""
@@ -58,7 +47,7 @@ async def _source(settings: Settings, name: SourceName) -> SourceRow:
         row.latest_session = await latest_session_of(alone)()
         match name:
             case SourceName.REPLAY:
-                row.tickers = len(ReplayStore(settings.replay_dir).tickers)
+                row.tickers = len(tickers_of(alone))
             case SourceName.YAHOO:
                 row.tickers = len(yahoo_tickers(settings)) or None
                 row.said = yahoo_said(settings)
@@ -89,29 +78,4 @@ def _row(settings: Settings, name: SourceName | PartName) -> SourceRow:
         usable=True,
         used_for=tuple(kind for kind in CAN[name] if chosen(settings, kind) is name),
         can=tuple(CAN[name]),
-    )
-
-
-def edgar_said(settings: Settings) -> str:
-    """Describe EDGAR without asking it. Raises ContactMissing."""
-    if settings.edgar_contact is None:
-        raise ContactMissing
-    return (
-        f"edgar, live, asked as {masked(settings.edgar_contact)}, at most "
-        f"{settings.edgar_requests_per_s:g} requests/s by all processes of this data directory; "
-        f"not asked here"
-    )
-
-
-def yahoo_said(settings: Settings) -> str:
-    """Describe the live source without asking it. Raises DeskError where it is not."""
-    try:
-        installed = version("yfinance")
-    except PackageNotFoundError as error:
-        raise MarketError("yfinance is not installed; install deskbus again") from error
-    names = yahoo_tickers(settings)
-    universe = f"{len(names)} tickers" if names else "Yahoo's screens of the newest session"
-    return (
-        f"yahoo, live through yfinance {installed}, at most {settings.yahoo_requests_per_s:g} "
-        f"requests/s: {universe}; not asked here"
     )

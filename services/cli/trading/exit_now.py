@@ -8,7 +8,7 @@ from contracts.cycle import EXIT, CycleRequest, CycleStatus
 from contracts.query import AccountQuery
 from contracts.subjects import ACCOUNT
 from libs.bus.client import Client
-from libs.market.sources import SourceName, source_of
+from libs.market.choice import SourceName, source_of
 from libs.runtime.settings import Settings
 from services.cli.render import story
 from services.cli.shell.options import ApprovalOption, JsonOption, group

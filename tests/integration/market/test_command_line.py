@@ -12,7 +12,7 @@ import orjson
 import pytest
 import typer
 
-from libs.market.sources import SourceName
+from libs.market.choice import SourceName
 from services.cli.operating import doctor, market
 from services.cli.shell.problem import ExitCode, Problem
 from tests.fakes.yahoo_live import AS_OF, FIXTURE, Live, live_fixture

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from libs.market.choice import CAN, Kind, PartName, SourceName, chosen
 from libs.market.errors import LookAhead, NoHistory, NotInSource, UnknownSource, UnknownTicker
 from libs.market.filings.reported import Filing
-from libs.market.kinds import Kind, answered_by, label_of
+from libs.market.kinds import answered_by, label_of
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.replay.market import ReplayMarket
 from libs.market.source import (
@@ -19,7 +20,7 @@ from libs.market.source import (
     NewsItem,
     SourceLabel,
 )
-from libs.market.sources import CAN, PartName, SourceName, chosen, market_of
+from libs.market.sources import market_of
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from libs.runtime.settings import Settings
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
-from libs.market.replay.files import find_bundled, read_bundled
+from libs.market.replay.files import read_bundled
+from libs.market.replay.layout import find_bundled
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools

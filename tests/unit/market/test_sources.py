@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from libs.market.choice import SourceName
 from libs.market.errors import UnknownSource
 from libs.market.replay.market import ReplayFills, ReplayMarket
-from libs.market.sources import SourceName, fills_of, latest_session_of, market_of, rates_of
+from libs.market.sources import fills_of, latest_session_of, market_of, rates_of
 from libs.runtime.settings import Settings
 
 PARTS: tuple[Callable[[Settings], Any], ...] = (market_of, fills_of, rates_of, latest_session_of)

@@ -10,7 +10,7 @@ from contracts.account import Portfolio
 from contracts.exit_signal import ExitDistancesQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
-from libs.market.sources import SourceName, source_of
+from libs.market.choice import SourceName, source_of
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
 from services.console.http.books import MAIN_ACCOUNT

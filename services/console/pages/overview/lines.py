@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 from contracts.cycle import EXIT
@@ -50,8 +50,9 @@ def folded(rows: Iterable[Row], lines_max: int) -> Sequence[DecisionView | Quiet
     not shown: its contracts are long."""
     lines: list[DecisionView | Quiet] = []
     for is_quiet, rows_alike in groupby(rows, key=lambda row: row["decision"] is None):
-        room = islice(rows_alike, lines_max - len(lines))
-        lines += [_quiet(list(rows_alike))] if is_quiet else map(logic.decision_view, room)
+        alike = list(rows_alike)
+        room = lines_max - len(lines)
+        lines += [_quiet(alike)] if is_quiet else map(logic.decision_view, alike[:room])
         if len(lines) >= lines_max:
             break
     return lines

@@ -11,9 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from libs.market import sources
+from libs.market.choice import Kind
 from libs.market.errors import ContactMissing, NotInSource
 from libs.market.filings.reported import Filing
-from libs.market.kinds import Kind, label_of
+from libs.market.kinds import label_of
 from libs.market.replay.market import ReplayMarket
 from libs.market.replay.store import ReplayStore
 from libs.market.source import MarketData

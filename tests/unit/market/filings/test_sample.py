@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import BadReplayData
 from libs.market.facts import dated_events
+from libs.market.replay.layout import SAMPLE_DIR
 from libs.market.replay.market import ReplayMarket, ReplayStore
-from libs.market.replay.store import SAMPLE_DIR
 from libs.market.source import Fundamentals
 
 LAST = date(2010, 5, 6)

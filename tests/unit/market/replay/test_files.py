@@ -6,7 +6,7 @@ import pytest
 
 from contracts.cycle import UNIVERSE_MAX
 from libs.market.errors import BadReplayData
-from libs.market.replay import files
+from libs.market.replay import files, layout
 from libs.market.replay import store as replay_store
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.data.fixture_market import make_fixture
@@ -192,9 +192,9 @@ async def test_the_cache_of_prices_is_bounded(
 
 
 def test_a_missing_bundled_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "BUNDLED_PACKAGE", "no_such_package_here")
+    monkeypatch.setattr(layout, "BUNDLED_PACKAGE", "no_such_package_here")
     with pytest.raises(BadReplayData, match="install bokeh-sampledata"):
-        files.find_bundled()
+        layout.find_bundled()
 
 
 def test_the_fixture_is_what_its_script_writes(

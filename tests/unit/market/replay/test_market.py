@@ -14,7 +14,7 @@ from libs.market.errors import (
     NotInSource,
     UnknownTicker,
 )
-from libs.market.replay.files import find_bundled
+from libs.market.replay.layout import find_bundled
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.source import (
     BAR_SCHEMA,

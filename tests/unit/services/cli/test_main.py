@@ -1,5 +1,6 @@
 """The command as a whole: its help, its exit codes, and what it loads."""
 
+import json
 import os
 import subprocess
 import sys
@@ -52,54 +53,68 @@ def test_the_help_names_every_command_and_the_exit_codes(tmp_path: Path) -> None
     assert "124 time-out" in done.stdout
 
 
-def test_the_help_loads_nothing_heavy(tmp_path: Path) -> None:
+def _loaded_by(statements: str, packages: Sequence[str], cwd: Path) -> Sequence[str]:
+    """Those of the packages that a fresh process has loaded after these statements."""
     script = (
-        "import sys\nsys.argv = ['deskbus', '--help']\nfrom services.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+        f"import json, sys\n{statements}\n"
+        f"loaded = [name for name in {packages!r} if name in sys.modules]\n"
+        "print(json.dumps(loaded), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
-        cwd=tmp_path,
+        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     )
+    return list(json.loads(done.stderr))
 
-    assert done.stderr.strip() == "[]"
+
+def test_the_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    help_ = (
+        "sys.argv = ['deskbus', '--help']\nfrom services.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass"
+    )
+
+    assert _loaded_by(help_, HEAVY, tmp_path) == []
 
 
-COMPUTES = ("asyncpg", "jinja2", "numpy", "openai", "polars", "scipy", "sklearn", "talib", "yaml")
+COMPUTES = (
+    *("asyncpg", "jinja2", "numpy", "openai", "polars", "prometheus_client", "scipy", "sklearn"),
+    *("talib", "yaml"),
+)
 """What takes long to load, and no command needs that only asks the desk and prints."""
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        *("books.accounts", "books.trades", "studies.command", "trading.approvals"),
-        *("trading.budget", "trading.cycle", "trading.leaderboard", "trading.operations"),
-        *("trading.performance", "trading.portfolio", "trading.report", "trading.strategies"),
-        *("trading.tail", "operating.dlq", "operating.notify"),
+        *("books.accounts", "books.trades", "desk.status", "studies.command", "trading.approvals"),
+        *("trading.budget", "trading.cycle", "trading.exit_signals", "trading.halt"),
+        *("trading.leaderboard", "trading.operations", "trading.performance", "trading.portfolio"),
+        *("trading.report", "trading.schedule", "trading.strategies", "trading.tail"),
+        *("operating.config", "operating.dlq", "operating.doctor", "operating.notify"),
     ],
 )
 def test_what_reads_loads_nothing_that_computes(module: str, tmp_path: Path) -> None:
-    script = (
-        f"import sys\nimport services.cli.{module}\n"
-        f"print([name for name in {COMPUTES!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
+    assert _loaded_by(f"import services.cli.{module}", COMPUTES, tmp_path) == []
+
+
+def test_a_look_at_this_machine_loads_nothing_that_computes(tmp_path: Path) -> None:
+    looks = (
+        "from libs.runtime.settings import Settings\n"
+        "from services.cli.operating.doctor import machine\nmachine(Settings())"
     )
 
-    assert done.stdout.strip() == "[]"
+    assert _loaded_by(looks, COMPUTES, tmp_path) == []
+
+
+def test_the_list_of_cycles_loads_no_story_of_one(tmp_path: Path) -> None:
+    stories = ("libs.report.story", "services.cli.render.evidence", "services.cli.render.story")
+
+    assert _loaded_by("import services.cli.trading.cycle", stories, tmp_path) == []
 
 
 @pytest.mark.parametrize("name", list(cli.ENTRIES))

@@ -51,6 +51,15 @@ def test_no_more_lines_are_made_than_are_shown() -> None:
     assert folded([], 5) == []
 
 
+def test_no_decision_is_read_that_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(lines.logic, "decision_view", lambda row: shown.append(row["decision"]))
+
+    folded([row(0, "exit", None), *(row(n, "decision", f"bought {n}") for n in range(1, 80))], 5)
+
+    assert shown == ["bought 1", "bought 2", "bought 3", "bought 4"]
+
+
 def failed(number: int, reason: str, kind: str = "decision") -> CycleView:
     return CycleView(cycle_id=UUID(int=number), kind=kind, status=CycleStatus.FAILED, reason=reason)
 

@@ -4,7 +4,7 @@ import csv
 from datetime import date
 
 from libs.market.calendar import exchange_calendar
-from libs.market.replay.store import SAMPLE_DIR
+from libs.market.replay.layout import SAMPLE_DIR
 from services.cli.shell.request_options import AS_OF_CHOSEN, AS_OF_DEFAULT
 
 

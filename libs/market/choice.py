@@ -1,0 +1,74 @@
+"""The market source of each kind of data, as the settings choose it; nothing of a source is loaded.
+
+`market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). Kinds of data
+beside prices may have a source of their own, and that may have nothing else (`edgar`).
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from libs.market.errors import UnknownSource
+from libs.runtime.settings import Settings
+
+
+class Kind(StrEnum):
+    """A kind of data; the setting of its source has the same name, but for prices: `market`."""
+
+    PRICES = "prices"
+    """Bars, listings, the universe, and what execution fills at; exchange rates."""
+    FUNDAMENTALS = "fundamentals"
+    EVENTS = "events"
+    """Filings with a regulator."""
+    HEADLINES = "headlines"
+    CALENDAR = "calendar"
+    """Earnings dates."""
+
+
+class SourceName(StrEnum):
+    """The sources of whole markets."""
+
+    REPLAY = "replay"
+    YAHOO = "yahoo"
+
+
+class PartName(StrEnum):
+    """The sources that have some kinds of data, and no prices."""
+
+    EDGAR = "edgar"
+
+
+CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
+    SourceName.REPLAY: tuple(Kind),
+    SourceName.YAHOO: tuple(kind for kind in Kind if kind is not Kind.EVENTS),
+    PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
+}
+"""The kinds of data that each source can be asked for."""
+
+
+def source_of(settings: Settings) -> SourceName:
+    """The chosen source. Raises UnknownSource, as all that asks for a part of it does."""
+    try:
+        return SourceName(settings.market)
+    except ValueError:
+        raise UnknownSource(settings.market, [*SourceName]) from None
+
+
+def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
+    """The source of a kind of data. Raises UnknownSource."""
+    name = None if kind is Kind.PRICES else getattr(settings, kind)
+    if name is None:
+        return source_of(settings)
+    for names in (SourceName, PartName):
+        if name in set(names) and kind in CAN[names(name)]:
+            return names(name)
+    raise UnknownSource(name, [source for source in CAN if kind in CAN[source]], kind)
+
+
+def yahoo_tickers(settings: Settings) -> tuple[str, ...]:
+    """The tickers that the settings make Yahoo's universe."""
+    return named(settings.yahoo_tickers)
+
+
+def named(names: str) -> tuple[str, ...]:
+    """The names between the commas of a setting, in capitals."""
+    return tuple(filter(None, (name.strip().upper() for name in names.split(","))))
