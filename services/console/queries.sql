@@ -39,10 +39,14 @@ where status in ('pending', 'running') and step <> 'approval' and (sends >= $1 o
 order by created_at limit $3
 
 -- name: attention
--- How many there are, whatever a page shows of them.
+-- How many there are, whatever a page shows of them; of what failed, which stays on record, no more
+-- than $4 are counted.
 select (select count(*) from cycles where status = 'running' and requester <> 'study') as running,
-       (select count(*) from cycles
-        where status = 'failed' and accepted_at >= $1 and requester <> 'study') as failed,
+       (select count(*) from (
+           select from cycles
+           where status = 'failed' and accepted_at >= $1 and requester <> 'study'
+           order by accepted_at desc limit $4
+       ) counted) as failed,
        (select count(*) from operations
         where step = 'approval' and status = 'pending') as approvals,
        (select count(*) from operations
@@ -159,10 +163,31 @@ from operations v
 join cycles c on c.cycle_id = v.cycle_id
 left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
     and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed'
-  and ($1::uuid is null or v.cycle_id = $1) and ($2::text is null or v.account = $2)
-  and (c.requester <> 'study' or $1::uuid is not null or $2::text is not null)
+where v.step in ('validate', 'validate_exits') and v.status = 'completed' and c.requester <> 'study'
+order by v.finished_at desc limit $1
+
+-- name: decisions_of_cycle
+-- As `newest_decisions`, of one cycle; a plan for any filter would go through all there are.
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
+       x.result as execution
+from operations v
+join cycles c on c.cycle_id = v.cycle_id
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed' and v.cycle_id = $1
+  and ($2::text is null or v.account = $2)
 order by v.finished_at desc limit $3
+
+-- name: decisions_of_account
+-- As `newest_decisions`, along the index of accounts.
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
+       x.result as execution
+from operations v
+join cycles c on c.cycle_id = v.cycle_id
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed' and v.account = $1
+order by v.finished_at desc limit $2
 
 -- name: decisions_briefly
 -- As `newest_decisions`; of those that ordered and vetoed nothing, which are most where positions are
@@ -389,9 +414,14 @@ from (
 group by cycle_id, pipeline
 
 -- name: memories_of
-select op_id from operations
-where account = any($1::text[]) and step = 'memorize' and status = 'completed' and as_of >= $2
-order by as_of desc, finished_at desc limit $3
+-- The newest of each account, along the index.
+select o.op_id from unnest($1::text[]) as asked (account)
+cross join lateral (
+    select op_id, as_of, finished_at from operations
+    where account = asked.account and step = 'memorize' and status = 'completed' and as_of >= $2
+    order by as_of desc, finished_at desc limit $3
+) o
+order by o.as_of desc, o.finished_at desc
 
 -- name: outcomes_told
 -- What these memories tell of filled picks after some sessions.
@@ -602,9 +632,12 @@ where ($1::text is null or channel = $1) and ($2::uuid is null or event_id = $2)
 order by number desc limit $5
 
 -- name: notice_channels
--- The first that waits is the oldest, but for what was kept late.
+-- The first that waits is the oldest, but for what was kept late. The first one of this channel or
+-- of those behind it: asked so, only the index of what waits, by channel and number, has the order,
+-- and messages that were sent are not gone through.
 select c.channel, c.since, c.waiting, c.sent, c.given_up, c.failures, c.error_code, c.failing_since,
        c.sent_at, c.failed_at, c.next_try_at,
-       (select n.event_at from notifications n
-        where n.channel = c.channel and n.status = 'due' order by n.number limit 1) as oldest_at
+       (select case when n.channel = c.channel then n.event_at end from notifications n
+        where n.status = 'due' and (n.channel, n.number) >= (c.channel, 0)
+        order by n.channel, n.number limit 1) as oldest_at
 from notice_channels c order by c.channel limit $1

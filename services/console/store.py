@@ -70,11 +70,11 @@ class Store:
         return await self._rows(sql.stuck_operations, sends, due_before, limit)
 
     async def attention(
-        self, since: datetime, sends: int, due_before: datetime
+        self, since: datetime, sends: int, due_before: datetime, failed_max: int
     ) -> Mapping[str, int]:
-        """How many cycles run, how many accepted since then failed, how many proposals wait for a
-        person, and how much work is stuck as `stuck_operations` has it."""
-        (row,) = await self._rows(sql.attention, since, sends, due_before)
+        """How many cycles run, how many accepted since then failed (up to `failed_max`), how many
+        proposals wait for a person, and how much work is stuck as `stuck_operations` has it."""
+        (row,) = await self._rows(sql.attention, since, sends, due_before, failed_max)
         return dict(row)
 
     async def contracts(self, op_ids: Sequence[UUID]) -> Mapping[UUID, bytes]:
@@ -150,8 +150,13 @@ class Store:
     async def newest_decisions(
         self, cycle_id: UUID | None, account: str | None, limit: int
     ) -> Sequence[Record]:
-        """Validated proposals with what was executed of them, the newest first."""
-        return await self._rows(sql.newest_decisions, cycle_id, account, limit)
+        """Validated proposals with what was executed of them, the newest first; without a cycle and
+        an account those of studies are left out."""
+        if cycle_id is not None:
+            return await self._rows(sql.decisions_of_cycle, cycle_id, account, limit)
+        if account is not None:
+            return await self._rows(sql.decisions_of_account, account, limit)
+        return await self._rows(sql.newest_decisions, limit)
 
     async def decisions_briefly(self, limit: int) -> Sequence[Record]:
         """The newest decisions; one with nothing to do has neither its contract nor an outcome."""
@@ -246,7 +251,7 @@ class Store:
         return await self._rows(sql.runs_of_cycles, list(cycle_ids))
 
     async def memories_of(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[UUID]:
-        """The newest memories of these accounts, of an as_of from `since` on."""
+        """The newest memories of these accounts, `limit` of each, of an as_of from `since` on."""
         rows = await self._rows(sql.memories_of, list(accounts), since, limit)
         return [row["op_id"] for row in rows]
 

@@ -3,7 +3,7 @@
 As in the desk's own connections a plan is for any parameters, so nothing is executed. A table that
 is read whole is a fault once it has many rows: somebody waits, or everybody does. An index that is
 walked from its newest end is none, where a limit ends the walk; where all of it goes into a sort, a
-sum or a hash, it is the table.
+sum, a hash or a bitmap, it is the table. Of what an index has a part alone, that part counts.
 """
 
 import json
@@ -21,9 +21,14 @@ from libs.postgres.queries import Queries
 SERVICES = Path(__file__).parents[2] / "services"
 ROWS_MIN = 5_000
 """A table with fewer rows may be read whole."""
-WALKS = frozenset({"Index Scan", "Index Only Scan"})
+BITMAP = "Bitmap Index Scan"
+WALKS = frozenset({"Index Scan", "Index Only Scan", BITMAP})
 BLOCKING = frozenset({"Sort", "Aggregate", "Hash", "Materialize", "WindowAgg"})
-PARTIAL = "select indexrelid::regclass::text from pg_index where indpred is not null"
+PARTIAL = """
+select indexrelid::regclass::text from pg_index join pg_class on pg_class.oid = indexrelid
+where indpred is not null and reltuples < $1
+"""
+"""Indexes of so few rows of a table that all of them may be read."""
 _PARAMETER = re.compile(r"\$(\d+)")
 
 
@@ -49,7 +54,7 @@ def statements() -> Iterator[tuple[str, str]]:
 async def whole_readings(db: "asyncpg.Connection[asyncpg.Record]") -> tuple[int, Sequence[Reading]]:
     """How many statements were planned, and those that read a large table whole."""
     rows = await _large_tables(db)
-    partial = {row[0] for row in await db.fetch(PARTIAL)}
+    partial = {row[0] for row in await db.fetch(PARTIAL, ROWS_MIN)}
     for name, value in PLANNING.items():
         await db.execute(f"set {name} = {value}")
     found, planned = [], 0
@@ -84,13 +89,14 @@ async def _large_tables(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str
 
 
 def read_whole(
-    plan: Mapping[str, Any], partial: Set[str], *, all_of_it: bool = False
+    plan: Mapping[str, Any], partial: Set[str], *, all_of_it: bool = False, of: str = ""
 ) -> Iterator[str]:
-    """The tables below a node that are read whole; `all_of_it`: what is above asks for each row."""
-    kind = plan["Node Type"]
+    """The tables below a node that are read whole; `all_of_it`: what is above asks for each row,
+    `of` its table."""
+    kind, table = plan["Node Type"], plan.get("Relation Name", of)
     walked = kind in WALKS and "Index Cond" not in plan and plan["Index Name"] not in partial
-    if kind == "Seq Scan" or (walked and all_of_it):
-        yield plan["Relation Name"]
+    if kind == "Seq Scan" or (walked and (all_of_it or kind == BITMAP)):
+        yield table
     below = (all_of_it or kind in BLOCKING) and kind != "Limit"
     for inner in plan.get("Plans", ()):
-        yield from read_whole(inner, partial, all_of_it=below)
+        yield from read_whole(inner, partial, all_of_it=below, of=table)

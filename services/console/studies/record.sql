@@ -15,7 +15,8 @@ order by number, sample offset $3 limit $4
 
 -- name: decided
 -- What each arm of these cells bought, as amounts by ticker beside the account's equity, and the
--- confidence in each of the trader's picks. Projected here: the contracts are long.
+-- confidence in each of the trader's picks. Projected here: the contracts are long. `|| ''` keeps the
+-- planner from the index of all decisions, which it would read whole beside that of the cycles.
 select v.cycle_id, v.pipeline,
        (select json_object_agg(d ->> 'asset',
                                (d ->> 'quantity')::numeric * (d -> 'price' ->> 'amount')::numeric)
@@ -26,7 +27,8 @@ select v.cycle_id, v.pipeline,
         from json_array_elements(convert_from(t.result, 'UTF8')::json -> 'picks') p) as stated
 from (select cycle_id, pipeline, convert_from(result, 'UTF8')::json as validation
       from operations
-      where cycle_id = any($1::uuid[]) and step = 'validate' and status = 'completed' offset 0) v
+      where cycle_id = any($1::uuid[]) and step || '' = 'validate' and status = 'completed'
+      offset 0) v
 join operations b on b.cycle_id = v.cycle_id and b.pipeline = v.pipeline
     and b.step = 'books' and b.status = 'completed'
 left join operations t on t.cycle_id = v.cycle_id and t.pipeline = v.pipeline

@@ -66,31 +66,55 @@ class Prices(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Standing:
+    """An account as it stands: its books, marked, what it has gained since its opening, and its
+    closes, oldest first."""
+
+    opened: Record
+    books: Portfolio
+    gains: "_Gains"
+    snapshots: Sequence[Record]
+
+    @property
+    def grown(self) -> Mapping[date, Decimal]:
+        """The growth of 1, time-weighted, since the opening by each close and now."""
+        worth = {snapshot["session"]: worth_of(snapshot) for snapshot in self.snapshots}
+        worth[self.books.as_of] = Worth(self.books.equity.amount, self.gains.paid_in)
+        return growth(worth)
+
+
+async def standing(name: str, *, store: Store, closes: Closes) -> Standing | None:
+    """How the account of this name stands; None where there is none."""
+    row = await store.account(name)
+    if row is None:
+        return None
+    balances = await store.balances(name)
+    books = await _portfolio(row, balances, store, closes)
+    return Standing(row, books, _gains(books, balances), await store.snapshots(name))
+
+
 async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
     """One account as its books stand, with the names of all."""
-    view, _ = await account_and_closes(query, store=store, closes=closes)
-    return view
-
-
-async def account_and_closes(
-    query: AccountQuery, *, store: Store, closes: Closes
-) -> tuple[AccountView, Sequence[Record]]:
-    """The same, and its snapshots, oldest first."""
     names = tuple(await store.accounts())
-    row = await store.account(query.account)
-    if row is None:
-        return AccountView(found=False, accounts=names), ()
-    balances = await store.balances(query.account)
-    books = await _portfolio(row, balances, store, closes)
-    taken = await store.snapshots(query.account)
-    fills = await store.newest_fills(query.account, query.fills)
-    gains = _gains(books, balances)
-    view = AccountView(
-        portfolio=books,
-        starting_cash=row["starting_cash"],
+    stands = await standing(query.account, store=store, closes=closes)
+    if stands is None:
+        return AccountView(found=False, accounts=names)
+    fills = await store.newest_fills(query.account, query.fills) if query.fills else ()
+    return view_of(stands, names, fills)
+
+
+def view_of(
+    stands: Standing, names: tuple[str, ...] = (), fills: Sequence[Record] = ()
+) -> AccountView:
+    """The account as people see it, with its newest fills and the names of all accounts."""
+    gains = stands.gains
+    return AccountView(
+        portfolio=stands.books,
+        starting_cash=stands.opened["starting_cash"],
         paid_in=gains.paid_in,
-        return_pct=_pct(_grown(taken, books, gains)[books.as_of] - ONE),
-        fills=tuple(_fill(fill, row["currency"]) for fill in fills),
+        return_pct=_pct(stands.grown[stands.books.as_of] - ONE),
+        fills=tuple(_fill(fill, stands.opened["currency"]) for fill in fills),
         accounts=names,
         realised=gains.realised,
         dividends=gains.dividends,
@@ -99,7 +123,6 @@ async def account_and_closes(
         exposure_gross=gains.exposure,
         exposure_net=gains.exposure,
     )
-    return view, taken
 
 
 @dataclass(frozen=True)
@@ -131,19 +154,18 @@ def _gains(books: Portfolio, balances: Sequence[Record]) -> _Gains:
 
 
 async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityView:
-    """The account's equity over its sessions.
+    """The account's equity over its sessions, as `equity_of` has it."""
+    stands = await standing(query.account, store=store, closes=closes)
+    return EquityView(found=False) if stands is None else equity_of(stands, query.points)
+
+
+def equity_of(stands: Standing, points: int) -> EquityView:
+    """The account's equity at so many of its sessions.
 
     A session up to the account's clock is its snapshot. What was filled after the clock shows in
     the last point, marked as the account itself is: its closes are not known to it yet.
     """
-    row = await store.account(query.account)
-    if row is None:
-        return EquityView(found=False)
-    balances = await store.balances(query.account)
-    now = await _portfolio(row, balances, store, closes)
-    gains = _gains(now, balances)
-    taken = await store.snapshots(query.account)
-    grown = _grown(taken, now, gains)
+    now, gains, grown = stands.books, stands.gains, stands.grown
     falls = drawdowns(grown)
     deepest = max(falls, key=falls.__getitem__)
     last = EquityPoint(
@@ -158,14 +180,14 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
         return_pct=_pct(grown[now.as_of] - ONE),
         drawdown_pct=_pct(falls[now.as_of]),
     )
-    earlier = [snapshot for snapshot in taken if snapshot["session"] < now.as_of]
+    earlier = [snapshot for snapshot in stands.snapshots if snapshot["session"] < now.as_of]
     kept = [
         EquityPoint(
             **dict(close),
             return_pct=_pct(grown[close["session"]] - ONE),
             drawdown_pct=_pct(falls[close["session"]]),
         )
-        for close in logic.picked(earlier, query.points - 1)
+        for close in logic.picked(earlier, points - 1)
     ]
     return EquityView(
         points=(*kept, last),
@@ -177,13 +199,6 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
 def worth_of(snapshot: Record) -> Worth:
     """The two values that a snapshot's return is measured between."""
     return Worth(snapshot["equity"], snapshot["paid_in"])
-
-
-def _grown(taken: Sequence[Record], now: Portfolio, gains: _Gains) -> Mapping[date, Decimal]:
-    """The growth of 1, time-weighted, since the opening by each close and now."""
-    worth = {snapshot["session"]: worth_of(snapshot) for snapshot in taken}
-    worth[now.as_of] = Worth(now.equity.amount, gains.paid_in)
-    return growth(worth)
 
 
 def _pct(part: Decimal) -> Decimal:
@@ -200,8 +215,8 @@ async def _portfolio(
         for balance in sorted(balances, key=lambda balance: balance["ticker"])
         if balance["book"] == "position" and balance["quantity"] > 0
     }
-    facts = await store.held(name, list(held))
-    plans = await store.plans(name, list(held))
+    facts = await store.held(name, list(held)) if held else {}
+    plans = await store.plans(name, list(held)) if held else {}
     kept = kept_closes(row["closes"], currency)
     marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
     positions = tuple(

@@ -86,7 +86,8 @@ class PastCycles:
         return await self._cycles.of(await self._store.decision_cycles(first, last, limit))
 
     async def outcomes(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[Outcome]:
-        """The outcomes of filled picks in these accounts' newest memories; some come twice."""
+        """The outcomes of filled picks in these accounts' newest memories, `limit` of each; some
+        come twice."""
         memories = await self._store.memories_of(accounts, since, limit)
         return [outcome for memory in await self._memories.of(memories) for outcome in memory]
 

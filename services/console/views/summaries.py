@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from contracts.account import Portfolio
 from contracts.performance import AccountSummaries, AccountSummary
-from contracts.query import AccountQuery, AccountView
+from contracts.query import AccountView
 from libs.postgres.pool import Record
 from libs.quant.returns import ONE, growth
 from services.console import logic
@@ -32,9 +32,8 @@ async def summaries(limit: int, *, store: Store, closes: Closes) -> AccountSumma
 
 
 async def _summary(name: str, store: Store, closes: Closes) -> AccountSummary | None:
-    query = AccountQuery(account=name, fills=0)
-    view, taken = await accounts.account_and_closes(query, store=store, closes=closes)
-    return summary(view, taken)
+    stands = await accounts.standing(name, store=store, closes=closes)
+    return None if stands is None else summary(accounts.view_of(stands), stands.snapshots)
 
 
 def summary(view: AccountView, snapshots: Sequence[Record]) -> AccountSummary | None:

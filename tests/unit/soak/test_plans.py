@@ -32,3 +32,12 @@ def test_an_index_that_is_walked_until_a_limit_is_none() -> None:
 def test_an_index_that_is_asked_or_partial_is_none() -> None:
     assert list(read_whole(over("Sort", WALK | {"Index Cond": "(id = $1)"}), set())) == []
     assert list(read_whole(over("Sort", WALK), {"by_time"})) == []
+
+
+def test_an_index_that_is_read_whole_into_a_bitmap_is_found_unless_it_is_of_few_rows() -> None:
+    decided = {"Node Type": "Bitmap Index Scan", "Index Name": "decided"}
+    of_cycle = decided | {"Index Name": "of_cycle", "Index Cond": "(cycle_id = $1)"}
+    heap = over("Bitmap Heap Scan", over("BitmapAnd", of_cycle, decided))
+    heap["Relation Name"] = "operations"
+    assert list(read_whole(over("Limit", heap), set())) == ["operations"]
+    assert list(read_whole(over("Limit", heap), {"decided"})) == []

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from contracts.account import Portfolio
 from contracts.exit_signal import ExitDistancesQuery
-from contracts.query import AccountQuery, EquityPoint, EquityQuery
+from contracts.query import EquityPoint
 from contracts.types import Name
 from libs.market.choice import SourceName, source_of
 from libs.runtime.errors import DeskError
@@ -28,25 +28,22 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
 
     @router.get("/portfolio")
     async def portfolio_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
-        query = AccountQuery(account=account, fills=FILLS_SHOWN)
-        view = await accounts.account(query, store=desk.store, closes=desk.closes)
-        if view.portfolio is None:
-            return no_account(show, request, account, view.accounts)
-        asked = EquityQuery(account=account, points=POINTS_SHOWN)
-        equity = await accounts.equity(asked, store=desk.store, closes=desk.closes)
+        names = tuple(await desk.store.accounts())
+        stands = await accounts.standing(account, store=desk.store, closes=desk.closes)
+        if stands is None:
+            return no_account(show, request, account, names)
+        fills = await desk.store.newest_fills(account, FILLS_SHOWN)
+        books, equity = stands.books, accounts.equity_of(stands, POINTS_SHOWN)
         return show(
             request,
             "portfolio.html",
-            it=view,
-            books=view.portfolio,
+            it=accounts.view_of(stands, names, fills),
+            books=books,
             account=account,
             # Of recorded data the newest session may be years after the account's.
-            sell_at=view.portfolio.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
-            stops=stops_of(view.portfolio),
-            decided={
-                row["order_id"]: (row["cycle_id"], row["pipeline"])
-                for row in await desk.store.newest_fills(account, FILLS_SHOWN)
-            },
+            sell_at=books.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
+            stops=stops_of(books),
+            decided={fill["order_id"]: (fill["cycle_id"], fill["pipeline"]) for fill in fills},
             equity=equity,
             points=equity.points,
             plots=_plots(equity.points),

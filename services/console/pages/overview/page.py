@@ -34,6 +34,8 @@ DECISIONS_LOOKED_AT = 80
 """Of these, those that did something; what did nothing in between is folded."""
 FAILED_LOOKED_AT = 30
 FAILED_WITHIN = timedelta(hours=24)
+FAILED_MAX = 1_000
+"""Failed cycles that are counted. Of more it says `1,000+`."""
 STUCK_SENDS = 4
 """Sendings of a command that nobody answered, after which it counts as stuck."""
 STUCK_AFTER = timedelta(minutes=1)
@@ -54,7 +56,8 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many there are of each, listed or not; `letters` up to LETTERS_MAX."""
+    """How many there are of each, listed or not; `letters` up to LETTERS_MAX, `failed` up to
+    FAILED_MAX."""
 
     running: int
     failed: int
@@ -62,6 +65,11 @@ class Counts:
     stuck: int
     halts: int
     letters: int
+
+    @property
+    def failed_text(self) -> str:
+        """`12`; `1,000+` where they were not counted to the end."""
+        return f"{self.failed:,}{'+' if self.failed >= FAILED_MAX else ''}"
 
     @property
     def waiting(self) -> int:
@@ -114,7 +122,7 @@ async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
     holding = [account.account for account in accounts.accounts if account.positions]
     near = asyncio.ensure_future(exits.of(holding))
     since, due = now - FAILED_WITHIN, now - STUCK_AFTER
-    counted = await store.attention(since, STUCK_SENDS, due)
+    counted = await store.attention(since, STUCK_SENDS, due, FAILED_MAX)
     running = await store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX)
     failed = await store.cycles_of_status(CycleStatus.FAILED, since, FAILED_LOOKED_AT)
     waiting = await store.waiting_approvals(None, SHOWN_MAX)

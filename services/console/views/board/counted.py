@@ -58,7 +58,7 @@ async def outcomes(
     accounts = sorted({account for seat in sat for account in seat.accounts})
     since = min(cycle.as_of for seat in sat for cycle, _ in seat.runs)
     # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
-    read = await past.outcomes(accounts, since, CYCLES_MAX * len(accounts))
+    read = await past.outcomes(accounts, since, CYCLES_MAX)
     once = {(it.cycle_id, it.pipeline, it.ticker, it.action): it for it in read}
     by_run: dict[tuple[object, str], list[quant.Traded]] = {}
     for it in once.values():
