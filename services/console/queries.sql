@@ -632,12 +632,9 @@ where ($1::text is null or channel = $1) and ($2::uuid is null or event_id = $2)
 order by number desc limit $5
 
 -- name: notice_channels
--- The first that waits is the oldest, but for what was kept late. The first one of this channel or
--- of those behind it: asked so, only the index of what waits, by channel and number, has the order,
--- and messages that were sent are not gone through.
+-- The first that waits is the oldest, but for what was kept late.
 select c.channel, c.since, c.waiting, c.sent, c.given_up, c.failures, c.error_code, c.failing_since,
        c.sent_at, c.failed_at, c.next_try_at,
-       (select case when n.channel = c.channel then n.event_at end from notifications n
-        where n.status = 'due' and (n.channel, n.number) >= (c.channel, 0)
-        order by n.channel, n.number limit 1) as oldest_at
+       (select n.event_at from notifications n
+        where n.channel = c.channel and n.status = 'due' order by n.number limit 1) as oldest_at
 from notice_channels c order by c.channel limit $1

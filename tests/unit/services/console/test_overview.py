@@ -14,6 +14,7 @@ from contracts.types import Money
 from services.console.pages.overview import lines
 from services.console.pages.overview.lines import Quiet, by_reason, folded
 from services.console.pages.overview.near_exits import nearest
+from services.console.pages.overview.page import FAILED_MAX, Counts
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
@@ -58,6 +59,12 @@ def test_no_decision_is_read_that_is_not_shown(monkeypatch: pytest.MonkeyPatch) 
     folded([row(0, "exit", None), *(row(n, "decision", f"bought {n}") for n in range(1, 80))], 5)
 
     assert shown == ["bought 1", "bought 2", "bought 3", "bought 4"]
+
+
+def test_failures_that_were_not_counted_to_the_end_say_so() -> None:
+    none = {"running": 0, "approvals": 0, "stuck": 0, "halts": 0, "letters": 0}
+    assert Counts(failed=12, **none).failed_text == "12"
+    assert Counts(failed=FAILED_MAX, **none).failed_text == "1,000+"
 
 
 def failed(number: int, reason: str, kind: str = "decision") -> CycleView:
