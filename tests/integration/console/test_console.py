@@ -618,7 +618,7 @@ async def test_who_listens_is_not_left_waiting_when_the_connection_is_closed(
 
 async def test_the_newest_decisions_are_found_by_their_index(db: Connection, made: Made) -> None:
     await db.execute("set enable_seqscan = off")
-    rows = await db.fetch(f"explain {sql.newest_decisions}", None, None, 20)
+    rows = await db.fetch(f"explain {sql.newest_decisions}", 20)
     await db.execute("reset enable_seqscan")
     plan = "\n".join(row[0] for row in rows)
     assert "using operations_decided" in plan, plan
