@@ -1,4 +1,4 @@
-"""What can be said of each market source without asking it, or loading it."""
+"""The market sources described without asking or loading any of them."""
 
 from importlib.metadata import PackageNotFoundError, version
 
