@@ -125,7 +125,8 @@ async def _recorded(study: Study, settings: Settings) -> StageSteps:
 def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> Plan:
     """The plan of a study by the sessions of the source, and by what calls took that are on record.
     Raises `Problem`."""
-    from libs.market.sources import SourceName, sessions_of, source_of  # noqa: PLC0415 - slow
+    from libs.market.choice import SourceName, source_of  # noqa: PLC0415
+    from libs.market.sources import sessions_of  # noqa: PLC0415 - slow
 
     sessions, is_recorded = sessions_of(settings), source_of(settings) is SourceName.REPLAY
     calendar = sessions.calendar
