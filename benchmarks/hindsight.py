@@ -183,10 +183,10 @@ def rendered(judged: Judged) -> str:
         [
             it.arm,
             f"{it.hits} of {it.asked}",
-            f"{it.low:.1%} to {it.high:.1%}",
+            "" if it.low is None or it.high is None else f"{it.low:.1%} to {it.high:.1%}",
             f"{it.by_guessing:.1%}",
             f"{it.dates} of {it.asked}",
-            "blind" if it.blind else "not blind",
+            {True: "blind", False: "not blind", None: "not shown"}[it.blind],
         ]
         for it in score.probes
     ]

@@ -3,20 +3,22 @@
 Made-up studies whose truth is known, from seeds that stand here, at the numbers of dates that
 studies have. How often an honest provider is accused by what names bring it or by its foresight
 (5 % asked, 5.6 % accepted), and how often it is cleared; and the same of one that knows some of its
-choices by name.
+choices by name. And probes whose answers on one date have more or less in common: how often more is
+identified than the interval's high end says, and how often the interval holds the truth.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
 import numpy as np
+from scipy.stats import binomtest
 
 from benchmarks.report import table
 from contracts.study_score import LeakVerdict
 from libs.quant.study import means
 from libs.quant.study.foresight import LEAK_DATES_LEAST, NoChoice, sight
-from libs.quant.study.leakage import by_names
+from libs.quant.study.leakage import PROBE_DATES_LEAST, by_names, identified
 from libs.quant.study.outcomes import Outcomes
 from libs.quant.study.shown import shown
 
@@ -31,6 +33,12 @@ KNOWN = 0.2
 """The part of its choices that a dishonest model knows by name."""
 FORESEEN = 0.5
 """The same of a model that is to be seen by its foresight alone."""
+ALIKE = (0.0, 0.2, 0.5, 1.0)
+"""The correlation of a date's answers: from none to all or nobody recognised."""
+IDENTIFIED = (0.02, 0.05, 0.1, 0.25, 0.5)
+"""True parts of the inputs that a probe identifies."""
+PLAIN = 1_000
+"""Studies a row in which the answers are taken for independent: SciPy's interval is slow."""
 
 
 def week(random: np.random.Generator, dates: int, overlap: int) -> means.Array:
@@ -112,6 +120,41 @@ def _accused(weight: means.Array, of: Outcomes) -> bool:
         return False
 
 
+def recognised(
+    random: np.random.Generator, dates: int, share: float, alike: float
+) -> Sequence[int]:
+    """How many assets of each date are identified, by a beta-binomial law."""
+    chance = np.full(dates, share)
+    if alike == 1:
+        chance = (random.random(dates) < share).astype(float)
+    elif alike > 0:
+        rest = 1 / alike - 1
+        chance = random.beta(share * rest, (1 - share) * rest, dates)
+    return [int(hits) for hits in random.binomial(ASSETS, chance)]
+
+
+def of_probes(studies: int) -> Iterator[list[str]]:
+    """The interval of a probe at the numbers of dates from which on it is shown, and taken for that
+    of independent answers; each at the worst of several true parts."""
+    for alike in ALIKE:
+        for dates in (count for count in DATES if PROBE_DATES_LEAST <= count <= 100):
+            above, held, plain = [], [], []
+            for share in IDENTIFIED:
+                seeds = (SEED, 7, round(100 * alike), dates, round(100 * share))
+                random = np.random.default_rng(seeds)
+                hits = [recognised(random, dates, share, alike) for _ in range(studies)]
+                spans = [identified(it, [ASSETS] * dates) for it in hits]
+                alone = [
+                    binomtest(sum(it), ASSETS * dates).proportion_ci(method="wilson")
+                    for it in hits[:PLAIN]
+                ]
+                above.append(sum(high < share for _, high in spans) / studies)
+                held.append(sum(low <= share <= high for low, high in spans) / studies)
+                plain.append(sum(low <= share <= high for low, high in alone) / len(alone))
+            shares = (max(above), min(held), min(plain))
+            yield [f"{alike:.0%}", str(dates), *(f"{share:.1%}" for share in shares)]
+
+
 def main() -> None:
     """Run all, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -119,6 +162,8 @@ def main() -> None:
     studies = parser.parse_args().studies
     head = ["", "dates", "overlap", "honest: accused", "cleared", "dishonest: accused", "cleared"]
     print(table(head, [*of_names(studies), *of_foresight(studies)]))
+    probed = ["a date's answers alike by", "dates", "more than the high end", "coverage"]
+    print(table([*probed, "coverage of plain Wilson"], list(of_probes(studies))))
 
 
 if __name__ == "__main__":

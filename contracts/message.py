@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from contracts.types import CycleId, Name, OperationId, Text, Value
 
 MESSAGE_BYTES_MAX = 512_000
+Stage = Literal["sentiment", "planner", "quant", "research", "trader", "risk", "memory"]
+"""The parts of a pipeline that an agent plays."""
 MAIN_ACCOUNT = "main"
 """The account that is traded where nobody names one."""
 
@@ -42,7 +44,8 @@ class Contract(Message):
 
 
 class Pipeline(Value):
-    """One provider's run of a cycle: who thinks, for which account, with which models by stage.
+    """One provider's run of a cycle: who thinks, for which account, with which models by stage; in
+    the stages that it is `without` the stated rules speak in its place.
 
     `account_named` says whether somebody chose the account: a rotation gives its own to nobody who
     has one. Left out, it is so wherever an account stands.
@@ -54,6 +57,7 @@ class Pipeline(Value):
     account_named: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
     masked: bool = Field(default=False, exclude_if=operator.not_)
+    without: tuple[Stage, ...] = Field(default=(), max_length=7, exclude_if=operator.not_)
 
     @model_validator(mode="before")
     @classmethod

@@ -11,12 +11,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal, Self
+from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from contracts.cycle import DECISION, PROBE
-from contracts.message import Message, Pipeline, Request
+from contracts.message import Message, Pipeline, Request, Stage
 from contracts.performance import CANDIDATES, Benchmark
+from contracts.query import PAGE_MAX
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
 
 STUDY = "study"
@@ -33,8 +35,12 @@ UNIVERSE_MAX = 200
 STUDIES_MAX = 100
 CALLS_STEPS_MAX = 200
 """Steps that models answer, of as many providers as a study has."""
+CellKind = Literal["decision", "probe"]
+CELL_KINDS: tuple[CellKind, ...] = (DECISION, PROBE)
 FREE_PROVIDERS = frozenset({"rules", "coin"})
 """Those that compute: their cells cost nothing."""
+PROBED_STAGE: Stage = "trader"
+"""The stage whose model a probe asks."""
 ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")]
 """Short: it is the end of the names of accounts."""
 
@@ -80,12 +86,22 @@ class StudyDates(Part):
 
 class StudyArm(Part):
     """One of those compared: who decides, and whether tickers, dates and price levels are hidden
-    from it."""
+    from it. In the stages that it is `without` no model is asked: the rules speak there, so that
+    beside the same arm with them it shows what they bring."""
 
     name: ArmName
     provider: Name = "rules"
     masked: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
+    without: tuple[Stage, ...] = Field(default=(), max_length=7, exclude_if=operator.not_)
+
+    @model_validator(mode="after")
+    def _has_models_to_leave_out(self) -> Self:
+        if len({*self.without}) < len(self.without):
+            raise ValueError("without: one is named twice")
+        if self.without and self.provider in FREE_PROVIDERS:
+            raise ValueError(f"without: {self.provider} asks no model that could be left out")
+        return self
 
 
 class StudyBudget(Part):
@@ -155,7 +171,11 @@ class Study(Part):
     @property
     def probed(self) -> tuple[StudyArm, ...]:
         """The arms whose models can be asked who a masked input is."""
-        return tuple(arm for arm in self.arms if arm.masked and arm.provider not in FREE_PROVIDERS)
+        return tuple(
+            arm
+            for arm in self.arms
+            if arm.masked and arm.provider not in FREE_PROVIDERS and PROBED_STAGE not in arm.without
+        )
 
     @property
     def sha256(self) -> str:
@@ -187,6 +207,7 @@ def pipelines_of(
             provider=arm.provider,
             models=arm.models,
             masked=arm.masked,
+            without=arm.without,
             account=study.account(arm.name, sample, at, round_),
             account_named=True,
         )
@@ -292,3 +313,36 @@ class StudyCallsView(Message):
     """The steps that calls are on record of: one without a paid call is not here."""
 
     steps: tuple[StepCalls, ...] = Field(default=(), max_length=CALLS_STEPS_MAX)
+
+
+class StudyCellsQuery(Message):
+    """The cells of a kind that a figure is from: of one arm, of one date, or all."""
+
+    name: Name
+    kind: CellKind = DECISION
+    arm: ArmName | None = None
+    on: date | None = None
+    skip: int = Field(default=0, ge=0, le=CELLS_MAX)
+    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+
+
+class CellView(Value):
+    """An arm of a cell: its cycle, and what it bought by weight, or whom it `identified`."""
+
+    cycle_id: UUID
+    on: date
+    number: int = Field(ge=0, le=DATES_MAX)
+    sample: int = Field(ge=0, le=SAMPLES_MAX)
+    arm: ShortText
+    status: ShortText
+    weights: dict[Ticker, float] = Field(default_factory=dict, max_length=UNIVERSE_MAX)
+    kind: CellKind = DECISION
+    identified: tuple[Ticker, ...] = Field(default=(), max_length=UNIVERSE_MAX)
+
+
+class StudyCells(Message):
+    """Cells in the order of their dates; `more` where there are others behind these."""
+
+    found: bool = True
+    cells: tuple[CellView, ...] = ()
+    more: bool = False

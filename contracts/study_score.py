@@ -4,34 +4,23 @@ market source's prices alone, for any horizon, cost and benchmark, as often as w
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
-from typing import Literal
-from uuid import UUID
 
 from pydantic import Field
 
-from contracts.cycle import DECISION, PROBE
-from contracts.message import Message
+from contracts.message import Message, Stage
 from contracts.performance import Benchmark
 from contracts.query import PAGE_MAX
-from contracts.study import (
-    ARMS_MAX,
-    CELLS_MAX,
-    DATES_MAX,
-    HORIZON_MAX,
-    SAMPLES_MAX,
-    UNIVERSE_MAX,
-    ArmName,
-    Study,
-    StudyStatus,
-)
+from contracts.study import ARMS_MAX, HORIZON_MAX, Study, StudyStatus
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
 
 CURVE_POINTS_MAX = 200
 """Of a curve; the last of several dates stands for them."""
 LEFT_OUT_MAX = 40
 """Assets and dates without prices that are named; the others are counted."""
-CellKind = Literal["decision", "probe"]
-CELL_KINDS: tuple[CellKind, ...] = (DECISION, PROBE)
+SOURCES_MAX = 20
+"""Studies and strategies that are named; the others are counted."""
+RATIO_SESSIONS_LEAST = 60
+"""From as many returns on a Sharpe ratio's interval holds the truth in 93 %, heavy tails or not."""
 
 
 class StudyScoreQuery(Message):
@@ -177,6 +166,18 @@ class MaskGap(Value):
     verdict: LeakVerdict = LeakVerdict.NOT_SHOWN
 
 
+class AgentGap(Value):
+    """An arm less the same arm without the models of some stages: what these bring. `changed` is
+    the share of choices that differ."""
+
+    arm: ShortText
+    less: ShortText
+    stages: tuple[Stage, ...]
+    hits: Shown
+    excess: Shown
+    changed: float
+
+
 class CutoffGap(Value):
     """An arm's excess returns up to its model's knowledge cutoff, less those after it."""
 
@@ -186,33 +187,36 @@ class CutoffGap(Value):
 
 
 class Probe(Value):
-    """How many masked inputs an arm's model could identify in `cells`: the part, its Wilson
-    interval, and the part that guessing reaches. `industries` of `industries_asked` were right, and
-    `dates` within 90 days. `blind`: hardly more than by guessing at the interval's high end."""
+    """How many masked inputs an arm's model could identify in `cells`, a date each: the part, its
+    Wilson interval, and the part that guessing reaches. `industries` of `industries_asked` were
+    right, and `dates` within 90 days. `blind`: hardly more than by guessing at the interval's high
+    end. Of fewer dates than `needed` there is no interval, and `blind` is None."""
 
     provider: Name
     arm: ShortText = ""
     cells: int = 0
     hits: int
     asked: int
-    low: float
-    high: float
+    needed: int = 0
+    low: float | None = None
+    high: float | None = None
     by_guessing: float
     industries: int = 0
     industries_asked: int = 0
     dates: int = 0
-    blind: bool
+    blind: bool | None = None
 
 
 class Leakage(Value):
     """Whether a provider knows the prices to come: by the `foresight` of its `arms`, and by what
-    `names` bring it. One look that shows a leak is enough; it is cleared by both alone, and only
-    where its probe, if there is one, finds it `blind`."""
+    `names` bring it. One look that shows a leak is enough; it is cleared by both alone, and where
+    it was `probed` only if it is `blind`, which too few dates do not show (None)."""
 
     provider: Name
     arms: tuple[ShortText, ...]
     foresight: LeakVerdict
     names: LeakVerdict
+    probed: bool = False
     blind: bool | None = None
     verdict: LeakVerdict
 
@@ -265,10 +269,12 @@ class NoCalibration(Value):
 class Equity(Value):
     """The account of an arm's sample on a path, after costs, or a control of the same sessions.
 
-    Returns and drawdown are parts; a year is 252 sessions. `deflated_sharpe` is the probability
-    that the ratio is above that of the luckiest of all arms and samples; `sessions_needed` how many
-    sessions would show that it is above 0. `usd_bp` is what models cost for each basis point of
-    return above the benchmark, where it is one.
+    Returns and drawdown are parts; a year is 252 sessions, and a shorter account has no annual
+    return. `sharpe_low` and `sharpe_high` are a 95 % interval; of fewer than RATIO_SESSIONS_LEAST
+    returns there is none, nor what rests on it. `deflated_sharpe` is the probability that the ratio
+    is above that of the luckiest of all configurations on record; `sessions_needed` how many
+    sessions would show that it is above 0. `usd_bp` and `tokens_bp` are what models cost for each
+    basis point of return above the benchmark, where it is one.
     """
 
     name: ShortText
@@ -279,13 +285,38 @@ class Equity(Value):
     total_return: float
     annual_return: float | None = None
     sharpe: float | None = None
+    sharpe_low: float | None = None
+    sharpe_high: float | None = None
     drawdown: float
     deflated_sharpe: float | None = None
     sessions_needed: int | None = None
     tokens_decision: int | None = None
     usd_decision: float | None = None
     usd_bp: float | None = None
+    tokens_bp: float | None = None
     curve: tuple[float, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+
+
+class ConfigurationKind(StrEnum):
+    """How a configuration was tried: `own`, on this path; `path`, on another study's; `strategy`,
+    in a strategy's backtest; `picks`, by a study without an account."""
+
+    OWN = "own"
+    PATH = "path"
+    STRATEGY = "strategy"
+    PICKS = "picks"
+
+
+class Configurations(Value):
+    """The configurations of a kind that this desk has tried on assets and sessions of the study:
+    how many there are, and of how many a return is on record for each of its sessions. They are of
+    these `sources`, studies or strategies, and as many `more`."""
+
+    kind: ConfigurationKind
+    count: int
+    with_returns: int = 0
+    sources: tuple[ShortText, ...] = Field(default=(), max_length=SOURCES_MAX)
+    more: int = 0
 
 
 class OverfittingScore(Value):
@@ -355,46 +386,15 @@ class StudyScore(Message):
     differences: tuple[PairedDifference, ...] = ()
     ranks: tuple[RankInterval, ...] = ()
     masked: tuple[MaskGap, ...] = ()
+    agents: tuple[AgentGap, ...] = ()
     cutoffs: tuple[CutoffGap, ...] = ()
     probes: tuple[Probe, ...] = ()
     leakage: tuple[Leakage, ...] = ()
     stability: tuple[Stability, ...] = ()
     calibration: tuple[CalibrationScore | NoCalibration, ...] = ()
     equity: tuple[Equity, ...] = ()
+    configurations: tuple[Configurations, ...] = ()
     overfitting: OverfittingScore | NotShown = NotShown(why="only a path has equity")
     points: tuple[date, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
     audit: tuple[AuditRow, ...] = ()
     message: Text = ""
-
-
-class StudyCellsQuery(Message):
-    """The cells of a kind that a figure is from: of one arm, of one date, or all."""
-
-    name: Name
-    kind: CellKind = DECISION
-    arm: ArmName | None = None
-    on: date | None = None
-    skip: int = Field(default=0, ge=0, le=CELLS_MAX)
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
-
-
-class CellView(Value):
-    """An arm of a cell: its cycle, and what it bought by weight, or whom it `identified`."""
-
-    cycle_id: UUID
-    on: date
-    number: int = Field(ge=0, le=DATES_MAX)
-    sample: int = Field(ge=0, le=SAMPLES_MAX)
-    arm: ShortText
-    status: ShortText
-    weights: dict[Ticker, float] = Field(default_factory=dict, max_length=UNIVERSE_MAX)
-    kind: CellKind = DECISION
-    identified: tuple[Ticker, ...] = Field(default=(), max_length=UNIVERSE_MAX)
-
-
-class StudyCells(Message):
-    """Cells in the order of their dates; `more` where there are others behind these."""
-
-    found: bool = True
-    cells: tuple[CellView, ...] = ()
-    more: bool = False

@@ -142,8 +142,10 @@ from contracts.study import (
     StudyAnswer,
     StudyCallsQuery,
     StudyCallsView,
+    StudyCells,
+    StudyCellsQuery,
 )
-from contracts.study_score import StudyCells, StudyCellsQuery, StudyScore, StudyScoreQuery
+from contracts.study_score import StudyScore, StudyScoreQuery
 from contracts.trader import DailyPicks, PickTrades
 
 PREFIX = "desk.v1"

@@ -66,7 +66,8 @@ class Role:
 
     `stage` is the key under which a pipeline may name a model for it. `sessions` is the calendar by
     which a masked pipeline's dates are counted. What `reads_texts` has nothing to read in such a
-    pipeline: the stated rules play it there, for whichever provider.
+    pipeline: the stated rules play it there, for whichever provider, as they do in a pipeline that
+    is without this stage's model.
     """
 
     name: str
@@ -83,16 +84,21 @@ class Role:
 
         `by` names another provider than the pipeline's, with the model that is its own choice.
         """
-        if command.pipeline.masked and self.reads_texts:
-            by = FREE
-        name = by or command.pipeline.provider
+        pipeline = command.pipeline
+        name = by or self.player(command)
         provider = self.providers.get(name)
         if provider is None:
             raise ProviderUnknown(name, tuple(self.providers))
-        chosen = None if by else command.pipeline.models.get(self.stage)
+        chosen = pipeline.models.get(self.stage) if name == pipeline.provider and not by else None
         model = chosen or provider.model_for(self.stage, self.size)
         masking = self._masking(command, name)
         return Agent(self.name, provider, model, self.prompt, command.seed, self.limits, masking)
+
+    def player(self, command: Command) -> str:
+        """The provider that plays the role in a command's pipeline."""
+        pipeline = command.pipeline
+        left_out = (pipeline.masked and self.reads_texts) or self.stage in pipeline.without
+        return FREE if left_out else pipeline.provider
 
     def _masking(self, command: Command, name: str) -> Masking | None:
         if not command.pipeline.masked or name in COMPUTING:

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from contracts.message import Stage
+
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
 
@@ -22,7 +24,7 @@ FACTS_MAX = 240
 in one schema."""
 
 SIZES = ("small", "medium", "large")
-STAGES = ("sentiment", "planner", "quant", "research", "trader", "risk", "memory")
+STAGES: tuple[str, ...] = get_args(Stage)
 """The parts of a pipeline that a model plays; each may be given a model of its own."""
 
 Preset = Literal["claude", "openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"]

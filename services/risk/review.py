@@ -58,7 +58,7 @@ async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) ->
     reasoning = Reasoning[ReviewDraft](task, lambda _, __: ())
     draft = await generate(role.played_for(command), task, ReviewDraft, journal, check=reasoning)
     return PickReview.of(
-        command, llm=command.pipeline.provider, **reviewed(daily, draft, reasoning.facts)
+        command, llm=role.player(command), **reviewed(daily, draft, reasoning.facts)
     )
 
 

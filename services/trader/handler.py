@@ -74,8 +74,9 @@ async def pick_trades(
         constraints=dict(command.request.constraints),
     )
     reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))
+    player = role.player(command)
     # Whoever computes says the same whenever it is asked.
-    computes = command.pipeline.provider in COMPUTING
+    computes = player in COMPUTING
     drafts = await sample_with_tools(
         role.played_for(command),
         task,
@@ -88,7 +89,7 @@ async def pick_trades(
     draft, unstable = agreed(drafts)
     return DailyPicks.of(
         command,
-        llm=command.pipeline.provider,
+        llm=player,
         pick_date=command.as_of,
         unstable=unstable,
         **logic.daily_picks(

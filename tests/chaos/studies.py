@@ -29,16 +29,18 @@ import asyncpg
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Pipeline
 from contracts.study import (
+    CellView,
     RunStudy,
     StudiesQuery,
     Study,
     StudyArm,
     StudyBudget,
+    StudyCellsQuery,
     StudyDates,
     StudyStatus,
     StudyView,
 )
-from contracts.study_score import CellView, StudyCellsQuery, StudyScoreQuery
+from contracts.study_score import StudyScoreQuery
 from contracts.subjects import RUN_STUDY, STUDIES, STUDY_CELLS, STUDY_SCORE
 from libs.market.calendar import exchange_calendar
 from libs.servers.supervisor import ChildError

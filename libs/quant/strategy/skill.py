@@ -41,9 +41,18 @@ def probabilistic_sharpe(
 
     `kurtosis` is 3 for normal returns.
     """
+    error = sharpe_error(sharpe, sessions, skewness, kurtosis)
+    return _NORMAL.cdf((sharpe - against) / error)
+
+
+def sharpe_error(sharpe: float, sessions: int, skewness: float, kurtosis: float) -> float:
+    """The standard error of a Sharpe ratio, both for one session, not a year.
+
+    E. Mertens, Comments on Variance of the IID Estimator in Lo (2002), 2002.
+    """
     spread = 1 - skewness * sharpe + (kurtosis - 1) / 4 * sharpe**2
     # Below 0 only for a few sessions of wild returns, of which nothing can be said.
-    return _NORMAL.cdf((sharpe - against) * sqrt(sessions - 1) / sqrt(max(spread, 1e-12)))
+    return sqrt(max(spread, 1e-12) / (sessions - 1))
 
 
 def track_record_least(

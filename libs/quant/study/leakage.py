@@ -10,12 +10,12 @@ The verdict on a provider is by its choices: by what names bring it, and by the 
 since the market was another one too.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from math import sqrt
-
-from scipy.stats import binomtest
+from statistics import NormalDist
 
 from contracts.study_score import LeakVerdict, NotShown, Shown
 from libs.quant.study.means import LEVEL, Array, Mean, mean_over_dates
@@ -26,6 +26,13 @@ CUTOFF_GUARD = timedelta(days=90)
 """Models know something of the weeks behind their stated cutoff: these count for neither side."""
 IDENTIFIED_MAX = 0.1
 """An input is blind where at most this part of it is identified, at the bound of its interval."""
+PROBE_DATES_LEAST = 30
+"""From so many dates on the interval holds the truth in 93 % of studies, however much the answers
+of a date have in common (`python -m benchmarks.evidence`)."""
+HITS_TOGETHER = 2
+"""So many hits count as if all other tickers of their date had been hit too: a few hits do not show
+that tickers are identified one by one, and none at all shows nothing of it."""
+Z_95 = NormalDist().inv_cdf(1 - LEVEL / 2)
 
 NAMES_WORTH_MAX = 0.05
 """Names tell nothing where they bring at most this part of right choices, at the high end."""
@@ -36,36 +43,70 @@ there, would not be among them in more than 1 of 20 studies."""
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """How many of `asked` masked inputs were identified: the part, its Wilson interval, and the
-    part that guesses without the right input reach, since models guess what is famous."""
+    """How many of `asked` masked inputs, of so many `dates`, were identified: the part, its Wilson
+    interval, and the part that guesses without the right input reach, since models guess what is
+    famous. Of too few dates there is no interval."""
 
     hits: int
     asked: int
-    low: float
-    high: float
+    dates: int
+    low: float | None
+    high: float | None
     by_guessing: float
 
     @property
-    def blind(self) -> bool:
-        """Whether the upper bound of what is identified beyond guessing is small enough."""
-        return self.high - self.by_guessing <= IDENTIFIED_MAX
+    def blind(self) -> bool | None:
+        """Whether the upper bound of what is identified beyond guessing is small enough; None where
+        too few dates show neither."""
+        return None if self.high is None else self.high - self.by_guessing <= IDENTIFIED_MAX
 
 
-def identification(answers: Sequence[str], truths: Sequence[str]) -> Identification:
-    """How much of what a probe was asked it identified: its answers beside the truths.
+def identification(dates: Sequence[Sequence[tuple[str, str]]]) -> Identification:
+    """How much of what a probe was asked it identified: of each date its answers, each beside the
+    truth.
 
     Guessing is the mean share that is right when every answer is held against every other input's
-    truth. Wilson's interval: E. B. Wilson, Probable Inference, Journal of the American Statistical
-    Association 22, 1927.
+    truth.
     """
-    if not answers or len(answers) != len(truths):
-        raise ValueError("identification needs a truth for each of at least one answer")
-    count = len(answers)
-    hits = sum(answer == truth for answer, truth in zip(answers, truths, strict=True))
-    others = sum(answer == truth for answer in answers for truth in truths) - hits
-    interval = binomtest(hits, count).proportion_ci(1 - LEVEL, method="wilson")
+    pairs = [pair for date_ in dates for pair in date_]
+    if not pairs:
+        raise ValueError("identification needs at least one answer")
+    count = len(pairs)
+    hits = sum(answer == truth for answer, truth in pairs)
+    answers, truths = Counter(answer for answer, _ in pairs), Counter(truth for _, truth in pairs)
+    others = sum(times * truths[answer] for answer, times in answers.items()) - hits
+    low = high = None
+    if len(dates) >= PROBE_DATES_LEAST:
+        by_date = [sum(answer == truth for answer, truth in date_) for date_ in dates]
+        low, high = identified(by_date, [len(date_) for date_ in dates])
     guessing = others / (count * (count - 1)) if count > 1 else 0.0
-    return Identification(hits, count, float(interval.low), float(interval.high), guessing)
+    return Identification(hits, count, len(dates), low, high, guessing)
+
+
+def identified(hits: Sequence[int], asked: Sequence[int]) -> tuple[float, float]:
+    """The interval of the part that was identified, by the hits of each date and how many were
+    asked there.
+
+    Wilson's (E. B. Wilson, Probable Inference, Journal of the American Statistical Association 22,
+    1927) with as many independent answers as the design effect leaves of them, since those of a
+    date are not: 1 + (asked - 1) x their correlation (L. Kish, Survey Sampling, 1965). The
+    correlation is by how many other tickers of its date a hit came with, beside HITS_TOGETHER.
+    """
+    total = sum(asked)
+    share = sum(hits) / total
+    several = [(hit, of) for hit, of in zip(hits, asked, strict=True) if of > 1]
+    together = sum(hit * (hit - 1) / (of - 1) for hit, of in several) + HITS_TOGETHER
+    with_others = together / (sum(hit for hit, _ in several) + HITS_TOGETHER)
+    correlation = max((with_others - share) / (1 - share), 0.0) if share < 1 else 1.0
+    size = sum(of * of for of in asked) / total
+    return _wilson(share, total / (1 + (size - 1) * correlation))
+
+
+def _wilson(share: float, count: float) -> tuple[float, float]:
+    shrunk = Z_95**2 / count
+    middle = (share + shrunk / 2) / (1 + shrunk)
+    reach = Z_95 * sqrt(share * (1 - share) / count + shrunk / (4 * count)) / (1 + shrunk)
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
 def by_names(hits: Shown, excess: Shown) -> LeakVerdict:

@@ -40,9 +40,10 @@ def overfitting(returns: Array) -> Overfitting:
     """
     sessions, configurations = returns.shape
     if configurations < 2 or sessions < BLOCKS * BLOCK_SESSIONS_LEAST:
+        several = "configuration" if configurations == 1 else "configurations"
         raise TooShort(
-            f"{sessions} sessions of {configurations} configurations: at least"
-            f" {BLOCKS * BLOCK_SESSIONS_LEAST} of 2 are needed"
+            f"{sessions} sessions of {configurations} {several}, needs"
+            f" {BLOCKS * BLOCK_SESSIONS_LEAST} of 2"
         )
     size = sessions // BLOCKS
     used = returns[sessions - size * BLOCKS :].reshape(BLOCKS, size, configurations)

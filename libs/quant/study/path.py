@@ -10,22 +10,38 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from math import ceil, isfinite, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
 from contracts.performance import CANDIDATES, CASH
-from contracts.strategy_cycle import Trials
-from contracts.study_score import ArmScore, Equity, NotShown, OverfittingScore, StudyScore
+from contracts.study_score import (
+    RATIO_SESSIONS_LEAST,
+    ArmScore,
+    Equity,
+    NotShown,
+    OverfittingScore,
+    StudyScore,
+)
 from libs.quant.strategy import performance
-from libs.quant.strategy.skill import deflated_sharpe, track_record_least
+from libs.quant.strategy.skill import deflated_sharpe, sharpe_error, track_record_least
 from libs.quant.study.choices import BPS
-from libs.quant.study.means import Array
+from libs.quant.study.means import LEVEL, Array
 from libs.quant.study.overfitting import TooShort, overfitting
-from libs.quant.study.record import AccountEquity, Bars, Decided, Recorded
+from libs.quant.study.record import (
+    PATH_SESSIONS_LEAST,
+    AccountEquity,
+    Bars,
+    Decided,
+    Recorded,
+    common_sessions,
+)
 from libs.quant.study.shown import DATES_MAX, thinned
+from libs.quant.study.tried import Account, OnRecord, on_record
 
 HOLD, EQUAL_WEIGHT = "hold", "equal weight"
-SESSIONS_LEAST = 3
+Z_95 = NormalDist().inv_cdf(1 - LEVEL / 2)
+CONFIGURATIONS_LEAST = 2
 NO_PATH = NotShown(why="of a path's decisions none is independent: see its equity")
 
 
@@ -41,22 +57,22 @@ class Spent:
 def score_path(recorded: Recorded) -> StudyScore:
     """The money of each arm and sample, on the sessions that all accounts have."""
     arms = recorded.by_arm()
-    accounts = [it for it in recorded.accounts if len(it.sessions) >= SESSIONS_LEAST]
-    common = sorted(set.intersection(*(set(it.sessions) for it in accounts))) if accounts else []
+    accounts = [it for it in recorded.accounts if len(it.sessions) >= PATH_SESSIONS_LEAST]
+    common = common_sessions(recorded.accounts)
     head = StudyScore(
         **recorded.heading,
         arms=tuple(_arm(recorded, name, decided) for name, decided in arms.items()),
     )
-    if len(common) < SESSIONS_LEAST:
-        few = f"the accounts have {len(common)} sessions in common, needs {SESSIONS_LEAST}"
+    if len(common) < PATH_SESSIONS_LEAST:
+        few = f"the accounts have {len(common)} sessions in common, needs {PATH_SESSIONS_LEAST}"
         return head.model_copy(update={"overfitting": NotShown(why=few), "message": few})
     curves = {(it.arm, it.sample): _on(it, common) for it in accounts}
     controls = _controls(recorded, common)
     beside = _benchmark(recorded, controls, common)
-    returns = {key: performance.daily_returns(curve) for key, curve in curves.items()}
-    ratios = {key: float(performance.sharpe_ratio(one)) for key, one in returns.items()}
+    own = {key: performance.daily_returns(curve) for key, curve in curves.items()}
+    tried = on_record(own, recorded.tried)
     rows = [
-        _equity(key, curve, ratios, beside, _spent(arms[key[0]], key[1]))
+        _equity(key, curve, tried, beside, _spent(arms[key[0]], key[1]))
         for key, curve in curves.items()
     ]
     return head.model_copy(
@@ -65,7 +81,8 @@ def score_path(recorded: Recorded) -> StudyScore:
             "first": common[0],
             "last": common[-1],
             "equity": (*rows, *(_control(name, curve) for name, curve in controls.items())),
-            "overfitting": _overfitting(list(returns.values())),
+            "configurations": tried.counted,
+            "overfitting": _overfitting(tried.returns),
             "points": thinned(common),
         }
     )
@@ -129,33 +146,35 @@ def _spent(decided: Sequence[Decided], sample: int) -> Spent:
 
 
 def _equity(
-    key: tuple[str, int],
+    key: Account,
     curve: Array,
-    ratios: Mapping[tuple[str, int], float],
+    tried: OnRecord,
     beside: float | None,
     spent: Spent,
 ) -> Equity:
     arm, sample = key
-    returns = performance.daily_returns(curve)
-    others = [ratio for other, ratio in ratios.items() if other != key and isfinite(ratio)]
-    trials = Trials(
-        count=len(ratios) - 1,
-        with_ratio=len(others),
-        ratio_mean=float(np.mean(others)) if others else 0.0,
-        ratio_variance=float(np.var(others, ddof=1)) if len(others) > 1 else 0.0,
-    )
     above = None if beside is None else (float(curve[-1] - 1) - beside) / BPS
     one = max(spent.decisions, 1)
-    return _figures(f"{arm} {sample}" if len(ratios) > 1 else arm, curve).model_copy(
+    return _figures(f"{arm} {sample}" if len(tried.own) > 1 else arm, curve).model_copy(
         update={
             "arm": arm,
             "sample": sample,
-            "deflated_sharpe": deflated_sharpe(returns, trials),
+            "deflated_sharpe": _deflated(tried, key),
             "tokens_decision": spent.tokens // one if spent.decisions else None,
             "usd_decision": spent.cost_usd / one if spent.decisions else None,
             "usd_bp": spent.cost_usd / above if above and above > 0 else None,
+            "tokens_bp": spent.tokens / above if above and above > 0 else None,
         }
     )
+
+
+def _deflated(tried: OnRecord, key: Account) -> float | None:
+    """The deflated Sharpe ratio. Of one configuration alone it would be no deflated one, and with
+    heavy tails too often high."""
+    returns = tried.own[key]
+    if len(returns) < RATIO_SESSIONS_LEAST or tried.count < CONFIGURATIONS_LEAST:
+        return None
+    return deflated_sharpe(returns, tried.besides(key))
 
 
 def _control(name: str, curve: Array) -> Equity:
@@ -164,37 +183,52 @@ def _control(name: str, curve: Array) -> Equity:
 
 def _figures(name: str, curve: Array) -> Equity:
     returns = performance.daily_returns(curve)
-    sharpe = float(performance.sharpe_ratio(returns))
+    ratio = _ratio(returns)
     highest = np.maximum.accumulate(curve)
+    is_a_year = len(returns) >= performance.YEAR_SESSIONS
     return Equity(
         name=name,
         sessions=len(curve),
         total_return=float(curve[-1] - 1),
-        annual_return=float(performance.cagr(curve)),
-        sharpe=sharpe if isfinite(sharpe) else None,
+        annual_return=float(performance.cagr(curve)) if is_a_year else None,
+        sharpe=ratio.sharpe,
+        sharpe_low=ratio.low,
+        sharpe_high=ratio.high,
         drawdown=float((1 - curve / highest).max()),
-        sessions_needed=_needed(returns, sharpe),
+        sessions_needed=ratio.needed,
         curve=thinned([float(value) for value in curve]),
     )
 
 
-def _needed(returns: Array, sharpe: float) -> int | None:
-    """The minimum track record length; None where no length would do."""
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """A yearly Sharpe ratio with its interval, and the minimum track record length in sessions;
+    None where there is none, or no length would do."""
+
+    sharpe: float | None = None
+    low: float | None = None
+    high: float | None = None
+    needed: int | None = None
+
+
+def _ratio(returns: Array) -> _Ratio:
+    sharpe = float(performance.sharpe_ratio(returns))
     if not isfinite(sharpe) or returns.std() <= 0:
-        return None
+        return _Ratio()
     centred = (returns - returns.mean()) / returns.std()
-    least = track_record_least(
-        sharpe / sqrt(performance.YEAR_SESSIONS),
-        0.0,
-        float((centred**3).mean()),
-        float((centred**4).mean()),
-    )
-    return ceil(least) if isfinite(least) and least < DATES_MAX else None
+    shape = float((centred**3).mean()), float((centred**4).mean())
+    year = sqrt(performance.YEAR_SESSIONS)
+    reach = Z_95 * sharpe_error(sharpe / year, len(returns), *shape) * year
+    if len(returns) < RATIO_SESSIONS_LEAST:
+        return _Ratio(sharpe)
+    least = track_record_least(sharpe / year, 0.0, *shape)
+    needed = ceil(least) if isfinite(least) and least < DATES_MAX else None
+    return _Ratio(sharpe, sharpe - reach, sharpe + reach, needed)
 
 
-def _overfitting(returns: Sequence[Array]) -> OverfittingScore | NotShown:
+def _overfitting(returns: Array) -> OverfittingScore | NotShown:
     try:
-        result = overfitting(np.array(returns).T)
+        result = overfitting(returns)
     except TooShort as short:
         return NotShown(why=str(short))
     return OverfittingScore(

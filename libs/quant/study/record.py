@@ -9,7 +9,11 @@ from pydantic import Field
 from contracts.performance import Benchmark
 from contracts.probe import Guess
 from contracts.study import Study
+from contracts.study_score import ConfigurationKind
 from contracts.types import Value
+
+PATH_SESSIONS_LEAST = 3
+"""Of an account that has returns at all."""
 
 
 class Decided(Value):
@@ -54,10 +58,27 @@ class AccountEquity(Value):
     worth: tuple[float, ...]
 
 
+class Tried(Value):
+    """A configuration that was tried elsewhere on assets and sessions of the study: in which study
+    or strategy (`source`), and its worth at each of the study's `common_sessions`; empty where that
+    is not on record."""
+
+    kind: ConfigurationKind
+    source: str
+    worth: tuple[float, ...] = ()
+
+
+def common_sessions(accounts: Sequence[AccountEquity]) -> Sequence[date]:
+    """The sessions that all accounts have which have enough to be measured, in order."""
+    lived = [set(it.sessions) for it in accounts if len(it.sessions) >= PATH_SESSIONS_LEAST]
+    return sorted(set.intersection(*lived)) if lived else []
+
+
 class Recorded(Value):
     """Everything that a study is scored by. `sessions` are the exchange's, over all dates and their
     horizons as far as there are prices; an asset without prices is not in `bars`. `cutoffs` has the
-    arms whose provider is a model, None where nobody said when its knowledge ended."""
+    arms whose provider is a model, None where nobody said when its knowledge ended. `tried` are the
+    configurations of other studies and strategies that a path is judged among."""
 
     study: Study
     horizon: int = Field(ge=1)
@@ -69,6 +90,7 @@ class Recorded(Value):
     accounts: tuple[AccountEquity, ...] = ()
     cutoffs: dict[str, date | None] = Field(default_factory=dict)
     probed: tuple[Probed, ...] = ()
+    tried: tuple[Tried, ...] = ()
 
     @property
     def heading(self) -> dict[str, Any]:

@@ -31,7 +31,14 @@ from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
 from libs.quant.study.record import Decided, Recorded
 from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
-from libs.quant.study.treatments import cutoff_gaps, leakage, mask_gaps, probes, stability
+from libs.quant.study.treatments import (
+    agent_gaps,
+    cutoff_gaps,
+    leakage,
+    mask_gaps,
+    probes,
+    stability,
+)
 
 EQUAL_WEIGHT = "equal weight"
 """The control that everybody knows: equal parts of the universe, held without costs."""
@@ -91,6 +98,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
         masked=gaps,
         probes=asked,
         leakage=leakage(study.arms, own, gaps, asked),
+        agents=agent_gaps(study.arms, compared, of),
         cutoffs=cutoff_gaps(recorded.cutoffs, compared, of),
         stability=stability(arms),
         calibration=tuple(

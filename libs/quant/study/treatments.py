@@ -1,7 +1,8 @@
-"""The effects of an arm's treatment and its samples: names taken away, dates after the model's
-knowledge, the same question asked again. Pure."""
+"""The effects of an arm's treatment and its samples: names taken away, an agent taken away, dates
+after the model's knowledge, the same question asked again. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from contracts.study import StudyArm
 from contracts.study_score import (
+    AgentGap,
     ArmScore,
     CutoffGap,
     Foresight,
@@ -17,12 +19,14 @@ from contracts.study_score import (
     MaskGap,
     NotShown,
     Probe,
+    Shown,
     Stability,
 )
 from libs.quant.study.agreement import agreement
 from libs.quant.study.choices import Choices
 from libs.quant.study.leakage import (
     DAYS_OFF_MAX,
+    PROBE_DATES_LEAST,
     before_less_after,
     by_names,
     identification,
@@ -50,9 +54,61 @@ def mask_gaps(
     )
 
 
+def agent_gaps(
+    arms: Sequence[StudyArm], chosen: Mapping[str, Choices], of: Outcomes
+) -> tuple[AgentGap, ...]:
+    """Each arm beside those that are the same without the models of some stages."""
+    gaps = []
+    for arm in arms:
+        for less in arms:
+            if arm.without or not less.without or _whole(arm) != _whole(less):
+                continue
+            it = _difference(chosen[arm.name], chosen[less.name], of)
+            gaps.append(
+                AgentGap(
+                    arm=arm.name,
+                    less=less.name,
+                    stages=less.without,
+                    hits=it.hits,
+                    excess=it.excess,
+                    changed=it.changed,
+                )
+            )
+    return tuple(gaps)
+
+
+def _whole(arm: StudyArm) -> str:
+    """An arm but for its name and the stages that it is without."""
+    return arm.model_dump_json(exclude={"name", "without"})
+
+
 def _gap(
     named: StudyArm, masked: StudyArm, first: Choices, second: Choices, of: Outcomes
 ) -> MaskGap:
+    it = _difference(first, second, of)
+    return MaskGap(
+        provider=named.provider,
+        named=named.name,
+        masked=masked.name,
+        hits=it.hits,
+        excess=it.excess,
+        changed=it.changed,
+        moved=it.moved,
+        verdict=by_names(it.hits, it.excess),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """How far one arm's choices are from another's, and better."""
+
+    hits: Shown
+    excess: Shown
+    changed: float
+    moved: float
+
+
+def _difference(first: Choices, second: Choices, of: Outcomes) -> _Difference:
     both = np.isfinite(first.weight) & np.isfinite(second.weight)
     rows = both.any(axis=1)
     apart = np.where(both, np.abs(first.weight - second.weight), 0.0)
@@ -62,17 +118,11 @@ def _gap(
     ]
     excess = (first.excess - second.excess)[rows]
     changed = ((first.weight > 0) != (second.weight > 0))[both]
-    more_hits = shown(lambda: difference(hits, of.overlap))
-    more_excess = shown(lambda: mean_over_dates(excess, of.overlap))
-    return MaskGap(
-        provider=named.provider,
-        named=named.name,
-        masked=masked.name,
-        hits=more_hits,
-        excess=more_excess,
+    return _Difference(
+        hits=shown(lambda: difference(hits, of.overlap)),
+        excess=shown(lambda: mean_over_dates(excess, of.overlap)),
         changed=float(changed.mean()) if changed.size else 0.0,
         moved=float(apart.sum(axis=1)[rows].mean()) if rows.any() else 0.0,
-        verdict=by_names(more_hits, more_excess),
     )
 
 
@@ -85,7 +135,7 @@ def leakage(
     """The verdict on each provider, with the models that it is asked with, by all of its arms."""
     seen = {one.name: _foresight(one) for one in scored}
     of_pair = {gap.named: gap.verdict for gap in gaps}
-    blind = {probe.arm: probe.blind for probe in probed}
+    by_arm = {probe.arm: probe for probe in probed}
     rows = []
     for first in arms:
         same = [it.name for it in arms if _asks(it) == _asks(first)]
@@ -93,15 +143,16 @@ def leakage(
             continue  # an arm before it stands for both
         names = next((of_pair[it] for it in same if it in of_pair), LeakVerdict.NOT_SHOWN)
         foresight = [seen[it] for it in same]
-        hidden = next((blind[it] for it in same if it in blind), None)
+        probe = next((by_arm[it] for it in same if it in by_arm), None)
         rows.append(
             Leakage(
                 provider=first.provider,
                 arms=tuple(same),
                 foresight=_worst(foresight),
                 names=names,
-                blind=hidden,
-                verdict=of_provider(foresight, names, hidden),
+                probed=probe is not None,
+                blind=probe.blind if probe else None,
+                verdict=of_provider(foresight, names, bool(probe.blind) if probe else None),
             )
         )
     return tuple(rows)
@@ -115,13 +166,16 @@ def probes(arms: Sequence[StudyArm], probed: Sequence[Probed]) -> tuple[Probe, .
         guesses = [guess for cell in cells for guess in cell.guesses]
         if not guesses:
             continue
-        counted = identification([it.guessed for it in guesses], [it.ticker for it in guesses])
+        counted = identification(
+            [[(it.guessed, it.ticker) for it in cell.guesses] for cell in cells if cell.guesses]
+        )
         known = [it.industry_right for it in guesses if it.industry_right is not None]
         rows.append(
             Probe(
                 provider=arm.provider,
                 arm=arm.name,
-                cells=len(cells),
+                cells=counted.dates,
+                needed=PROBE_DATES_LEAST,
                 hits=counted.hits,
                 asked=counted.asked,
                 low=counted.low,
@@ -138,9 +192,9 @@ def probes(arms: Sequence[StudyArm], probed: Sequence[Probed]) -> tuple[Probe, .
     return tuple(rows)
 
 
-def _asks(arm: StudyArm) -> tuple[str, Mapping[str, str]]:
+def _asks(arm: StudyArm) -> tuple[str, Mapping[str, str], Sequence[str]]:
     """Whom an arm asks, whatever it shows them."""
-    return arm.provider, arm.models
+    return arm.provider, arm.models, arm.without
 
 
 def _foresight(arm: ArmScore) -> LeakVerdict:

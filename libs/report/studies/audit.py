@@ -1,7 +1,7 @@
 """The desk's own audit: the tests and columns by which others judge a desk of models. Pure.
 
 Tests: The Alpha Illusion (arXiv 2605.16895). Columns: Beyond Agent Architecture (arXiv 2606.08285).
-What this study does not answer says `not shown`.
+What this study does not answer says `not shown`, and why.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,16 @@ from libs.facts import amounts
 from libs.report.studies import words
 
 NOT_SHOWN = "not shown"
+PATH_SHOWS_NOT = "a study of kind picks shows it"
+MISSING = {
+    "P1 temporal integrity": "the look-ahead canary did not light up",
+    "P3 counterfactual robustness": "no provider has an arm with names and one without",
+    "P4 predictive calibration": "too few dates with stated confidences",
+    "P6 multi-agent disaggregation": "no arm is without an agent's model",
+    "split transparency": "no date was scored",
+    "held-out period": "no model has enough dates on both sides of its knowledge cutoff",
+}
+"""What a study of picks lacks where it does not answer."""
 
 
 def audit(score: StudyScore) -> tuple[AuditRow, ...]:
@@ -34,12 +44,18 @@ def audit(score: StudyScore) -> tuple[AuditRow, ...]:
         AuditRow(
             kind=kind,
             name=name,
-            answer=answer or NOT_SHOWN,
+            answer=answer or f"{NOT_SHOWN}: {_why_not(name, study)}",
             shown=bool(answer),
             command=(other or command) if answer else "",
         )
         for kind, name, answer, other in rows
     )
+
+
+def _why_not(name: str, study: Study) -> str:
+    if study.kind is StudyKind.PATH and name != "split transparency":
+        return PATH_SHOWS_NOT
+    return MISSING[name]
 
 
 Row = tuple[AuditKind, str, str, str]
@@ -63,7 +79,7 @@ def _tests(score: StudyScore, study: Study) -> Sequence[Row]:
             "code computes, sizes and places every order; models only name facts",
             "deskbus cycle replay CYCLE",
         ),
-        (test, "P6 multi-agent disaggregation", "", ""),
+        (test, "P6 multi-agent disaggregation", _agents(score), ""),
     )
 
 
@@ -127,9 +143,18 @@ def _counterfactual(score: StudyScore) -> str:
 
 def _calibration(score: StudyScore) -> str:
     return "; ".join(
-        f"{one.arm}: {_confident(one.overconfidence.estimate)}"
+        f"{one.arm}: {_confident(one.overconfidence)}"
         for one in score.calibration
         if isinstance(one, CalibrationScore) and isinstance(one.overconfidence, Estimate)
+    )
+
+
+def _agents(score: StudyScore) -> str:
+    return "; ".join(
+        f"{', '.join(gap.stages)} brings {gap.arm} {words.points(gap.hits.estimate)} points of"
+        f" right choices, {'resolved' if gap.hits.resolved else 'not resolved'}"
+        for gap in score.agents
+        if isinstance(gap.hits, Estimate)
     )
 
 
@@ -149,7 +174,8 @@ def _invested(score: StudyScore) -> str:
     return ", ".join(f"{arm.name} {words.share(arm.invested)} invested" for arm in arms)
 
 
-def _confident(overconfidence: float) -> str:
-    """Which way stated confidences err, and by how much."""
-    way = "overconfident" if overconfidence > 0 else "underconfident"
-    return f"{way} by {words.points(abs(overconfidence)).lstrip('+')} points"
+def _confident(over: Estimate) -> str:
+    """Which way stated confidences err, by how much, and whether that is resolved."""
+    way = "overconfident" if over.estimate > 0 else "underconfident"
+    resolved = "" if over.resolved else ", not resolved"
+    return f"{way} by {words.points(abs(over.estimate)).lstrip('+')} points{resolved}"

@@ -18,8 +18,9 @@ from contracts.study_score import (
 )
 from libs.facts import amounts
 from libs.report.studies import words
+from libs.report.studies.agents import agents
 from libs.report.studies.lookahead import cutoffs, foresight, leakage, names
-from libs.report.studies.money import money
+from libs.report.studies.money import in_short, money
 from libs.report.studies.parts import (
     Cell,
     Column,
@@ -55,6 +56,7 @@ def compose(score: StudyScore) -> StudyReport:
             foresight(score),
             names(score),
             cutoffs(score),
+            agents(score),
             stability(score),
             calibration(score),
             _audit(score),
@@ -106,6 +108,7 @@ def _answer(score: StudyScore) -> Sequence[Cell]:
         if isinstance(arm.foresight, Foresight) and arm.foresight.verdict is LeakVerdict.LEAKS
     ]
     cells += [_known(it) for it in score.leakage if it.verdict in IN_SHORT]
+    cells += in_short(score)
     of_excess = [it for it in score.differences if it.measure is Measure.EXCESS]
     resolved = 0
     for one in of_excess:
@@ -142,6 +145,7 @@ def _arms(score: StudyScore) -> Section:
         *(Column("arm"), Column("provider", wide=True), Column("decisions", right=True)),
         *(Column("failed", right=True, wide=True), Column("picks", right=True, wide=True)),
         *(Column("invested", right=True), Column("right choices", right=True)),
+        *(Column("95% interval", wide=True),),
         *(Column("excess", right=True), Column("95% interval"), Column("")),
         *(Column("tokens", right=True, wide=True), Column("cost", right=True, wide=True)),
     )
@@ -158,6 +162,7 @@ def _arms(score: StudyScore) -> Section:
                 *(Cell("") for _ in range(3 - len(counted))),
                 Cell(words.share(arm.invested)),
                 words.estimate(arm.hits, words.share, _link(arm)),
+                Cell(words.share_interval(arm.hits)),
                 words.estimate(arm.excess, words.gain, _link(arm), tone=True),
                 Cell(words.excess_interval(arm.excess)),
                 Cell("", span=span),
@@ -282,7 +287,7 @@ def _audit(score: StudyScore) -> Section | None:
         rows = [
             [
                 Cell(row.name),
-                Cell(row.answer, None if row.shown else Tone.WARN),
+                Cell(row.answer, None if row.shown else Tone.QUIET),
                 Cell(row.command),
             ]
             for row in score.audit

@@ -8,6 +8,7 @@ from contracts.study_score import (
     Foresight,
     LeakVerdict,
     MaskGap,
+    Measure,
     NotShown,
     Permuted,
     Probe,
@@ -33,8 +34,9 @@ KNOWS = {
 SEES = {
     True: Cell("blind", Tone.GOOD),
     False: Cell("not blind", Tone.BAD),
-    None: Cell("not asked", Tone.QUIET),
+    None: Cell("not shown", Tone.QUIET),
 }
+NOT_ASKED = Cell("not asked", Tone.QUIET)
 
 
 def leakage(score: StudyScore) -> Section | None:
@@ -48,7 +50,7 @@ def leakage(score: StudyScore) -> Section | None:
             Cell(", ".join(it.arms), arm=it.arms[0]),
             KNOWS[it.foresight],
             KNOWS[it.names],
-            SEES[it.blind],
+            SEES[it.blind] if it.probed else NOT_ASKED,
             KNOWS[it.verdict],
         ]
         for it in score.leakage
@@ -66,7 +68,7 @@ def foresight(score: StudyScore) -> Section:
     """Each arm beside chance and the canary."""
     columns = (
         *(Column("arm"), Column("before costs", right=True), Column("by chance, 95%", right=True)),
-        *(Column("p", right=True), Column("deviations", right=True)),
+        *(Column("p", right=True), Column("dates", right=True), Column("deviations", right=True)),
         *(Column("better dates", right=True), Column("captured", right=True), Column("verdict")),
     )
     own = [arm for arm in score.arms if not arm.control]
@@ -75,7 +77,8 @@ def foresight(score: StudyScore) -> Section:
     rows.append([*canary, *_sight(score.canary, "")])
     return Section(
         "Look-ahead",
-        "An arm's own weights dealt at random to the assets of each date are luck. The canary buys"
+        "Before costs: the mean excess return of a decision. By chance: the 95th percentile of its"
+        " own weights dealt at random to the assets of each date, which are luck. The canary buys"
         " the winners of the week to come and must light up red; an arm that chooses as it does has"
         " seen them too: many deviations above luck, and better than its usual choice mostly."
         " Captured: its part of what the canary gains.",
@@ -102,8 +105,9 @@ def _chance(arm: ArmScore) -> Sequence[Cell]:
 
 def _sight(of: Foresight | NotShown, arm: str) -> Sequence[Cell]:
     if isinstance(of, NotShown):
-        return Cell(""), Cell(""), Cell(""), Cell(words.not_shown(of), Tone.QUIET)
+        return *(Cell("") for _ in range(4)), Cell(words.not_shown(of), Tone.QUIET)
     return (
+        Cell(f"{of.dates:,}", arm=arm),
         Cell(f"{of.deviations:+.1f}", arm=arm),
         Cell(words.share(of.better), arm=arm),
         Cell(words.share(of.captured), arm=arm),
@@ -115,6 +119,7 @@ def names(score: StudyScore) -> Section:
     """Named arms less the same masked, and probes of what masked inputs give away."""
     columns = (
         *(Column("provider"), Column("arms"), Column("right choices", right=True)),
+        *(Column("95% interval", wide=True),),
         *(Column("excess", right=True), Column("95% interval"), Column("q", right=True)),
         *(Column("changed", right=True), Column("moved", right=True, wide=True)),
         Column("verdict"),
@@ -124,6 +129,7 @@ def names(score: StudyScore) -> Section:
             Cell(gap.provider),
             Cell(f"{gap.named} less {gap.masked}", arm=gap.named),
             words.estimate(gap.hits, words.points, gap.named),
+            Cell(words.interval(gap.hits, Measure.HITS)),
             words.estimate(gap.excess, words.gain, gap.named),
             Cell(words.excess_interval(gap.excess)),
             Cell(words.resolution(gap.excess) if isinstance(gap.excess, Estimate) else ""),
@@ -142,20 +148,24 @@ def names(score: StudyScore) -> Section:
     tables = [Table(columns, rows)] if rows else []
     if probes:
         heads = (
-            *(Column("arm"), Column("identified", right=True), Column("95% interval")),
+            *(Column("arm"), Column("dates", right=True), Column("identified", right=True)),
+            *(Column("95% interval"),),
             *(Column("by guessing", right=True), Column("industry", right=True, wide=True)),
             *(Column("date within 90 days", right=True, wide=True), Column("verdict")),
         )
         tables.append(Table(heads, probes, "Identification of masked inputs"))
         notes.append(
             "an input is what a masked arm sees of a ticker at a date; blind: at the high end of"
-            f" the interval at most {IDENTIFIED_PCT}% are identified beyond guessing"
+            f" the interval at most {IDENTIFIED_PCT}% are identified beyond guessing; the interval"
+            " allows for the answers of a date having much in common"
         )
     return Section(
         "Names",
-        "A provider with names less the same without. Changed: choices that differ; moved: the mean"
-        " distance of the weights. Below 0 names distract: it is no pure leakage. They tell it"
-        " nothing where they bring 5 points of right choices at most, at the high end.",
+        "A provider with names less the same without, in percentage points of right choices and in"
+        " excess return of a decision; q and interval beside it are of the excess. Changed: choices"
+        " that differ; moved: the mean distance of the weights. Below 0 names distract: it is no"
+        " pure leakage. They tell it nothing where they bring 5 points of right choices at most, at"
+        " the high end.",
         tables,
         notes=notes,
     )
@@ -163,14 +173,19 @@ def names(score: StudyScore) -> Section:
 
 def _probe(probe: Probe) -> Sequence[Cell]:
     industry = f"{probe.industries} of {probe.industries_asked}" if probe.industries_asked else ""
+    low, high = probe.low, probe.high
+    interval = "" if low is None or high is None else f"{words.share(low)} to {words.share(high)}"
     return (
         Cell(probe.arm, arm=probe.arm, is_probed=True),
+        Cell(f"{probe.cells:,}", arm=probe.arm, is_probed=True),
         Cell(f"{probe.hits} of {probe.asked}", arm=probe.arm, is_probed=True),
-        Cell(f"{words.share(probe.low)} to {words.share(probe.high)}"),
+        Cell(interval),
         Cell(words.share(probe.by_guessing)),
         Cell(industry, arm=probe.arm, is_probed=True),
         Cell(f"{probe.dates} of {probe.asked}", arm=probe.arm, is_probed=True),
-        SEES[probe.blind],
+        SEES[probe.blind]
+        if interval
+        else Cell(f"not shown: {probe.cells} dates, needs {probe.needed}", Tone.QUIET),
     )
 
 
@@ -188,11 +203,8 @@ def cutoffs(score: StudyScore) -> Section | None:
     if not score.cutoffs:
         return None
     columns = (
-        *(
-            Column("arm"),
-            Column("knowledge ends", right=True),
-            Column("difference", right=True),
-        ),
+        *(Column("arm"), Column("knowledge ends", right=True), Column("dates", right=True)),
+        *(Column("difference", right=True),),
         *(Column("95% interval"), Column("p", right=True), Column("q", right=True)),
         Column("verdict"),
     )
@@ -211,6 +223,7 @@ def cutoffs(score: StudyScore) -> Section | None:
             [
                 Cell(one.arm, arm=one.arm),
                 Cell(f"{one.cutoff}" if one.cutoff else "unknown"),
+                Cell(f"{gap.dates:,}" if isinstance(gap, Estimate) else ""),
                 words.estimate(gap, words.gain, one.arm) if known else Cell(""),
                 Cell(words.excess_interval(gap)),
                 Cell(words.probability(gap.p) if isinstance(gap, Estimate) else ""),

@@ -1,6 +1,15 @@
 """The money of a study's path, in words. Pure."""
 
-from contracts.study_score import Equity, OverfittingScore, StudyScore
+from collections.abc import Sequence
+
+from contracts.study_score import (
+    RATIO_SESSIONS_LEAST,
+    ConfigurationKind,
+    Configurations,
+    Equity,
+    OverfittingScore,
+    StudyScore,
+)
 from libs.facts import amounts
 from libs.report.studies import words
 from libs.report.studies.parts import Cell, Column, Curve, Curves, Section, Table
@@ -8,6 +17,12 @@ from libs.report.tones import Tone
 
 SKILL_FROM = 0.95
 """The deflated Sharpe ratio from which on luck is ruled out."""
+KINDS = {
+    ConfigurationKind.OWN: "accounts of this study",
+    ConfigurationKind.PATH: "accounts of other studies",
+    ConfigurationKind.STRATEGY: "backtests of strategies",
+    ConfigurationKind.PICKS: "arms of studies without accounts",
+}
 ROBUST, LUCK = 0.1, 0.5
 """Probabilities of overfitting below and above which a choice of the best is robust, and luck."""
 
@@ -15,19 +30,23 @@ ROBUST, LUCK = 0.1, 0.5
 def money(score: StudyScore) -> Section:
     """Each account after costs beside its controls, and how much of it was luck."""
     columns = (
-        *(Column("account"), Column("return", right=True), Column("a year", right=True)),
-        *(Column("Sharpe ratio", right=True), Column("max drawdown", right=True)),
-        *(Column("deflated Sharpe", right=True), Column("sessions", right=True)),
-        *(Column("tokens a decision", right=True, wide=True),),
-        *(Column("cost a decision", right=True, wide=True),),
-        *(Column("cost a basis point", right=True, wide=True),),
+        *(Column("account"), Column("return", right=True), Column("a year", right=True, wide=True)),
+        *(Column("Sharpe ratio", right=True), Column("95% interval", right=True, wide=True)),
+        *(Column("max drawdown", right=True), Column("deflated", right=True)),
+        *(Column("verdict"), Column("sessions", right=True), Column("needed", right=True)),
     )
+    tables = [Table(columns, [_row(it) for it in score.equity])] if score.equity else []
+    if any(it.tokens_decision for it in score.equity):
+        tables.append(_spent(score.equity))
+    if score.configurations:
+        tables.append(_configurations(score.configurations))
     return Section(
         "Money",
-        "Each account after costs beside its controls. Deflated Sharpe: the probability that the"
-        " ratio is above that of the luckiest of all accounts here; needed: how many sessions would"
-        " show that it is above 0.",
-        [Table(columns, [_row(it) for it in score.equity])] if score.equity else (),
+        "Each account after costs beside its controls. Deflated: the probability that the Sharpe"
+        " ratio is above that of the luckiest of all configurations on record; 95% and more is more"
+        " than luck. Needed: how many sessions would show that it is above 0 (minimum track record"
+        " length). A return a year needs a year.",
+        tables,
         Curves(
             "What 1 has become, less 1, in percent",
             score.points,
@@ -39,25 +58,104 @@ def money(score: StudyScore) -> Section:
     )
 
 
+def in_short(score: StudyScore) -> Sequence[Cell]:
+    """Which accounts did better than the luckiest of all would."""
+    own = [it for it in score.equity if not it.control]
+    if not own:
+        return ()
+    among = (
+        f"luck among {amounts.count(sum(it.count for it in score.configurations), 'configuration')}"
+    )
+    better = [it for it in own if _is_skill(it)]
+    if not any(it.deflated_sharpe is not None for it in own):
+        return ()
+    if not better:
+        return (Cell(f"no account's Sharpe ratio can be told from {among}", Tone.QUIET),)
+    return [
+        Cell(f"{it.name}: its Sharpe ratio is more than {among}", Tone.GOOD, it.arm)
+        for it in better
+    ]
+
+
+def _is_skill(it: Equity) -> bool:
+    return it.deflated_sharpe is not None and it.deflated_sharpe >= SKILL_FROM
+
+
 def _row(it: Equity) -> list[Cell]:
-    deflated = it.deflated_sharpe
-    needed = "none would do" if it.sessions_needed is None else f"{it.sessions_needed:,} needed"
+    low, high = it.sharpe_low, it.sharpe_high
+    needed = "" if low is None else "none would do"
+    if it.sessions_needed is not None:
+        needed = f"{it.sessions_needed:,}"
     enough = it.sessions_needed is not None and it.sessions >= it.sessions_needed
     return [
         Cell(it.name, arm=it.arm),
         Cell(words.gain(it.total_return), arm=it.arm),
         Cell("" if it.annual_return is None else words.gain(it.annual_return)),
         Cell("" if it.sharpe is None else f"{it.sharpe:.2f}"),
+        Cell("" if low is None or high is None else f"{low:.2f} to {high:.2f}"),
         Cell(words.share(it.drawdown)),
-        Cell(
-            "" if deflated is None else words.share(deflated),
-            Tone.GOOD if deflated is not None and deflated >= SKILL_FROM else None,
-        ),
-        Cell(f"{it.sessions:,}, {needed}", None if enough else Tone.QUIET),
-        Cell("" if it.tokens_decision is None else amounts.thousands(it.tokens_decision)),
-        Cell("" if it.usd_decision is None else f"${it.usd_decision:.4f}"),
-        Cell("" if it.usd_bp is None else f"${it.usd_bp:.4f}"),
+        Cell("" if it.deflated_sharpe is None else words.share(it.deflated_sharpe)),
+        _verdict(it),
+        Cell(f"{it.sessions:,}"),
+        Cell(needed, None if enough else Tone.QUIET),
     ]
+
+
+def _spent(equity: Sequence[Equity]) -> Table:
+    """The cost of models: for a decision, and for each basis point of return above the benchmark."""
+    columns = (
+        *(Column("account"), Column("tokens a decision", right=True)),
+        *(Column("cost a decision", right=True), Column("tokens a basis point", right=True)),
+        *(Column("cost a basis point", right=True),),
+    )
+    none = "none above it"
+    rows = [
+        [
+            Cell(it.name, arm=it.arm),
+            Cell(amounts.thousands(it.tokens_decision)),
+            Cell("" if it.usd_decision is None else f"${it.usd_decision:.4f}"),
+            Cell(none if it.tokens_bp is None else amounts.thousands(round(it.tokens_bp))),
+            Cell(none if it.usd_bp is None else f"${it.usd_bp:.4f}"),
+        ]
+        for it in equity
+        if it.tokens_decision
+    ]
+    return Table(
+        columns, rows, "Models, a decision and a basis point of return above the benchmark"
+    )
+
+
+def _verdict(it: Equity) -> Cell:
+    if it.control:
+        return Cell("control", Tone.QUIET)
+    if it.sharpe is None:
+        return Cell("not shown: it did not vary", Tone.QUIET)
+    if it.deflated_sharpe is None:
+        needs = f"needs {RATIO_SESSIONS_LEAST} sessions and a second configuration"
+        return Cell(f"not shown: {needs}", Tone.QUIET)
+    if _is_skill(it):
+        return Cell("more than luck", Tone.GOOD)
+    return Cell("may be luck", Tone.QUIET)
+
+
+def _configurations(counted: Sequence[Configurations]) -> Table:
+    """How many configurations of which kind the desk has tried, and from where."""
+    columns = (
+        *(Column("configurations"), Column("tried", right=True)),
+        *(Column("with daily returns", right=True), Column("from")),
+    )
+    rows = [
+        [
+            Cell(KINDS[it.kind]),
+            Cell(f"{it.count:,}"),
+            Cell(f"{it.with_returns:,}"),
+            Cell(", ".join(it.sources) + (f" and {it.more:,} more" if it.more else "")),
+        ]
+        for it in counted
+    ]
+    tried, known = (sum(getattr(it, name) for it in counted) for name in ("count", "with_returns"))
+    total = [Cell("all"), Cell(f"{tried:,}"), Cell(f"{known:,}"), Cell("")]
+    return Table(columns, [*rows, total], "Configurations on record, on these assets and sessions")
 
 
 def _overfitting(score: StudyScore) -> str:
@@ -66,6 +164,6 @@ def _overfitting(score: StudyScore) -> str:
         return f"probability of overfitting: {words.not_shown(of)}"
     word = "robust" if of.probability < ROBUST else "luck" if of.probability > LUCK else "uncertain"
     return (
-        f"probability that the best of {of.configurations} was the best by luck:"
-        f" {words.share(of.probability)} ({word}), over {of.splits:,} splits"
+        f"probability that the best of {of.configurations} configurations with daily returns was"
+        f" the best by luck: {words.share(of.probability)} ({word}), over {of.splits:,} splits"
     )

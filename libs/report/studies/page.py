@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from contracts.cycle import PROBE
 from contracts.query import PAGE_MAX
-from contracts.study_score import CELL_KINDS, CellView, StudyCells, StudyCellsQuery
+from contracts.study import CELL_KINDS, CellView, StudyCells, StudyCellsQuery
 from libs.facts import amounts
 from libs.report.strategies import page as strategy
 from libs.report.strategies.chart import Chart, Line

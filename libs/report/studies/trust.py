@@ -26,8 +26,9 @@ def stability(score: StudyScore) -> Section:
     notes = () if rows else ("not shown: it needs more than one sample of a date",)
     return Section(
         "Stability",
-        "Whether samples of the same evidence agree, over assets that any of them bought. Stable:"
-        " four of five agree, and weights differ by less than half.",
+        "Whether samples of the same evidence agree, over assets that any of them bought. Spread:"
+        " the standard deviation of a weight as a part of its mean. Stable: four of five agree, and"
+        " the spread is at most 50%.",
         [Table(columns, rows)] if rows else (),
         notes=notes,
     )
@@ -70,7 +71,8 @@ def calibration(score: StudyScore) -> Section:
         "Calibration",
         "The trader's confidence in a pick as the probability that it beats the benchmark over the"
         " horizon. Score = miscalibration - discrimination + uncertainty; on the diagonal as much"
-        " came true as was stated. Overconfidence: what was stated above that, in points.",
+        " came true as was stated; the band holds 90% of the curves of resampled dates, and is"
+        " too narrow for a 95% interval. Overconfidence: what was stated above that, in points.",
         [Table(columns, rows)] if rows else (),
         reliability=[curve for curve in curves if curve.points],
         notes=notes,

@@ -105,6 +105,11 @@ def estimate(of: Shown, write: Written, arm: str, *, tone: bool = False) -> Cell
     return Cell(write(of.estimate), coloured, arm)
 
 
+def share_interval(of: Shown) -> str:
+    """`46.2% to 55.1%`; empty where nothing is shown."""
+    return "" if isinstance(of, NotShown) else f"{share(of.low)} to {share(of.high)}"
+
+
 def excess_interval(of: Shown) -> str:
     """The interval of an excess return."""
     return interval(of, Measure.EXCESS)

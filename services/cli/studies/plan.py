@@ -202,7 +202,8 @@ class _Estimate:
     recorded: StageSteps
 
     def decision(self, arm: StudyArm) -> Sequence[Calls]:
-        return decision_calls(arm.provider, len(self.study.universe), self.recorded)
+        calls = decision_calls(arm.provider, len(self.study.universe), self.recorded)
+        return [it for it in calls if it.stage not in arm.without]
 
     def probe(self, arm: StudyArm) -> Sequence[Calls]:
         if not self.probes or arm not in self.study.probed:

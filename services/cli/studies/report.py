@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.study_score import CellView
+from contracts.study import CellView
 from contracts.subjects import STUDY_CELLS
 from libs.report.studies.compose import compose
 from libs.runtime.whole_file import beside

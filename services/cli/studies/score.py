@@ -10,7 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from contracts.cycle import DECISION, PROBE
-from contracts.study_score import StudyCells, StudyCellsQuery, StudyScore, StudyScoreQuery
+from contracts.study import StudyCells, StudyCellsQuery
+from contracts.study_score import StudyScore, StudyScoreQuery
 from contracts.subjects import STUDY_CELLS, STUDY_SCORE
 from libs.facts import amounts
 from libs.report.studies.compose import compose

@@ -15,20 +15,17 @@ from contracts.study import (
     CELLS_MAX,
     HORIZON_MAX,
     ArmName,
+    CellKind,
     RunStudy,
     StopStudy,
     StudiesQuery,
     StudiesView,
     StudyAnswer,
-    StudyView,
-)
-from contracts.study_score import (
-    CellKind,
     StudyCells,
     StudyCellsQuery,
-    StudyScore,
-    StudyScoreQuery,
+    StudyView,
 )
+from contracts.study_score import StudyScore, StudyScoreQuery
 from contracts.subjects import RUN_STUDY, STOP_STUDY
 from contracts.types import Name
 from libs.report.studies.compose import compose

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from contracts.cycle import DECISION
 from contracts.performance import Benchmark
-from contracts.study import HORIZON_MAX, ArmName, StudiesQuery, StudyView
-from contracts.study_score import CellKind, StudyCellsQuery, StudyScoreQuery
+from contracts.study import HORIZON_MAX, ArmName, CellKind, StudiesQuery, StudyCellsQuery, StudyView
+from contracts.study_score import StudyScoreQuery
 from contracts.types import Name
 from libs.facts import amounts
 from libs.report.studies.compose import compose

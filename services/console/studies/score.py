@@ -13,24 +13,18 @@ import polars as pl
 
 from contracts.cycle import PROBE
 from contracts.performance import CANDIDATES, CASH
-from contracts.study import Study, StudyKind, StudyStatus
-from contracts.study_score import (
-    CellView,
-    StudyCells,
-    StudyCellsQuery,
-    StudyScore,
-    StudyScoreQuery,
-)
+from contracts.study import CellView, Study, StudyCells, StudyCellsQuery, StudyKind, StudyStatus
+from contracts.study_score import StudyScore, StudyScoreQuery
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import MarketError
 from libs.market.sessions import Sessions
 from libs.postgres.pool import Pool, Record
 from libs.quant.study.outcomes import CANARY_SESSIONS
-from libs.quant.study.record import Bars, Recorded
+from libs.quant.study.record import Bars, Recorded, common_sessions
 from libs.runtime.computing import computed, request_of
 from libs.runtime.settings import Settings
 from services.console.store import Store
-from services.console.studies import record
+from services.console.studies import record, tried
 
 COMPUTE = "services.console.studies.compute"
 KEPT_MAX = 16
@@ -60,7 +54,8 @@ class Prices(Protocol):
 @dataclass(frozen=True)
 class Wanted:
     """A score that somebody wants: of these cells and probes, as `chosen` says, with prices up to
-    `last`. `first_round` is the one that a path's accounts are of."""
+    `last`. `first_round` is the one that a path's accounts are of; `beside` changes with what else
+    the desk has tried."""
 
     study: Study
     status: StudyStatus
@@ -70,11 +65,13 @@ class Wanted:
     chosen: StudyScoreQuery
     prices: str
     last: date
+    beside: str
 
     @property
     def question(self) -> tuple[str, ...]:
         """The question without the cells that have ended so far."""
-        return (self.study.sha256, self.chosen.model_dump_json(), self.prices, str(self.last))
+        chosen = self.chosen.model_dump_json()
+        return (self.study.sha256, chosen, self.prices, str(self.last), self.beside)
 
     def is_answered_by(self, kept: "Kept") -> bool:
         """Whether no cell has ended since, for the first time or once more."""
@@ -186,9 +183,9 @@ class Scores:
             benchmark=query.benchmark or study.benchmark,
         )
         last = await self._sessions.latest()
-        return Wanted(
-            *(study, status, first_round, ended, probes, chosen, self._prices.described, last)
-        )
+        beside = await tried.mark(study, self._pool)
+        described = self._prices.described
+        return Wanted(*(study, status, first_round, ended, probes, chosen, described, last, beside))
 
     async def _scored(self, wanted: Wanted) -> Kept:
         """The score that is wanted, computed where nobody had it computed before."""
@@ -234,6 +231,7 @@ class Scores:
             accounts=tuple(accounts),
             cutoffs=self._cutoffs(study),
             probed=tuple(await record.probed(wanted.probes, self._pool)),
+            tried=tuple(await tried.tried(study, common_sessions(accounts), self._pool)),
         )
 
     async def _bars(self, assets: Sequence[str], sessions: Sequence[date]) -> Mapping[str, Bars]:

@@ -163,3 +163,27 @@ def test_what_an_offline_run_lacked_is_asked_under_the_same_name_and_nothing_is_
 def outcomes(lab: Lab) -> list[str]:
     """How the arms of each cell ended, in the order of dates."""
     return [row["status"] for row in lab.deskbus("study cells later --json").rows]
+
+
+def test_an_arm_without_a_stages_model_asks_it_nothing_there_and_is_shown_beside_the_whole(
+    lab: Lab,
+) -> None:
+    arms = [
+        {"name": "gpt", "provider": "openai"},
+        {"name": "less", "provider": "openai", "without": ["trader"]},
+    ]
+    with up(lab.deskbus) as (process, _):
+        assert lab.run(lab.file("agents", arms=arms, seed=3))["failed"] == 0
+        score = lab.deskbus("study score agents --json").rows[0]
+        cell = lab.deskbus("study cells agents --arm less --limit 1 --json").rows[0]
+        cycle = lab.deskbus(f"cycle show {cell['cycle_id']} --json").rows[0]
+        ended(process, signal.SIGINT)
+
+    whole, less = score["arms"][:2]
+    assert 0 < less["tokens"] < whole["tokens"]
+    (gap,) = score["agents"]
+    assert (gap["arm"], gap["less"], gap["stages"]) == ("gpt", "less", ["trader"])
+    lanes = {lane["name"]: lane["contracts"] for lane in cycle["pipelines"]}
+    assert lanes["gpt"]["daily_picks"]["llm"] == "openai"
+    assert lanes["less"]["daily_picks"]["llm"] == "rules"
+    assert next(row for row in score["audit"] if row["name"].startswith("P6"))["shown"] is False

@@ -9,6 +9,7 @@ from libs.llm.errors import ProviderFault, ProviderUnknown
 from libs.llm.portfolio_tool import PortfolioTool
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelRequest, ModelSize
+from libs.llm.rules.coin import CoinProvider
 from libs.llm.rules.provider import RULE_SETS, RulesProvider
 from libs.llm.rules.rule_set import CONFIDENCE_MAX, EvidenceIndex, confidence
 from libs.llm.rules.technical import RISK_UNKNOWN, risk_score, vote
@@ -98,3 +99,15 @@ def test_a_pipeline_may_name_the_model_of_a_stage(make_plan_command):
     role = Role("planner", "planner", ModelSize.MEDIUM, Prompt.of(""), {"rules": RulesProvider()})
     assert role.played_for(make_plan_command()).model == "rules"
     assert role.played_for(make_plan_command(models={"planner": "own-1"})).model == "own-1"
+
+
+def test_where_a_pipeline_is_without_a_stages_model_the_rules_speak(make_plan_command):
+    providers = {"rules": RulesProvider(), "coin": CoinProvider()}
+    role = Role("planner", "planner", ModelSize.MEDIUM, Prompt.of(""), providers)
+    command = make_plan_command(provider="coin", models={"planner": "own-1"})
+    assert role.played_for(command).model == "own-1"
+
+    pipeline = command.pipeline.model_copy(update={"without": ("planner",)})
+    agent = role.played_for(command.model_copy(update={"pipeline": pipeline}))
+
+    assert (agent.provider.name, agent.model) == ("rules", "rules")

@@ -7,10 +7,21 @@ from uuid import UUID
 import pytest
 
 from contracts.query import PAGE_MAX
-from contracts.study import Study, StudyArm, StudyDates, StudyStatus
-from contracts.study_score import (
-    ArmScore,
+from contracts.study import (
     CellView,
+    Study,
+    StudyArm,
+    StudyCells,
+    StudyCellsQuery,
+    StudyDates,
+    StudyKind,
+    StudyStatus,
+)
+from contracts.study_score import (
+    AgentGap,
+    ArmScore,
+    Configurations,
+    Equity,
     Estimate,
     Foresight,
     Leakage,
@@ -20,8 +31,6 @@ from contracts.study_score import (
     NotShown,
     PairedDifference,
     Probe,
-    StudyCells,
-    StudyCellsQuery,
     StudyScore,
 )
 from libs.quant.study.leakage import IDENTIFIED_MAX
@@ -254,7 +263,8 @@ def test_the_audit_has_six_tests_and_seven_columns_and_says_what_is_not_shown():
     assert [row.kind.value for row in rows].count("test") == 6
     assert [row.kind.value for row in rows].count("column") == 7
     missing = next(row for row in rows if row.name.startswith("P6"))
-    assert (missing.answer, missing.shown, missing.command) == (NOT_SHOWN, False, "")
+    assert (missing.shown, missing.command) == (False, "")
+    assert missing.answer == f"{NOT_SHOWN}: no arm is without an agent's model"
     assert all(row.command for row in rows if row.shown)
 
 
@@ -332,3 +342,83 @@ def test_the_days_of_a_curve_are_those_of_the_report():
     arms = tuple(arm.model_copy(update={"curve": curves}) for arm in score.arms)
     html = page(compose(score.model_copy(update={"arms": arms})))
     assert "2010-01-04: knows +1.00%; honest +1.00%" in html
+
+
+def test_what_an_agent_brings_is_a_row_and_the_sixth_test_of_the_audit():
+    gap = AgentGap(
+        arm="knows",
+        less="honest",
+        stages=("sentiment", "risk"),
+        hits=estimate(0.02, 0.1),
+        excess=estimate(0.002, 0.01, needed=900),
+        changed=0.2,
+    )
+    score = scored(agents=(gap,))
+    said = texts(compose(score))
+    for words in ("sentiment, risk", "knows less honest", "+2.00", "not resolved: needs 900 dates"):
+        assert words in said
+    row = next(row for row in audit(score) if row.name.startswith("P6"))
+    assert row.answer == (
+        "sentiment, risk brings knows +2.00 points of right choices, not resolved"
+    )
+
+
+def path_score(**fields: object) -> StudyScore:
+    account = Equity(
+        name="knows 0",
+        arm="knows",
+        sessions=300,
+        total_return=0.1,
+        drawdown=0.2,
+        sharpe=0.7,
+        deflated_sharpe=0.4,
+    )
+    study = scored().study
+    assert study is not None
+    path = study.model_copy(update={"kind": StudyKind.PATH})
+    return StudyScore(study=path, equity=(account,), dates=300).model_copy(update=fields)
+
+
+def counted(kind: str, count: int, known: int, *sources: str, more: int = 0) -> Configurations:
+    return Configurations(kind=kind, count=count, with_returns=known, sources=sources, more=more)
+
+
+def test_the_report_of_a_path_says_among_how_many_configurations_luck_was_judged_and_whence():
+    score = path_score(
+        configurations=(
+            counted("own", 2, 2),
+            counted("path", 5, 4, "older"),
+            counted("picks", 3, 0, "looks", more=2),
+        )
+    )
+    (section, *_) = compose(score).sections
+    rows = [[cell.text for cell in row] for row in section.tables[-1].rows]
+    assert rows == [
+        ["accounts of this study", "2", "2", ""],
+        ["accounts of other studies", "5", "4", "older"],
+        ["arms of studies without accounts", "3", "0", "looks and 2 more"],
+        ["all", "10", "6", ""],
+    ]
+    assert "among 10 configurations" in compose(score).answer[0].text
+
+
+def test_an_account_has_a_verdict_or_says_what_one_needs():
+    account = path_score().equity[0]
+    skilled = account.model_copy(update={"deflated_sharpe": 0.97})
+    short = account.model_copy(update={"deflated_sharpe": None})
+    flat = short.model_copy(update={"sharpe": None})
+    said = texts(compose(path_score(equity=(account, skilled, short, flat))))
+    lines = said.splitlines()
+    for words in (
+        *("may be luck", "more than luck"),
+        "not shown: needs 60 sessions and a second configuration",
+        "not shown: it did not vary",
+    ):
+        assert words in lines
+
+
+def test_a_probe_of_too_few_dates_says_how_many_it_needs():
+    few = probed(0, False).model_copy(
+        update={"low": None, "high": None, "blind": None, "cells": 12, "needed": 30}
+    )
+    assert "not shown: 12 dates, needs 30" in texts(compose(scored(probes=(few,))))

@@ -1,41 +1,85 @@
 """Does a model know the future by heart?"""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks import leakage
 from contracts.study_score import Estimate, LeakVerdict, NotShown
 from libs.quant.study.leakage import (
     CUTOFF_GUARD,
     NAMES_WORTH_MAX,
+    PROBE_DATES_LEAST,
     before_less_after,
     by_names,
     identification,
+    identified,
     of_provider,
     sides_of_cutoff,
 )
 
 TICKERS = ["AAPL", "MSFT", "GOOG", "IBM", "FB"]
-TRUTHS = TICKERS * 40
+
+
+def asked(answers: Sequence[str], dates: int = 40) -> Sequence[Sequence[tuple[str, str]]]:
+    """The same answers about each ticker on so many dates."""
+    return [list(zip(answers, TICKERS, strict=True))] * dates
 
 
 def test_who_always_names_the_same_identifies_nothing():
-    result = identification(["AAPL"] * len(TRUTHS), TRUTHS)
-    assert result.hits == 40
+    result = identification(asked(["AAPL"] * 5))
+    assert (result.hits, result.asked, result.dates) == (40, 200, 40)
     assert result.by_guessing == pytest.approx(0.2, abs=0.01)
     assert result.blind
 
 
 def test_who_names_the_right_one_is_not_blind():
-    result = identification(TRUTHS, TRUTHS)
+    result = identification(asked(TICKERS))
     assert (result.hits, result.blind) == (200, False)
 
 
-def test_a_few_inputs_are_not_enough_to_be_called_blind():
-    assert not identification(["?"] * 20, TRUTHS[:20]).blind
-    assert identification(["?"] * 200, TRUTHS).blind
+def test_a_few_dates_show_neither_and_who_identifies_nothing_needs_more_than_the_least():
+    few = identification(asked(["?"] * 5, PROBE_DATES_LEAST - 1))
+    assert (few.low, few.high, few.blind) == (None, None, None)
+    assert identification(asked(["?"] * 5, PROBE_DATES_LEAST)).blind is False
+    assert identification(asked(["?"] * 5, 40)).blind
+
+
+def test_the_bound_is_wilsons_of_all_answers_where_those_of_a_date_have_nothing_in_common():
+    hits = [1] * 20 + [0] * 20
+    low, high = identified(hits, [1] * 40)
+    plain = stats.binomtest(20, 40).proportion_ci(0.95, method="wilson")
+    assert (low, high) == pytest.approx((plain.low, plain.high))
+
+
+def test_tickers_that_are_recognised_together_count_as_one():
+    together = identified([5] * 10 + [0] * 30, [5] * 40)
+    plain = stats.binomtest(10, 40).proportion_ci(0.95, method="wilson")
+    assert together == pytest.approx((plain.low, plain.high))
+    apart = identified([1] * 40 + [2] * 5, [5] * 45)
+    assert apart[1] - apart[0] < together[1] - together[0]
+
+
+def test_hits_that_come_alone_say_more_than_none_do():
+    none, one = identified([0] * 40, [5] * 40), identified([1] + [0] * 39, [5] * 40)
+    assert none == pytest.approx((0.0, 0.0876), abs=1e-3), "as many answers as dates"
+    assert one[1] < none[1]
+
+
+@pytest.mark.parametrize("alike", leakage.ALIKE)
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.25])
+def test_the_bound_holds_the_truth_however_much_a_dates_answers_have_in_common(alike, share):
+    random = np.random.default_rng((17, round(100 * share), round(100 * alike)))
+    asked_each = [leakage.ASSETS] * PROBE_DATES_LEAST
+    spans = [
+        identified(leakage.recognised(random, PROBE_DATES_LEAST, share, alike), asked_each)
+        for _ in range(2_000)
+    ]
+    assert np.mean([low <= share <= high for low, high in spans]) > 0.92
+    assert np.mean([high < share for _, high in spans]) < 0.04
 
 
 def test_days_right_behind_the_cutoff_count_for_neither_side():

@@ -30,5 +30,5 @@ def test_every_split_of_sixteen_blocks_is_tried():
 
 def test_too_few_sessions_or_configurations_are_refused():
     for shape in ((47, 5), (500, 1)):
-        with pytest.raises(TooShort, match="at least 48 of 2"):
+        with pytest.raises(TooShort, match="needs 48 of 2"):
             overfitting(np.zeros(shape))

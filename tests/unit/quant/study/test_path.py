@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from contracts.study import Study, StudyArm, StudyDates, StudyKind
-from contracts.study_score import NotShown, OverfittingScore, StudyScore
+from contracts.study_score import (
+    RATIO_SESSIONS_LEAST,
+    ConfigurationKind,
+    Equity,
+    NotShown,
+    OverfittingScore,
+    StudyScore,
+)
 from libs.quant.study.path import EQUAL_WEIGHT, HOLD, score_path
-from libs.quant.study.record import AccountEquity, Bars, Decided, Recorded
+from libs.quant.study.record import AccountEquity, Bars, Decided, Recorded, Tried
 
 
 def path(count: int, curves: dict[tuple[str, int], list[float]], **fields: object) -> StudyScore:
@@ -82,7 +89,49 @@ def test_of_many_without_skill_the_best_one_is_deflated_and_overfitting_is_a_hal
 def test_a_short_path_says_what_it_does_not_show():
     score = path(4, {("a", 0): [1.0, 1.2, 0.9, 1.0]})
     assert isinstance(score.overfitting, NotShown)
-    assert "48 of 2 are needed" in score.overfitting.why
+    assert "needs 48 of 2" in score.overfitting.why
     none = path(2, {("a", 0): [1.0, 1.1]})
     assert not none.equity
     assert "sessions in common" in none.message
+
+
+def walk(count: int, seed: int = 6) -> list[float]:
+    random = np.random.default_rng(seed)
+    return list(np.cumprod(np.concatenate([[1.0], 1 + random.normal(0.001, 0.01, count - 1)])))
+
+
+def test_a_ratio_has_an_interval_and_a_verdict_from_so_many_sessions_and_two_configurations_on():
+    few, enough = RATIO_SESSIONS_LEAST, RATIO_SESSIONS_LEAST + 1
+
+    def row(count: int, *others: list[float]) -> Equity:
+        return path(
+            count, {(f"a{n}", 0): it for n, it in enumerate([walk(count), *others])}
+        ).equity[0]
+
+    short = row(few, walk(few, 7))
+    assert short.sharpe is not None
+    assert (short.sharpe_low, short.deflated_sharpe, short.sessions_needed) == (None, None, None)
+    alone = row(enough)
+    assert alone.sharpe_low < alone.sharpe < alone.sharpe_high
+    assert alone.deflated_sharpe is None
+    assert row(enough, walk(enough, 7)).deflated_sharpe is not None
+
+
+def test_an_account_of_less_than_a_year_has_no_return_a_year():
+    assert path(252, {("a", 0): walk(252)}).equity[0].annual_return is None
+    assert path(253, {("a", 0): walk(253)}).equity[0].annual_return is not None
+
+
+def test_what_other_studies_tried_counts_and_is_in_the_report():
+    tried = tuple(
+        Tried(kind=ConfigurationKind.PATH, source="older", worth=tuple(walk(300, seed)))
+        for seed in range(20, 40)
+    )
+    curves = {("a", 0): walk(300, 7), ("b", 0): walk(300, 8)}
+    alone, among = path(300, curves), path(300, curves, tried=tried)
+
+    assert [(it.kind.value, it.count) for it in among.configurations] == [("own", 2), ("path", 20)]
+    assert isinstance(among.overfitting, OverfittingScore)
+    assert among.overfitting.configurations == 22
+    for before, after in zip(alone.equity[:2], among.equity[:2], strict=True):
+        assert after.deflated_sharpe < before.deflated_sharpe

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from contracts.probe import Guess
 from contracts.study import Study, StudyArm, StudyDates
@@ -333,7 +334,7 @@ def test_who_recognises_masked_inputs_is_not_cleared_by_choosing_alike_without_n
     def verdict(right: int) -> LeakVerdict:
         probed = tuple(
             Probed(arm="m-masked", number=n, on=record.sessions[n * 5], guesses=guesses(right))
-            for n in range(30)
+            for n in range(40)
         )
         (row,) = score_picks(record.model_copy(update={"probed": probed})).leakage
         assert row.blind is (right == 0)
@@ -386,3 +387,48 @@ def test_confidences_are_scored_as_probabilities():
     assert row.outcomes == 400
     (none,) = score_picks(record).calibration
     assert "states a confidence" in none.why
+
+
+def test_an_arm_is_shown_beside_the_same_without_an_agent_and_beside_no_other():
+    whole = {"name": "whole", "provider": "gpt"}
+    arms = [
+        whole,
+        {**whole, "name": "less", "without": ["quant", "risk"]},
+        {**whole, "name": "other", "models": {"large": "x"}},
+        {**whole, "name": "masked", "masked": True},
+    ]
+    record = recorded(
+        {name: prophet() for name in ("whole", "other", "masked")} | {"less": momentum}
+    )
+    study = record.study.model_copy(
+        update={"arms": tuple(StudyArm.model_validate(arm) for arm in arms)}
+    )
+
+    (gap,) = score_picks(record.model_copy(update={"study": study})).agents
+
+    assert (gap.arm, gap.less, gap.stages) == ("whole", "less", ("quant", "risk"))
+    assert 0.2 < gap.changed < 1
+    assert gap.hits.resolved
+
+
+def test_an_arm_without_agents_asks_somebody_else_and_is_no_pair_of_a_whole_masked_one():
+    arms = (
+        StudyArm(name="less", provider="gpt", without=("risk",)),
+        StudyArm(name="masked", provider="gpt", masked=True),
+    )
+    record = recorded({"less": momentum, "masked": momentum})
+    score = score_picks(
+        record.model_copy(update={"study": record.study.model_copy(update={"arms": arms})})
+    )
+    assert (score.masked, score.agents) == ((), ())
+
+
+@pytest.mark.parametrize("fields", [{"provider": "coin"}, {"without": ["risk", "risk"]}])
+def test_only_models_are_left_out_and_each_once(fields):
+    arm = {"name": "less", "provider": "gpt", "without": ["risk"], **fields}
+    with pytest.raises(ValidationError, match="without: "):
+        StudyArm.model_validate(arm)
+
+
+def test_a_file_without_such_arms_is_the_same_study_as_before():
+    assert "without" not in study_of(("a",)).model_dump_json()

@@ -48,9 +48,9 @@ def test_the_plan_of_a_paid_model_has_its_probes_and_stays_within_its_budget() -
     plan = plan_of(study, Settings())
 
     named, masked, *controls = plan.arms
-    assert (plan.cells, study.probe) == (study.dates.count + study.probe, 30)
-    assert (named.probes, masked.probes) == (0, 30)
-    assert masked.calls == named.calls + 30
+    assert (plan.cells, study.probe) == (study.dates.count + study.probe, 40)
+    assert (named.probes, masked.probes) == (0, 40)
+    assert masked.calls == named.calls + 40
     assert masked.tokens > named.tokens
     spent = [arm.usd for arm in plan.arms if arm.usd is not None]
     assert len(spent) == len(plan.arms), "every model of the example has a price"
@@ -172,3 +172,13 @@ def test_of_live_data_the_plan_leaves_the_tickers_to_the_desk() -> None:
     plan = plan_of(file_of(universe=["AAPL", "HELLO"], dates=recent), Settings(market="yahoo"))
 
     assert any(note.startswith("tickers: of live data only the desk") for note in plan.notes)
+
+
+def test_the_calls_of_a_stage_that_an_arm_is_without_are_not_planned() -> None:
+    arms = [
+        {"name": "whole", "provider": "claude"},
+        {"name": "less", "provider": "claude", "without": ["trader", "risk"]},
+    ]
+    whole, less = plan_of(file_of(arms=arms), Settings()).arms
+    assert (whole.calls, less.calls) == (130, 90)
+    assert less.tokens < whole.tokens
