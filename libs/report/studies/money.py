@@ -102,7 +102,7 @@ def _row(it: Equity) -> list[Cell]:
 
 
 def _spent(equity: Sequence[Equity]) -> Table:
-    """The cost of models: for a decision, and for each basis point of return above the benchmark."""
+    """The cost of models, for a decision and for each basis point above the benchmark."""
     columns = (
         *(Column("account"), Column("tokens a decision", right=True)),
         *(Column("cost a decision", right=True), Column("tokens a basis point", right=True)),
