@@ -68,16 +68,21 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.cycles
 	$(BIN)/python -m benchmarks.notices_beside
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; Postgres away for 6 minutes; a model's cycle hit at every point; machines without power; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; machines without power; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
+	$(BIN)/python -m tests.chaos.soak --cycles 1000 --one-process
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 1000
+	$(BIN)/python -m tests.chaos.real_cycles --cycles 500 --one-process
 	$(BIN)/python -m tests.chaos.outages
 	$(BIN)/python -m tests.chaos.crash_matrix
 	$(BIN)/python -m tests.chaos.crash_matrix --one-process
 	$(BIN)/python -m benchmarks.series
 	$(BIN)/python -m tests.chaos.machines --cycles 600
 	$(BIN)/python -m tests.chaos.notices --moments 50
+	$(BIN)/python -m tests.chaos.studies --cells 12
 	$(BIN)/python -m tests.chaos.studies --cells 12 --one-process
+	$(BIN)/python -m tests.chaos.study_steps
+	$(BIN)/python -m tests.chaos.study_steps --one-process
 	$(BIN)/python -m tests.browser.big_tables
 	$(BIN)/python -m benchmarks.hindsight
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.chaos.desk import QUICK, ChaosDesk, chaos_desk
+from tests.chaos.desk import ONE_PROCESS_ROLES, QUICK, ChaosDesk, chaos_desk
 from tests.chaos.load import User, user_of
 from tests.open_folder import open_folder
 
@@ -17,6 +17,14 @@ async def desk() -> AsyncIterator[ChaosDesk]:
     """The desk; every test leaves it running and whole."""
     with open_folder() as folder:
         async with chaos_desk(folder, QUICK) as running:
+            yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def joined_desk() -> AsyncIterator[ChaosDesk]:
+    """The desk as two processes, inside which claims, records and results are calls."""
+    with open_folder() as folder:
+        async with chaos_desk(folder, QUICK, ONE_PROCESS_ROLES) as running:
             yield running
 
 

@@ -68,7 +68,7 @@ MANNER = Manner(delay_s=0.1, appetites={"analyst": Appetite(tools_max=6, round_m
 PAID_CALLS = 14
 TOOL_CALLS = 12
 THINKING = ("sentiment", "research", "trader", "risk", "assessment")
-MORTAL = (*THINKING, "execution", DESK)
+MORTAL = (*THINKING, "execution", "orchestrator", DESK)
 ALL_APART = {**dict.fromkeys((*BACKBONE, *SERVICES), 1), **dict.fromkeys(THINKING, 2)}
 """Each service as a process; two of those that think, since a frozen one's work goes to another."""
 ONE_PROCESS = {DESK: 1}
@@ -103,6 +103,8 @@ class Fault(StrEnum):
 
 
 WHERE = {
+    "hand": "before its command is handed over",
+    "handed": "after its command is handed over",
     "claim": "before its claim",
     "claimed": "after its claim",
     "reserve": "before a call is reserved",

@@ -28,7 +28,7 @@ from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.nats_server import store_dir
 from libs.servers.supervisor import Child, ChildError, Supervisor
 from tests.fakes import paid_model
-from tests.fakes.chaos_desk import MODEL_PORT
+from tests.fakes.chaos_desk import MODEL_PORT, SERVICES, WHOLE
 from tests.fakes.chaos_workflow import COMMANDS
 
 REPOSITORY = Path(__file__).parents[2]
@@ -41,6 +41,10 @@ ROLES_OF = {
     "effector": 1,
 }
 """Processes of the made-up desk, by role."""
+ONE_PROCESS_ROLES = {"provisioner": 1, WHOLE: 2}
+"""The same with all of it in each of two processes, without NATS between its parts."""
+PARTS = {WHOLE: ("orchestrator", *SERVICES)}
+"""Who has a connection of its own in a process of this role; in others only the role itself."""
 CONSOLE = "console-1"
 SERVERS = ("nats", "postgres")
 DEATH_TIMEOUT_S = 10.0
@@ -71,13 +75,15 @@ Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 @dataclass
 class ChaosDesk:
-    """The running desk. Names of processes: `nats`, `postgres`, `thinker-2`, ..."""
+    """The running desk. Names of processes: `nats`, `postgres`, `thinker-2`, ...; `roles` says how
+    many there are of each."""
 
     settings: Settings
     servers: Servers
     supervisor: Supervisor
     names: Sequence[str]
     model: paid_model.Log
+    roles: Mapping[str, int]
     frozen: dict[str, list[int]] = field(default_factory=dict)
 
     def pid(self, name: str) -> int:
@@ -105,7 +111,9 @@ class ChaosDesk:
 
     async def whole(self) -> None:
         """Wait until every process of the desk has its connection to NATS."""
-        owed = Counter({f"deskbus-{role}": count for role, count in ROLES_OF.items()})
+        owed = Counter[str]()
+        for role, count in self.roles.items():
+            owed.update({f"deskbus-{part}": count for part in PARTS.get(role, (role,))})
         while owed - Counter(name for name, _ in self.connections()):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 
@@ -179,7 +187,9 @@ def _lives(pid: int) -> bool:
 
 
 @asynccontextmanager
-async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[ChaosDesk]:
+async def chaos_desk(
+    folder: Path, given: Mapping[str, float], roles: Mapping[str, int] = ROLES_OF
+) -> AsyncIterator[ChaosDesk]:
     """A desk below `folder`, which every user must be able to enter."""
     async with embedded_servers(
         folder / "desk",
@@ -195,7 +205,7 @@ async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[
             data_dir=servers.data_dir,
             **given,  # type: ignore[arg-type]
         )
-        async with desk_of(ChaosDesk, settings, servers, folder) as desk:
+        async with desk_of(ChaosDesk, settings, servers, folder, roles) as desk:
             try:
                 yield desk
             finally:
@@ -205,16 +215,20 @@ async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[
 
 @asynccontextmanager
 async def desk_of(
-    kind: type[DeskT], settings: Settings, servers: Any, folder: Path
+    kind: type[DeskT],
+    settings: Settings,
+    servers: Any,
+    folder: Path,
+    roles: Mapping[str, int] = ROLES_OF,
 ) -> AsyncIterator[DeskT]:
     """The desk's processes and the paid model, on servers that are up."""
     port = choose_port(None, set())
     log_path = folder / "model.log"
-    children = _children(settings, port)
+    children = _children(settings, port, roles)
     async with _model(port, log_path), Supervisor(children) as supervisor:
         names = [child.name for child in children]
         await supervisor.ready()
-        yield kind(settings, servers, supervisor, names, paid_model.Log(log_path))
+        yield kind(settings, servers, supervisor, names, paid_model.Log(log_path), roles)
 
 
 async def tables(dsn: str) -> None:
@@ -246,11 +260,11 @@ async def _model(port: int, log_path: Path) -> AsyncIterator[None]:
         await process.wait()
 
 
-def _children(settings: Settings, model_port: int) -> list[Child]:
+def _children(settings: Settings, model_port: int, roles: Mapping[str, int]) -> list[Child]:
     env = {**os.environ, **settings.environment, MODEL_PORT: str(model_port)}
     desk = {
         f"{role}-{number}": ["-m", "tests.fakes.chaos_desk", role]
-        for role, count in ROLES_OF.items()
+        for role, count in roles.items()
         for number in range(1, count + 1)
     }
     argv = {**desk, CONSOLE: ["-m", "services.console"]}

@@ -66,8 +66,8 @@ def each_kind(rng: random.Random, names: Sequence[str], lease_s: float) -> list[
     for a moment, and each sort of process past the lease; everything at once; the store wiped."""
     kills = [(Kind.KILL, name) for name in [*names, EVERYTHING]]
     frozen = [(Kind.FREEZE, name) for name in rng.sample(names, 3)]
-    sorts = ("nats", "postgres", "orchestrator-1", "thinker-1", "effector-1")
-    frozen += [(Kind.FREEZE_LONG, name) for name in sorts]
+    sorts = ("nats", "postgres", "orchestrator-1", "thinker-1", "effector-1", "desk-1")
+    frozen += [(Kind.FREEZE_LONG, name) for name in sorts if name in names]
     chosen = [*kills, *frozen, (Kind.WIPE, "nats")]
     rng.shuffle(chosen)
     return [_fault(rng, kind, name, lease_s) for kind, name in chosen]

@@ -191,12 +191,50 @@ async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
 
 @dataclass
 class OwnDesk:
-    """`deskbus up` on them."""
+    """`deskbus up` on them, as one process or as one a service."""
 
     servers: OwnServers
     settings: Settings
-    process: asyncio.subprocess.Process
-    logs: Sequence[Path]
+    folder: Path
+    processes: bool
+    process: asyncio.subprocess.Process = field(init=False)
+
+    async def start(self) -> None:
+        """Start it and wait until it takes work. Raises AssertionError where it ends before."""
+        kept = {name: value for name, value in os.environ.items() if "DESKBUS" not in name}
+        words = ["up", "--json", *(["--processes"] if self.processes else [])]
+        with self._log_path.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "services.cli", *words),
+                cwd=self.folder,
+                env={
+                    **kept,
+                    **self.settings.environment,
+                    "DESKBUS_LOG_FORMAT": "json",
+                    "PYTHONPATH": str(REPOSITORY),
+                },
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+            )
+        assert self.process.stdout is not None
+        async with asyncio.timeout(UP_TIMEOUT_S):
+            assert await self.process.stdout.readline(), self._log_path.read_text()[-2000:]
+
+    async def keep(self) -> None:
+        """Start it again whenever it has ended, until cancelled."""
+        while True:
+            await self.process.wait()
+            with suppress(AssertionError):  # what it needs may just be away too
+                await self.start()
+
+    @property
+    def _log_path(self) -> Path:
+        return self.folder / "up.log"
+
+    @property
+    def logs(self) -> Sequence[Path]:
+        """Of all its processes."""
+        return [self._log_path, *(self.folder / "data" / "logs").glob("*.log")]
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
@@ -231,32 +269,14 @@ async def desk_on(
         http_port=0,
         **given,  # type: ignore[arg-type]
     )
-    kept = {name: value for name, value in os.environ.items() if "DESKBUS" not in name}
-    words = ["up", "--json", *(["--processes"] if processes else [])]
-    log_path = folder / "up.log"
-    with log_path.open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "services.cli", *words),
-            cwd=folder,
-            env={
-                **kept,
-                **settings.environment,
-                "DESKBUS_LOG_FORMAT": "json",
-                "PYTHONPATH": str(REPOSITORY),
-            },
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-        )
+    desk = OwnDesk(servers, settings, folder, processes)
     try:
-        assert process.stdout is not None
-        async with asyncio.timeout(UP_TIMEOUT_S):
-            assert await process.stdout.readline(), log_path.read_text()[-2000:]
-        logs = [log_path, *(folder / "data" / "logs").glob("*.log")]
-        yield OwnDesk(servers, settings, process, logs)
+        await desk.start()
+        yield desk
     finally:
         with suppress(ProcessLookupError):
-            process.terminate()
-        await process.wait()
+            desk.process.terminate()
+        await desk.process.wait()
 
 
 @dataclass
@@ -273,6 +293,12 @@ class Outcome:
     after_s: float = 0.0
     """How long after the outage the last cycle ended."""
     broken: list[str] = field(default_factory=list)
+
+    def row(self) -> str:
+        """It as a row of the table."""
+        counts = (self.cycles, len(self.failed), len(self.twice), len(self.ended), self.after_s)
+        form = "many" if self.processes else "one"
+        return f"| {' | '.join(map(str, (self.outage, f'{self.lasts_s:g} s', form, *counts)))} |"
 
     def judge(self) -> None:
         """Fill `broken`."""
@@ -299,7 +325,7 @@ async def survive(
     desk: OwnDesk, outage: Outage, lasts_s: float, cycles: int, timeout_s: float = TIME_LIMIT_S
 ) -> Outcome:
     """Strike while cycles run and others begin; wait until all have ended, and count."""
-    outcome = Outcome(outage, lasts_s, processes=len(desk.logs) > 1, cycles=cycles)
+    outcome = Outcome(outage, lasts_s, processes=desk.processes, cycles=cycles)
     async with user_of(desk.settings) as user:
         requests = [wish(user, number, timeout_s) for number in range(cycles)]
         first = cycles // BEFORE
@@ -364,22 +390,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for lasts_s in (given.lasts if outage == Outage.AWAY else [shortest])
         for processes in (False, True)
     ]
-    outcomes = [_in_folder(given, *plan) for plan in plans]
-    lines = [
-        "| Postgres is | for | processes | cycles | failed | twice or wrong | ended | after, s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-        *(
-            f"| {each.outage} | {each.lasts_s:g} s | {'many' if each.processes else 'one'} "
-            f"| {each.cycles} | {len(each.failed)} | {len(each.twice)} | {len(each.ended)} "
-            f"| {each.after_s} |"
-            for each in outcomes
-        ),
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    for each in outcomes:
-        for problem in each.broken:
+    sys.stdout.write(
+        "| Postgres is | for | processes | cycles | failed | twice or wrong | ended | after, s |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    )
+    broken = False
+    for plan in plans:
+        outcome = _in_folder(given, *plan)
+        broken = broken or bool(outcome.broken)
+        sys.stdout.write(f"{outcome.row()}\n")
+        sys.stdout.flush()  # the next one takes minutes
+        for problem in outcome.broken:
             sys.stderr.write(f"BROKEN: {json.dumps(problem)}\n")
-    sys.exit(1 if any(each.broken for each in outcomes) else 0)
+    sys.exit(1 if broken else 0)
 
 
 def _in_folder(

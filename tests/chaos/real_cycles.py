@@ -1,8 +1,9 @@
 """Real decision and exit cycles while everything is killed, frozen, wiped, full and away.
 
-    python -m tests.chaos.real_cycles --cycles 1000 [--seed 7] [--keep]
+    python -m tests.chaos.real_cycles --cycles 1000 [--seed 7] [--one-process] [--keep]
 
-The shipped services, each a process of `deskbus up --processes`, on servers of our own; several
+The shipped services, each a process of `deskbus up --processes`, on servers of our own; with
+`--one-process` all in the one of `deskbus up`, so that who kills a service kills all. Several
 accounts, each trading its own stretch of the bundled prices by the `rules` provider, a week apart:
 what one session buys the exits of the next ones sell, and stops wait on the rest.
 No cycle may fail, the books must hold all that tests.chaos.books names, and exits must have sold:
@@ -222,6 +223,10 @@ class Run:
 
     def _signal(self, names: Sequence[str], number: signal.Signals) -> None:
         """To the desk's own processes of these services; one between two lives is left to it."""
+        if not self._desk.processes:
+            with suppress(ProcessLookupError):
+                self._desk.process.send_signal(number)
+            return
         modules = {f"services.{name}" for name in names}
         for child in psutil.Process(self._desk.process.pid).children():
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
@@ -259,7 +264,12 @@ class Run:
 
 
 async def real_chaos(
-    cycles: int, seed: int, folder: Path, *, outage_s_max: float = OUTAGE_S_MAX
+    cycles: int,
+    seed: int,
+    folder: Path,
+    *,
+    outage_s_max: float = OUTAGE_S_MAX,
+    processes: bool = True,
 ) -> Outcome:
     """Bring servers and desk up below `folder`, run, judge."""
     (folder / "exit_signals.toml").write_text(EXITS)
@@ -274,12 +284,20 @@ async def real_chaos(
         )
         async with (
             own_servers(folder) as servers,
-            desk_on(servers, folder, SETTINGS, processes=True) as desk,
+            desk_on(servers, folder, SETTINGS, processes=processes) as desk,
             user_of(desk.settings) as user,
         ):
             run = Run(desk, user, seed, disk)
             run.outcome.left_out = left_out
-            await run.chaos(cycles, faults)
+            # One process has nobody who starts it again.
+            keeping = None if processes else asyncio.create_task(desk.keep())
+            try:
+                await run.chaos(cycles, faults)
+            finally:
+                if keeping is not None:
+                    keeping.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await keeping
             return await run.judge()
 
 
@@ -306,13 +324,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.real_cycles", description=__doc__)
     parser.add_argument("--cycles", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--one-process", action="store_true")
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args(arguments)
     if not ACCOUNTS <= given.cycles <= CYCLES_MAX:
         parser.error(f"--cycles is {ACCOUNTS} to {CYCLES_MAX}")
     configure_logging("error")
     with open_folder("deskbus-real-", keep=given.keep) as folder:
-        outcome = asyncio.run(real_chaos(given.cycles, given.seed, folder))
+        processes = not given.one_process
+        outcome = asyncio.run(real_chaos(given.cycles, given.seed, folder, processes=processes))
     sys.stdout.write(f"{told(outcome)}\n")
     for each in outcome.broken:
         sys.stderr.write(f"BROKEN: {each}\n")

@@ -1,8 +1,11 @@
 """The chaos run: cycles while everything is killed, frozen, wiped; then the tables are counted.
 
     python -m tests.chaos.soak --cycles 2000 [--seed 7] [--settings quick|defaults] [--json]
+        [--one-process]
 
 Runs with settings that notice faults quickly, then a tenth of the cycles with the desk's defaults.
+With `--one-process` the desk is two processes, each an orchestrator and all services joined as
+`deskbus up` joins them: what is said inside either is a call, and what the other lost goes by NATS.
 Exits 1 and says what was broken if any promise was. `--keep` leaves the folders with all logs.
 """
 
@@ -24,7 +27,7 @@ from typing import Any
 
 from libs.telemetry.logging import configure_logging
 from tests.chaos import faults, invariants
-from tests.chaos.desk import QUICK, ChaosDesk, chaos_desk
+from tests.chaos.desk import ONE_PROCESS_ROLES, QUICK, ROLES_OF, ChaosDesk, chaos_desk
 from tests.chaos.faults import Done, Fault
 from tests.chaos.invariants import Story, Tables
 from tests.chaos.load import Asked, User, user_of
@@ -266,9 +269,15 @@ def schedule_of(desk: ChaosDesk, seed: int, count: int) -> list[Fault]:
     return first + faults.at_random(rng, names, lease_s, max(count - len(first), 0))
 
 
-async def soak(cycles: int, seed: int, settings: Mapping[str, float], folder: Path) -> Outcome:
+async def soak(
+    cycles: int,
+    seed: int,
+    settings: Mapping[str, float],
+    folder: Path,
+    roles: Mapping[str, int] = ROLES_OF,
+) -> Outcome:
     """Bring a desk up below `folder`, run, judge."""
-    async with chaos_desk(folder, settings) as desk:
+    async with chaos_desk(folder, settings, roles) as desk:
         schedule = schedule_of(desk, seed, cycles // CYCLES_A_FAULT)
         return await run_on(desk, cycles, seed, schedule)
 
@@ -301,6 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cycles", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--settings", choices=("quick", "defaults"))
+    parser.add_argument("--one-process", action="store_true")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
@@ -316,8 +326,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _kept_or_not(given: argparse.Namespace, cycles: int, settings: Mapping[str, float]) -> Outcome:
     """One soak in a folder of its own, and what it says."""
+    roles = ONE_PROCESS_ROLES if given.one_process else ROLES_OF
     with open_folder("deskbus-soak-", keep=given.keep) as folder:
-        outcome = asyncio.run(soak(cycles, given.seed, settings, folder))
+        outcome = asyncio.run(soak(cycles, given.seed, settings, folder, roles))
     told = json.dumps(asdict(outcome)) if given.json else f"{table(outcome)}\n"
     sys.stdout.write(f"{told}\n")
     for each in outcome.broken:

@@ -144,7 +144,7 @@ async def run(
         asked = StudyScoreQuery(name=study.name)
         cells = await desk.user.ask(STUDY_CELLS, query)
         score = await desk.user.ask(STUDY_SCORE, asked, SCORE_S)
-        begun, repeated = await _record(desk, study)
+        begun, repeated = await record_of(desk, study)
         lines = Counter(line["request"] for line in desk.model.asked())
         return Outcome(
             view=view,
@@ -213,18 +213,23 @@ async def _live(desk: MortalDesk, lived: list[UUID], draw: random.Random) -> Non
     """A live cycle after the other, until cancelled: the study rests for each."""
     while True:
         await _further(desk, draw)
-        mark = uuid4().hex[:12]
-        request = CycleRequest(
-            idempotency_key=mark,
-            as_of=LAST,
-            universe=UNIVERSE,
-            pipelines=(Pipeline(name=RULES, account=f"a{mark}"),),
-        )
-        async with asyncio.timeout(CYCLE_S):
-            status = await desk.user.run(request)
-        if status is not CycleStatus.COMPLETED:
-            raise AssertionError(f"a live cycle ended as {status}")
-        lived.append(desk.user.cycle_id(request))
+        lived.append(await live_cycle(desk))
+
+
+async def live_cycle(desk: MortalDesk) -> UUID:
+    """Run a live cycle, for which cells of studies rest; returns its id."""
+    mark = uuid4().hex[:12]
+    request = CycleRequest(
+        idempotency_key=mark,
+        as_of=LAST,
+        universe=UNIVERSE,
+        pipelines=(Pipeline(name=RULES, account=f"a{mark}"),),
+    )
+    async with asyncio.timeout(CYCLE_S):
+        status = await desk.user.run(request)
+    if status is not CycleStatus.COMPLETED:
+        raise AssertionError(f"a live cycle ended as {status}")
+    return desk.user.cycle_id(request)
 
 
 async def _look(desk: MortalDesk, rests: set[UUID]) -> None:
@@ -256,7 +261,9 @@ async def _ended(
             await asyncio.sleep(LOOK_S)
 
 
-async def _record(desk: MortalDesk, study: Study) -> tuple[Counter[tuple[int, int]], Sequence[str]]:
+async def record_of(
+    desk: MortalDesk, study: Study
+) -> tuple[Counter[tuple[int, int]], Sequence[str]]:
     """How often each cell was begun, and the agents that asked for what was on record."""
     found: list[str] = []
     lines = desk.model.asked()

@@ -9,6 +9,7 @@ import asyncpg
 import nats
 import nats.errors
 import pytest
+import pytest_asyncio
 from nats.aio.client import Client
 
 from contracts.cycle import CycleStatus
@@ -30,7 +31,7 @@ from libs.bus.permissions import CONSOLE, PROVISIONER
 from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, ORCHESTRATOR_ROLE
 from libs.runtime import ids
 from tests.chaos.desk import ChaosDesk
-from tests.chaos.load import User
+from tests.chaos.load import User, user_of
 from tests.fakes.chaos_workflow import Behaviour
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -152,15 +153,31 @@ async def _ask(
     return decode(row.reply, answer.data)
 
 
+@pytest.fixture(params=["desk", "joined_desk"])
+def either_desk(request: pytest.FixtureRequest) -> ChaosDesk:
+    """A desk of processes, and one whose services hear and say nothing on the wire."""
+    running: ChaosDesk = request.getfixturevalue(request.param)
+    return running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitor(either_desk: ChaosDesk) -> AsyncIterator[User]:
+    """A user of that desk, which is whole."""
+    async with asyncio.timeout(DEADLINE_S):
+        await either_desk.whole()
+    async with user_of(either_desk.settings) as connected:
+        yield connected
+
+
 async def test_claim_record_and_result_of_another_service_are_refused_and_told(
-    desk: ChaosDesk, user: User
+    either_desk: ChaosDesk, visitor: User
 ) -> None:
-    request = user.request("forged", "single", ("alpha",), behaviour=Behaviour.SLOW)
-    cycle_id = user.cycle_id(request)
+    request = visitor.request("forged", "single", ("alpha",), behaviour=Behaviour.SLOW)
+    cycle_id = visitor.cycle_id(request)
     op_id = ids.operation_id(cycle_id, "alpha", "working", "work", 1)
-    async with asyncio.timeout(DEADLINE_S), as_identity(desk, "clerk") as (client, _):
-        cycle = asyncio.create_task(user.run(request))
-        await desk.model.saw("begin", op_id, 0)
+    async with asyncio.timeout(DEADLINE_S), as_identity(either_desk, "clerk") as (client, _):
+        cycle = asyncio.create_task(visitor.run(request))
+        await either_desk.model.saw("begin", op_id, 0)
         claim = await _ask(client, CLAIM, "clerk", Claim(op_id=op_id, instance="clerk"))
         record = await _ask(client, RECORD, "clerk", Record(op_id=op_id, epoch=1))
         forged = Result(op_id=op_id, epoch=1, contract={"value": "forged"})
@@ -169,7 +186,7 @@ async def test_claim_record_and_result_of_another_service_are_refused_and_told(
     assert claim == ClaimAnswer(outcome="forbidden")
     assert record == RecordAnswer(outcome="forbidden")
     assert result == ResultAnswer(outcome="forbidden")
-    async with desk.database() as db:
+    async with either_desk.database() as db:
         told = await db.fetch(
             "select data ->> 'what' as what, data ->> 'service' as service from state_events"
             " where cycle_id = $1 and type = 'message_refused' order by 1",
@@ -185,14 +202,14 @@ async def test_claim_record_and_result_of_another_service_are_refused_and_told(
 
 
 async def test_a_result_told_again_late_or_for_nothing_changes_nothing(
-    desk: ChaosDesk, user: User
+    either_desk: ChaosDesk, visitor: User
 ) -> None:
-    request = user.request("repeated", "single", ("alpha",))
-    cycle_id = user.cycle_id(request)
+    request = visitor.request("repeated", "single", ("alpha",))
+    cycle_id = visitor.cycle_id(request)
     op_id = ids.operation_id(cycle_id, "alpha", "working", "work", 1)
-    async with asyncio.timeout(DEADLINE_S), as_identity(desk, "thinker") as (client, _):
-        assert await user.run(request) is CycleStatus.COMPLETED
-        before = await _rows(desk, cycle_id)
+    async with asyncio.timeout(DEADLINE_S), as_identity(either_desk, "thinker") as (client, _):
+        assert await visitor.run(request) is CycleStatus.COMPLETED
+        before = await _rows(either_desk, cycle_id)
         again = Result(op_id=op_id, epoch=1, contract={"value": "other"})
         answers = [
             await _ask(client, RESULT, "thinker", each)
@@ -205,7 +222,7 @@ async def test_a_result_told_again_late_or_for_nothing_changes_nothing(
         assert answers == [ResultAnswer(outcome=o) for o in ("ok", "fenced", "unknown")]
         claim = await _ask(client, CLAIM, "thinker", Claim(op_id=op_id, instance="late"))
         assert claim == ClaimAnswer(outcome="done")
-    assert await _rows(desk, cycle_id) == before
+    assert await _rows(either_desk, cycle_id) == before
 
 
 async def _rows(desk: ChaosDesk, cycle_id: UUID) -> list[list[asyncpg.Record]]:

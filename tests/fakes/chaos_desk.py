@@ -1,5 +1,6 @@
 """The processes of the made-up desk: `python -m tests.fakes.chaos_desk ROLE`.
 
+ROLE `desk` is the orchestrator and all services in one process, joined as `deskbus up` joins them.
 Everything but the handlers is the shipped code: orchestrator, provisioner, service runtime.
 """
 
@@ -8,7 +9,7 @@ import hashlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import structlog
@@ -17,6 +18,7 @@ from pydantic import JsonValue
 from contracts.message import Command
 from contracts.operation import CallKind, Reserve
 from contracts.types import Usage
+from libs.bus.local import Line, LocalBus
 from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.postgres.pool import EXECUTION_ROLE, Pool, dsn_for, open_pool
@@ -33,6 +35,8 @@ from tests.fakes.chaos_workflow import Behaviour, Shape
 from tests.fakes.paid_model import ModelSays, ask_model
 
 MODEL_PORT = "CHAOS_MODEL_PORT"
+WHOLE = "desk"
+SERVICES = tuple(sorted({row.owner for row in wf.COMMANDS}))
 START_RETRY_S = 0.3
 QUICK_S = (0.005, 0.03)
 SLOW_S = 1.5
@@ -205,13 +209,15 @@ def routes_of(service: str, pool: Pool | None) -> Routes:
 
 
 @asynccontextmanager
-async def _service(name: str, settings: Settings) -> AsyncIterator[Failing]:
+async def _service(
+    name: str, settings: Settings, line: Line | None = None
+) -> AsyncIterator[Failing]:
     async with AsyncExitStack() as stack:
         pool = None
         if name == "effector":
             dsn = dsn_for(settings.postgres_address, EXECUTION_ROLE, settings.secrets_path)
             pool = await stack.enter_async_context(open_pool(dsn, name="chaos-effector"))
-        runner = ServiceRunner(routes_of(name, pool), settings.nats_address, settings)
+        runner = ServiceRunner(routes_of(name, pool), settings.nats_address, settings, line)
         await runner.start()
         stack.push_async_callback(runner.stop)
         yield runner.lost.wait
@@ -228,6 +234,33 @@ async def _backbone(name: str, settings: Settings) -> AsyncIterator[Failing]:
         yield background.failed
 
 
+@asynccontextmanager
+async def _whole(_: str, settings: Settings) -> AsyncIterator[Failing]:
+    async with AsyncExitStack() as stack:
+        local = LocalBus(wf.COMMANDS)
+        running = orchestrator.running(settings, wf.WORKFLOWS, local)
+        failing: list[Failing] = [(await stack.enter_async_context(running)).failed]
+        for name in SERVICES:
+            opened = _service(name, settings, local.line(name))
+            failing.append(await stack.enter_async_context(opened))
+
+        async def first() -> None:
+            ends = [asyncio.ensure_future(each()) for each in failing]
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in done:
+                end.result()
+
+        yield first
+
+
+OPENED: Mapping[str, Callable[[str, Settings], AbstractAsyncContextManager[Failing]]] = {
+    WHOLE: _whole,
+    "orchestrator": _backbone,
+    "provisioner": _backbone,
+}
+"""By role; the others are services."""
+
+
 def _tell_tasks() -> None:
     """SIGUSR1: where every task stands, into the log; for a run that got stuck."""
     for task in asyncio.all_tasks():
@@ -236,7 +269,7 @@ def _tell_tasks() -> None:
 
 async def _main(name: str) -> None:
     settings = Settings()
-    opened = _backbone if name in {"orchestrator", "provisioner"} else _service
+    opened = OPENED.get(name, _service)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _tell_tasks)

@@ -2,7 +2,8 @@
 
 As a program (`python -m tests.fakes.local_desk`) it kills itself at the point that DIE_AT names,
 such as `3-before`: right before the third word that passes inside the process; `3-after`, after it;
-or `write-after`: after that step of a commit, the first time that the loop beside is in one too.
+or `locks/reserve/committed`: at that point of the commit of a group with a reservation, which is
+read under locks, the first time that the loop beside is in a commit too.
 """
 
 import asyncio
@@ -10,13 +11,14 @@ import inspect
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from contracts.message import Command, Contract
-from contracts.operation import CallKind, Record, Reserve
+from contracts.operation import CallKind, Claim, Record, Reserve, Result
 from contracts.subjects import CLAIM, RECORD, RESULT, command
 from contracts.types import Usage
 from libs.bus.codec import decode
@@ -27,12 +29,15 @@ from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.settings import Settings
 from services.orchestrator import app, store
 from services.orchestrator.commit import CommitLoop
+from services.orchestrator.group import inputs
 from services.orchestrator.group.recent import Recent
+from services.orchestrator.handler import BusOutbox
 from services.orchestrator.machine.workflow import State, Step, Workflow
 
 LANE = "alpha"
 WORDS = (
     "picks over",
+    "free record",
     "reserve",
     "record",
     "result of picks",
@@ -41,12 +46,29 @@ WORDS = (
 )
 """What passes inside the process for one cycle, in this order. The claim comes with its command. A
 free call that is made before a paid one goes with the reserve, and one that is made after it with
-the result."""
+the result; progress is told by a record of its own."""
 
-COMMIT_STEPS = ("lock", "load", "fold", "write", "keep", "publish")
-"""The steps of a commit, in this order; between the last two it is answered. Only what pays, and
-what is not in memory, is read under locks."""
-
+SORTS = {
+    "memory": ("request", "free record", "result"),
+    "locks": ("reserve", "paid record"),
+}
+"""How a group with such an input is folded: on rows from memory, or on those read under locks."""
+POINTS = {
+    "memory": ("taken", "folded", "committed", "kept", "answered", "sent", "published"),
+    "locks": ("locked", "folded", "written", "committed", "kept", "answered", "published"),
+}
+"""Between the steps of a commit, in this order: rows are taken out of memory, or locked and read;
+the inputs are folded; what follows is written, for what was locked in a transaction that is
+committed then; the rows are kept in memory; those who asked are answered; commands are sent, one
+after the other."""
+COMMIT_POINTS = tuple(
+    f"{path}/{sort}/{point}"
+    for path, sorts in SORTS.items()
+    for sort in sorts
+    for point in POINTS[path]
+    # No command follows from these two.
+    if point != "sent" or sort in {"request", "result"}
+)
 
 PAID = Usage(input_tokens=5, output_tokens=2)
 """What the paid call uses."""
@@ -94,8 +116,10 @@ class Services:
             return Reply({"thought": "it"}, PAID)
 
         self.picked += 1
+        await journal.call(Call(CallKind.READ, "look", {"at": "the sky"}, look))
+        await journal.progress(10, "it has looked around")
         await journal.call(Call(CallKind.READ, "look", {"at": "it"}, look))
-        held = Reserve(tokens=PAID.tokens, name="model", index=1, provider="paid")
+        held = Reserve(tokens=PAID.tokens, name="model", index=2, provider="paid")
         await journal.call(Call(CallKind.MODEL, "paid:model", {"of": "it"}, think, reserve=held))
         await journal.call(Call(CallKind.READ, "look", {"at": "it again"}, look))
         return Picked.of(order)
@@ -157,60 +181,109 @@ def dying(at: int, when: str) -> None:
 
 def renews(row: Any, body: bytes) -> bool:
     """Whether a lease is renewed, which comes by the clock and is no word."""
-    if row is not RECORD:
-        return False
-    record = decode(Record, body)
-    return not record.entries and record.reserve is None
+    return row is RECORD and sort_of(decode(Record, body)) == "renewal"
 
 
-def dying_beside_another(step: str, when: str) -> None:
-    """From now on this process is killed right before or after this step of a commit, once another
-    loop is in a commit too."""
-    at_work: set[CommitLoop] = set()
-    settle = CommitLoop._settle
+def sort_of(said: Claim | Record | Result) -> str:
+    """What sort of word it is."""
+    if not isinstance(said, Record):
+        return type(said).__name__.lower()
+    if said.reserve is not None:
+        return "reserve"
+    if not said.entries:
+        return "renewal"
+    return "paid record" if any(entry.usage != Usage() for entry in said.entries) else "free record"
 
-    async def settled(loop: CommitLoop, *of: Any) -> None:
-        at_work.add(loop)
-        try:
-            await settle(loop, *of)
-        finally:
-            at_work.discard(loop)
 
-    def die(now: str) -> None:
-        if now == when and len(at_work) > 1:
+def _sorts(items: Iterable[inputs.GroupInput]) -> frozenset[str]:
+    """The sorts of a group's inputs."""
+    found = set()
+    for item in items:
+        match item:
+            case inputs.Claimed(claim=said) | inputs.Recorded(record=said):
+                found.add(sort_of(said))
+            case inputs.Resulted(result=said):
+                found.add(sort_of(said))
+            case inputs.CycleAsked():
+                found.add("request")
+            case _:
+                found.add("other")
+    return frozenset(found)
+
+
+class DiesInCommit:
+    """Kills this process at one of COMMIT_POINTS, once another loop is in a commit too."""
+
+    def __init__(self, point: str) -> None:
+        self._path, self._sort, self._point = point.split("/")
+        self._at_work: set[CommitLoop] = set()
+        self._path_taken: ContextVar[str] = ContextVar("path", default="")
+        self._sorts: ContextVar[frozenset[str]] = ContextVar("sorts", default=frozenset())
+
+    def passes(self, point: str) -> None:
+        """A point of the present loop's commit."""
+        here = (self._path_taken.get(), point) == (self._path, self._point)
+        if here and self._sort in self._sorts.get() and len(self._at_work) > 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(CommitLoop, "_settle", settled)  # noqa: B010 - of this process alone
-    owner, name = {
-        "lock": (store, "load"),
-        "load": (store, "load_for_requests"),
-        "fold": (CommitLoop, "_fold"),
-        "write": (store, "write"),
-        "keep": (Recent, "keep"),
-        "publish": (CommitLoop, "_publish"),
-    }[step]
-    setattr(owner, name, _between(getattr(owner, name), die))
+    def begin(self) -> None:
+        """Put the points into the commit loops of this process."""
+        commit, take = CommitLoop._commit, Recent.take
+        memory, locks = CommitLoop._from_memory, CommitLoop._under_locks
 
+        async def mortal_commit(loop: CommitLoop, db: Any, asks: Any) -> None:
+            self._sorts.set(_sorts(ask.item for ask in asks))
+            self._at_work.add(loop)
+            try:
+                await commit(loop, db, asks)
+            finally:
+                self._at_work.discard(loop)
 
-def _between(step: Callable[..., Any], die: Callable[[str], None]) -> Callable[..., Any]:
-    """The step with a kill point on each side."""
-    if inspect.iscoroutinefunction(step):
+        async def from_memory(loop: CommitLoop, *of: Any) -> Any:
+            self._path_taken.set("memory")
+            return await memory(loop, *of)
+
+        async def under_locks(loop: CommitLoop, *of: Any) -> Any:
+            self._path_taken.set("locks")
+            return await locks(loop, *of)
+
+        def taken(recent: Recent, items: Any) -> Any:
+            rows = take(recent, items)
+            if rows is not None:
+                self.passes("taken")
+            return rows
+
+        for owner, name, mortal in (
+            (CommitLoop, "_commit", mortal_commit),
+            (CommitLoop, "_from_memory", from_memory),
+            (CommitLoop, "_under_locks", under_locks),
+            (Recent, "take", taken),
+        ):
+            setattr(owner, name, mortal)
+        self._between(store, "load", after="locked")
+        self._between(CommitLoop, "_fold", after="folded")
+        self._between(store, "write", after="written")
+        self._between(Recent, "keep", before="committed", after="kept")
+        self._between(CommitLoop, "_publish", before="answered", after="published")
+        self._between(BusOutbox, "send", after="sent")
+
+    def _between(self, owner: Any, name: str, before: str = "", after: str = "") -> None:
+        """Put points around a step."""
+        step = getattr(owner, name)
 
         async def waited_for(*of: Any) -> Any:
-            die("before")
+            self.passes(before)
             value = await step(*of)
-            die("after")
+            self.passes(after)
             return value
 
-        return waited_for
+        def done(*of: Any) -> Any:
+            self.passes(before)
+            value = step(*of)
+            self.passes(after)
+            return value
 
-    def done(*of: Any) -> Any:
-        die("before")
-        value = step(*of)
-        die("after")
-        return value
-
-    return done
+        setattr(owner, name, waited_for if inspect.iscoroutinefunction(step) else done)
 
 
 async def _main() -> None:
@@ -227,9 +300,9 @@ async def _main() -> None:
 
 if __name__ == "__main__":
     if point := os.environ.get("DIE_AT"):
-        what, _, when = point.partition("-")
-        if what in COMMIT_STEPS:
-            dying_beside_another(what, when)
+        if point in COMMIT_POINTS:
+            DiesInCommit(point).begin()
         else:
-            dying(int(what), when)
+            number, _, when = point.partition("-")
+            dying(int(number), when)
     asyncio.run(_main())

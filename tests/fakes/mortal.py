@@ -4,9 +4,11 @@
 
 SERVICE `desk` is all of them in one process, joined as `deskbus up` joins them.
 
-The points stand around all that a service asks of the orchestrator, of a model and of a tool. Each
-one that is passed is a line of `passed.jsonl` in MORTAL_DIR; `plan.json` there names the one at
-which something happens, once. The signals are those that an operator or the kernel would send.
+The points stand around all that a service asks of the orchestrator, of a model and of a tool; where
+they share a process, around each command that is handed over; and between the steps of the clock of
+studies. Each one that is passed is a line of `passed.jsonl` in MORTAL_DIR; `plan.json` there names
+the one at which something happens, once. The signals are those that an operator or the kernel would
+send.
 """
 
 import asyncio
@@ -18,20 +20,28 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from structlog.contextvars import get_contextvars
 
+from contracts.study import STUDY
+from libs.bus.local import LocalBus
 from libs.bus.operation import Orchestrator
 from libs.bus.service import ServiceRunner
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.toolbox import Toolbox
+from libs.quant.study.design import key_of
+from libs.runtime import ids
 from libs.runtime.loop import run
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
+from services.orchestrator.clocks.studies import Studies
+from services.orchestrator.commit import CommitLoop
+from services.orchestrator.handler import BusOutbox, Handler
 
 DESK = "desk"
 FOLDER_VARIABLE = "MORTAL_DIR"
@@ -205,6 +215,66 @@ def make_mortal(mortal: Mortal) -> None:
     _replace(Toolbox, call=mortal_call)
 
 
+def make_hand_overs_mortal(mortal: Mortal) -> None:
+    """Put the points around each command that is handed over in this process."""
+    hand_over = LocalBus.hand_over
+
+    def mortal_hand_over(self: LocalBus, service: str, step: str, command: Any) -> bool:
+        op_id = json.loads(command.body)["op_id"]
+        mortal.passes(op_id, "hand")
+        taken = hand_over(self, service, step, command)
+        mortal.passes(op_id, "handed")
+        return taken
+
+    setattr(LocalBus, "hand_over", mortal_hand_over)  # noqa: B010 - of this process alone
+
+
+def make_studies_mortal(mortal: Mortal) -> None:
+    """Put the points between the steps of the clock of studies; they bear the ids of cells."""
+    cycle, asked, resume = Handler.cycle, Studies._asked, Studies._resume
+    publish, send = CommitLoop._publish, BusOutbox.send
+    resumes = ContextVar("resumes", default=False)
+
+    async def mortal_cycle(self: Handler, requester: str, request: Any) -> Any:
+        cell = ids.cycle_id(requester, request.idempotency_key)
+        if requester == STUDY:
+            mortal.passes(cell, "cell")
+        answer = await cycle(self, requester, request)
+        if requester == STUDY:
+            mortal.passes(cell, "accepted")
+        return answer
+
+    async def mortal_asked(self: Studies, study: Any, cell: Any, row: Any) -> bool:
+        may_go_on = await asked(self, study, cell, row)
+        mortal.passes(ids.cycle_id(STUDY, key_of(study.name, cell)), "counted")
+        return may_go_on
+
+    async def mortal_publish(self: CommitLoop, committed: Any) -> None:
+        for new in committed.group.starts:
+            if new.start.op_id not in committed.commands:
+                mortal.passes(new.cycle.cycle_id, "rested")
+        await publish(self, committed)
+
+    async def mortal_resume(self: Studies) -> None:
+        before = resumes.set(True)
+        try:
+            await resume(self)
+        finally:
+            resumes.reset(before)
+
+    async def mortal_send(self: BusOutbox, command: Any) -> None:
+        if resumes.get():
+            mortal.passes(command.cycle_id, "resumed")
+        await send(self, command)
+        if resumes.get():
+            mortal.passes(command.cycle_id, "resent")
+
+    _replace(Handler, cycle=mortal_cycle)
+    _replace(Studies, _asked=mortal_asked, _resume=mortal_resume)
+    _replace(CommitLoop, _publish=mortal_publish)
+    _replace(BusOutbox, send=mortal_send)
+
+
 def _replace(owner: type, **methods: Callable[..., Awaitable[Any]]) -> None:
     for name, method in methods.items():
         setattr(owner, name, method)
@@ -228,5 +298,8 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    make_mortal(Mortal(Path(os.environ[FOLDER_VARIABLE]), Path(os.environ[MODEL_LOG_VARIABLE])))
+    own = Mortal(Path(os.environ[FOLDER_VARIABLE]), Path(os.environ[MODEL_LOG_VARIABLE]))
+    make_mortal(own)
+    make_hand_overs_mortal(own)
+    make_studies_mortal(own)
     main(sys.argv[1])
