@@ -15,7 +15,6 @@ import os
 import random
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -186,7 +185,7 @@ async def _strike(
     while True:
         await _further(desk, draw)
         victims = names if draw.random() < AT_ONCE else [draw.choice(names)]
-        killed, since = {}, time.time()
+        killed = {}
         for name in victims:
             owner = desk.servers if name in SERVERS else desk.supervisor
             # One that is between two lives is left to it.
@@ -198,16 +197,6 @@ async def _strike(
         for name, pid in killed.items():
             owner = desk.servers if name in SERVERS else desk.supervisor
             await owner.replaced(name, pid)
-            if name not in SERVERS:
-                await _takes_work(desk, name, since)
-
-
-async def _takes_work(desk: MortalDesk, name: str, since: float) -> None:
-    """Wait until a process that was started again says so: on a busy machine that takes longer than
-    until the next strike."""
-    ready = desk.servers.data_dir / "logs" / f"{name}.ready"
-    while ready.stat().st_mtime < since:  # noqa: ASYNC110 - another process writes it
-        await asyncio.sleep(LOOK_S)
 
 
 async def _further(desk: MortalDesk, draw: random.Random) -> None:
