@@ -244,9 +244,10 @@ def make_studies_mortal(mortal: Mortal) -> None:
             mortal.passes(cell, "accepted")
         return answer
 
-    async def mortal_asked(self: Studies, study: Any, cell: Any, row: Any) -> bool:
-        may_go_on = await asked(self, study, cell, row)
-        mortal.passes(ids.cycle_id(STUDY, key_of(study.name, cell)), "counted")
+    async def mortal_asked(self: Studies, study: Any, round_: Any, place: int, row: Any) -> bool:
+        may_go_on = await asked(self, study, round_, place, row)
+        key = key_of(study.name, round_.cells[place], round_.number)
+        mortal.passes(ids.cycle_id(STUDY, key), "counted")
         return may_go_on
 
     async def mortal_publish(self: CommitLoop, committed: Any) -> None:
