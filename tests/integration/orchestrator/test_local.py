@@ -392,11 +392,14 @@ async def process(
         async with asyncio.timeout(PATIENCE_S):
             while (line := await running.stdout.readline()) != b"ready\n":
                 assert line, "it ended before it was ready"
+        # Its log: a pipe that nobody empties would stop it, and its end would not be heard.
+        emptying = asyncio.create_task(running.stdout.read())
         yield running
     finally:
         if running.returncode is None:
             running.kill()
         await running.wait()
+    await emptying
 
 
 async def request(settings: Settings, key: str) -> None:
