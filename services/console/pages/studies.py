@@ -8,7 +8,15 @@ from pydantic import Field
 
 from contracts.cycle import DECISION
 from contracts.performance import Benchmark
-from contracts.study import HORIZON_MAX, ArmName, CellKind, StudiesQuery, StudyCellsQuery, StudyView
+from contracts.study import (
+    CELLS_MAX,
+    HORIZON_MAX,
+    ArmName,
+    CellKind,
+    StudiesQuery,
+    StudyCellsQuery,
+    StudyView,
+)
 from contracts.study_score import StudyScoreQuery
 from contracts.types import Name
 from libs.facts import amounts
@@ -71,7 +79,7 @@ def studies(desk: DeskAccess, show: Show) -> APIRouter:
         arm: Annotated[ArmName | None, OrAll, Query()] = None,
         on: Annotated[date | None, OrAll, Query()] = None,
         kind: Annotated[CellKind, Query()] = DECISION,
-        skip: Annotated[int, Query(ge=0)] = 0,
+        skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
     ) -> Response:
         query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=CELLS_SHOWN)
         view = await desk.scores.cells(query)

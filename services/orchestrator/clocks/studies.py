@@ -39,7 +39,7 @@ from contracts.study import (
 )
 from contracts.subjects import RUN_STUDY, STOP_STUDY
 from libs.bus.server import Server
-from libs.market.errors import MarketError
+from libs.market.errors import MarketError, NotASession, NothingTraded
 from libs.market.sessions import Sessions
 from libs.market.study_cells import designed
 from libs.postgres.pool import Pool, Record
@@ -260,7 +260,14 @@ class Studies:
         if row is None:
             return False
         study = Study.model_validate_json(row["body"])
-        round_ = await self._round_of(study, row["round"])
+        try:
+            round_ = await self._round_of(study, row["round"])
+        except (DesignError, NothingTraded, NotASession) as error:
+            # The source has other sessions than when it began: others must not wait behind it.
+            why = f"its cells are not what they were: {error}"[:REASON_CHARS_MAX]
+            await self._pool.execute(sql.stop, study.name, why)
+            log.warning("study.stopped", study=study.name, why=why)
+            return True
         place = round_.next_from(row["next_cell"])
         if place >= len(round_.cells):
             if not row["running"]:

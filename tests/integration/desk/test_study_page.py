@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from contracts.study import CELLS_MAX
 from libs.runtime.computing import ComputingBroke
 from services.console.studies import score
 from tests.integration.desk.caller import Caller, Json
@@ -77,3 +78,9 @@ async def test_scores_that_cannot_be_computed_are_told_and_not_waited_for_for_ev
     path = f"/studies/{(await completed(user))['name']}"
 
     assert (await once_scored(site, path)).status_code == 500
+
+
+async def test_a_page_of_cells_beyond_all_that_a_study_may_have_is_refused(
+    site: httpx2.AsyncClient,
+) -> None:
+    assert (await site.get(f"/studies/any/cells?skip={CELLS_MAX + 1}")).status_code == 422

@@ -46,9 +46,9 @@ class Desk:
         cycle_id = ids.cycle_id(requester, request.idempotency_key)
         return RequestAnswer(outcome="accepted", cycle_id=cycle_id, status=CycleStatus.RUNNING)
 
-    def clock(self, **settings: Any) -> Studies:
+    def clock(self, latest: date = LATEST, **settings: Any) -> Studies:
         async def span() -> Span:
-            return Span(date(2000, 3, 1), LATEST)
+            return Span(date(2000, 3, 1), latest)
 
         async def outlook(requester: str, *_: object) -> Outlook:
             self.judged.append(requester)
@@ -128,6 +128,21 @@ async def begun(clock: Studies, asked: RunStudy) -> StudyAnswer:
 
 def refused(code: str) -> RequestAnswer:
     return RequestAnswer(outcome="rejected", code=code, message=f"because of {code}")
+
+
+async def test_a_study_whose_dates_are_no_longer_in_the_data_stops_with_the_reason_and_others_run(
+    desk: Desk,
+) -> None:
+    gone, other = wish(), wish(dates={"sessions": DAYS[:1]})
+    await begun(desk.clock(), gone)
+    shorter = desk.clock(date(2012, 4, 15))
+    await begun(shorter, other)
+
+    await desk.works(shorter)
+    row = await desk.pool.fetchrow("select * from studies where name = $1", gone.study.name)
+    assert row["status"] == "stopped"
+    assert DAYS[-1] in row["reason"]
+    assert [request.as_of for request in desk.asked] == [date(2012, 3, 1)]
 
 
 async def test_no_cell_begins_while_a_live_cycle_is_at_work(desk: Desk) -> None:
