@@ -87,6 +87,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m benchmarks.hindsight
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
+	EVERY=1 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_local.py
 
 contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and tables and pages of docs
 	$(BIN)/python -m libs.bus.document.asyncapi contracts/schemas
