@@ -85,14 +85,20 @@ class Relay:
         self._ranks = Ranks()
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         lost = LostNotices(self._publisher, self._settings.notices_kept_s)
-        held_s = 0.0
+        held_s = HELD_S
         try:
             while True:
                 await lost.look(db, self._sent)
+                before = self._sent
                 more = await self._pass(db)
-                held_s = self._held_s(held_s) if more is _More.HELD else 0.0
-                if more is not _More.NOW:
-                    await _either(self._news, held_s or self._settings.relay_poll_s)
+                is_stuck = more is _More.HELD and self._sent == before
+                held_s = self._longer(held_s) if is_stuck else HELD_S
+                if more is _More.HELD:
+                    # No news ends this: what is committed meanwhile is held too, and each look
+                    # reads it again.
+                    await asyncio.sleep(held_s)
+                elif more is _More.LATER:
+                    await _either(self._news, self._settings.relay_poll_s)
                     # Commands go first, and a batch may grow: most events are for watching.
                     await _either(self._hurry, self._settings.relay_wait_s)
                 await self._save(db)
@@ -102,13 +108,12 @@ class Relay:
         finally:
             await db.execute("select pg_advisory_unlock($1)", LOCK_KEY)
 
-    def _held_s(self, before_s: float) -> float:
-        """How long to wait for a transaction that holds events; longer each time, as it may be a
-        long one."""
-        return min(max(2 * before_s, HELD_S), self._settings.relay_poll_s)
+    def _longer(self, held_s: float) -> float:
+        """Seconds to wait for a transaction that has held events for so long: it may be long."""
+        return min(2 * held_s, self._settings.relay_poll_s)
 
     async def _pass(self, db: Connection) -> _More:
-        """Publish one batch."""
+        """Publish one batch: what is final, in order. Raises one of `UNPUBLISHED`."""
         self._news.clear()
         self._hurry.clear()
         fetched = await db.fetch(
