@@ -256,15 +256,16 @@ class StudyAnswer(Message):
 
 
 class StudiesQuery(Message):
-    """Ask for studies and how far they are; `name` None: all, the newest first."""
+    """Ask for studies and how far they are; `name` None: the newest first."""
 
     name: Name | None = None
 
 
 class StudyView(Value):
-    """A study and how far it is: cells that ended well, that failed, that run, and that the desk
-    would not begin (`refused`, `refusal` says why the first). `tokens` and `cost_usd` were
-    spent. `resting`: no cell begins and none goes on, for a live cycle is at work."""
+    """A study and how far it is: cells that `completed` with all their arms, that `failed` in an
+    arm or more, that run, and that the desk would not begin (`refused`, `refusal` says why the
+    first). `tokens` and `cost_usd` were spent. `resting`: no cell begins and none goes on, for a
+    live cycle is at work."""
 
     study: Study
     sha256: ShortText
@@ -285,9 +286,11 @@ class StudyView(Value):
 
 
 class StudiesView(Message):
-    """Studies, the newest first."""
+    """Studies, the newest first; `more` where older ones did not fit, which are asked for by name.
+    """
 
     studies: tuple[StudyView, ...] = Field(default=(), max_length=STUDIES_MAX)
+    more: bool = False
 
 
 class StudyCallsQuery(Message):

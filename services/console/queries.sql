@@ -450,8 +450,16 @@ where exists (
     select from entries e where e.account = asked.account and e.ticker is not null
 )
 
--- name: newest_entry
-select coalesce(max(entry_id), 0) as newest from entries where account = $1
+-- name: newest_entries
+-- The number of the newest entry of each account. Asked for as the last one up to the account, so that
+-- the planner takes the index by accounts: through that of all entries it would look for the last one
+-- of an account that has long been quiet among those of all others.
+select newest.account, newest.entry_id from unnest($1::text[]) as asked (account)
+cross join lateral (
+    select e.account, e.entry_id from entries e where e.account <= asked.account
+    order by e.account desc, e.entry_id desc limit 1
+) newest
+where newest.account = asked.account
 
 -- name: newest_strategies
 select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,

@@ -268,11 +268,10 @@ class Store:
         rows = await self._rows(sql.traded_among, list(accounts))
         return frozenset(row["account"] for row in rows)
 
-    async def newest_entry(self, account: str) -> int:
-        """The number of the newest entry of the account's ledger; 0 where it has none."""
-        (row,) = await self._rows(sql.newest_entry, account)
-        newest: int = row["newest"]
-        return newest
+    async def newest_entries(self, accounts: Sequence[str]) -> Mapping[str, int]:
+        """The number of the newest entry of each of these ledgers that has one."""
+        rows = await self._rows(sql.newest_entries, list(accounts))
+        return {row["account"]: row["entry_id"] for row in rows}
 
     async def newest_strategies(self, limit: int) -> Sequence[Record]:
         """Designs with what their steps have made, the newest first."""

@@ -35,6 +35,7 @@ STYLES = {
 HINTS = {"pipelines": "deskbus doctor", "name": "deskbus study list"}
 """Commands that help, by the field that was refused."""
 PLANNED = "change the file; deskbus study plan FILE asks no model and says what it would do"
+OLDER = "older ones are not in this list: deskbus study status NAME"
 RESTING = "resting: the live desk is at work"
 
 
@@ -112,7 +113,10 @@ def list_studies(json: JsonOption = False) -> None:
 
     async def work() -> tuple[StudyView, ...]:
         async with reading_client(settings) as client:
-            return (await client.ask(STUDIES, StudiesQuery())).studies
+            page = await client.ask(STUDIES, StudiesQuery())
+            if page.more:
+                err().print(OLDER, style="dim", soft_wrap=True)
+            return page.studies
 
     views = asking(work())
     if json:
@@ -140,7 +144,7 @@ def list_studies(json: JsonOption = False) -> None:
 
 
 def is_bad_end(view: StudyView) -> bool:
-    """Whether it rests before its end, or has come to it without one cell that can be scored."""
+    """Whether it rests before its end, or has come to it without a cell that all arms decided."""
     nothing = view.status is StudyStatus.COMPLETED and not view.completed
     return view.status is StudyStatus.STOPPED or nothing
 
@@ -157,7 +161,8 @@ def show(view: StudyView) -> None:
     arms = ", ".join(f"{arm.name}{' (masked)' if arm.masked else ''}" for arm in study.arms)
     parts = [f"{view.completed:,} of {view.cells:,} cells completed"]
     parts += [f"{view.running:,} running"] if view.running else []
-    parts += [f"{view.failed:,} failed"] if view.failed else []
+    where = "" if len(study.arms) == 1 else " in at least one arm"
+    parts += [f"{view.failed:,} failed{where}"] if view.failed else []
     parts += [f"{view.refused:,} refused ({view.refusal})"] if view.refused else []
     console.print(f"  arms {arms}; {', '.join(parts)}", soft_wrap=True)
     if view.failed:

@@ -47,6 +47,7 @@ from services.console.views.accounts import Closes, Prices
 from services.console.views.benchmark import History
 from services.console.views.past_cycles import PastCycles
 from services.console.views.report import Known
+from services.console.views.studies import Studies
 
 CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
@@ -165,6 +166,7 @@ class DeskAccess:
     calendar: ExchangeCalendar
     prices: Prices
     pool: Pool
+    studies: Studies
     scores: Scores
     requests: Requests
     settings: Settings

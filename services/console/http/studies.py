@@ -35,7 +35,6 @@ from services.console.http.boards import HTML, REPORT_POLICY
 from services.console.http.bodies import Day, asked, body_of, json_of, problems
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.views import studies as views
 
 PREFIX = "/studies"
 CELLS_TOLD = 50
@@ -65,8 +64,8 @@ def studies(desk: DeskAccess, root: str) -> APIRouter:
 
     @router.get("", response_model=StudiesView)
     async def list_studies() -> Response:
-        """All studies, the newest first: the file of each, and how far its cells are."""
-        return json_of(await views.studies(StudiesQuery(), pool=desk.pool))
+        """The newest studies, as many as one answer holds: the file of each, and how far it is."""
+        return json_of(await desk.studies.of(StudiesQuery()))
 
     @router.post(
         "",
@@ -84,7 +83,7 @@ def studies(desk: DeskAccess, root: str) -> APIRouter:
     @router.get("/{name}", response_model=StudyView, responses=problems(404))
     async def get_study(name: Name) -> Response:
         """One study: its file, and how far its cells are."""
-        known = (await views.studies(StudiesQuery(name=name), pool=desk.pool)).studies
+        known = (await desk.studies.of(StudiesQuery(name=name))).studies
         if not known:
             raise _no_such(name)
         return json_of(known[0])

@@ -29,7 +29,6 @@ from services.console.pages.account.portfolio import moment
 from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
 from services.console.studies.score import Wanted
-from services.console.views import studies as views
 
 CELLS_SHOWN = 50
 Horizon = Annotated[int, Field(ge=1, le=HORIZON_MAX)]
@@ -43,7 +42,7 @@ def studies(desk: DeskAccess, show: Show) -> APIRouter:
 
     @router.get("/studies")
     async def studies_page(request: Request) -> Response:
-        view = await views.studies(StudiesQuery(), pool=desk.pool)
+        view = await desk.studies.of(StudiesQuery())
         return show(request, "studies.html", it=view, standing=_standing)
 
     @router.get("/studies/{name}")
@@ -57,7 +56,7 @@ def studies(desk: DeskAccess, show: Show) -> APIRouter:
         query = StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
         score = await desk.scores.at_once(query)
         if isinstance(score, Wanted):
-            (view,) = (await views.studies(StudiesQuery(name=name), pool=desk.pool)).studies
+            (view,) = (await desk.studies.of(StudiesQuery(name=name))).studies
             return show(request, "study_coming.html", view=view, standing=_standing)
         if score.study is None:
             raise not_found(f"no study is named {name}")

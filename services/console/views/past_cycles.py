@@ -91,9 +91,9 @@ class PastCycles:
         memories = await self._store.memories_of(accounts, since, limit)
         return [outcome for memory in await self._memories.of(memories) for outcome in memory]
 
-    async def trips(self, account: str) -> Sequence[Closed] | None:
-        """The account's closed round trips; None where it has too many entries to tell."""
-        return await self._trips.of(account)
+    async def trips(self, accounts: Sequence[str]) -> Mapping[str, Sequence[Closed] | None]:
+        """The closed round trips of each account; None where it has too many entries to tell."""
+        return await self._trips.of(accounts)
 
     async def _read_cycles(self, new: Sequence[UUID]) -> Mapping[UUID, PastCycle]:
         rows = await self._store.cycles_whole(new)

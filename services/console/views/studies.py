@@ -1,5 +1,6 @@
 """Studies as people see them: the file as it was accepted, and how far its cells are."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from contracts.study import (
@@ -9,25 +10,59 @@ from contracts.study import (
     Study,
     StudyCallsQuery,
     StudyCallsView,
+    StudyStatus,
     StudyView,
 )
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
+from services.console.sizes import fitting
 
 sql = Queries(Path(__file__).parent / "studies.sql")
 
 PAID_MAX = 400
 """Operations whose calls are looked at: each is read whole, and a decision has seven."""
-COUNTS = (
-    *("cells", "completed", "failed", "running", "refused", "refusal", "resting"),
-    *("tokens", "cost_usd", "offline", "started_at", "ended_at"),
+OF_THE_ROW = (
+    *("sha256", "status", "reason", "cells", "refused", "refusal", "resting", "offline"),
+    *("started_at", "ended_at"),
 )
+COUNTED = ("completed", "failed", "running", "tokens", "cost_usd")
+Mark = tuple[object, ...]
 
 
-async def studies(query: StudiesQuery, *, pool: Pool) -> StudiesView:
-    """All studies, the newest first, or the one of that name."""
-    rows = await pool.fetch(sql.studies, query.name)
-    return StudiesView(studies=tuple(map(_view, rows)))
+class Studies:
+    """Reads studies. The cells of one that rests, which may be thousands, are counted once."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._kept: dict[str, tuple[Mark, Record]] = {}
+
+    async def of(self, query: StudiesQuery) -> StudiesView:
+        """The study of that name, or the newest ones, as many as one answer holds."""
+        rows = await self._pool.fetch(sql.studies, query.name)
+        counts = await self._counts(rows)
+        kept = fitting(_view(row, counts[row["name"]]) for row in rows)
+        return StudiesView(studies=tuple(kept), more=len(kept) < len(rows))
+
+    async def _counts(self, rows: Sequence[Record]) -> Mapping[str, Record]:
+        marks = {row["name"]: _mark(row) for row in rows}
+        counts = {
+            name: self._kept[name][1]
+            for name, mark in marks.items()
+            if name in self._kept and self._kept[name][0] == mark
+        }
+        if new := [name for name in marks if name not in counts]:
+            read = await self._pool.fetch(sql.counts, new)
+            counts |= {row["study"]: row for row in read}
+        resting = [row["name"] for row in rows if row["status"] != StudyStatus.RUNNING]
+        self._kept |= {
+            name: (marks[name], counts[name]) for name in resting if not counts[name]["running"]
+        }
+        return counts
+
+
+def _mark(row: Record) -> Mark:
+    """The state of a study that differs before another of its cells can begin."""
+    return row["status"], row["round"], row["next_cell"]
 
 
 async def calls(query: StudyCallsQuery, *, pool: Pool) -> StudyCallsView:
@@ -36,11 +71,9 @@ async def calls(query: StudyCallsQuery, *, pool: Pool) -> StudyCallsView:
     return StudyCallsView(steps=tuple(StepCalls(**row) for row in rows))
 
 
-def _view(row: Record) -> StudyView:
+def _view(row: Record, counts: Record) -> StudyView:
     return StudyView(
         study=Study.model_validate_json(row["body"]),
-        sha256=row["sha256"],
-        status=row["status"],
-        reason=row["reason"],
-        **{name: row[name] for name in COUNTS},
+        **{name: row[name] for name in OF_THE_ROW},
+        **{name: counts[name] for name in COUNTED},
     )

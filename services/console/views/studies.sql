@@ -2,23 +2,28 @@
 
 -- name: studies
 -- The newest first, or the one of that name.
-select s.*, coalesce(cells.completed, 0) as completed, coalesce(cells.failed, 0) as failed,
-       coalesce(cells.running, 0) as running, coalesce(spent.tokens, 0)::bigint as tokens,
-       coalesce(spent.cost_usd, 0) as cost_usd,
-       s.status = 'running' and live_at_work() > 0 as resting
-from studies s
-left join lateral (
-    select count(*) filter (where c.status = 'completed') as completed,
+select s.*, s.status = 'running' and live_at_work() > 0 as resting
+from studies s where $1::text is null or s.name = $1
+order by s.started_at desc
+
+-- name: counts
+-- How the cells of these studies stand, and what all of their cycles have cost. A cycle ends as its first
+-- pipeline does; a cell is completed where all its arms are. In JSON a text cannot hold these bytes, so
+-- they are the status of an arm.
+select s.name as study, cells.completed, cells.running, cells.ended - cells.completed as failed,
+       coalesce(spent.tokens, 0)::bigint as tokens, coalesce(spent.cost_usd, 0) as cost_usd
+from unnest($1::text[]) as s (name)
+cross join lateral (
+    select count(*) filter (where c.status <> 'running') as ended,
            count(*) filter (where c.status = 'running') as running,
-           count(*) filter (where c.status not in ('completed', 'running')) as failed
-    from study_cells_now c where c.study = s.name
-) cells on true
-left join lateral (
+           count(*) filter (where c.status = 'completed'
+                            and position('"status":"failed"'::bytea in y.state) = 0) as completed
+    from study_cells_now c join cycles y using (cycle_id) where c.study = s.name
+) cells
+cross join lateral (
     select sum(c.tokens_spent) as tokens, sum(c.cost_usd_spent) as cost_usd
     from study_cells c where c.study = s.name
-) spent on true
-where $1::text is null or s.name = $1
-order by s.started_at desc
+) spent
 
 -- name: calls
 -- The newest calls that were paid for, by provider and step: what one took. A call whose answer was

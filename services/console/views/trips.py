@@ -2,7 +2,7 @@
 only where it has grown."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
@@ -34,17 +34,20 @@ class PastTrips:
         self._store = store
         self._kept: OrderedDict[str, tuple[int, Sequence[Closed] | None]] = OrderedDict()
 
-    async def of(self, account: str) -> Sequence[Closed] | None:
-        """Those of the account; None where its ledger has more than MOVES_MAX entries."""
-        newest = await self._store.newest_entry(account)
-        kept = self._kept.get(account)
-        if kept is None or kept[0] != newest:
-            kept = newest, await self._read(account)
-        self._kept[account] = kept
-        self._kept.move_to_end(account)
+    async def of(self, accounts: Sequence[str]) -> Mapping[str, Sequence[Closed] | None]:
+        """Those of each account; None where its ledger has more than MOVES_MAX entries."""
+        newest = await self._store.newest_entries(accounts)
+        trips: dict[str, Sequence[Closed] | None] = {}
+        for account in accounts:
+            entry, kept = newest.get(account, 0), self._kept.get(account)
+            if kept is None or kept[0] != entry:
+                kept = entry, await self._read(account)
+            self._kept[account] = kept
+            self._kept.move_to_end(account)
+            trips[account] = kept[1]
         while len(self._kept) > ACCOUNTS_KEPT_MAX:
             self._kept.popitem(last=False)
-        return kept[1]
+        return trips
 
     async def _read(self, account: str) -> Sequence[Closed] | None:
         moves = await self._store.moves(account, MOVES_MAX + 1)

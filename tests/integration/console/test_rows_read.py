@@ -97,6 +97,31 @@ async def test_the_newest_memories_of_each_account_are_read_and_no_others(
     assert read <= READ_MAX
 
 
+async def test_the_newest_entry_of_each_ledger_is_found_without_going_through_it(
+    among_many: Connection,
+) -> None:
+    await among_many.execute(
+        "insert into accounts (account, currency, starting_cash, opened_on, clock, limits)"
+        " select name, 'USD', 1, $1, $1, '{}' from unnest(array['long', 'short']) as name",
+        AS_OF,
+    )
+    await among_many.execute(
+        "insert into entries (account, key, kind, session)"
+        " select case when n < 3 then 'short' else 'long' end, n::text, 'fill', $1"
+        " from generate_series(1, $2) as n",
+        *(AS_OF, MANY),
+    )
+    await among_many.execute("analyze entries")
+    accounts = ["long", "none", "short"]
+
+    newest = dict(await among_many.fetch(sql.newest_entries, accounts))
+    read = await rows_read(among_many, sql.newest_entries, f"array{accounts}")
+
+    assert newest["long"] - newest["short"] == MANY - 2
+    assert set(newest) == {"long", "short"}
+    assert read <= READ_MAX
+
+
 async def test_failed_cycles_are_counted_up_to_a_bound(db: Connection, made: Made) -> None:
     doing = db.transaction()
     await doing.start()

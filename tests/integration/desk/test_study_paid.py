@@ -129,8 +129,9 @@ def test_what_an_offline_run_lacked_is_asked_under_the_same_name_and_nothing_is_
         lab.run(lab.file("known", seed=3, dates=one, arms=arms))
         paid = lab.asked()
         file = lab.file("later", seed=3, dates=dates, arms=arms)
-        lab.run(file, "--offline")
+        lacking = lab.run(file, "--offline")
         assert lab.asked() == paid, "offline nobody is asked"
+        assert (lacking["completed"], lacking["failed"]) == (1, 1), "of its second arm"
         assert outcomes(lab) == ["decided", "decided", "decided", "failed"]
         before = lab.deskbus("study cells later --json").rows
 

@@ -9,6 +9,7 @@ from contracts.types import Usage
 from libs.quant import leaderboard as quant
 from services.console.views.benchmark import CYCLES_MAX
 from services.console.views.past_cycles import PastCycle, PastCycles, Run
+from services.console.views.trips import MOVES_MAX, Closed
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,38 @@ async def outcomes(
     return by_run
 
 
-async def with_counts(
+def uncounted(trips: Mapping[str, Sequence[Closed] | None]) -> str:
+    """The accounts whose round trips no row counts, and why; empty where there are none."""
+    long = [account for account, closed in trips.items() if closed is None]
+    if not long:
+        return ""
+    return f"round trips of {', '.join(long)} are not counted: over {MOVES_MAX:,} entries each"
+
+
+def with_counts(
     row: LeaderboardRow,
     seat: Seat,
     span: Span,
-    past: PastCycles,
+    trips: Mapping[str, Sequence[Closed] | None],
     known: Mapping[tuple[object, str], Sequence[quant.Traded]],
 ) -> LeaderboardRow:
     """The row with what is counted of the seat in the span."""
     inside = [(cycle, run) for cycle, run in seat.runs if span.decides(cycle.as_of)]
     traded = [it for cycle, run in inside for it in known.get((cycle.cycle_id, run.pipeline), ())]
-    trips = [
+    of_seat = [trips[account] for account in sorted(seat.accounts)]
+    # A part of them would be a wrong number: where one account's are not counted, none are.
+    ended = [
         trip
-        for account in sorted(seat.accounts)
-        for trip in await past.trips(account) or ()
+        for closed in (() if None in of_seat else of_seat)
+        for trip in closed or ()
         if trip.pipeline == seat.pipeline and span.ends(trip.on)
     ]
     return row.model_copy(
         update={
             "hits": quant.hits(traded),
             "judged": len(traded),
-            "closed": len(trips),
-            "won": sum(trip.gain > 0 for trip in trips),
+            "closed": len(ended),
+            "won": sum(trip.gain > 0 for trip in ended),
             "picks": sum(run.picks for _, run in inside),
             "vetoes": sum(run.vetoes for _, run in inside),
             "decisions": sum(run.completed for _, run in inside),

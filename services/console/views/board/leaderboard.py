@@ -54,7 +54,7 @@ async def board(
     compared = frozenset(known) if _is_named(query) else quant.alongside(known)
     sessions = quant.common(known[key] for key in compared)
     span = Span(_began(sessions, equity), sessions[-1] if sessions else None)
-    outcomes = await counted.outcomes(past, sat)
+    outcomes, trips = await counted.outcomes(past, sat), await past.trips(accounts)
     rows = []
     for seat in sat:
         is_compared = seat.key in compared
@@ -62,7 +62,7 @@ async def board(
         row = _row(seat, returns[seat.key], days, is_compared=is_compared or not days)
         # Of a row that is not compared all decisions count: the board's time is not its own.
         its = span if is_compared else Span()
-        rows.append(await counted.with_counts(row, seat, its, past, outcomes))
+        rows.append(counted.with_counts(row, seat, its, trips, outcomes))
     held = await held_since(store, history, cycles, span.began, sessions)
     message = _message(compared, rows, sessions, len(cycles))
     return LeaderboardView(
@@ -76,7 +76,7 @@ async def board(
         absent=held.absent,
         currencies=currencies,
         market_source=history.described,
-        message="; ".join(filter(None, (message, held.unknown))),
+        message="; ".join(filter(None, (message, counted.uncounted(trips), held.unknown))),
     )
 
 

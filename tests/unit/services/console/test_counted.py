@@ -1,0 +1,74 @@
+"""The leaderboard's counts: of an account with too many entries none is shown as if it had none."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from contracts.leaderboard import LeaderboardRow
+from services.console.views import trips as views
+from services.console.views.board import counted
+from services.console.views.board.counted import Seat, Span
+from services.console.views.trips import Closed, PastTrips
+
+DAY = date(2012, 6, 29)
+WON, LOST = Closed(DAY, "rules", Decimal(5)), Closed(DAY, "rules", Decimal(-1))
+ROW = LeaderboardRow(name="rules", kind="pipeline", account="main")
+
+
+def with_trips(**trips: Sequence[Closed] | None) -> LeaderboardRow:
+    seat = Seat("rules@main", "rules", "main", accounts={*trips})
+    return counted.with_counts(ROW, seat, Span(), trips, {})
+
+
+def test_round_trips_of_all_accounts_of_a_row_are_counted() -> None:
+    row = with_trips(main=[WON, LOST], rules=[WON])
+
+    assert (row.closed, row.won) == (3, 2)
+    assert counted.uncounted({"main": [WON], "rules": []}) == ""
+
+
+def test_where_one_accounts_are_too_many_none_are_counted_and_the_board_says_so() -> None:
+    row = with_trips(main=None, rules=[WON])
+
+    assert (row.closed, row.won) == (0, 0)
+    said = counted.uncounted({"main": None, "rules": [WON]})
+    assert said == "round trips of main are not counted: over 50,000 entries each"
+
+
+class Ledgers:
+    """A store of ledgers with so many entries each, and how often each was read."""
+
+    def __init__(self, **entries: int) -> None:
+        self.entries = entries
+        self.asked = 0
+        self.read: Counter[str] = Counter()
+
+    async def newest_entries(self, accounts: Sequence[str]) -> Mapping[str, int]:
+        self.asked += 1
+        return {name: self.entries[name] for name in accounts if self.entries[name]}
+
+    async def moves(self, account: str, limit: int) -> Sequence[Any]:
+        self.read[account] += 1
+        bought = {"session": DAY, "ticker": "AAPL", "quantity": 1, "cost": 1, "cycle_id": None}
+        nothing = dict.fromkeys(("realised", "dividends", "fees"), Decimal(0))
+        return [{**bought, **nothing, "is_split": False}] * min(self.entries[account], limit)
+
+
+async def test_one_question_tells_which_ledgers_have_grown_and_only_those_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(views, "MOVES_MAX", 3)
+    store = Ledgers(main=2, long=4, empty=0)
+    past = PastTrips(store)  # type: ignore[arg-type]
+
+    first = await past.of(["empty", "long", "main"])
+    store.entries["main"] = 3
+    second = await past.of(["empty", "long", "main"])
+
+    assert first == second == {"empty": [], "long": None, "main": []}
+    assert store.asked == 2
+    assert store.read == {"empty": 1, "long": 1, "main": 2}
