@@ -286,8 +286,7 @@ class StudyView(Value):
 
 
 class StudiesView(Message):
-    """Studies, the newest first; `more` where older ones did not fit, which are asked for by name.
-    """
+    """Studies, the newest first; `more` where older ones did not fit: ask for them by name."""
 
     studies: tuple[StudyView, ...] = Field(default=(), max_length=STUDIES_MAX)
     more: bool = False

@@ -26,6 +26,7 @@ DONE = {"report": "report written", "snapshot": "accounts valued"}
 """The words for kinds of cycles that end with nothing else to say."""
 STEP = re.compile(r"[a-z_]+/[a-z_]+")
 """A step as a reason names it: `analyzing/quant failed: ...`."""
+GATE_RULE = re.compile(r"\b[a-z_]+_(?:(?:below|above)_threshold|not_defined)(?= \()")
 OUTCOME_CHARS = 400
 COMPLETED = "completed"
 RULES_NAMED_MAX = 3
@@ -107,7 +108,7 @@ def of_achieved(
         # What ordered nothing is no success, and no failure.
         return Ending(_achieved(achieved, reason), Tone.GOOD if ordered else Tone.QUIET)
     where = "" if status in BY_A_PERSON else _where(pipeline, nodes, reason)
-    words = amounts.cut(reason.removeprefix(f"{where} failed: "), REASON_CHARS)
+    words = amounts.cut(in_words(reason.removeprefix(f"{where} failed: ")), REASON_CHARS)
     return Ending(words, tone(status), f"{status.value} in {where}" if where else "")
 
 
@@ -147,6 +148,11 @@ def of_strategy(view: StrategyView) -> Ending:
     """How far a strategy came: its verdict, or the gate that stopped it."""
     word = view.assessment.verdict.value if view.assessment else view.ended
     return Ending(STRATEGY_ENDS.get(word, word), tone(word))
+
+
+def in_words(reason: str) -> str:
+    """A reason with a gate's rules in words: `max drawdown above threshold (41.0% > 40.0%)`."""
+    return GATE_RULE.sub(lambda rule: rule[0].replace("_", " "), reason)
 
 
 def _word(contract: JsonValue, *path: str) -> str:

@@ -40,7 +40,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry(
                 "demo",
                 "demo.command",
-                "Show a desk that has lived a year, in a browser, in a minute",
+                "Show a desk that has lived a year, in a browser, in half a minute",
             ),
             Entry("up", "desk.up", "Start the desk and keep it running"),
             Entry("down", "desk.down", "Stop the desk that runs here"),

@@ -206,6 +206,22 @@ left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
 where v.step in ('validate', 'validate_exits') and v.status = 'completed' and c.requester <> 'study'
 order by v.finished_at desc limit $1
 
+-- name: decisions_of_account_briefly
+-- As `decisions_briefly`, along the index of accounts.
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, brief.decision,
+       case when brief.decision is not null then x.result end as execution
+from operations v
+join cycles c on c.cycle_id = v.cycle_id
+cross join lateral (
+    select case when position('"decisions":[]'::bytea in v.result) = 0
+                  or position('"vetoed_tickers":[]'::bytea in v.result) = 0
+                then v.result end as decision
+) brief
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed' and v.account = $1
+order by v.finished_at desc limit $2
+
 -- name: events_after
 -- The rank in commit-safe order is the sequence: the relay counts the same way.
 select op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data

@@ -158,8 +158,11 @@ class Store:
             return await self._rows(sql.decisions_of_account, account, limit)
         return await self._rows(sql.newest_decisions, limit)
 
-    async def decisions_briefly(self, limit: int) -> Sequence[Record]:
-        """The newest decisions; one with nothing to do has neither its contract nor an outcome."""
+    async def decisions_briefly(self, limit: int, account: str | None = None) -> Sequence[Record]:
+        """The newest decisions, of all accounts or of one; one with nothing to do has neither its
+        contract nor an outcome."""
+        if account is not None:
+            return await self._rows(sql.decisions_of_account_briefly, account, limit)
         return await self._rows(sql.decisions_briefly, limit)
 
     async def events_after(self, cycle_id: UUID, sequence: int, limit: int) -> Sequence[Record]:

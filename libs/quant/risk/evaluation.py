@@ -286,10 +286,10 @@ def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
 
 def _check(leg: Leg, rule: Rule, finding: Finding) -> Check:
     outcome = _outcome(leg.allocation_pct, finding.allowed_pct)
-    wanted = f"{leg.side.value} of {pct(leg.allocation_pct)}"
+    wanted = f"{leg.side.value} of {pct(leg.allocation_pct, finding.allowed_pct)}"
     done = {
         RuleOutcome.KEPT: f"{wanted} kept",
-        RuleOutcome.CUT: f"{wanted} cut to {pct(finding.allowed_pct)}",
+        RuleOutcome.CUT: f"{wanted} cut to {pct(finding.allowed_pct, leg.allocation_pct)}",
         RuleOutcome.VETOED: f"{wanted} vetoed",
     }[outcome]
     return Check(

@@ -126,7 +126,7 @@ def _price_drift(leg: Leg, facts: Facts) -> Finding:
     else:
         # Compared as products: a division could round a move onto the limit.
         ok = abs(price - evidence.price) * _HUNDRED <= limit_pct * evidence.price
-        moved = pct(abs(price - evidence.price) * _HUNDRED / evidence.price)
+        moved = pct(abs(price - evidence.price) * _HUNDRED / evidence.price, limit_pct)
     return gate(
         leg,
         ok=ok,
@@ -176,7 +176,7 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
         loss = base - facts.portfolio.equity.amount
         # Compared as products: a division could round a loss onto the limit.
         ok = loss * _HUNDRED <= limit * base
-        value = _change(base, -loss, before.session)
+        value = _change(base, -loss, before.session, limit)
     return gate(
         leg,
         ok=ok,
@@ -189,9 +189,9 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _change(base: Decimal, gain: Decimal, since: date) -> str:
+def _change(base: Decimal, gain: Decimal, since: date, loss_pct_max: Decimal) -> str:
     share = gain * _HUNDRED / base if base else _ZERO
-    return f"{'+' if gain > 0 else ''}{pct(share)} since {since}"
+    return f"{'+' if gain > 0 else ''}{pct(share, -loss_pct_max)} since {since}"
 
 
 def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
@@ -241,7 +241,7 @@ def _share_of_pct(leg: Leg, total: Decimal, limit: Decimal, reason: str) -> Find
     allowed = leg.allocation_pct
     if total > limit:
         allowed = floor_pct(allowed * limit / total)
-    return Finding(allowed, pct(total), pct(limit), reason)
+    return Finding(allowed, pct(total, limit), pct(limit), reason)
 
 
 def _sector_exposure(leg: Leg, facts: Facts) -> Finding:

@@ -77,6 +77,12 @@ BACKTEST_RULES: tuple[Rule[BacktestResult], ...] = (
     ),
 )
 
+PERCENT = frozenset(
+    [rule.name for rule in TRAINING_RULES if rule.percent]
+    + [rule.name for rule in BACKTEST_RULES if rule.percent]
+)
+"""The rules whose values are fractions, shown in percent."""
+
 
 def training_gate(result: TrainingResult, thresholds: GateThresholds) -> GateResult:
     """Judge whether the model is worth a backtest."""

@@ -22,6 +22,7 @@ from contracts.strategy_result import (
     Verdict,
 )
 from libs.facts import amounts
+from libs.report import ending
 from libs.report.cited import pieces
 from libs.report.strategies.chart import Chart, Line, Trade
 from libs.report.strategies.files import text_of
@@ -78,9 +79,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     templates.globals.update(TICKERS_MAX=TICKERS_MAX, beside=beside, pieces=pieces)
-    templates.filters.update(
-        share=share, gain=gain, ratio=ratio, colour=colour, gain_percent=amounts.gain_percent
-    )
+    templates.filters.update(share=share, gain=gain, ratio=ratio, colour=colour)
+    templates.filters.update(gain_percent=amounts.gain_percent, in_words=ending.in_words)
     return templates
 
 

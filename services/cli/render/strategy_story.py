@@ -150,7 +150,7 @@ def _gate(gate: GateResult | None) -> Sequence[Row]:
         (
             "" if place else "gate",
             Text(
-                f"{'✓' if check.passed else '✗'} {check.reason}",
+                f"{'✓' if check.passed else '✗'} {ending.in_words(check.reason)}",
                 style="green" if check.passed else "red",
             ),
         )

@@ -6,7 +6,14 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from contracts.query import PAGE_MAX, ApprovalsQuery, CycleQuery, DecisionsQuery, OperationsQuery
+from contracts.query import (
+    PAGE_MAX,
+    ApprovalsQuery,
+    CycleQuery,
+    DecisionsQuery,
+    DecisionView,
+    OperationsQuery,
+)
 from contracts.types import Name
 from libs.report import story
 from libs.report.story import PipelineStory
@@ -15,9 +22,12 @@ from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.short_ids import cycle_named
 from services.console.pages.choices import OrAll
+from services.console.pages.folded import Quiet, folded
 from services.console.pages.show import Show
 
 DECISIONS_SHOWN = 40
+DECISIONS_LOOKED_AT = 400
+"""Of these, those that did something; what did nothing in between is folded."""
 CHARTED_MAX = 12
 """Tickers whose prices can be looked at, those that were picked first."""
 
@@ -29,17 +39,18 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
 
     @router.get("")
     async def decisions_page(
-        request: Request, account: Annotated[Name | None, OrAll, Query()] = None
+        request: Request,
+        account: Annotated[Name | None, OrAll, Query()] = None,
+        everything: Annotated[bool | None, OrAll, Query()] = None,
     ) -> Response:
-        query = DecisionsQuery(account=account, limit=DECISIONS_SHOWN)
-        page = await handler.decisions(query, store=desk.store)
         accounts = await desk.store.accounts()
         waiting = await handler.approvals(ApprovalsQuery(limit=PAGE_MAX), store=desk.store)
         return show(
             request,
             "decisions.html",
             waiting={(one.cycle_id, one.pipeline) for one in waiting.approvals},
-            decisions=page.decisions,
+            decisions=await _listed(desk, account, everything=bool(everything)),
+            everything=everything,
             accounts=accounts,
             account=account,
         )
@@ -70,6 +81,17 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
         )
 
     return router
+
+
+async def _listed(
+    desk: DeskAccess, account: str | None, *, everything: bool
+) -> Sequence[DecisionView | Quiet]:
+    """The newest decisions, those that did nothing folded unless `everything` is asked for."""
+    if everything:
+        query = DecisionsQuery(account=account, limit=DECISIONS_SHOWN)
+        return (await handler.decisions(query, store=desk.store)).decisions
+    rows = await desk.store.decisions_briefly(DECISIONS_LOOKED_AT, account)
+    return folded(rows, DECISIONS_SHOWN)
 
 
 def _charted(entry: PipelineStory) -> Sequence[str]:

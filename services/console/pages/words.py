@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
+from libs.quant.strategy import gates
 from libs.report import account, ending, performance, rules, story, ticker_facts
 from libs.report.notify import channels
 from libs.report.sections import Fact
@@ -125,6 +126,13 @@ def part(fraction: float | None) -> str:
     return UNKNOWN if fraction is None else amounts.percent(fraction * 100)
 
 
+def gate_figure(value: float | None, rule: str) -> str:
+    """A gate's value or threshold as the rule's own reason has it: `41.0%`, `-0.51`."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.1%}" if rule in gates.PERCENT else f"{value:.2f}"
+
+
 def points(fraction: float) -> str:
     """A difference of two percentages: `1.5 points`; `1 point`."""
     number = amounts.percent(fraction * 100).removesuffix("%")
@@ -209,7 +217,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "facts_of": facts_of,
     "gain": account.gain,
     "gain_percent": amounts.gain_percent,
+    "gate_figure": gate_figure,
     "halt": account.halted,
+    "in_words": ending.in_words,
     "money": amounts.money,
     "message_outcome": channels.outcome,
     "percent": amounts.percent,

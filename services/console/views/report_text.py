@@ -31,7 +31,7 @@ def markdown(report: DayReport) -> str:
         "## Needs a person",
         _attention(report),
         "## Decided",
-        _table(("cycle", "kind", "by", "ended", "decisions"), _decided(report.cycles))
+        _table(("Cycle", "Kind", "Pipeline", "Status", "Decided"), _decided(report.cycles))
         or "Nothing was asked of the desk.",
         "## Done",
         _done(report),
@@ -82,7 +82,7 @@ def _decided(cycles: Sequence[CycleLine]) -> Iterator[tuple[str, ...]]:
 
 def _done(report: DayReport) -> str:
     fills = _table(
-        ("filled", "shares", "asset", "price", "fee"),
+        ("Filled", "Shares", "Asset", "Price", "Fee"),
         (
             (_side(f), _shares(f.quantity), f.asset, _money(f.price), _money(f.fee))
             for f in report.fills
@@ -90,7 +90,7 @@ def _done(report: DayReport) -> str:
         right=(1, 3, 4),
     )
     orders = _table(
-        ("ordered", "shares", "asset", "type", "now"),
+        ("Ordered", "Shares", "Asset", "Type", "Status"),
         (
             (
                 o.side.value,
@@ -124,14 +124,14 @@ def _earned(worth: Worth) -> str:
     rows = [
         (name, _signed(of(worth.earned)), _signed(of(worth.ever)))
         for name, of in (
-            ("realised", lambda gains: gains.realised),
-            ("unrealised", lambda gains: gains.unrealised),
-            ("dividends", lambda gains: gains.dividends),
-            ("fees", lambda gains: -gains.fees),
-            ("**in all**", _whole),
+            ("Realised", lambda gains: gains.realised),
+            ("Unrealised", lambda gains: gains.unrealised),
+            ("Dividends", lambda gains: gains.dividends),
+            ("Fees", lambda gains: -gains.fees),
+            ("**Total**", _whole),
         )
     ]
-    return _table(("gain", "this session", "since the opening"), rows, right=(1, 2))
+    return _table(("P&L", "This session", "Since the opening"), rows, right=(1, 2))
 
 
 def _whole(gains: Gains) -> Decimal:
@@ -151,7 +151,7 @@ def _held(held: Sequence[HeldLine]) -> str:
         for position in held
     )
     return _table(
-        ("asset", "shares", "cost", "price", "value", "gain"), rows, right=(1, 2, 3, 4, 5)
+        ("Asset", "Shares", "Cost", "Price", "Value", "Gain"), rows, right=(1, 2, 3, 4, 5)
     )
 
 
@@ -172,7 +172,7 @@ def _stops(stops: Sequence[StopLine]) -> str:
         )
         for stop in stops
     )
-    return _table(("stop on", "shares", "at", "decided"), rows, right=(1, 2))
+    return _table(("Stop on", "Shares", "At", "Decided"), rows, right=(1, 2))
 
 
 def _spent(report: DayReport) -> str:

@@ -79,6 +79,8 @@ async def test_decisions_of_a_cycle_or_an_account_are_found_among_those_of_other
 
     assert await rows_read(among_many, sql.decisions_of_cycle, cycle, "null", "40") <= READ_MAX
     assert await rows_read(among_many, sql.decisions_of_account, "'mine'", "40") <= READ_MAX
+    briefly = await rows_read(among_many, sql.decisions_of_account_briefly, "'mine'", "40")
+    assert briefly <= READ_MAX
     assert await rows_read(among_many, study_sql.decided, f"array[{cycle}::uuid]") <= READ_MAX
 
 

@@ -173,7 +173,7 @@ def test_what_was_not_reached_is_left_out_and_the_gate_that_stopped_it_is_named(
     gate = training_gate(training(accuracy=0.4), DEFAULT)
     text = Reader(page(design(), training(gate=gate))).text
     assert "stopped by the training gate" in text
-    assert "accuracy_below_threshold (40.0% < 45.0%)" in text
+    assert "accuracy below threshold (40.0% < 45.0%)" in text
     assert "Equity" not in text
     assert "Assessment" not in text
 
@@ -186,7 +186,7 @@ def test_both_gates_are_told_with_values_and_thresholds() -> None:
         page(design(), training(gate=passed), found.model_copy(update={"gate": failed}))
     ).text
     assert "stopped by the backtest gate" in text
-    assert "deflated_sharpe_below_threshold (40.0% < 95.0%)" in text
+    assert "deflated sharpe below threshold (40.0% < 95.0%)" in text
     assert "1 - chance of it by luck, best of 7 trials" in text
     assert "best of 7 trials" in text
 

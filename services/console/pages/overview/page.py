@@ -22,7 +22,8 @@ from contracts.query import (
 from libs.postgres.pool import Record
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess
-from services.console.pages.overview.lines import Failures, Quiet, by_reason, folded
+from services.console.pages.folded import Quiet, folded
+from services.console.pages.overview.lines import Failures, by_reason
 from services.console.pages.overview.near_exits import AskedRarely, NearExits
 from services.console.pages.show import Show
 from services.console.views import summaries, tree

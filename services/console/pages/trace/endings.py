@@ -38,7 +38,7 @@ def reason_of(view: CycleView, ends: Sequence[End]) -> str:
     """Why the cycle ended so, where no pipeline says that already."""
     if view.status in {CycleStatus.COMPLETED, CycleStatus.RUNNING}:
         return ""
-    return "" if any(_same(view.reason, end) for end in ends) else view.reason
+    return "" if any(_same(view.reason, end) for end in ends) else ending.in_words(view.reason)
 
 
 def is_told(line: Line, ends: Iterable[End]) -> bool:
@@ -55,4 +55,4 @@ def _same(error: str, end: End) -> bool:
 
 def _bare(text: str) -> str:
     cut_off = "\N{HORIZONTAL ELLIPSIS}"
-    return NUMBER.sub("0", amounts.plain(text)).strip().removesuffix(cut_off)
+    return NUMBER.sub("0", amounts.plain(ending.in_words(text))).strip().removesuffix(cut_off)

@@ -342,6 +342,20 @@ def test_every_change_stands_in_the_adjustments_with_rule_numbers_and_reason():
     )
 
 
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        ("12.3495", "buy of 20% cut to 12.35%"),
+        ("12.5", "buy of 20% cut to 12.5%"),
+        ("19.9996", "buy of 20% cut to 19.9996%"),
+    ],
+)
+def test_a_percentage_has_two_places_and_more_only_where_they_tell_a_cut(most: str, said: str):
+    limits = WIDE.model_copy(update={"position_pct_max": D(most)})
+    (sentence,) = judge(pick("AAA", 20), limits=limits).adjustments
+    assert sentence.startswith(f"AAA: position_size: {said}: ")
+
+
 def test_a_budget_in_another_currency_is_an_error():
     with pytest.raises(ValueError, match="EUR"):
         evaluate([], {}, books(), WIDE, Money(amount=D(1), currency="EUR"), {})

@@ -69,3 +69,13 @@ def test_a_long_reason_that_is_cut_is_the_same_error() -> None:
     view = cycle(long, pipeline("lab", f"analyzing/analyst failed: {long}"))
     ends = [end_of(view, each, ()) for each in view.pipelines]
     assert is_told(line(long), ends)
+
+
+def test_a_gate_that_stopped_a_cycle_is_told_in_words_and_once() -> None:
+    reason = "Backtest gate failed: max_drawdown_above_threshold (41.0% > 40.0%)"
+    view = cycle(reason, pipeline("lab", reason))
+    end = end_of(view, view.pipelines[0], ())
+
+    assert end.ending.words == "Backtest gate failed: max drawdown above threshold (41.0% > 40.0%)"
+    assert reason_of(view, [end]) == ""
+    assert is_told(line(reason), [end])

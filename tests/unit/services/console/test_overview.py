@@ -1,64 +1,19 @@
-"""The overview's lists: what did nothing is folded, what failed alike is one line, what is near."""
+"""The overview's lists: what failed alike is one line, what is near."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
-
-import pytest
 
 from contracts.cycle import CycleStatus
 from contracts.exit_signal import ExitDistances, ExitTrigger, PositionExits
 from contracts.query import CycleView
 from contracts.types import Money
-from services.console.pages.overview import lines
-from services.console.pages.overview.lines import Quiet, by_reason, folded
+from services.console.pages.overview.lines import by_reason
 from services.console.pages.overview.near_exits import nearest
 from services.console.pages.overview.page import FAILED_MAX, Counts
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def plain_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decision as its row: what is looked at here is which are folded."""
-    monkeypatch.setattr(lines.logic, "decision_view", lambda row: row["decision"])
-
-
-def row(number: int, kind: str, decision: str | None) -> dict[str, Any]:
-    at = NOW - timedelta(minutes=number)
-    return {"kind": kind, "decision": decision, "finished_at": at}
-
-
-def test_checks_that_did_nothing_are_one_line_and_what_did_something_keeps_its_place() -> None:
-    rows = [
-        *(row(n, "exit", None) for n in range(12)),
-        row(12, "decision", "bought"),
-        row(13, "exit", None),
-        row(14, "decision", None),
-        row(15, "exit", "sold"),
-    ]
-    first, bought, between, sold = folded(rows, 6)
-    assert isinstance(first, Quiet)
-    assert isinstance(between, Quiet)
-    assert (first.words, first.at) == ("12 checks, nothing to do", NOW)
-    assert between.words == "1 check and 1 decision, nothing to do"
-    assert (bought, sold) == ("bought", "sold")
-
-
-def test_no_more_lines_are_made_than_are_shown() -> None:
-    rows = [row(n, "exit", None if n % 2 else f"sold {n}") for n in range(40)]
-    assert len(folded(rows, 5)) == 5
-    assert folded([], 5) == []
-
-
-def test_no_decision_is_read_that_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
-    monkeypatch.setattr(lines.logic, "decision_view", lambda row: shown.append(row["decision"]))
-
-    folded([row(0, "exit", None), *(row(n, "decision", f"bought {n}") for n in range(1, 80))], 5)
-
-    assert shown == ["bought 1", "bought 2", "bought 3", "bought 4"]
 
 
 def test_failures_that_were_not_counted_to_the_end_say_so() -> None:

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from libs.facts import amounts
+from libs.report import ending
 from services.console.pages import words
 
 MADE = {
@@ -58,3 +59,19 @@ def test_a_small_curve_fills_its_picture_and_a_flat_one_lies_in_the_middle() -> 
     assert points == "0.0,26.0 60.0,2.0 120.0,14.0"
     assert words.spark_level([Decimal(1), Decimal(3)]) == "26.0"
     assert words.spark([Decimal(1), Decimal(1)]) == "0.0,14.0 120.0,14.0"
+
+
+def test_a_gates_reason_is_in_words_and_its_figures_are_those_of_the_reason() -> None:
+    reason = (
+        "Backtest gate failed: max_drawdown_above_threshold (41.0% > 40.0%); win_rate_not_defined ("
+    )
+    said = ending.in_words(reason)
+    assert said == (
+        "Backtest gate failed: max drawdown above threshold (41.0% > 40.0%); win rate not defined ("
+    )
+    assert ending.in_words("account_exhausted: a_below_threshold") == (
+        "account_exhausted: a_below_threshold"
+    )
+    assert words.gate_figure(0.41, "max_drawdown") == "41.0%"
+    assert words.gate_figure(-0.514, "sharpe_ratio") == "-0.51"
+    assert words.gate_figure(None, "win_rate") == words.UNKNOWN

@@ -141,7 +141,7 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
         "base rate 55.6%",
         "buy-and-hold 65.5%",
         "deflated Sharpe 39.7% (1 - chance of it by luck; best of 13 trials)",
-        "✗ win_rate_below_threshold (40.0% < 45.0%)",
+        "✗ win rate below threshold (40.0% < 45.0%)",
         "strategies/rise-and-fall/report.html",
         "█",
     ):

@@ -69,8 +69,8 @@ def test_what_was_earned_is_the_sum_of_its_parts_less_the_fees() -> None:
     text = markdown(EMPTY.model_copy(update={"worth": WORTH}))
 
     assert "**100,034.00 USD**, +34.00 (+0.03%) since Fri 2012-06-29" in text
-    assert "| **in all** |       +34.00 |" in section(text, "Earned")
-    assert "| fees       |        -1.00 |" in section(text, "Earned")
+    assert "| **Total**  |       +34.00 |" in section(text, "Earned")
+    assert "| Fees       |        -1.00 |" in section(text, "Earned")
 
 
 def test_decisions_orders_and_fills_are_told_with_their_fate() -> None:
@@ -94,6 +94,7 @@ def test_decisions_orders_and_fills_are_told_with_their_fate() -> None:
         EMPTY.model_copy(update={"cycles": (CYCLE,), "orders": (order,), "fills": (fill,)})
     )
 
+    assert section(text, "Decided").startswith("| Cycle ")
     assert "buy 12 AAPL; vetoed MSFT" in section(text, "Decided")
     assert "cancelled: no open" in section(text, "Done")
     assert "| sell   |  1,200 | IBM   | 196.50 | 1.20 |" in section(text, "Done")

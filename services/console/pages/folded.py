@@ -1,0 +1,51 @@
+"""Decisions as people look through them: those that did nothing are folded. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+from typing import Any
+
+from contracts.cycle import EXIT
+from contracts.query import DecisionView
+from libs.facts import amounts
+from services.console import logic
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Decisions in a row that ordered nothing and vetoed nothing: as of `first` to `last`; `at` is
+    when the newest was made."""
+
+    checks: int
+    decisions: int
+    at: datetime
+    first: date
+    last: date
+
+    @property
+    def words(self) -> str:
+        """`12 checks and 1 decision, nothing to do`."""
+        of = [(self.checks, "check"), (self.decisions, "decision")]
+        return " and ".join(amounts.count(n, what) for n, what in of if n) + ", nothing to do"
+
+
+def folded(rows: Iterable[Row], lines_max: int) -> Sequence[DecisionView | Quiet]:
+    """Decisions, newest first, those in a row that did nothing as one line. None is read that is
+    not shown: its contracts are long."""
+    lines: list[DecisionView | Quiet] = []
+    for is_quiet, rows_alike in groupby(rows, key=lambda row: row["decision"] is None):
+        alike = list(rows_alike)
+        room = lines_max - len(lines)
+        lines += [_quiet(alike)] if is_quiet else map(logic.decision_view, alike[:room])
+        if len(lines) >= lines_max:
+            break
+    return lines
+
+
+def _quiet(rows: Sequence[Row]) -> Quiet:
+    checks = sum(row["kind"] == EXIT for row in rows)
+    days = [row["as_of"] for row in rows]
+    return Quiet(checks, len(rows) - checks, rows[0]["finished_at"], min(days), max(days))
