@@ -66,6 +66,10 @@ def url(settings: Settings) -> Iterator[str]:
     """Where one console answers over HTTP for most tests of a file."""
     with held_in_thread(lambda: serving(settings)) as held:
         yield held
+        # The rows that a file leaves are those that the next one finds, in any order of files.
+        for path in ("/", "/api/v1/agent/status"):
+            answer = httpx2.get(f"{held}{path}", timeout=30)
+            assert answer.status_code == 200, f"rows of this file's tests break {path}: see the log"
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from uuid import UUID, uuid4
 import orjson
 import pytest
 
+from contracts.account import AccountLimits
 from contracts.message import Pipeline
+from contracts.risk import Check, DecisionValidation, RuleOutcome
 from services.console import handler
 from services.console.listed import cycles as listed
 from tests.integration.console.conftest import NOW, Made
@@ -138,14 +140,31 @@ def bought(made: Made, ticker: str, quantity: int) -> dict[str, Any]:
 
 
 PICKED = {"picks": [{}, {}], "sell_recommendations": []}
-VETOED = {
-    "decisions": [],
-    "checks": [
-        {"rule": "exposure_limit", "outcome": "vetoed"},
-        {"rule": "exposure_limit", "outcome": "vetoed"},
-        {"rule": "cash", "outcome": "kept"},
-    ],
-}
+
+
+def vetoed(made: Made) -> dict[str, Any]:
+    """A validation in which the rules leave nothing: whole, as the overview shows it to all."""
+    outcomes = [("exposure_limit", "vetoed"), ("exposure_limit", "vetoed"), ("cash", "kept")]
+    checks = tuple(
+        Check(
+            rule=rule,
+            outcome=RuleOutcome(outcome),
+            passed=outcome == "kept",
+            value="1",
+            limit="1",
+            reason=outcome,
+        )
+        for rule, outcome in outcomes
+    )
+    return DecisionValidation(
+        cycle_id=made.cycle_id,
+        op_id=uuid4(),
+        as_of=SESSION,
+        passed=False,
+        checks=checks,
+        proposal_hash="0" * 64,
+        limits=AccountLimits(),
+    ).model_dump(mode="json")
 
 
 # --- outcomes -----------------------------------------------------------------------------------
@@ -156,9 +175,9 @@ async def test_each_cycle_says_in_a_sentence_what_came_of_it(
 ) -> None:
     traded = await several.cycle()
     await traded.operation("executing", "execute", result=bought(traded, "AAPL", 39))
-    vetoed = await several.cycle()
-    await vetoed.operation("deciding", "picks", result=PICKED)
-    await vetoed.operation("validating_decision", "validate", result=VETOED)
+    stopped = await several.cycle()
+    await stopped.operation("deciding", "picks", result=PICKED)
+    await stopped.operation("validating_decision", "validate", result=vetoed(stopped))
     kept = await several.cycle(kind="exit")
     checks = {"checks": [{"quantity": None}, {"ticker": "IBM"}]}
     await kept.operation("checking_exits", "check_exits", result=checks)
@@ -166,8 +185,9 @@ async def test_each_cycle_says_in_a_sentence_what_came_of_it(
     await several.cycle(status="failed", reason="analyzing/quant failed: no price (no_history)")
     await several.cycle(kind="report")
     strategy = await several.cycle(kind="strategy")
-    await strategy.operation("designing", "design", result={"spec": {"name": "trend"}})
-    await strategy.operation("assessing", "assess", result={"verdict": "mediocre"})
+    designed = {"spec": {"name": "trend"}, "path": "a"}
+    await strategy.operation("designing", "design", result=designed)
+    await strategy.operation("assessing", "assess", result={"verdict": "mediocre", "path": "b"})
 
     page = await got(http, "cycles", account=several.account)
     assert [cycle["outcome"] for cycle in reversed(page["cycles"])] == [
