@@ -85,7 +85,6 @@ class Command(Message):
     attempt: int = Field(default=1, ge=1)
     workflow_version: int = Field(ge=1)
     seed: int = Field(ge=0)
-    deadline: datetime | None = None
     errors: tuple[Text, ...] = Field(default=(), max_length=20)
 
 

@@ -22,7 +22,7 @@ from libs.llm.provider import Evidence
 
 IDS_LEFT_OUT = frozenset(
     {
-        *("cycle_id", "op_id", "order_id", "version", "account", "now", "deadline"),
+        *("cycle_id", "op_id", "order_id", "version", "account", "now"),
         *("figures", "loose"),
     }
 )

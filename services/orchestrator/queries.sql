@@ -23,7 +23,6 @@ from (
 select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
        tokens_reserved, cost_usd_spent, cost_usd_reserved, revision,
-       waited_s + coalesce(extract(epoch from clock_timestamp() - waiting_since), 0)::float8 as waited_s,
        waiting_since is null and deadline_at <= (select desk_now()) as is_late,
        waiting_since is not null as waiting
 from cycles

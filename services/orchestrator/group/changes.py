@@ -197,7 +197,6 @@ def command_json(
             "attempt": start.attempt,
             "workflow_version": row.workflow_version,
             "seed": row.seed,
-            "deadline": None if start.step.must_answer else row.deadline_at,
             "errors": start.errors,
             **inputs,
         },

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -53,9 +53,9 @@ class Purse:
 class CycleRow:
     """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
 
-    `state` is the state machine's; the rest is what its commands need. `waited_s` is how long it
-    has waited for people or the desk's clock has stood, which its time limit does not count;
-    `waiting` is whether it waits now; `is_late` whether the limit had passed when it was locked.
+    `state` is the state machine's; the rest is what its commands need. `waiting` is whether it
+    waits for a person; `is_late` whether its time limit had passed when it was locked. The limit
+    itself is in the database alone: it moves while it waits, rests, or the desk's clock stands.
     """
 
     cycle_id: UUID
@@ -70,7 +70,6 @@ class CycleRow:
     state: Cycle
     purse: Purse
     timeout_s: float
-    waited_s: float = 0.0
     is_late: bool = True
     waiting: bool = False
     revision: int = 0
@@ -102,7 +101,6 @@ class CycleRow:
             ),
             # As it was asked for: the two times on record come from two clocks.
             timeout_s=orjson.loads(row["request"])["timeout_s"],
-            waited_s=row["waited_s"],
             is_late=row["is_late"],
             waiting=row["waiting"],
             revision=row["revision"],
@@ -142,11 +140,6 @@ class CycleRow:
     def offline(self) -> bool:
         """Whether no model may be asked: the cell of a study that runs on the record alone."""
         return self.of_study and bool(orjson.loads(self.request)["study"]["offline"])
-
-    @property
-    def deadline_at(self) -> datetime:
-        """When the cycle's time is up."""
-        return self.accepted_at + timedelta(seconds=self.timeout_s + self.waited_s)
 
 
 @dataclass

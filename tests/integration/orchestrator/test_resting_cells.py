@@ -4,9 +4,10 @@ orchestrators, each of which may die at any moment."""
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from uuid import UUID
 
+import orjson
 import pytest
 
 from contracts.cycle import CycleRequest, StudyCell
@@ -43,6 +44,13 @@ class Lost:
 
     async def stop(self, stop: Stop) -> None:
         """Nobody hears it."""
+
+
+def is_moment(value: object) -> bool:
+    try:
+        return "T" in str(value) and bool(datetime.fromisoformat(str(value)))
+    except ValueError:
+        return False
 
 
 @dataclass
@@ -228,6 +236,17 @@ async def test_no_time_limit_runs_while_a_cell_rests(beside: Beside) -> None:
     after = await beside.pool.fetchrow(before, op_id)
     for name in ("deadline_at", "of_cycle"):
         assert 0 <= (after[name] - limits[name]).total_seconds() < 60.0, name
+
+
+async def test_no_moment_in_a_command_but_the_cycles_own_is_wrong_after_its_rest(
+    beside: Beside,
+) -> None:
+    await beside.live()
+    cell = await beside.cell()
+    stored = "select command from operations where cycle_id = $1"
+    for row in await beside.pool.fetch(stored, cell):
+        command = orjson.loads(row["command"])
+        assert {name for name, value in command.items() if is_moment(value)} == {"now"}
 
 
 async def test_a_cell_that_rested_for_long_goes_on_beside_live_cycles_and_others_rest(
