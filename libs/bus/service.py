@@ -63,7 +63,6 @@ DEFECTS_MAX = 3
 DELIVERIES_BEFORE_FORGED = 5
 """A command is sent after its commit, so its operation is there; right after a failover the server
 that is asked may not be the one that has it. Until this many deliveries it is looked for again."""
-"""Of the message that a failed operation keeps."""
 GRACE_S = 5.0
 """How long running operations may take to end when the service stops."""
 
