@@ -21,7 +21,8 @@ from benchmarks.cycles import WARM, desk_up, folder
 from benchmarks.report import spread, table
 from benchmarks.year import LAST_SESSION, Running, running, sessions_before
 from contracts.study import RunStudy, StopStudy, StudiesQuery, Study, StudyDates
-from contracts.subjects import RUN_STUDY, STOP_STUDY, STUDIES, Answered, Asked, Subject
+from contracts.subjects.studies import RUN_STUDY, STOP_STUDY, STUDIES
+from contracts.subjects.subject import Answered, Asked, Subject
 from libs.bus.codec import decode, encode
 from libs.runtime.loop import run
 

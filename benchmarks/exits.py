@@ -21,12 +21,14 @@ from uuid import uuid4
 
 from contracts.account import AccountLimits, OpenBooks
 from contracts.cycle import EXIT, Budgets, CycleRequest
+from contracts.cycle_query import CycleQuery, CycleView
 from contracts.execution import ExecuteDecisions
 from contracts.message import MESSAGE_BYTES_MAX, Pipeline
-from contracts.query import CycleQuery, CycleView, OperationsPage, OperationsQuery
+from contracts.operation import OperationsPage, OperationsQuery
 from contracts.reasons import Reason, Speaks
 from contracts.risk import DecisionAction, DecisionValidation, Evidence, PortfolioDecision
-from contracts.subjects import CYCLE, OPERATIONS, REQUEST_CYCLE
+from contracts.subjects.cycles import CYCLE, REQUEST_CYCLE
+from contracts.subjects.operations import OPERATIONS
 from contracts.trader import StockPick
 from contracts.types import Money
 from libs.broker.paper import PaperBroker

@@ -25,7 +25,7 @@ from benchmarks.contenders.deskbus_core import COMMANDS as PLAIN
 from benchmarks.servers import BenchServers, running_servers
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.operation import CallKind, Claim, JournalEntry, Record
-from contracts.subjects import REQUESTS
+from contracts.subjects.table import REQUESTS
 from contracts.types import Usage
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect

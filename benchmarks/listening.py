@@ -30,7 +30,9 @@ from benchmarks.servers import temporary_folder
 from contracts.audit import Event, EventsPage, EventType
 from contracts.event_data import EventOf, StepEvent
 from contracts.position import BEGINNING, Position
-from contracts.subjects import COMMANDS, EVENTS, EVENTS_SINCE, ORCHESTRATOR, WEB, WRITE_REPORT
+from contracts.subjects.commands import COMMANDS, WRITE_REPORT
+from contracts.subjects.events import EVENTS, EVENTS_SINCE
+from contracts.subjects.subject import ORCHESTRATOR, WEB
 from libs.bus.client import open_client
 from libs.bus.codec import decode, encode
 from libs.bus.connection import Client, connect, inbox_prefix

@@ -31,7 +31,7 @@ from benchmarks.strategy import PATIENCE_S, desk
 from contracts.audit import EventType
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
-from contracts.subjects import REQUEST_CYCLE
+from contracts.subjects.cycles import REQUEST_CYCLE
 from libs.bus.client import open_client
 
 CALLS_DEFAULT: Final = 200

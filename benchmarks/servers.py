@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.contenders.deskbus_core import COMMANDS
-from contracts.subjects import AnySubject
+from contracts.subjects.subject import AnySubject
 from libs.bus.permissions import permissions
 from libs.keys.accounts import NatsPermissions
 from libs.postgres.pool import OWNER_ROLE, ROLES

@@ -31,7 +31,7 @@ from benchmarks.report import spread, table
 from contracts.audit import EventType
 from contracts.cycle import STRATEGY, CancelCycle, CycleRequest, CycleStatus
 from contracts.strategy import MlpSpec, StrategySpec, StrategyWish
-from contracts.subjects import CANCEL_CYCLE, REQUEST_CYCLE
+from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from libs.bus.client import Client, open_client
 from libs.report.strategies.files import spec_of
 

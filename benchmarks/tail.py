@@ -36,7 +36,7 @@ from playwright.async_api import TimeoutError as PatienceEnded
 from benchmarks import processes
 from benchmarks.report import table
 from benchmarks.servers import temporary_folder
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.bus.connection import connect
 from libs.bus.permissions import PROVISIONER, permissions
 from libs.bus.streams import Provisioner

@@ -41,7 +41,8 @@ from benchmarks.report import spread, table
 from contracts.audit import EventType
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Pipeline
-from contracts.subjects import REQUESTS, event
+from contracts.subjects.events import event
+from contracts.subjects.table import REQUESTS
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
 from libs.market.calendar import exchange_calendar

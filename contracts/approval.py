@@ -1,13 +1,22 @@
 """Approvals: a person's word on a validated proposal, bound to its hash."""
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.message import Command, Contract, Request
+from contracts.message import PAGE_MAX, Command, Contract, Message, Request
 from contracts.risk import DecisionValidation, PortfolioDecision
-from contracts.types import CycleId, Name, Quantity, ShortText, Ticker, Value
+from contracts.types import (
+    CycleId,
+    IdDigits,
+    Name,
+    OperationId,
+    Quantity,
+    ShortText,
+    Ticker,
+    Value,
+)
 
 EDITS_MAX = 40
 
@@ -66,3 +75,31 @@ class Approval(Contract):
     expires_at: datetime
     not_after: datetime
     decisions: tuple[PortfolioDecision, ...] = ()
+
+
+class ApprovalsQuery(Message):
+    """Proposals that wait for a person, the one that expires first at the top."""
+
+    cycle_id: IdDigits | None = None
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class WaitingApproval(Value):
+    """One proposal that waits; it is answered by its cycle and the proposal's hash."""
+
+    cycle_id: CycleId
+    op_id: OperationId
+    pipeline: Name
+    account: Name
+    as_of: date
+    requester: ShortText
+    requested_at: datetime
+    expires_at: datetime
+    proposal: DecisionValidation
+
+
+class ApprovalsPage(Message):
+    """The proposals that wait; `more` where the limit or the message's size cut the list."""
+
+    approvals: tuple[WaitingApproval, ...] = ()
+    more: bool = False

@@ -1,6 +1,6 @@
 """Execution: orders and fills. No model ever reaches this service."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
@@ -9,9 +9,21 @@ from pydantic import Field
 
 from contracts.account import OrderType, Side
 from contracts.approval import Approval
-from contracts.message import Command, Contract
+from contracts.cycle import DECISION
+from contracts.message import PAGE_MAX, Command, Contract, Message
 from contracts.risk import DecisionValidation
-from contracts.types import Foreign, Money, Name, Quantity, Text, Ticker, Value, is_none
+from contracts.types import (
+    CycleId,
+    Foreign,
+    IdDigits,
+    Money,
+    Name,
+    Quantity,
+    Text,
+    Ticker,
+    Value,
+    is_none,
+)
 
 _CENT = Decimal("0.01")
 
@@ -87,3 +99,35 @@ class ExecuteDecisions(Command):
 
     decision_validation: DecisionValidation
     approval: Approval | None = None
+
+
+class DecisionsQuery(Message):
+    """The newest decisions first: of one cycle, of one account, or of all."""
+
+    cycle_id: IdDigits | None = None
+    account: Name | None = None
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class DecisionView(Value):
+    """One pipeline's decision: what the rules left of its picks, and what was ordered of that.
+
+    `kind` is the cycle's: of an `exit` they are the sales that exit signals led to. `execution` is
+    None while nothing was executed: it waits, or nothing was left to order.
+    """
+
+    cycle_id: CycleId
+    kind: Name = DECISION
+    pipeline: Name
+    account: Name
+    as_of: date
+    decided_at: datetime
+    decision: DecisionValidation
+    execution: ExecutionResult | None = None
+
+
+class DecisionsPage(Message):
+    """The decisions found; `more` where the message's size cut the list."""
+
+    decisions: tuple[DecisionView, ...] = ()
+    more: bool = False

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from contracts.types import CycleId, Name, OperationId, Text, Value
 
 MESSAGE_BYTES_MAX = 512_000
+PAGE_MAX = 200
+"""Of what one answer lists."""
 Stage = Literal["sentiment", "planner", "quant", "research", "trader", "risk", "memory"]
 """The parts of a pipeline that an agent plays."""
 MAIN_ACCOUNT = "main"

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -10,13 +10,15 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from contracts.message import Message
+from contracts.message import PAGE_MAX, Message
 from contracts.types import (
     CycleId,
     Failure,
+    IdDigits,
     Name,
     OperationId,
     ShortText,
+    Sought,
     Text,
     Usage,
     Usd,
@@ -251,3 +253,50 @@ class OperationView(Message):
     created_at: datetime
     started_at: datetime | None = None
     finished_at: datetime | None = None
+
+
+class OperationsQuery(Message):
+    """Operations, newest first, or those of one cycle in the order of their making.
+
+    The newest are operations and cycles, or operations alone where they are filtered by `account`,
+    an as_of from `since` to `until`, a `text` (in the step, the result or the failure, or how its
+    id or its cycle's begins), or asked for behind one: `before`, its id or first digits.
+    """
+
+    cycle_id: IdDigits | None = None
+    type: ShortText | None = None
+    status: OperationStatus | None = None
+    account: Name | None = None
+    since: date | None = None
+    until: date | None = None
+    text: Sought | None = None
+    before: IdDigits | None = None
+    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+
+
+class OperationsPage(Message):
+    """The operations found. Asked for one cycle, its calls are among them, as leaves.
+
+    `before` asks for those behind them; None where there are no more, where cycles are among them,
+    or of one cycle.
+    """
+
+    operations: tuple[OperationView, ...] = ()
+    before: OperationId | None = None
+
+
+class OperationQuery(Message):
+    """One operation with what went in and what came out."""
+
+    op_id: IdDigits
+
+
+class OperationDetail(Message):
+    """An operation's view, command, result and journal; `message` says why none was found."""
+
+    found: bool = True
+    message: Text = ""
+    operation: OperationView | None = None
+    command: JsonValue = None
+    result: JsonValue = None
+    journal: tuple[JournalEntry, ...] = ()

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from contracts.message import Message
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX, Message
 from contracts.types import Currency, Name, ShortText, Text, Ticker, Value
 
 CANDIDATES, CASH = "candidates", "cash"

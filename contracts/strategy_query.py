@@ -6,8 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.gate import GateResult
-from contracts.message import Message
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX, Message
 from contracts.reasons import FIGURES_MAX, LOOSE_MAX, Figure, Loose
 from contracts.strategy import Period
 from contracts.strategy_result import Verdict

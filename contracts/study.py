@@ -16,9 +16,8 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from contracts.cycle import DECISION, PROBE
-from contracts.message import Message, Pipeline, Request, Stage
+from contracts.message import PAGE_MAX, Message, Pipeline, Request, Stage
 from contracts.performance import CANDIDATES, Benchmark
-from contracts.query import PAGE_MAX
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
 
 STUDY = "study"

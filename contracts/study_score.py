@@ -7,9 +7,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.message import Message, Stage
+from contracts.message import PAGE_MAX, Message, Stage
 from contracts.performance import Benchmark
-from contracts.query import PAGE_MAX
 from contracts.study import ARMS_MAX, HORIZON_MAX, Study, StudyStatus
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
 

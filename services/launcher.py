@@ -19,7 +19,7 @@ import structlog
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
-from contracts.subjects import ORCHESTRATOR
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.local import LocalBus
 from libs.bus.permissions import permissions

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from contracts.query import CycleView, Recording
+from contracts.cycle_query import CycleView, Recording
 from contracts.types import Failure
 from libs.bus.route import Route
 from libs.llm.provider import FREE

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.bus.local import LocalBus
 from libs.bus.pull import HandedOver
 

@@ -25,7 +25,9 @@ from benchmarks.contenders import protocol
 from benchmarks.contenders.protocol import STEPS, Options, RunCycle
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Command, Contract
-from contracts.subjects import REQUESTS, Subject, command
+from contracts.subjects.commands import command
+from contracts.subjects.subject import Subject
+from contracts.subjects.table import REQUESTS
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
 from libs.bus.local import LocalBus

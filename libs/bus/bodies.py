@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts.body import PART_BYTES_MAX, PARTS_MAX, BodyPart, KeepPart, PartQuery
-from contracts.subjects import BODY_PART, KEEP_PART, Answered, Asked, Subject
+from contracts.subjects.strategies import BODY_PART, KEEP_PART
+from contracts.subjects.subject import Answered, Asked, Subject
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.runtime.errors import DeskError
 

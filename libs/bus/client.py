@@ -12,7 +12,7 @@ import structlog
 from nats.aio.msg import Msg
 
 from contracts.audit import Event
-from contracts.subjects import PREFIX, Answered, Asked, Subject
+from contracts.subjects.subject import PREFIX, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect, flush
 from libs.bus.headers import (

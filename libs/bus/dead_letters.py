@@ -19,8 +19,8 @@ from nats.js.api import RawStreamMsg
 from nats.js.errors import NotFoundError
 
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.query import DeadLetter
 from contracts.types import Failure
+from contracts.upkeep import DeadLetter
 from libs.bus.connection import connect
 from libs.bus.headers import CODE_HEADER, CUT_HEADER, ERROR_HEADER, SENDER_HEADER, reason
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM

@@ -23,7 +23,7 @@ from nats.micro.service import (
     ServiceStats,
 )
 
-from contracts.subjects import AnySubject
+from contracts.subjects.subject import AnySubject
 from libs.bus.doorkeeper import refused_at_the_door, replies_to
 from libs.bus.permissions import DISCOVERY, LOOKERS, PING, discovered_as
 from libs.telemetry import metrics

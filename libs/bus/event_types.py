@@ -1,7 +1,7 @@
 """The types of events that a pattern may ask for."""
 
 from contracts.audit import fits
-from contracts.subjects import EVENTS
+from contracts.subjects.events import EVENTS
 from libs.runtime.nearest import UnknownName
 
 

@@ -11,7 +11,8 @@ Where nobody here answers or has a free worker, the wire is used as ever.
 
 from collections.abc import Callable, Sequence
 
-from contracts.subjects import COMMANDS, Answered, AnySubject, Asked, Subject
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from libs.bus.permissions import permissions
 from libs.bus.pull import HandedOver
 from libs.bus.server import Server

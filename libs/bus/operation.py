@@ -25,7 +25,8 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import CLAIM, RECORD, RESULT, Answered, AnySubject, Asked, Subject
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from contracts.types import Failure
 from libs.bus.codec import MessageTooLarge, decode, encode
 from libs.bus.local import Line

@@ -2,24 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from contracts.subjects import (
-    AGENTS,
-    CLAIM,
-    COMMANDS,
-    NOTICE_DURABLE,
-    NOTIFIER,
-    OF_SERVICES,
-    ORCHESTRATOR,
-    PORTFOLIO,
-    PREFIX,
-    QUERIES,
-    RECORD,
-    REQUESTS,
-    RESULT,
-    USERS,
-    WEB,
-    AnySubject,
-)
+from contracts.subjects.accounts import PORTFOLIO
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.notices import NOTICE_DURABLE, NOTIFIER
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import AGENTS, ORCHESTRATOR, PREFIX, USERS, WEB, AnySubject
+from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
 from libs.bus.connection import inbox_prefix
 from libs.bus.streams import (
     COMMAND_STREAM,

@@ -13,7 +13,7 @@ from nats.js.errors import APIError, NoStreamResponseError
 from contracts.audit import DECISION_EVENTS, NOTABLE_EVENTS
 from contracts.operation import CancelOperation
 from contracts.position import Position
-from contracts.subjects import PREFIX, Class
+from contracts.subjects.subject import PREFIX, Class
 from contracts.types import Failure
 from libs.bus.codec import encode
 from libs.bus.connection import flush

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from contracts.message import Command, Contract, Message
-from contracts.subjects import Answered, AnySubject, Asked, Subject
+from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from libs.runtime.journal import Journal
 
 CommandT = TypeVar("CommandT", bound=Command)

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from contracts.subjects import Answered, AnySubject, Asked, Subject
+from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.discovery import Endpoint
 from libs.bus.doorkeeper import refused_at_the_door, replies_to

@@ -24,7 +24,7 @@ from nats.js.errors import NotFoundError
 
 from contracts.message import Command
 from contracts.operation import CancelOperation, Claim, Result
-from contracts.subjects import PREFIX
+from contracts.subjects.subject import PREFIX
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched

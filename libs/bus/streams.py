@@ -30,7 +30,8 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from contracts.audit import DECISION_EVENTS
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.subjects import NOTICE_DURABLE, PREFIX, AnySubject, Class
+from contracts.subjects.notices import NOTICE_DURABLE
+from contracts.subjects.subject import PREFIX, AnySubject, Class
 from libs.runtime.errors import DeskError
 from libs.telemetry import metrics
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from contracts.message import Command
-from contracts.subjects import AnySubject
+from contracts.subjects.subject import AnySubject
 from libs.bus.pull import Delivery
 from libs.runtime.errors import DeskError
 from libs.telemetry import tracing

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from contracts.cycle_query import CycleView
 from contracts.operation import OperationView
-from contracts.query import CycleView
 from contracts.types import Usage
 from libs.facts import amounts
 from libs.report.sections import Fact, words

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from contracts.cycle import EXIT, CycleStatus
-from contracts.execution import ExecutionResult
+from contracts.cycle_query import CycleView, PipelineView
+from contracts.execution import DecisionView, ExecutionResult
 from contracts.operation import OperationStatus, OperationView
-from contracts.query import CycleView, DecisionView, PipelineView
 from contracts.risk import RuleOutcome
 from contracts.strategy_query import StrategyView
 from libs.facts import amounts

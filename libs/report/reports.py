@@ -8,11 +8,11 @@ from pydantic import JsonValue, ValidationError
 
 from contracts.account import Portfolio
 from contracts.approval import Approval, Verdict
+from contracts.cycle_query import PipelineView
 from contracts.execution import ExecutionResult
 from contracts.exit_signal import ExitReport
 from contracts.memory import AgentMemory
 from contracts.message import Contract
-from contracts.query import PipelineView
 from contracts.reasons import Reasoned
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.risk import DecisionValidation, PickReview, PortfolioDecision

@@ -9,10 +9,10 @@ from datetime import date
 from uuid import UUID
 
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import ExecutionResult
 from contracts.memory import DecisionOutcome
 from contracts.operation import OperationStatus, OperationView
-from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
 from libs.facts import amounts

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from contracts.subjects import ASSESS_STRATEGY, MEMORIZE
+from contracts.subjects.commands import ASSESS_STRATEGY, MEMORIZE
 from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt

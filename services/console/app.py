@@ -10,33 +10,18 @@ from functools import partial
 import polars as pl
 
 from contracts.http import PriceBar
-from contracts.subjects import (
-    ACCOUNT,
-    APPROVALS,
-    BUDGET,
-    CYCLE,
-    CYCLES,
-    DEAD_LETTERS,
-    DECISIONS,
-    EQUITY,
-    EVENTS_AFTER,
-    EVENTS_SINCE,
-    HALTS,
-    LEADERBOARD,
-    NOTIFICATIONS,
-    OPERATION,
-    OPERATIONS,
-    PERFORMANCE,
-    RECORDING,
-    REPORT,
-    SCHEDULE,
-    STORING,
-    STRATEGIES,
-    STUDIES,
-    STUDY_CALLS,
-    STUDY_CELLS,
-    STUDY_SCORE,
-)
+from contracts.subjects.accounts import ACCOUNT, EQUITY, LEADERBOARD, PERFORMANCE
+from contracts.subjects.approvals import APPROVALS, DECISIONS
+from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
+from contracts.subjects.events import EVENTS_AFTER, EVENTS_SINCE
+from contracts.subjects.halts import HALTS
+from contracts.subjects.notices import NOTIFICATIONS
+from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.reports import REPORT
+from contracts.subjects.schedule import SCHEDULE
+from contracts.subjects.strategies import STRATEGIES
+from contracts.subjects.studies import STUDIES, STUDY_CALLS, STUDY_CELLS, STUDY_SCORE
+from contracts.subjects.upkeep import BUDGET, DEAD_LETTERS, STORING
 from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.health import BusHealth, open_health

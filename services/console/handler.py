@@ -9,32 +9,32 @@ from uuid import UUID
 import orjson
 from pydantic import JsonValue
 
+from contracts.approval import ApprovalsPage, ApprovalsQuery
 from contracts.audit import Event, EventAt, Events, EventsAfter, EventsPage, EventsSince, fits
 from contracts.cycle import STRATEGY
+from contracts.cycle_query import CycleQuery, CycleView, Recording, RecordingQuery
+from contracts.execution import DecisionsPage, DecisionsQuery
 from contracts.halt import Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
-from contracts.operation import JournalEntry, OperationStatus, OperationView
-from contracts.position import position_of
-from contracts.query import (
-    ApprovalsPage,
-    ApprovalsQuery,
-    BudgetQuery,
-    BudgetView,
-    CycleQuery,
-    CycleView,
-    DeadLettersPage,
-    DeadLettersQuery,
-    DecisionsPage,
-    DecisionsQuery,
+from contracts.operation import (
+    JournalEntry,
     OperationDetail,
     OperationQuery,
     OperationsPage,
     OperationsQuery,
-    Recording,
-    RecordingQuery,
+    OperationStatus,
+    OperationView,
 )
-from contracts.storing import Storing, StoringQuery
+from contracts.position import position_of
 from contracts.types import Failure
+from contracts.upkeep import (
+    BudgetQuery,
+    BudgetView,
+    DeadLettersPage,
+    DeadLettersQuery,
+    Storing,
+    StoringQuery,
+)
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.event_types import require_known
 from libs.bus.health import BusHealth

@@ -8,21 +8,15 @@ from uuid import UUID
 
 import orjson
 
-from contracts.approval import AwaitApproval
+from contracts.approval import AwaitApproval, WaitingApproval
 from contracts.cycle import Budgets, CycleStatus
-from contracts.execution import ExecutionResult
+from contracts.cycle_query import CycleView, PipelineView
+from contracts.execution import DecisionView, ExecutionResult
 from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
-from contracts.query import (
-    BudgetView,
-    CycleView,
-    DayUsage,
-    DecisionView,
-    PipelineView,
-    WaitingApproval,
-)
 from contracts.risk import DecisionValidation
 from contracts.types import Usage
+from contracts.upkeep import BudgetView, DayUsage
 from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of

@@ -3,16 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from contracts.subjects import (
-    EXECUTE_DECISIONS,
-    HALT,
-    HOLDINGS,
-    IMPORT_HOLDINGS,
-    MOVE_CASH,
-    OPEN_BOOKS,
-    PORTFOLIO,
-    RESUME,
-)
+from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH, PORTFOLIO
+from contracts.subjects.commands import EXECUTE_DECISIONS, OPEN_BOOKS
+from contracts.subjects.exits import HOLDINGS
+from contracts.subjects.halts import HALT, RESUME
 from libs.broker.paper import PaperBroker
 from libs.bus.route import Routes, on_command, on_query, on_request
 from libs.market.sources import fills_of, latest_session_of, market_of, rates_of

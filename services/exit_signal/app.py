@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from contracts.exit_signal import Holdings, HoldingsQuery
-from contracts.subjects import CHECK_EXITS, EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
+from contracts.subjects.commands import CHECK_EXITS
+from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
 from libs.bus.client import Client, open_client
 from libs.bus.route import Route, Routes, on_command, on_query
 from libs.market.sources import market_of

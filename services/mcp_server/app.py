@@ -19,7 +19,7 @@ from mcp.types import (
     Tool as ListedTool,
 )
 
-from contracts.subjects import MCP, MCP_REQUESTER
+from contracts.subjects.subject import MCP, MCP_REQUESTER
 from libs.market.sources import latest_session_of, market_of
 from libs.runtime.http_address import HttpAddress
 from libs.runtime.settings import Settings

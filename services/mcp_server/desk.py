@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.subjects import Answered, Asked, Subject
+from contracts.subjects.subject import Answered, Asked, Subject
 from libs.bus.client import ASK_TIMEOUT_S, Client, DeskNotReachable, open_client
 
 # Finds the running desk's NATS and the keys to it; raises DeskNotReachable where there is none.

@@ -8,9 +8,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
+from contracts.account_query import AccountView
 from contracts.cycle import CycleStatus
-from contracts.operation import OperationStatus, OperationView, Progress
-from contracts.query import AccountView, CycleView, DecisionView, OperationDetail, PipelineView
+from contracts.cycle_query import CycleView, PipelineView
+from contracts.execution import DecisionView
+from contracts.operation import OperationDetail, OperationStatus, OperationView, Progress
 from contracts.types import Usd
 from libs.llm.portfolio_tool import portfolio_json
 from libs.report import account, ending, rules

@@ -14,28 +14,18 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from contracts.account_query import AccountQuery
 from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
+from contracts.cycle_query import CycleQuery, CyclesQuery
+from contracts.execution import DecisionsQuery
 from contracts.exit_signal import CheckExitSignals
 from contracts.message import Pipeline
-from contracts.operation import CallKind
-from contracts.query import (
-    AccountQuery,
-    CycleQuery,
-    CyclesQuery,
-    DecisionsQuery,
-    OperationQuery,
-    OperationsQuery,
-)
-from contracts.subjects import (
-    ACCOUNT,
-    CYCLE,
-    CYCLES,
-    DECISIONS,
-    EXIT_SIGNALS,
-    OPERATION,
-    OPERATIONS,
-    REQUEST_CYCLE,
-)
+from contracts.operation import CallKind, OperationQuery, OperationsQuery
+from contracts.subjects.accounts import ACCOUNT
+from contracts.subjects.approvals import DECISIONS
+from contracts.subjects.cycles import CYCLE, CYCLES, REQUEST_CYCLE
+from contracts.subjects.exits import EXIT_SIGNALS
+from contracts.subjects.operations import OPERATION, OPERATIONS
 from libs.market.source import MarketData, require_session
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, TOOLS, MarketTools
 from libs.runtime.errors import DeskError

@@ -16,7 +16,7 @@ from contracts.notice import (
     NoticesNext,
     NotifierLease,
 )
-from contracts.subjects import (
+from contracts.subjects.notices import (
     CHANNELS,
     KEEP_NOTICES,
     LEASE_NOTIFIER,

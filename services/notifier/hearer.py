@@ -11,7 +11,7 @@ import structlog
 
 from contracts.audit import Event
 from contracts.notice import KEEP_MAX, KeptNotice
-from contracts.subjects import NOTICE_DURABLE
+from contracts.subjects.notices import NOTICE_DURABLE
 from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX
 from libs.runtime.notify_settings import Notify
 from services.notifier import logic

@@ -10,7 +10,8 @@ from typing import Any
 
 import structlog
 
-from contracts.subjects import OPEN_BOOKS, ORCHESTRATOR
+from contracts.subjects.commands import OPEN_BOOKS
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.connection import BusLost, Client, connect, watched
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.discovery import discoverable

@@ -4,7 +4,8 @@ import base64
 from collections.abc import Awaitable
 
 from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
-from contracts.subjects import BODY_PART, KEEP_PART, Answered
+from contracts.subjects.strategies import BODY_PART, KEEP_PART
+from contracts.subjects.subject import Answered
 from libs.bus.server import Server
 from libs.postgres.pool import Pool
 from libs.runtime.errors import Unavailable

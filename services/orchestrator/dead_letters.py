@@ -14,11 +14,11 @@ import orjson
 import structlog
 
 from contracts.audit import EventType
-from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.event_data import LetterEvent
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.query import DeadLetter
-from contracts.subjects import DISCARD_LETTER, ORCHESTRATOR, PREFIX, RETRY_LETTER
+from contracts.subjects.subject import ORCHESTRATOR, PREFIX
+from contracts.subjects.upkeep import DISCARD_LETTER, RETRY_LETTER
+from contracts.upkeep import DeadLetter, DiscardLetter, LetterAnswer, RetryLetter
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.publisher import UNPUBLISHED, Publisher
 from libs.bus.server import Server

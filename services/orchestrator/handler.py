@@ -19,17 +19,10 @@ from contracts.operation import (
     ResultAnswer,
 )
 from contracts.study import ACCOUNT_PREFIX, STUDY
-from contracts.subjects import (
-    ANSWER_PROPOSAL,
-    CANCEL_CYCLE,
-    CLAIM,
-    ORCHESTRATOR,
-    RECORD,
-    REQUEST_CYCLE,
-    REQUESTERS,
-    RESULT,
-    Answered,
-)
+from contracts.subjects.approvals import ANSWER_PROPOSAL
+from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import ORCHESTRATOR, REQUESTERS, Answered
 from contracts.types import Failure
 from libs.bus.headers import traceparent
 from libs.bus.local import LocalBus

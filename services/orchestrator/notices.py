@@ -24,7 +24,8 @@ from contracts.notice import (
     NotifierLease,
     Settled,
 )
-from contracts.subjects import KEEP_NOTICES, LEASE_NOTIFIER, NEXT_NOTICES, Answered
+from contracts.subjects.notices import KEEP_NOTICES, LEASE_NOTIFIER, NEXT_NOTICES
+from contracts.subjects.subject import Answered
 from libs.bus.server import Server
 from libs.postgres.pool import Connection, Pool, Record
 from libs.postgres.queries import Queries

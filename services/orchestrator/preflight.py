@@ -19,7 +19,8 @@ from contracts.provider import ProvidersQuery
 from contracts.reach import OutOfReach, ReachQuery
 from contracts.schedule import SCHEDULE
 from contracts.study import STUDY
-from contracts.subjects import ORCHESTRATOR, PROVIDERS, REACH, Answered, Asked, Subject
+from contracts.subjects.preflight import PROVIDERS, REACH
+from contracts.subjects.subject import ORCHESTRATOR, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import Client
 from libs.bus.operation import UNANSWERED

@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from contracts.subjects import COMMANDS, AnySubject
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import AnySubject
 from libs.bus.connection import connect, watched
 from libs.bus.discovery import discoverable
 from libs.bus.permissions import PROVISIONER

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from contracts.report import ReportQuery, ReportView
-from contracts.subjects import REPORT, WRITE_REPORT
+from contracts.subjects.commands import WRITE_REPORT
+from contracts.subjects.reports import REPORT
 from libs.bus.client import Client, open_client
 from libs.bus.route import Routes, on_command
 from libs.runtime.settings import Settings

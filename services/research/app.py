@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts.subjects import ANSWER_QUESTION, MAKE_PLAN, PROBE_INPUTS, RESEARCH_TICKERS
+from contracts.subjects.commands import ANSWER_QUESTION, MAKE_PLAN, PROBE_INPUTS, RESEARCH_TICKERS
 from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt

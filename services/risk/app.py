@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from contracts.subjects import REVIEW_PICKS, VALIDATE_DECISION, VALIDATE_EXITS
+from contracts.subjects.commands import REVIEW_PICKS, VALIDATE_DECISION, VALIDATE_EXITS
 from libs.bus.route import Routes, on_command
 from libs.llm.provider import Provider
 from libs.llm.registry import providers_of

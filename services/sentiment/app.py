@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts.subjects import BUILD_DIGEST, PROVIDERS, REACH, SCORE_SENTIMENT
+from contracts.subjects.commands import BUILD_DIGEST, SCORE_SENTIMENT
+from contracts.subjects.preflight import PROVIDERS, REACH
 from libs.bus.route import Routes, on_command, on_query
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt

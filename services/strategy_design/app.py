@@ -6,7 +6,7 @@ from pathlib import Path
 
 from contracts.gate import GateThresholds
 from contracts.strategy import CAPITAL_MAX, CostSpec
-from contracts.subjects import DESIGN_STRATEGY
+from contracts.subjects.commands import DESIGN_STRATEGY
 from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from contracts.subjects import TRAIN_STRATEGY
+from contracts.subjects.commands import TRAIN_STRATEGY
 from libs.bus.bodies import open_bodies
 from libs.bus.route import Routes, on_command
 from libs.market.source import MarketData

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts.subjects import PICK_TRADES
+from contracts.subjects.commands import PICK_TRADES
 from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt

@@ -20,7 +20,7 @@ import jsonschema
 import pytest
 import yaml
 
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.bus.streams import COMMAND_STREAM
 from libs.runtime.settings import Settings
 from services.launcher import BACKBONE, SERVICES

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.subjects import COMMANDS, QUERIES, REQUESTS
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.table import QUERIES, REQUESTS
 from deploy.reference.metrics_page import BEGIN, END, rewritten
 from libs.telemetry.metric import Metric
 from libs.telemetry.metrics import SUBJECTS_MAX, all_metrics

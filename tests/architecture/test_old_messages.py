@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
-from contracts import subjects
 from contracts.event_data import EVENT_DATA
 from contracts.message import Message, Request
 from contracts.strategy import Part, StrategySpec
 from contracts.strategy_cycle import StrategyDesign
-from contracts.subjects import AnySubject
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import AnySubject
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.document import asyncapi
 from libs.bus.document.build import models
@@ -67,7 +67,7 @@ def test_a_reader_puts_up_with_what_a_later_version_adds(kind: str) -> None:
         assert decode(model, later) == decode(model, body_of(kind))
 
 
-@pytest.mark.parametrize("row", subjects.COMMANDS, ids=lambda row: row.durable)
+@pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.durable)
 def test_a_later_services_contract_is_understood_by_its_model_alone(row: AnySubject) -> None:
     """Not even other readers of the bus are told to refuse more, but in what people write."""
     schema = row.reply.model_json_schema()
@@ -99,7 +99,7 @@ def test_the_orchestrator_puts_up_with_a_later_services_spec() -> None:
 def test_every_kind_of_the_version_before_is_on_record() -> None:
     """A recording that had stopped half-way would prove half as much."""
     assert {"CycleRequest", "Result", "Record", "Memorize", "Event.decision"} < set(KINDS)
-    commands = {row.message.__name__ for row in subjects.COMMANDS}
+    commands = {row.message.__name__ for row in COMMANDS}
     assert len(commands & set(KINDS)) >= 11
 
 

@@ -2,45 +2,35 @@
 
 import pytest
 
-from contracts.subjects import (
-    ACCOUNT,
-    AGENTS,
-    BODY_PART,
+from contracts.subjects.accounts import ACCOUNT, IMPORT_HOLDINGS, MOVE_CASH, PORTFOLIO
+from contracts.subjects.approvals import DECISIONS
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.cycles import CYCLE, CYCLES, REQUEST_CYCLE
+from contracts.subjects.events import EVENTS
+from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
+from contracts.subjects.notices import (
     CHANNELS,
-    CLAIM,
-    CLI,
-    COMMANDS,
-    CYCLE,
-    CYCLES,
-    DECISIONS,
-    EVENTS,
-    EXIT_DISTANCES,
-    EXIT_SIGNALS,
-    IMPORT_HOLDINGS,
     KEEP_NOTICES,
-    KEEP_PART,
     LEASE_NOTIFIER,
-    MCP,
-    MCP_REQUESTER,
-    MOVE_CASH,
     NEXT_NOTICES,
     NOTICE_DURABLE,
     NOTIFIER,
-    OPERATION,
-    OPERATIONS,
-    ORCHESTRATOR,
-    PORTFOLIO,
-    PREFIX,
-    PROVIDERS,
-    QUERIES,
-    RECORD,
-    REQUEST_CYCLE,
-    REQUESTS,
-    RESULT,
     TEST_CHANNEL,
+)
+from contracts.subjects.operations import CLAIM, OPERATION, OPERATIONS, RECORD, RESULT
+from contracts.subjects.preflight import PROVIDERS
+from contracts.subjects.strategies import BODY_PART, KEEP_PART
+from contracts.subjects.subject import (
+    AGENTS,
+    CLI,
+    MCP,
+    MCP_REQUESTER,
+    ORCHESTRATOR,
+    PREFIX,
     USERS,
     AnySubject,
 )
+from contracts.subjects.table import QUERIES, REQUESTS
 from libs.bus.permissions import (
     CONSOLE,
     DISCOVERY,

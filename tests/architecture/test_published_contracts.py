@@ -12,7 +12,9 @@ import pytest
 from contracts.audit import EventType
 from contracts.event_data import EVENT_DATA
 from contracts.risk import DecisionValidation
-from contracts.subjects import COMMANDS, EVENTS, PREFIX, Class
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.events import EVENTS
+from contracts.subjects.subject import PREFIX, Class
 from libs.bus.document import asyncapi
 from libs.bus.document.build import ROWS, models
 from services.orchestrator.machine.workflows import WORKFLOWS

@@ -26,8 +26,6 @@ EDGES = {"cli", "mcp_server"}
 
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
-    # one table
-    "contracts/subjects.py": 500,
     # the shapes of the HTTP API, each a few lines
     "contracts/http.py": 420,
     # one table
@@ -179,7 +177,9 @@ NAMES_ALLOWED: dict[str, set[str]] = {
         "contracts/http.py: found",
         "contracts/performance.py: found",
         "contracts/memory.py: told",
-        "contracts/query.py: found",
+        "contracts/account_query.py: found",
+        "contracts/cycle_query.py: found",
+        "contracts/operation.py: found",
         "contracts/report.py: found",
         "contracts/study.py: found",
         "contracts/study_score.py: found",

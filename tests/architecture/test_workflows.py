@@ -3,15 +3,10 @@
 from dataclasses import replace
 
 from contracts.cycle import KINDS, PROBE
-from contracts.subjects import (
-    COMMANDS,
-    EVENTS,
-    EXECUTE_DECISIONS,
-    PICK_TRADES,
-    QUERIES,
-    REQUESTS,
-    Class,
-)
+from contracts.subjects.commands import COMMANDS, EXECUTE_DECISIONS, PICK_TRADES
+from contracts.subjects.events import EVENTS
+from contracts.subjects.subject import Class
+from contracts.subjects.table import QUERIES, REQUESTS
 from services.launcher import SERVICES
 from services.orchestrator.machine.workflow import State, Step, Workflow, check
 from services.orchestrator.machine.workflows import DECISION, WORKFLOWS

@@ -7,19 +7,14 @@ it is an error of its own (`warn_unused_ignores`, part of `strict`).
 from typing import assert_type
 
 from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.cycle_query import CyclesPage, CyclesQuery, CycleView
 from contracts.message import Message
 from contracts.operation import CancelOperation, Claim, ClaimAnswer, RecordAnswer
-from contracts.query import CyclesPage, CyclesQuery, CycleView
 from contracts.risk import PickReview
-from contracts.subjects import (
-    CLAIM,
-    CYCLES,
-    HALT,
-    MAKE_PLAN,
-    PICK_TRADES,
-    REQUEST_CYCLE,
-    STOP,
-)
+from contracts.subjects.commands import MAKE_PLAN, PICK_TRADES
+from contracts.subjects.cycles import CYCLES, REQUEST_CYCLE
+from contracts.subjects.halts import HALT
+from contracts.subjects.operations import CLAIM, STOP
 from contracts.trader import DailyPicks, PickTrades
 from libs.bus.client import Client
 from libs.bus.operation import Orchestrator

@@ -17,8 +17,10 @@ from nats.aio.msg import Msg
 from contracts.audit import Event, EventsAfter
 from contracts.cycle import CancelCycle, CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import Pipeline
-from contracts.subjects import EVENTS_AFTER, PREFIX, REQUESTS, Answered, Subject
-from contracts.subjects import Asked as Wish
+from contracts.subjects.events import EVENTS_AFTER
+from contracts.subjects.subject import PREFIX, Answered, Subject
+from contracts.subjects.subject import Asked as Wish
+from contracts.subjects.table import REQUESTS
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
 from libs.bus.headers import AGAIN_HEADER

@@ -41,7 +41,7 @@ from contracts.study import (
     StudyView,
 )
 from contracts.study_score import StudyScoreQuery
-from contracts.subjects import RUN_STUDY, STUDIES, STUDY_CELLS, STUDY_SCORE
+from contracts.subjects.studies import RUN_STUDY, STUDIES, STUDY_CELLS, STUDY_SCORE
 from libs.market.calendar import exchange_calendar
 from libs.servers.supervisor import ChildError
 from libs.telemetry.logging import configure_logging

@@ -25,7 +25,7 @@ from contracts.study import (
     StudyDates,
     StudyStatus,
 )
-from contracts.subjects import RUN_STUDY, STUDIES
+from contracts.subjects.studies import RUN_STUDY, STUDIES
 from libs.market.calendar import exchange_calendar
 from libs.quant.study.design import cells_of, key_of
 from libs.runtime import ids

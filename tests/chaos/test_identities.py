@@ -14,17 +14,9 @@ from nats.aio.client import Client
 
 from contracts.cycle import CycleStatus
 from contracts.operation import Claim, ClaimAnswer, Record, RecordAnswer, Result, ResultAnswer
-from contracts.subjects import (
-    CLAIM,
-    COMMANDS,
-    PREFIX,
-    RECORD,
-    RESULT,
-    USERS,
-    Answered,
-    Asked,
-    Subject,
-)
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import PREFIX, USERS, Answered, Asked, Subject
 from libs.bus.codec import decode, encode
 from libs.bus.connection import options
 from libs.bus.permissions import CONSOLE, PROVISIONER

@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from contracts.cycle import CycleStatus
-from contracts.subjects import REQUESTS
+from contracts.subjects.table import REQUESTS
 from libs.runtime import ids
 from libs.servers.postgres_server import SUPERUSER
 from tests.chaos.desk import ChaosDesk, Database

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Command, Contract
-from contracts.subjects import command
+from contracts.subjects.commands import command
 from services.orchestrator.machine.workflow import Ending, State, Step, Workflow
 
 TIME_LIMIT_S = 3_600.0

@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 
 from contracts.audit import Event, EventAt, EventsPage, EventsSince, EventType, Gap, fits
 from contracts.position import BEGINNING, Position, position_of
-from contracts.subjects import EVENTS, PREFIX
+from contracts.subjects.events import EVENTS
+from contracts.subjects.subject import PREFIX
 from libs.bus.headers import POSITION_HEADER
 from libs.runtime.errors import Unavailable
 

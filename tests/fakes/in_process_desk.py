@@ -27,7 +27,7 @@ from contracts.operation import (
     Reserve,
     Result,
 )
-from contracts.subjects import EXECUTE_DECISIONS, OPEN_BOOKS
+from contracts.subjects.commands import EXECUTE_DECISIONS, OPEN_BOOKS
 from contracts.types import Failure, Money
 from libs.bus.operation import BudgetExhausted, failure_of
 from libs.bus.route import Route, on_command

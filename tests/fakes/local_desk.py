@@ -19,7 +19,8 @@ from typing import Any
 
 from contracts.message import Command, Contract
 from contracts.operation import CallKind, Claim, Record, Reserve, Result
-from contracts.subjects import CLAIM, RECORD, RESULT, command
+from contracts.subjects.commands import command
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from contracts.types import Usage
 from libs.bus.codec import decode
 from libs.bus.local import LocalBus

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from contracts.audit import Event, EventType
 from contracts.notice import Notice, NoticeKind, Severity
-from contracts.subjects import EVENTS
+from contracts.subjects.events import EVENTS
 
 AT = datetime(2012, 6, 29, 20, 30, tzinfo=UTC)
 CYCLE = UUID(int=77)

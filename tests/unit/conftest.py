@@ -11,10 +11,10 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 
 from contracts.account import AccountLimits, Portfolio, Side
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView, PipelineView, Recording
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.message import Contract
 from contracts.operation import CallKind, JournalEntry, OperationStatus, OperationView
-from contracts.query import CycleView, PipelineView, Recording
 from contracts.reasons import Figure, Loose, Reason, Speaks
 from contracts.research import (
     AssetView,
@@ -35,7 +35,7 @@ from contracts.sentiment import (
     TickerSentiment,
     UnscoredTicker,
 )
-from contracts.subjects import snake
+from contracts.subjects.subject import snake
 from contracts.trader import DailyPicks, StockPick
 from contracts.types import Failure, Money, Usage
 

@@ -10,22 +10,12 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from contracts.audit import DECISION_EVENTS, Event, EventType
 from contracts.event_data import EVENT_DATA
-from contracts.subjects import (
-    CLAIM,
-    COMMANDS,
-    EVENTS,
-    NOTICE_DURABLE,
-    NOTICES,
-    OF_SERVICES,
-    PREFIX,
-    QUERIES,
-    RECORD,
-    REQUESTS,
-    RESULT,
-    STOP,
-    AnySubject,
-    Class,
-)
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.events import EVENTS, NOTICES
+from contracts.subjects.notices import NOTICE_DURABLE
+from contracts.subjects.operations import CLAIM, RECORD, RESULT, STOP
+from contracts.subjects.subject import PREFIX, AnySubject, Class
+from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
 from libs.bus.headers import (
     CODE_HEADER,
     CUT_HEADER,

@@ -12,7 +12,8 @@ from nats.aio.msg import Msg
 from contracts.audit import Event, EventAt, EventType
 from contracts.event_data import EVENT_DATA, EventOf
 from contracts.position import Position, position_of
-from contracts.subjects import EVENTS, PREFIX
+from contracts.subjects.events import EVENTS
+from contracts.subjects.subject import PREFIX
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.headers import POSITION_HEADER, headers
 from libs.runtime.errors import DeskError

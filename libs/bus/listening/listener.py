@@ -14,7 +14,7 @@ from faststream import FastStream
 from faststream.specification import AsyncAPI
 
 from contracts.audit import BACK_MAX, Event, EventsPage, EventsSince, EventType
-from contracts.subjects import EVENTS_SINCE
+from contracts.subjects.events import EVENTS_SINCE
 from libs.bus.client import Client
 from libs.bus.connection import BusLost, BusNotReachable, Connection, flush
 from libs.bus.listening.broker import DeskBroker

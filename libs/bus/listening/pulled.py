@@ -17,7 +17,7 @@ from faststream.nats.subscriber.usecases import PullStreamSubscriber
 from nats.aio.msg import Msg
 
 from contracts.audit import Event, EventType
-from contracts.subjects import PREFIX, Class
+from contracts.subjects.subject import PREFIX, Class
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.listening.broker import GRACE_S
 from libs.bus.listening.heard import CYCLE, TYPE_HEADER, TYPE_PREFIX

@@ -12,7 +12,8 @@ from typing import Any
 from faststream import BaseMiddleware
 from faststream.message import StreamMessage
 
-from contracts.subjects import EVENTS, PREFIX
+from contracts.subjects.events import EVENTS
+from contracts.subjects.subject import PREFIX
 from libs.runtime.errors import DeskError
 from libs.telemetry import metrics, tracing
 

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from contracts.cycle import PROBE
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX
 from contracts.study import CELL_KINDS, CellView, StudyCells, StudyCellsQuery
 from libs.facts import amounts
 from libs.report.strategies import page as strategy

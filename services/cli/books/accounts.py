@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.message import MAIN_ACCOUNT
 from contracts.performance import PerformanceQuery, PerformanceView
-from contracts.subjects import PERFORMANCE
+from contracts.subjects.accounts import PERFORMANCE
 from libs.bus.client import Client
 from libs.facts import amounts
 from services.cli.shell.options import JsonOption, group

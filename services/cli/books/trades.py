@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from contracts.message import PAGE_MAX
 from contracts.performance import PerformanceQuery, PerformanceView
-from contracts.query import PAGE_MAX
-from contracts.subjects import PERFORMANCE
+from contracts.subjects.accounts import PERFORMANCE
 from libs.runtime.nearest import UnknownAccount
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.request import invalid

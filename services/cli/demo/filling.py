@@ -16,7 +16,9 @@ from contracts.cycle import STRATEGY, CycleStatus
 from contracts.halt import HaltTrading, ResumeTrading
 from contracts.schedule import ScheduleQuery
 from contracts.strategy import StrategyWish
-from contracts.subjects import HALT, REQUEST_CYCLE, RESUME, SCHEDULE
+from contracts.subjects.cycles import REQUEST_CYCLE
+from contracts.subjects.halts import HALT, RESUME
+from contracts.subjects.schedule import SCHEDULE
 from libs.bus.client import Client, open_client
 from libs.bus.connection import connect
 from libs.market.calendar import ExchangeCalendar, exchange_calendar

@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from contracts.approval import ApprovalsQuery
 from contracts.cycle import DECISION, CycleStatus
+from contracts.cycle_query import CyclesPage, CyclesQuery
+from contracts.execution import DecisionsQuery
 from contracts.performance import PerformanceQuery, PerformanceView
-from contracts.query import ApprovalsQuery, CyclesPage, CyclesQuery, DecisionsQuery
-from contracts.subjects import APPROVALS, CYCLES, DECISIONS, PERFORMANCE
+from contracts.subjects.accounts import PERFORMANCE
+from contracts.subjects.approvals import APPROVALS, DECISIONS
+from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.llm.committee.slips import Slip, slip_of

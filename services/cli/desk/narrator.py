@@ -10,9 +10,10 @@ from rich.text import Text
 
 from contracts.audit import Event, EventType
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleQuery, CycleView
 from contracts.event_data import Ended
-from contracts.query import CycleQuery, CycleView
-from contracts.subjects import CYCLE, PREFIX
+from contracts.subjects.cycles import CYCLE
+from contracts.subjects.subject import PREFIX
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
 from libs.report import ending

@@ -8,10 +8,16 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
+from contracts.approval import ApprovalsQuery
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CyclesQuery
 from contracts.halt import HaltsQuery
-from contracts.query import PAGE_MAX, ApprovalsQuery, CyclesQuery, DeadLettersQuery
-from contracts.subjects import APPROVALS, CYCLES, DEAD_LETTERS, HALTS
+from contracts.message import PAGE_MAX
+from contracts.subjects.approvals import APPROVALS
+from contracts.subjects.cycles import CYCLES
+from contracts.subjects.halts import HALTS
+from contracts.subjects.upkeep import DEAD_LETTERS
+from contracts.upkeep import DeadLettersQuery
 from libs.bus.client import open_client
 from libs.facts import amounts
 from libs.report.account import halted

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from contracts.notice import NotificationsQuery
-from contracts.subjects import NOTIFICATIONS
+from contracts.subjects.notices import NOTIFICATIONS
 from libs.bus.client import Client
 from libs.report.notify import channels
 from libs.report.notify.channels import Line, Standing

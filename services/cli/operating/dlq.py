@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
-from contracts.query import DeadLetter, DeadLettersQuery
-from contracts.subjects import DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER, Asked, Subject
+from contracts.subjects.subject import Asked, Subject
+from contracts.subjects.upkeep import DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER
+from contracts.upkeep import DeadLetter, DeadLettersQuery, DiscardLetter, LetterAnswer, RetryLetter
 from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.cli.shell.options import JsonOption, group

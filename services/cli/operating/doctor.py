@@ -13,11 +13,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from contracts.cycle_query import CyclesQuery
 from contracts.halt import Halts, HaltsQuery
 from contracts.provider import ProvidersQuery, ProviderStanding
-from contracts.query import CyclesQuery, DeadLettersQuery
-from contracts.storing import StoringQuery
-from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS, STORING
+from contracts.subjects.cycles import CYCLES
+from contracts.subjects.halts import HALTS
+from contracts.subjects.preflight import PROVIDERS
+from contracts.subjects.upkeep import DEAD_LETTERS, STORING
+from contracts.upkeep import DeadLettersQuery, StoringQuery
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
 from libs.keys.credentials import DIRECTORY_MODE, mode_of

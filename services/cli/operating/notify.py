@@ -23,7 +23,7 @@ from contracts.notice import (
     RuleShown,
     TestChannel,
 )
-from contracts.subjects import CHANNELS, NOTIFICATIONS, TEST_CHANNEL
+from contracts.subjects.notices import CHANNELS, NOTIFICATIONS, TEST_CHANNEL
 from libs.bus.client import Client, DeskNotReachable
 from libs.facts import amounts
 from libs.report.notify import channels

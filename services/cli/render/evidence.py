@@ -8,8 +8,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from contracts.cycle_query import CycleView, PipelineView, Recording
 from contracts.operation import CallKind, JournalEntry, OperationView
-from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import AssetView
 from libs.facts import amounts
 from libs.report import ticker_facts

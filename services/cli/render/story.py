@@ -9,8 +9,8 @@ from rich.text import Text
 
 from contracts.approval import Verdict
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView
 from contracts.operation import OperationView
-from contracts.query import CycleView
 from libs.facts import amounts
 from libs.report import story
 from libs.report.sections import Fact

@@ -7,7 +7,10 @@ only be in the way.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contracts.subjects.subject import Answered, Asked, Subject
 
 PATIENCE_S = 1.0
 COMPLETED_MAX = 200
@@ -34,20 +37,16 @@ def _settings() -> Any:
     return load_settings()
 
 
-def _asked(row_name: str, module: str, query: str, **fields: Any) -> Any:
+def _asked(row: "Subject[Asked, Answered]", question: "Asked") -> "Answered":
     """The answer of the running desk to one question."""
-    from importlib import import_module  # noqa: PLC0415
-
-    from contracts import subjects  # noqa: PLC0415
     from libs.telemetry.logging import configure_logging  # noqa: PLC0415
     from services.cli.shell.running import desk_client  # noqa: PLC0415
 
     configure_logging("error", "json", _Nowhere())
 
-    async def ask() -> Any:
+    async def ask() -> "Answered":
         async with asyncio.timeout(PATIENCE_S), desk_client(_settings()) as client:
-            question = getattr(import_module(module), query)(**fields)
-            return await client.ask(getattr(subjects, row_name), question)
+            return await client.ask(row, question)
 
     return asyncio.run(ask())
 
@@ -68,29 +67,40 @@ def _short(identifier: object) -> str:
 
 
 def _cycles() -> Names:
-    page = _asked("CYCLES", "contracts.query", "CyclesQuery", limit=50)
-    return [_short(view.cycle_id) for view in page.cycles]
+    from contracts.cycle_query import CyclesQuery  # noqa: PLC0415
+    from contracts.subjects.cycles import CYCLES  # noqa: PLC0415
+
+    return [_short(view.cycle_id) for view in _asked(CYCLES, CyclesQuery(limit=50)).cycles]
 
 
 def _operations() -> Names:
-    page = _asked("OPERATIONS", "contracts.query", "OperationsQuery", limit=100)
+    from contracts.operation import OperationsQuery  # noqa: PLC0415
+    from contracts.subjects.operations import OPERATIONS  # noqa: PLC0415
+
+    page = _asked(OPERATIONS, OperationsQuery(limit=100))
     return [_short(node.op_id) for node in page.operations]
 
 
 def _accounts() -> Names:
-    question = {"account": "main", "trips": 0, "points": 2}
-    view = _asked("PERFORMANCE", "contracts.performance", "PerformanceQuery", **question)
+    from contracts.performance import PerformanceQuery  # noqa: PLC0415
+    from contracts.subjects.accounts import PERFORMANCE  # noqa: PLC0415
+
+    view = _asked(PERFORMANCE, PerformanceQuery(account="main", trips=0, points=2))
     return view.accounts or ("main",)
 
 
 def _strategies() -> Names:
-    page = _asked("STRATEGIES", "contracts.strategy_query", "StrategiesQuery")
-    return [view.name for view in page.strategies]
+    from contracts.strategy_query import StrategiesQuery  # noqa: PLC0415
+    from contracts.subjects.strategies import STRATEGIES  # noqa: PLC0415
+
+    return [view.name for view in _asked(STRATEGIES, StrategiesQuery()).strategies]
 
 
 def _studies() -> Names:
-    page = _asked("STUDIES", "contracts.study", "StudiesQuery")
-    return [view.study.name for view in page.studies]
+    from contracts.study import StudiesQuery  # noqa: PLC0415
+    from contracts.subjects.studies import STUDIES  # noqa: PLC0415
+
+    return [view.study.name for view in _asked(STUDIES, StudiesQuery()).studies]
 
 
 def _tickers() -> Names:

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import BaseModel
 from rich.text import Text
 
-from contracts.query import Recording, RecordingQuery
-from contracts.subjects import RECORDING
+from contracts.cycle_query import Recording, RecordingQuery
+from contracts.subjects.cycles import RECORDING
 from libs.bus.client import Client
 from libs.facts import amounts
 from services.cli.shell.terminal import err, out

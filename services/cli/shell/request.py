@@ -23,11 +23,12 @@ from contracts.cycle import (
     RequestAnswer,
     Rotation,
 )
-from contracts.message import MAIN_ACCOUNT, Pipeline
-from contracts.operation import OperationView
-from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsQuery
+from contracts.cycle_query import CycleQuery, CycleView
+from contracts.message import MAIN_ACCOUNT, PAGE_MAX, Pipeline
+from contracts.operation import OperationsQuery, OperationView
 from contracts.strategy import StrategyWish
-from contracts.subjects import CANCEL_CYCLE, CYCLE, OPERATIONS, REQUEST_CYCLE
+from contracts.subjects.cycles import CANCEL_CYCLE, CYCLE, REQUEST_CYCLE
+from contracts.subjects.operations import OPERATIONS
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.runtime import ids

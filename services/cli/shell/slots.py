@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 
+from contracts.account_query import AccountQuery
 from contracts.audit import Event
 from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
-from contracts.query import AccountQuery
 from contracts.schedule import SCHEDULE, JobAnswer, JobRun, JobView, RunJob, slot_key
-from contracts.subjects import ACCOUNT, RUN_JOB
+from contracts.subjects.accounts import ACCOUNT
+from contracts.subjects.schedule import RUN_JOB
 from libs.bus.client import Client
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, slots

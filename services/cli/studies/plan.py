@@ -14,7 +14,7 @@ from rich.text import Text
 
 from contracts.cycle import DECISION, EXIT, PROBE
 from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyCallsQuery, StudyKind
-from contracts.subjects import STUDY_CALLS
+from contracts.subjects.studies import STUDY_CALLS
 from libs.bus.client import DeskNotReachable
 from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from contracts.study import CellView
-from contracts.subjects import STUDY_CELLS
+from contracts.subjects.studies import STUDY_CELLS
 from libs.report.studies.compose import compose
 from libs.runtime.whole_file import beside
 from services.cli.shell.options import JsonOption

@@ -14,7 +14,7 @@ from contracts.study import (
     StudyStatus,
     StudyView,
 )
-from contracts.subjects import RUN_STUDY, STOP_STUDY, STUDIES
+from contracts.subjects.studies import RUN_STUDY, STOP_STUDY, STUDIES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean, nearest

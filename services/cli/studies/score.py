@@ -12,7 +12,7 @@ from rich.text import Text
 from contracts.cycle import DECISION, PROBE
 from contracts.study import StudyCells, StudyCellsQuery
 from contracts.study_score import StudyScore, StudyScoreQuery
-from contracts.subjects import STUDY_CELLS, STUDY_SCORE
+from contracts.subjects.studies import STUDY_CELLS, STUDY_SCORE
 from libs.facts import amounts
 from libs.report.studies.compose import compose
 from libs.report.studies.parts import Cell, Section, Span, StudyReport, Table

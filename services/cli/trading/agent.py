@@ -9,12 +9,13 @@ import typer
 from pydantic import ValidationError
 
 from contracts.cycle import STRATEGY, STRATEGY_TIMEOUT_S_DEFAULT, CycleStatus, RequestAnswer
+from contracts.cycle_query import CyclesQuery
 from contracts.http import AgentStatus
-from contracts.operation import OperationView
-from contracts.query import CyclesQuery, OperationsQuery
+from contracts.operation import OperationsQuery, OperationView
 from contracts.strategy import StrategySpec, StrategyWish
 from contracts.strategy_query import StrategyView
-from contracts.subjects import CYCLES, OPERATIONS
+from contracts.subjects.cycles import CYCLES
+from contracts.subjects.operations import OPERATIONS
 from libs.bus.client import Client
 from libs.report.strategies.files import SPEC_BYTES_MAX, spec_of
 from libs.report.yaml_text import YamlUnreadable

@@ -14,11 +14,18 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.account import Side
-from contracts.approval import AnswerProposal, QuantityEdit, Verdict
+from contracts.approval import (
+    AnswerProposal,
+    ApprovalsPage,
+    ApprovalsQuery,
+    QuantityEdit,
+    Verdict,
+    WaitingApproval,
+)
 from contracts.cycle import RequestAnswer
-from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApproval
+from contracts.cycle_query import CycleView
 from contracts.risk import PortfolioDecision
-from contracts.subjects import ANSWER_PROPOSAL, APPROVALS
+from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report import approval, rules

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contracts.query import BudgetQuery, BudgetView, DayUsage
-from contracts.subjects import BUDGET
+from contracts.subjects.upkeep import BUDGET
+from contracts.upkeep import BudgetQuery, BudgetView, DayUsage
 from libs.facts import amounts
 from services.cli.render.tree import LOST, PAID
 from services.cli.shell.options import JsonOption, group

@@ -22,8 +22,9 @@ from contracts.capital import (
     ImportHoldings,
     MoveCash,
 )
-from contracts.subjects import IMPORT_HOLDINGS, MOVE_CASH, Asked, Subject
-from contracts.subjects import Answered as Answer
+from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH
+from contracts.subjects.subject import Answered as Answer
+from contracts.subjects.subject import Asked, Subject
 from libs.facts import amounts
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem

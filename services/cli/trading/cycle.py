@@ -8,8 +8,8 @@ import typer
 from rich.text import Text
 
 from contracts.cycle import CycleStatus, RequestAnswer
-from contracts.query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
-from contracts.subjects import CYCLES
+from contracts.cycle_query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
+from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.settings import Settings

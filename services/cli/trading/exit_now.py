@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from contracts.account_query import AccountQuery
 from contracts.cycle import EXIT, CycleRequest, CycleStatus
-from contracts.query import AccountQuery
-from contracts.subjects import ACCOUNT
+from contracts.subjects.accounts import ACCOUNT
 from libs.bus.client import Client
 from libs.market.choice import SourceName, source_of
 from libs.runtime.settings import Settings

@@ -19,7 +19,7 @@ from contracts.exit_signal import (
     ExitOutput,
     ExitSignals,
 )
-from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS
+from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
 from services.cli.render import distances as ways
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem

@@ -6,7 +6,8 @@ import typer
 from pydantic import ValidationError
 
 from contracts.halt import HaltAnswer, Halts, HaltsQuery
-from contracts.subjects import HALT, HALTS, Asked, Subject
+from contracts.subjects.halts import HALT, HALTS
+from contracts.subjects.subject import Asked, Subject
 from services.cli.render import halts
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.request import invalid

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from contracts.leaderboard import LeaderboardQuery, LeaderboardRow, LeaderboardView
-from contracts.subjects import LEADERBOARD
+from contracts.subjects.accounts import LEADERBOARD
 from libs.facts import amounts
 from libs.report import board
 from services.cli.render import chart

@@ -10,15 +10,17 @@ from pydantic import JsonValue, ValidationError
 from rich.padding import Padding
 from rich.text import Text
 
-from contracts.operation import JournalEntry, OperationStatus, OperationView
-from contracts.query import (
-    PAGE_MAX,
+from contracts.message import PAGE_MAX
+from contracts.operation import (
+    JournalEntry,
     OperationDetail,
     OperationQuery,
     OperationsPage,
     OperationsQuery,
+    OperationStatus,
+    OperationView,
 )
-from contracts.subjects import OPERATION, OPERATIONS
+from contracts.subjects.operations import OPERATION, OPERATIONS
 from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.runtime import ids

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.performance import PerformanceQuery, PerformanceView, RoundTrip
-from contracts.subjects import PERFORMANCE
+from contracts.subjects.accounts import PERFORMANCE
 from libs.facts import amounts
 from libs.report import performance as words
 from libs.runtime.nearest import UnknownAccount

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.account import Portfolio, Position, Side
-from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
-from contracts.subjects import ACCOUNT, EQUITY
+from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
+from contracts.subjects.accounts import ACCOUNT, EQUITY
 from libs.facts import amounts
 from libs.report import account as of_account
 from libs.runtime.nearest import UnknownAccount

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from rich.console import RenderableType
 
 from contracts.report import ReportQuery, ReportView
-from contracts.subjects import REPORT
+from contracts.subjects.reports import REPORT
 from libs.facts.amounts import plain
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.subjects import RESUME
+from contracts.subjects.halts import RESUME
 from services.cli.render.halts import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.terminal import emit, err

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from contracts.query import CycleView
+from contracts.cycle_query import CycleView
 from libs.bus.client import Client, open_client
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings

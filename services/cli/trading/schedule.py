@@ -20,8 +20,10 @@ from contracts.schedule import (
     ScheduleQuery,
     ScheduleView,
 )
-from contracts.subjects import PAUSE_JOB, PERFORMANCE, RESUME_JOB, Asked, Subject
-from contracts.subjects import SCHEDULE as SCHEDULE_QUERY
+from contracts.subjects.accounts import PERFORMANCE
+from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB
+from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
+from contracts.subjects.subject import Asked, Subject
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar, exchange_calendar

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX
 from contracts.strategy_query import (
     NAMES_MAX,
     StrategiesPage,
     StrategiesQuery,
     StrategyView,
 )
-from contracts.subjects import STRATEGIES
+from contracts.subjects.strategies import STRATEGIES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean

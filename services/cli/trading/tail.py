@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 
 from contracts.audit import Event, EventsAfter, EventType, fits
-from contracts.subjects import EVENTS_AFTER
+from contracts.subjects.events import EVENTS_AFTER
 from libs.bus.client import Client
 from libs.bus.event_types import require_known
 from libs.runtime.settings import Settings

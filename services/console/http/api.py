@@ -6,9 +6,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Response
 
-from contracts.approval import Verdict
+from contracts.approval import ApprovalsPage, ApprovalsQuery, Verdict
 from contracts.audit import Events, EventsAfter
 from contracts.cycle import STRATEGY, CycleStatus, IdempotencyKey
+from contracts.cycle_query import CycleQuery, CyclesPage, CyclesQuery, CycleView
+from contracts.execution import DecisionsPage, DecisionsQuery
 from contracts.http import (
     AgentCycle,
     AgentStatus,
@@ -21,21 +23,8 @@ from contracts.http import (
     Trigger,
     Triggered,
 )
-from contracts.query import (
-    PAGE_MAX,
-    ApprovalsPage,
-    ApprovalsQuery,
-    CycleQuery,
-    CyclesPage,
-    CyclesQuery,
-    CycleView,
-    DecisionsPage,
-    DecisionsQuery,
-    OperationDetail,
-    OperationQuery,
-    OperationsPage,
-    OperationsQuery,
-)
+from contracts.message import PAGE_MAX
+from contracts.operation import OperationDetail, OperationQuery, OperationsPage, OperationsQuery
 from contracts.types import Name, ShortText
 from libs.web.problem import Refused
 from services.console import handler

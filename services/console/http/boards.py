@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from contracts.http import StrategyDetail
 from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardView, RowKey
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX
 from contracts.report import ReportQuery, ReportView
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
+from contracts.account_query import AccountQuery, AccountView, EquityQuery, EquityView
 from contracts.cycle import EXIT, CycleRequest, IdempotencyKey, SellNow
 from contracts.exit_signal import (
     CheckExitSignals,
@@ -14,18 +15,10 @@ from contracts.exit_signal import (
     ExitOutput,
 )
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
-from contracts.message import Pipeline
+from contracts.message import PAGE_MAX, Pipeline
 from contracts.performance import AccountSummaries, Benchmark, PerformanceQuery, PerformanceView
-from contracts.query import (
-    PAGE_MAX,
-    AccountQuery,
-    AccountView,
-    BudgetQuery,
-    BudgetView,
-    EquityQuery,
-    EquityView,
-)
 from contracts.types import Name, Ticker
+from contracts.upkeep import BudgetQuery, BudgetView
 from libs.bus.client import QuestionRefused
 from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import Refused

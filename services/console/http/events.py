@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 
 from contracts.audit import BACK_MAX
 from contracts.position import position_of
-from contracts.subjects import COMMANDS, ORCHESTRATOR
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.event_types import require_known
 from libs.web.problem import Refused
 from libs.web.stream import EVENT_STREAM, EventStream

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import Query
 
 from contracts.cycle import CycleStatus
-from contracts.operation import OperationStatus
-from contracts.query import PAGE_MAX, CycleSort, CyclesQuery, OperationsQuery
+from contracts.cycle_query import CycleSort, CyclesQuery
+from contracts.message import PAGE_MAX
+from contracts.operation import OperationsQuery, OperationStatus
 from contracts.types import IdDigits, Name, ShortText, Sought
 from services.console.http.bodies import Day
 

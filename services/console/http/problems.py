@@ -14,10 +14,10 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp
 
 from contracts.cycle import RequestAnswer
-from contracts.dead_letter import LetterAnswer
 from contracts.notice import ChannelTested
 from contracts.schedule import JobAnswer
 from contracts.study import StudyAnswer
+from contracts.upkeep import LetterAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
 from libs.bus.codec import MessageInvalid, MessageTooLarge
 from libs.bus.health import BUS_AWAY

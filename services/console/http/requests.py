@@ -16,18 +16,12 @@ from contracts.http import ProposalAnswer
 from contracts.notice import ChannelsQuery, ChannelsView, ChannelTested, TestChannel
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.provider import ProvidersQuery, ProvidersView
-from contracts.subjects import (
-    ANSWER_PROPOSAL,
-    CANCEL_CYCLE,
-    CHANNELS,
-    EXIT_DISTANCES,
-    EXIT_SIGNALS,
-    PROVIDERS,
-    REQUEST_CYCLE,
-    TEST_CHANNEL,
-    Asked,
-    Subject,
-)
+from contracts.subjects.approvals import ANSWER_PROPOSAL
+from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
+from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
+from contracts.subjects.notices import CHANNELS, TEST_CHANNEL
+from contracts.subjects.preflight import PROVIDERS
+from contracts.subjects.subject import Asked, Subject
 from libs.bus.client import Client, DeskNotReachable, QuestionRefused
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from contracts.cycle import DECISION
 from contracts.http import Why
+from contracts.message import PAGE_MAX
 from contracts.performance import Benchmark
-from contracts.query import PAGE_MAX
 from contracts.study import (
     CELLS_MAX,
     HORIZON_MAX,
@@ -26,7 +26,7 @@ from contracts.study import (
     StudyView,
 )
 from contracts.study_score import StudyScore, StudyScoreQuery
-from contracts.subjects import RUN_STUDY, STOP_STUDY
+from contracts.subjects.studies import RUN_STUDY, STOP_STUDY
 from contracts.types import Name
 from libs.report.studies.compose import compose
 from libs.report.studies.page import listed, page

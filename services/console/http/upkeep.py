@@ -5,21 +5,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.http import BusView, CostsView, RunWish, Why
-from contracts.query import PAGE_MAX, DeadLetter, DeadLettersPage, DeadLettersQuery
+from contracts.message import PAGE_MAX
 from contracts.schedule import JobAnswer, PauseJob, ResumeJob, RunJob, ScheduleQuery, ScheduleView
-from contracts.subjects import (
-    DISCARD_LETTER,
-    HALT,
-    PAUSE_JOB,
-    RESUME,
-    RESUME_JOB,
-    RETRY_LETTER,
-    RUN_JOB,
-)
+from contracts.subjects.halts import HALT, RESUME
+from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
+from contracts.subjects.upkeep import DISCARD_LETTER, RETRY_LETTER
 from contracts.types import Name
+from contracts.upkeep import (
+    DeadLetter,
+    DeadLettersPage,
+    DeadLettersQuery,
+    DiscardLetter,
+    LetterAnswer,
+    RetryLetter,
+)
 from libs.web.problem import Refused
 from services.console import handler
 from services.console.http.bodies import asked, body_of, json_of, problems

@@ -14,7 +14,7 @@ from uuid import UUID
 import orjson
 
 from contracts.cycle import KINDS
-from contracts.query import CycleSort, CyclesPage, CyclesQuery
+from contracts.cycle_query import CycleSort, CyclesPage, CyclesQuery
 from libs.postgres.pool import Record
 from libs.runtime import ids
 from libs.runtime.errors import DeskError

@@ -7,8 +7,8 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import ExecutionResult
-from contracts.query import CycleView, PipelineView
 from libs.postgres.pool import Record
 from libs.report import ending
 from libs.report.ending import Achieved

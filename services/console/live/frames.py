@@ -10,7 +10,7 @@ import orjson
 
 from contracts.audit import Gap, fits, tells_failure
 from contracts.position import Order, Position
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.postgres.events import event_json
 from libs.runtime import ids
 

@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter, Request, Response
 
-from contracts.query import PAGE_MAX, ApprovalsQuery
+from contracts.approval import ApprovalsQuery
+from contracts.message import PAGE_MAX
 from services.console import handler
 from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show

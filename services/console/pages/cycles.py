@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.cycle import DECISION, EXIT, STRATEGY, CycleStatus
-from contracts.query import CycleQuery, CyclesPage, CyclesQuery
+from contracts.cycle_query import CycleQuery, CyclesPage, CyclesQuery
 from contracts.types import IdDigits
 from libs.runtime.errors import DeskError, Unavailable
 from services.console import handler

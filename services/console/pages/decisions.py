@@ -6,14 +6,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from contracts.query import (
-    PAGE_MAX,
-    ApprovalsQuery,
-    CycleQuery,
-    DecisionsQuery,
-    DecisionView,
-    OperationsQuery,
-)
+from contracts.approval import ApprovalsQuery
+from contracts.cycle_query import CycleQuery
+from contracts.execution import DecisionsQuery, DecisionView
+from contracts.message import PAGE_MAX
+from contracts.operation import OperationsQuery
 from contracts.types import Name
 from libs.report import story
 from libs.report.story import PipelineStory

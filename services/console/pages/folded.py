@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from contracts.cycle import EXIT
-from contracts.query import DecisionView
+from contracts.execution import DecisionView
 from libs.facts import amounts
 from services.console import logic
 

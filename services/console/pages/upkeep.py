@@ -10,10 +10,10 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.http import CostRow
-from contracts.query import BudgetQuery, DeadLetter, DeadLettersQuery
 from contracts.schedule import ScheduleQuery
-from contracts.subjects import ORCHESTRATOR, PREFIX
+from contracts.subjects.subject import ORCHESTRATOR, PREFIX
 from contracts.types import Usage
+from contracts.upkeep import BudgetQuery, DeadLetter, DeadLettersQuery
 from libs.report import settings
 from services.console import handler
 from services.console.http.problems import not_found

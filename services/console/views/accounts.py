@@ -20,9 +20,9 @@ from contracts.account import (
     Position,
     Side,
 )
+from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.execution import Fill
 from contracts.http import PriceBar
-from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
 from libs.quant.exchange import PRICE_STEP, Mark

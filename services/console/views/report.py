@@ -12,7 +12,7 @@ from uuid import UUID
 import orjson
 
 from contracts.cycle import CycleStatus
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX
 from contracts.report import (
     LINES_MAX,
     Attention,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from contracts.account import Portfolio
+from contracts.account_query import AccountView
 from contracts.performance import AccountSummaries, AccountSummary
-from contracts.query import AccountView
 from libs.postgres.pool import Record
 from libs.quant.returns import ONE, growth
 from services.console import logic

@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from contracts.cycle import CycleStatus
 from contracts.operation import CallKind, OperationStatus, OperationView, Progress
-from contracts.subjects import APPROVAL, COMMANDS
+from contracts.subjects.approvals import APPROVAL
+from contracts.subjects.commands import COMMANDS
 from contracts.types import Usage
 from libs.report.calls import sentence
 from libs.runtime import ids, recorded_call

@@ -23,7 +23,7 @@ from contracts.schedule import (
     RunJob,
     slot_key,
 )
-from contracts.subjects import PAUSE_JOB, RESUME_JOB, RUN_JOB
+from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
 from libs.bus.server import Server
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, next_slot, slots

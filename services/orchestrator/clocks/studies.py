@@ -37,7 +37,7 @@ from contracts.study import (
     StudyKind,
     StudyStatus,
 )
-from contracts.subjects import RUN_STUDY, STOP_STUDY
+from contracts.subjects.studies import RUN_STUDY, STOP_STUDY
 from libs.bus.server import Server
 from libs.market.errors import MarketError, NotASession, NothingTraded
 from libs.market.sessions import Sessions

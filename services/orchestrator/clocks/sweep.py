@@ -12,7 +12,7 @@ import structlog
 
 from contracts.message import MESSAGE_BYTES_MAX
 from contracts.operation import WAITS
-from contracts.subjects import PREFIX
+from contracts.subjects.subject import PREFIX
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
 from libs.postgres.pool import Pool, Record

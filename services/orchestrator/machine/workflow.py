@@ -12,7 +12,7 @@ from typing import Any
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.message import Command
-from contracts.subjects import AnySubject
+from contracts.subjects.subject import AnySubject
 
 FILLED_IN = frozenset(
     {

@@ -8,9 +8,9 @@ from contracts.approval import Verdict
 from contracts.audit import EventType
 from contracts.cycle import PROBE as OF_A_STUDY
 from contracts.cycle import CycleStatus
-from contracts.subjects import (
+from contracts.subjects.approvals import APPROVAL
+from contracts.subjects.commands import (
     ANSWER_QUESTION,
-    APPROVAL,
     ASSESS_STRATEGY,
     BACKTEST_STRATEGY,
     BUILD_DIGEST,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from contracts.subjects import COMMANDS, ORCHESTRATOR
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.connection import Client, connect
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner

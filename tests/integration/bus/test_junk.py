@@ -6,7 +6,7 @@ import pytest
 
 from contracts.cycle import RequestAnswer
 from contracts.message import Message
-from contracts.subjects import CANCEL_CYCLE, REQUEST_CYCLE
+from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid
 from libs.bus.publisher import Publisher

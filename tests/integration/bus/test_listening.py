@@ -11,7 +11,9 @@ from nats.aio.msg import Msg
 
 from contracts.audit import Event, EventAt, EventsSince, EventType
 from contracts.event_data import EventOf, StepEvent
-from contracts.subjects import EVENTS_SINCE, ORCHESTRATOR, WEB, WRITE_REPORT
+from contracts.subjects.commands import WRITE_REPORT
+from contracts.subjects.events import EVENTS_SINCE
+from contracts.subjects.subject import ORCHESTRATOR, WEB
 from libs.bus.codec import decode, encode
 from libs.bus.connection import BusLost, BusNotReachable, Client
 from libs.bus.headers import AGAIN_HEADER, reason

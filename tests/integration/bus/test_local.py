@@ -9,7 +9,9 @@ import structlog
 
 from contracts.message import Message
 from contracts.operation import Claim, ClaimAnswer, Record, RecordAnswer, Result, ResultAnswer
-from contracts.subjects import AGENTS, CLAIM, COMMANDS, RECORD, RESULT, USERS, AnySubject
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import AGENTS, USERS, AnySubject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import Client
 from libs.bus.local import LocalBus

@@ -9,7 +9,7 @@ import pytest
 import structlog
 from nats.aio.msg import Msg
 
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.bus.connection import Client
 from libs.bus.pull import BATCH_MAX, Pull
 from libs.bus.streams import COMMAND_STREAM, Provisioner

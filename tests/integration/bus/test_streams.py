@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from nats.js.api import StoreCompression
 
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import COMMAND_STREAM, Provisioner, streams
 from tests.integration.bus.conftest import Connect

@@ -24,7 +24,8 @@ from contracts.operation import (
     ResultAnswer,
 )
 from contracts.sentiment import BuildDigest
-from contracts.subjects import CLAIM, COMMANDS, RECORD, RESULT
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from libs.bus import pull
 from libs.bus import service as service_module
 from libs.bus.connection import Client

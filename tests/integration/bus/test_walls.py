@@ -20,17 +20,11 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from contracts.message import Message
-from contracts.subjects import (
-    CLAIM,
-    COMMANDS,
-    OF_SERVICES,
-    PORTFOLIO,
-    QUERIES,
-    RECORD,
-    REQUESTS,
-    RESULT,
-    AnySubject,
-)
+from contracts.subjects.accounts import PORTFOLIO
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import AnySubject
+from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
 from libs.bus.connection import connect
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server

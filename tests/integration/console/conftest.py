@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from contracts.message import Pipeline
 from contracts.operation import JournalEntry
-from contracts.subjects import COMMANDS
+from contracts.subjects.commands import COMMANDS
 from libs.bus.client import Client, open_client
 from libs.bus.connection import connect
 from libs.bus.permissions import PROVISIONER

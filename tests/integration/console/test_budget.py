@@ -6,13 +6,11 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from contracts.query import (
-    BudgetQuery,
-    OperationQuery,
-    OperationsQuery,
-)
-from contracts.subjects import BUDGET, OPERATION, OPERATIONS
+from contracts.operation import OperationQuery, OperationsQuery
+from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.upkeep import BUDGET
 from contracts.types import Usage
+from contracts.upkeep import BudgetQuery
 from libs.runtime import ids
 
 if TYPE_CHECKING:

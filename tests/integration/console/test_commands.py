@@ -13,10 +13,11 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
+from contracts.account_query import AccountView
 from contracts.audit import Event, EventType
 from contracts.cycle import RequestAnswer
+from contracts.cycle_query import CycleView, Recording
 from contracts.operation import OperationView
-from contracts.query import AccountView, CycleView, Recording
 from services.cli.shell.problem import ExitCode
 from services.cli.shell.recordings import Replayed
 

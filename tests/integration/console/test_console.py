@@ -14,30 +14,17 @@ from uuid import uuid4
 import pytest
 
 from contracts.account import Side
+from contracts.account_query import AccountQuery, EquityQuery
 from contracts.audit import EventsAfter
+from contracts.cycle_query import CycleQuery, CyclesQuery, RecordingQuery
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.operation import OperationStatus
-from contracts.query import (
-    AccountQuery,
-    CycleQuery,
-    CyclesQuery,
-    EquityQuery,
-    OperationQuery,
-    OperationsQuery,
-    RecordingQuery,
-)
+from contracts.operation import OperationQuery, OperationsQuery, OperationStatus
 from contracts.report import ReportQuery
-from contracts.subjects import (
-    ACCOUNT,
-    CYCLE,
-    CYCLES,
-    EQUITY,
-    EVENTS_AFTER,
-    OPERATION,
-    OPERATIONS,
-    RECORDING,
-    REPORT,
-)
+from contracts.subjects.accounts import ACCOUNT, EQUITY
+from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
+from contracts.subjects.events import EVENTS_AFTER
+from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.reports import REPORT
 from contracts.types import Usage
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool

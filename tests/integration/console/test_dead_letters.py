@@ -8,9 +8,10 @@ import pytest
 from nats.js.api import ConsumerConfig
 from nats.js.client import JetStreamContext
 
-from contracts.query import DeadLetter, DeadLettersQuery
 from contracts.risk import PickReview
-from contracts.subjects import DEAD_LETTERS, REVIEW_PICKS
+from contracts.subjects.commands import REVIEW_PICKS
+from contracts.subjects.upkeep import DEAD_LETTERS
+from contracts.upkeep import DeadLetter, DeadLettersQuery
 from libs.bus.client import Client
 from libs.bus.connection import connect
 from libs.bus.dead_letters import BODY_CHARS_MAX, readable

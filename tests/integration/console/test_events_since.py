@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contracts.audit import EventAt, EventsPage, EventsSince
-from contracts.subjects import EVENTS_SINCE
+from contracts.subjects.events import EVENTS_SINCE
 from libs.bus.client import Client, QuestionRefused
 
 if TYPE_CHECKING:

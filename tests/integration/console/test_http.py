@@ -21,7 +21,9 @@ from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
-from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, ORCHESTRATOR, REQUEST_CYCLE
+from contracts.subjects.approvals import ANSWER_PROPOSAL
+from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.connection import connect
 from libs.bus.discovery import discoverable
 from libs.bus.permissions import expected

@@ -18,7 +18,7 @@ from contracts.notice import (
     NotificationsQuery,
     TestChannel,
 )
-from contracts.subjects import CHANNELS, NOTIFICATIONS, NOTIFIER, TEST_CHANNEL
+from contracts.subjects.notices import CHANNELS, NOTIFICATIONS, NOTIFIER, TEST_CHANNEL
 from libs.bus.client import Client, QuestionRefused, open_client
 from libs.bus.connection import connect
 from libs.bus.server import Server

@@ -10,7 +10,9 @@ from typing import Any
 
 import asyncpg
 
-from contracts.subjects import COMMANDS, PREFIX, QUERIES, REQUESTS
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import PREFIX
+from contracts.subjects.table import QUERIES, REQUESTS
 from libs.bus.permissions import permissions
 from libs.bus.streams import streams
 from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, ORCHESTRATOR_ROLE

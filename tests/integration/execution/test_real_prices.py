@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.execution import OrderStatus
-from contracts.subjects import EXECUTE_DECISIONS, OPEN_BOOKS
+from contracts.subjects.commands import EXECUTE_DECISIONS, OPEN_BOOKS
 from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import EXECUTION_ROLE, ORCHESTRATOR_ROLE
 from libs.runtime.settings import Settings

@@ -22,9 +22,9 @@ from contracts.account import (
     Side,
 )
 from contracts.cycle import CycleRequest, StudyCell
+from contracts.cycle_query import CycleView, PipelineView, Recording
 from contracts.halt import Halt
 from contracts.message import Pipeline
-from contracts.query import CycleView, PipelineView, Recording
 from contracts.types import Money
 from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider

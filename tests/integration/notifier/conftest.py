@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from contracts.audit import EventType
 from contracts.notice import ChannelsQuery, ChannelsView
-from contracts.subjects import CHANNELS
+from contracts.subjects.notices import CHANNELS
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, dsn_for

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from contracts.notice import ChannelsQuery, TestChannel
-from contracts.subjects import CHANNELS, REQUEST_CYCLE, TEST_CHANNEL
+from contracts.subjects.cycles import REQUEST_CYCLE
+from contracts.subjects.notices import CHANNELS, TEST_CHANNEL
 from libs.bus.client import open_client
 from libs.bus.connection import connect
 from libs.bus.streams import NOTICE_STREAM

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts.notice import ChannelsQuery, ChannelState, NotificationsQuery
-from contracts.subjects import CHANNELS, NOTIFICATIONS
+from contracts.subjects.notices import CHANNELS, NOTIFICATIONS
 from libs.bus.client import open_client
 from libs.report.notify import channels
 from libs.runtime.settings import Settings

@@ -12,7 +12,7 @@ import pytest
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Command, Contract, Message, Pipeline
 from contracts.operation import Result, ResultAnswer
-from contracts.subjects import command
+from contracts.subjects.commands import command
 from contracts.types import Failure
 from libs.postgres.pool import ORCHESTRATOR_ROLE, Pool, open_pool
 from libs.runtime import ids

@@ -20,7 +20,7 @@ from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Command, Pipeline
 from contracts.operation import Result
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
-from contracts.subjects import EXECUTE_DECISIONS, command
+from contracts.subjects.commands import EXECUTE_DECISIONS, command
 from contracts.types import Failure, Money
 from libs.postgres.pool import Pool
 from libs.quant.risk.evaluation import proposal_hash

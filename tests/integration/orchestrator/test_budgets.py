@@ -27,7 +27,7 @@ from contracts.operation import (
     Reserve,
     Result,
 )
-from contracts.subjects import command
+from contracts.subjects.commands import command
 from contracts.types import Usage
 from libs.postgres.pool import OWNER_ROLE, Pool, open_pool
 from libs.runtime import ids

@@ -20,7 +20,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import command
+from contracts.subjects.commands import command
 from contracts.types import Usage
 from libs.postgres.pool import Pool
 from libs.runtime import ids

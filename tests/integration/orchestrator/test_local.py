@@ -31,7 +31,10 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import CLAIM, COMMANDS, ORCHESTRATOR, RECORD, REQUEST_CYCLE, RESULT
+from contracts.subjects.commands import COMMANDS
+from contracts.subjects.cycles import REQUEST_CYCLE
+from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect

@@ -13,7 +13,8 @@ import structlog.testing
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Command, Message, Pipeline
 from contracts.operation import Result, ResultAnswer
-from contracts.subjects import RESULT, AnySubject
+from contracts.subjects.operations import RESULT
+from contracts.subjects.subject import AnySubject
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
 from libs.postgres.pool import OWNER_ROLE

@@ -16,7 +16,7 @@ from typing import Any, Final
 import nats
 from nats.aio.msg import Msg
 
-from contracts.subjects import AnySubject
+from contracts.subjects.subject import AnySubject
 from libs.bus.document.build import ROWS
 from libs.bus.permissions import permissions
 from libs.keys.accounts import NatsPermissions

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from contracts.cycle_query import CyclesPage, CyclesQuery
 from contracts.message import Command
-from contracts.query import CyclesPage, CyclesQuery
-from contracts.subjects import CYCLES, PICK_TRADES
+from contracts.subjects.commands import PICK_TRADES
+from contracts.subjects.cycles import CYCLES
 from contracts.trader import DailyPicks
 from libs.bus.route import Routes, on_command, on_query, on_request
 from libs.runtime.journal import Journal

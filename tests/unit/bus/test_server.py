@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from contracts.cycle_query import CyclesPage, CyclesQuery
 from contracts.message import MESSAGE_BYTES_MAX, Message
-from contracts.query import CyclesPage, CyclesQuery
-from contracts.subjects import CYCLES
+from contracts.subjects.cycles import CYCLES
 from libs.bus import server as server_module
 from libs.bus.codec import encode
 from libs.bus.server import LANE_BYTES_MAX, UNREADABLE_BYTES_KEPT, Server, Unreadable

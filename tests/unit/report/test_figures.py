@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from contracts.query import PipelineView
+from contracts.cycle_query import PipelineView
 from contracts.reasons import Figure, Loose
 from contracts.research import QuantReport
 from libs.report.figures import in_short, loose

@@ -9,9 +9,10 @@ import pytest
 
 from contracts.approval import Approval, Verdict
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView
+from contracts.execution import DecisionView
 from contracts.exit_signal import ExitCheck, ExitReport
 from contracts.operation import OperationStatus, OperationView
-from contracts.query import CycleView, DecisionView
 from contracts.risk import DecisionValidation, PortfolioDecision, RuleOutcome
 from contracts.types import Failure, Money
 from libs.report import ending, rules, story

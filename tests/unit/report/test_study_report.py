@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from contracts.query import PAGE_MAX
+from contracts.message import PAGE_MAX
 from contracts.study import (
     CellView,
     Study,

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from contracts.cycle import CycleRequest
-from contracts.query import CyclesQuery
+from contracts.cycle_query import CyclesQuery
 from contracts.strategy import StrategySpec
 from libs.bus.codec import MessageInvalid, decode
 from libs.runtime.wording import ERRORS_MAX, describe

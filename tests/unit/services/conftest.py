@@ -23,7 +23,7 @@ from contracts.research import (
 )
 from contracts.risk import ReviewPicks
 from contracts.sentiment import BuildDigest, ScoreSentiment
-from contracts.subjects import REVIEW_PICKS
+from contracts.subjects.commands import REVIEW_PICKS
 from contracts.trader import PickTrades
 from contracts.types import Money
 from libs.bus.route import Route, on_command

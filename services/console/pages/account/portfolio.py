@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from contracts.account import Portfolio
+from contracts.account_query import EquityPoint
 from contracts.exit_signal import ExitDistancesQuery
-from contracts.query import EquityPoint
 from contracts.types import Name
 from libs.market.choice import SourceName, source_of
 from libs.runtime.errors import DeskError

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from contracts.query import AccountQuery
+from contracts.account_query import AccountQuery
 from contracts.types import Name, Ticker
 from services.console.http.bodies import Day
 from services.console.http.books import MAIN_ACCOUNT

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contracts.query import CycleView
+from contracts.cycle_query import CycleView
 from libs.report import ending
 
 STEP = re.compile(r"^[a-z_]+/[a-z_]+ failed: ")

@@ -7,18 +7,14 @@ from datetime import timedelta
 
 from fastapi import APIRouter, Request, Response
 
+from contracts.approval import WaitingApproval
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView
+from contracts.execution import DecisionView
 from contracts.halt import Halt
 from contracts.operation import OperationView
 from contracts.performance import AccountSummaries
-from contracts.query import (
-    BudgetQuery,
-    BudgetView,
-    CycleView,
-    DeadLetter,
-    DecisionView,
-    WaitingApproval,
-)
+from contracts.upkeep import BudgetQuery, BudgetView, DeadLetter
 from libs.postgres.pool import Record
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess

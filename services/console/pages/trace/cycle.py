@@ -8,9 +8,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from contracts.approval import ApprovalsQuery
 from contracts.cycle import STRATEGY
+from contracts.cycle_query import CycleQuery, CycleView
 from contracts.operation import OperationStatus, OperationView
-from contracts.query import ApprovalsQuery, CycleQuery, CycleView
 from libs.postgres.pool import Record
 from services.console import handler
 from services.console.http.problems import not_found

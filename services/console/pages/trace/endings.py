@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView, PipelineView
 from contracts.operation import OperationView
-from contracts.query import CycleView, PipelineView
 from libs.facts import amounts
 from libs.report import ending
 from libs.report.ending import Ending

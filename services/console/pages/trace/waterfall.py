@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from contracts.operation import CallKind, OperationStatus, OperationView
-from contracts.subjects import APPROVAL
+from contracts.subjects.approvals import APPROVAL
 from contracts.types import Usage
 from libs.report.calls import sentence
 from libs.runtime import recorded_call as recorded

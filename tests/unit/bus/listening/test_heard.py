@@ -9,7 +9,8 @@ from faststream.nats import TestNatsBroker
 from contracts.audit import Event, EventAt, EventType
 from contracts.event_data import EVENT_DATA, EventOf, OrderEvent, StepEvent
 from contracts.risk import DecisionValidation
-from contracts.subjects import EVENTS, PREFIX
+from contracts.subjects.events import EVENTS
+from contracts.subjects.subject import PREFIX
 from libs.bus.listening.heard import HandlerInvalid, subject_of
 from libs.bus.listening.listener import Delivery, Listener
 from tests.fakes.events import body, headers, step, subject

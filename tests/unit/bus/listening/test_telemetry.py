@@ -9,7 +9,7 @@ import pytest
 from faststream.nats import TestNatsBroker
 
 from contracts.audit import Event, EventAt, EventType
-from contracts.subjects import PREFIX
+from contracts.subjects.subject import PREFIX
 from libs.bus.listening.heard import CaughtUp
 from libs.bus.listening.listener import Listener
 from libs.bus.listening.telemetry import template

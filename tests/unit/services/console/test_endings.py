@@ -5,8 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView, PipelineView
 from contracts.operation import OperationStatus, OperationView
-from contracts.query import CycleView, PipelineView
 from services.console.pages.trace.endings import end_of, is_told, reason_of
 from services.console.pages.trace.waterfall import Line
 

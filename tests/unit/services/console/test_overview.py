@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView
 from contracts.exit_signal import ExitDistances, ExitTrigger, PositionExits
-from contracts.query import CycleView
 from contracts.types import Money
 from services.console.pages.overview.lines import by_reason
 from services.console.pages.overview.near_exits import nearest

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.query import PipelineView
+from contracts.cycle_query import PipelineView
 from contracts.types import Failure
 from libs.runtime.ids import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from contracts.query import CyclesPage, CyclesQuery
-from contracts.subjects import CYCLES
+from contracts.cycle_query import CyclesPage, CyclesQuery
+from contracts.subjects.cycles import CYCLES
 from libs.bus.client import DeskNotReachable
 from services.mcp_server import desk as module
 from services.mcp_server.desk import DeskLink

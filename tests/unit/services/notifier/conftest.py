@@ -35,7 +35,8 @@ from contracts.notice import (
     NoticesNext,
     NotifierLease,
 )
-from contracts.subjects import NOTICE_DURABLE, NOTIFIER, PREFIX, Class
+from contracts.subjects.notices import NOTICE_DURABLE, NOTIFIER
+from contracts.subjects.subject import PREFIX, Class
 from libs.bus.headers import headers
 from libs.bus.listening.listener import Listener
 from libs.bus.streams import NOTICE_STREAM

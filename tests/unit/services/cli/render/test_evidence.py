@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
+from contracts.cycle_query import CycleView, Recording
 from contracts.operation import OperationView
-from contracts.query import CycleView, Recording
 from libs.report.reports import Reports
 from libs.report.tickers import rows
 from services.cli.render import evidence, values

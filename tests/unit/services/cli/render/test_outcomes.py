@@ -1,7 +1,7 @@
 """How a decision fared, in the terminal."""
 
+from contracts.cycle_query import CycleView
 from contracts.memory import DecisionOutcome
-from contracts.query import CycleView
 from tests.unit.report.test_outcomes import MONTH, WEEK
 from tests.unit.services.cli.render.test_evidence import _of_ticker
 from tests.unit.services.cli.render.test_story import _line_with, _told

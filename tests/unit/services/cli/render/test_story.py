@@ -10,9 +10,9 @@ from rich.console import Console
 
 from contracts.approval import Verdict
 from contracts.cycle import CycleStatus
+from contracts.cycle_query import CycleView
 from contracts.message import Contract
 from contracts.operation import OperationView
-from contracts.query import CycleView
 from libs.report.cited import Piece
 from libs.report.story import MADE_UP
 from services.cli.render import story

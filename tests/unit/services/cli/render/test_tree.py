@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
+from contracts.cycle_query import Recording
 from contracts.operation import JournalEntry, OperationStatus, OperationView
-from contracts.query import Recording
 from contracts.types import Usage
 from libs.facts import amounts
 from services.cli.render.tree import draw, gathered, result_text, took, walk

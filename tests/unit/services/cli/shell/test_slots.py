@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from contracts.account import Portfolio
-from contracts.query import AccountQuery, AccountView
+from contracts.account_query import AccountQuery, AccountView
 from contracts.schedule import JobAnswer, JobView
 from contracts.types import Money
 from libs.bus.client import DeskNotReachable

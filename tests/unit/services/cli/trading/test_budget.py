@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from contracts.query import BudgetView, DayUsage
 from contracts.types import Usage
+from contracts.upkeep import BudgetView, DayUsage
 from services.cli.trading.budget import show
 
 TODAY, BEFORE = date(2026, 11, 22), date(2026, 11, 20)

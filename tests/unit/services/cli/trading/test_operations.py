@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from contracts.operation import OperationStatus, OperationView
-from contracts.query import OperationDetail
+from contracts.operation import OperationDetail, OperationStatus, OperationView
 from services.cli.trading.operations import LINES_MAX, SHORT_LINES, _show
 
 ID = UUID(int=7)

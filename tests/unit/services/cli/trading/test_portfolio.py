@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from contracts.account import Portfolio, Position
-from contracts.query import AccountView, EquityPoint
+from contracts.account_query import AccountView, EquityPoint
 from contracts.types import ExchangeRate, Foreign, Money
 from services.cli.render import chart
 from services.cli.trading import portfolio

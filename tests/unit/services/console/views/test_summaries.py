@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from contracts.account import OpenOrder, Portfolio, Position, Side
-from contracts.query import AccountView
+from contracts.account_query import AccountView
 from contracts.types import Money
 from services.console.views.summaries import THROW_AWAY, summary
 

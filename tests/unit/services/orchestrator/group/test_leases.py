@@ -6,7 +6,8 @@ from uuid import UUID
 
 from contracts.operation import CallKind, Claim, JournalEntry, Record, Reserve
 from contracts.study import STUDY
-from contracts.subjects import MAKE_PLAN, OPEN_BOOKS, PICK_TRADES, AnySubject
+from contracts.subjects.commands import MAKE_PLAN, OPEN_BOOKS, PICK_TRADES
+from contracts.subjects.subject import AnySubject
 from contracts.types import Usage
 from libs.runtime.settings import Settings
 from services.orchestrator.group.changes import Loaded, NewEntry, NewEvent, NewOperation

@@ -1,0 +1,143 @@
+"""Queries about cycles, and their answers. Served by the console, read-only."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from contracts.cycle import CycleStatus
+from contracts.memory import DecisionOutcome
+from contracts.message import PAGE_MAX, Message
+from contracts.operation import JournalEntry
+from contracts.types import (
+    CycleId,
+    Failure,
+    IdDigits,
+    Name,
+    ShortText,
+    Sought,
+    Text,
+    Usage,
+    Usd,
+    Value,
+)
+
+
+class CycleQuery(Message):
+    """One cycle by its id, or by the first characters of it."""
+
+    cycle_id: ShortText
+
+
+class PipelineView(Value):
+    """One pipeline of a cycle: where it is, and the contracts it has made, by name.
+
+    `outcomes` are what later cycles of the account have told of its decision, the earliest first.
+    """
+
+    name: Name
+    account: Name
+    provider: Name
+    state: ShortText
+    status: CycleStatus
+    reason: Text = ""
+    contracts: dict[str, JsonValue] = Field(default_factory=dict)
+    outcomes: tuple[DecisionOutcome, ...] = ()
+
+
+class CycleView(Message):
+    """A cycle with all that was decided. `found` is False where no such cycle exists.
+
+    `usage` is `tokens` and `cost_usd` by sort. `outcome` says in one sentence what came of it, or
+    where it is.
+    """
+
+    found: bool = True
+    message: Text = ""
+    cycle_id: CycleId | None = None
+    kind: ShortText = ""
+    as_of: date | None = None
+    status: CycleStatus | None = None
+    reason: Text = ""
+    outcome: ShortText = ""
+    requester: ShortText = ""
+    accepted_at: datetime | None = None
+    ended_at: datetime | None = None
+    tokens: int = 0
+    cost_usd: Usd = Decimal(0)
+    usage: Usage = Usage()
+    pipelines: tuple[PipelineView, ...] = ()
+
+
+class CycleSort(StrEnum):
+    """The order of a list of cycles: by start, duration, session, kind, status, tokens or cost."""
+
+    STARTED = "started"
+    TOOK = "took"
+    AS_OF = "as_of"
+    KIND = "kind"
+    STATUS = "status"
+    TOKENS = "tokens"
+    COST = "cost"
+
+
+class CyclesQuery(Message):
+    """The newest cycles first; or by another `sort`, of the newest ones, largest first unless
+    `ascending`.
+
+    `account` and `provider` are of one pipeline. `since` and `until` are sessions: as_of lies
+    between them, and the newest session comes first. `text` is found in the outcome, the kind, the
+    requester, or is how the id begins. `before` is the id of a cycle in this list, or its first
+    digits: those behind it.
+    """
+
+    status: CycleStatus | None = None
+    kind: Name | None = None
+    account: Name | None = None
+    provider: Name | None = None
+    since: date | None = None
+    until: date | None = None
+    text: Sought | None = None
+    sort: CycleSort = CycleSort.STARTED
+    ascending: bool = False
+    before: IdDigits | None = None
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class CyclesPage(Message):
+    """Cycles without their contracts.
+
+    `before` asks for those behind them; None where there are no more. `searched` cycles were looked
+    through for what no index finds; `cut` where there are more than those.
+    """
+
+    cycles: tuple[CycleView, ...] = ()
+    before: CycleId | None = None
+    searched: int = 0
+    cut: bool = False
+
+
+class RecordingQuery(Message):
+    """One operation of a cycle, with its journal, for a replay. `index` counts from 0."""
+
+    cycle_id: CycleId
+    index: int = Field(default=0, ge=0)
+
+
+class Recording(Message):
+    """The record of one operation; `more` tells whether another follows."""
+
+    found: bool = True
+    more: bool = False
+    op_id: UUID | None = None
+    service: Name | None = None
+    step: Name | None = None
+    pipeline: Name | None = None
+    status: Literal["pending", "running", "completed", "failed", "cancelled"] | None = None
+    command: JsonValue = None
+    result: JsonValue = None
+    failure: Failure | None = None
+    journal: tuple[JournalEntry, ...] = ()
