@@ -34,6 +34,7 @@ COOLING_OFF_SESSIONS_MAX = 60
 """About a quarter: who wants longer should not buy the ticker at all."""
 HORIZON_SESSIONS_MAX = 252
 """A year of sessions."""
+_CENT = Decimal("0.01")
 
 
 class Side(StrEnum):
@@ -158,6 +159,31 @@ class OpenOrder(Value):
     def type(self) -> OrderType:
         """The type of the order."""
         return OrderType.MARKET if self.stop_price is None else OrderType.STOP
+
+
+class Fill(Value):
+    """One fill, in the account's currency; `session` is the day whose open it was, or on which a
+    stop was reached.
+
+    `foreign` is the price in the currency that it was traded in, and the rate it was exchanged at.
+    """
+
+    order_id: UUID
+    asset: Ticker
+    side: Side
+    price: Money
+    quantity: Quantity
+    fee: Money
+    session: date
+    foreign: Foreign | None = None
+
+    @property
+    def value(self) -> Decimal:
+        """The value of the shares in the account's currency, to the cent as the ledger has it."""
+        if self.foreign is None:
+            return self.price.amount * self.quantity
+        traded = (self.foreign.price.amount * self.quantity).quantize(_CENT)
+        return (traded * self.foreign.rate.rate).quantize(_CENT)
 
 
 class ExitAct(Value):

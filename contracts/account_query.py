@@ -5,8 +5,7 @@ from decimal import Decimal
 
 from pydantic import Field
 
-from contracts.account import Portfolio
-from contracts.execution import Fill
+from contracts.account import Fill, Portfolio
 from contracts.message import PAGE_MAX, Message
 from contracts.types import (
     Name,

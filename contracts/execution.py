@@ -1,13 +1,12 @@
 """Execution: orders and fills. No model ever reaches this service."""
 
 from datetime import date, datetime
-from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
 from pydantic import Field
 
-from contracts.account import OrderType, Side
+from contracts.account import Fill, OrderType, Side
 from contracts.approval import Approval
 from contracts.cycle import DECISION
 from contracts.message import PAGE_MAX, Command, Contract, Message
@@ -25,8 +24,6 @@ from contracts.types import (
     is_none,
 )
 
-_CENT = Decimal("0.01")
-
 
 class OrderStatus(StrEnum):
     """Where an order is."""
@@ -35,31 +32,6 @@ class OrderStatus(StrEnum):
     FILLED = "filled"
     REJECTED = "rejected"
     CANCELLED = "cancelled"
-
-
-class Fill(Value):
-    """One fill, in the account's currency; `session` is the day whose open it was, or on which a
-    stop was reached.
-
-    `foreign` is the price in the currency that it was traded in, and the rate it was exchanged at.
-    """
-
-    order_id: UUID
-    asset: Ticker
-    side: Side
-    price: Money
-    quantity: Quantity
-    fee: Money
-    session: date
-    foreign: Foreign | None = None
-
-    @property
-    def value(self) -> Decimal:
-        """The value of the shares in the account's currency, to the cent as the ledger has it."""
-        if self.foreign is None:
-            return self.price.amount * self.quantity
-        traded = (self.foreign.price.amount * self.quantity).quantize(_CENT)
-        return (traded * self.foreign.rate.rate).quantize(_CENT)
 
 
 class Order(Value):

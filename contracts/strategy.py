@@ -233,6 +233,8 @@ class FoldSpec(Part):
 class _Idea(BaseModel):
     """The idea of a design, by whoever wrote it: features, label, model and rules."""
 
+    model_config = ConfigDict(defer_build=True)
+
     name: str
     hypothesis: Text = Field(min_length=1)
     universe: tuple[Ticker, ...] = Field(min_length=1, max_length=STRATEGY_UNIVERSE_MAX)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from contracts.execution import Fill, Order
+from contracts.account import Fill
+from contracts.execution import Order
 from contracts.research import AssetView, ResearchFinding
 from contracts.risk import Check, DecisionAction, PortfolioDecision, RuleOutcome
 from contracts.sentiment import Candidate, TickerSentiment

@@ -9,8 +9,8 @@ from contracts.message import PAGE_MAX
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects.accounts import PERFORMANCE
 from libs.runtime.nearest import UnknownAccount
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out
 from services.cli.trading import performance

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from contracts.audit import Event, EventType
 from contracts.constraints import ENFORCED
@@ -33,7 +33,7 @@ from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.runtime import ids
 from libs.runtime.nearest import slip
-from libs.runtime.wording import describe, first_field
+from services.cli.shell.invalid import invalid
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.typed import corrected
 
@@ -149,15 +149,6 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
             f"enforced constraints: {', '.join(ENFORCED)}",
         )
     return versions
-
-
-def invalid(what: str, error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
-    """The problems of something typed, field by field; with the `model` that was to be read an
-    unknown field is told with those that there are.
-    """
-    text = describe(error, model).replace("body: ", "")
-    hint = "deskbus accounts" if first_field(error) == "account" else ""
-    return Problem(ExitCode.USAGE, f"invalid {what}: {text}", hint)
 
 
 def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[Pipeline]:

@@ -7,8 +7,8 @@ import typer
 from pydantic import ValidationError
 
 from contracts.study import Study
+from services.cli.shell.invalid import invalid
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 
 FILE_BYTES_MAX = 200_000
 """A study with every field written out has a few thousand."""

@@ -16,9 +16,9 @@ from contracts.subjects.studies import STUDY_CELLS, STUDY_SCORE
 from libs.facts import amounts
 from libs.report.studies.compose import compose
 from libs.report.studies.parts import Cell, Section, Span, StudyReport, Table
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import TONE_STYLES, Sheet, emit, out, table, write
 from services.cli.studies.file import NameArgument

@@ -23,17 +23,10 @@ from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
 from services.cli.shell import progress as meanwhile
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import (
-    ENDS,
-    Wish,
-    build,
-    cancelled,
-    invalid,
-    request_and_follow,
-    send,
-)
+from services.cli.shell.request import ENDS, Wish, build, cancelled, request_and_follow, send
 from services.cli.shell.request_options import (
     AsOfOption,
     MaxCostOption,

@@ -31,9 +31,10 @@ from libs.facts import amounts
 from libs.report import approval, rules
 from libs.report.sections import Listed
 from services.cli.render import tickers
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import accepted, invalid, show
+from services.cli.shell.request import accepted, show
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, out, table, write
 

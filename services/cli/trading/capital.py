@@ -26,9 +26,9 @@ from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH
 from contracts.subjects.subject import Answered as Answer
 from contracts.subjects.subject import Asked, Subject
 from libs.facts import amounts
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
 from services.cli.trading.holdings_file import HoldingsFile, read_holdings

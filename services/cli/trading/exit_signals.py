@@ -21,9 +21,9 @@ from contracts.exit_signal import (
 )
 from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
 from services.cli.render import distances as ways
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, out, table, write
 

@@ -9,8 +9,8 @@ from contracts.halt import HaltAnswer, Halts, HaltsQuery
 from contracts.subjects.halts import HALT, HALTS
 from contracts.subjects.subject import Asked, Subject
 from services.cli.render import halts
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err
 

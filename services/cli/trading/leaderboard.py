@@ -14,9 +14,9 @@ from contracts.subjects.accounts import LEADERBOARD
 from libs.facts import amounts
 from libs.report import board
 from services.cli.render import chart
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import Sheet, emit, out, table, write
 

@@ -16,8 +16,8 @@ from libs.facts import amounts
 from libs.report import performance as words
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import Sheet, emit, out, table, write
 

@@ -17,8 +17,8 @@ from libs.facts import amounts
 from libs.report import account as of_account
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.shape import ShapedGroup
 from services.cli.shell.terminal import emit, out, table, write

@@ -10,9 +10,9 @@ from rich.console import RenderableType
 from contracts.report import ReportQuery, ReportView
 from contracts.subjects.reports import REPORT
 from libs.facts.amounts import plain
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, out, write
 

@@ -28,10 +28,11 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.runtime.settings import Settings
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
-from services.cli.shell.request import ENDS, invalid
+from services.cli.shell.request import ENDS
 from services.cli.shell.running import (
     asking,
     desk_client,

@@ -22,9 +22,9 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean
 from services.cli.render import chart, strategy_story
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, table, write
 from services.cli.shell.typed import meant

@@ -13,6 +13,7 @@ import polars as pl
 
 from contracts.account import (
     AccountLimits,
+    Fill,
     HeldPlan,
     OpenOrder,
     OrderType,
@@ -21,7 +22,6 @@ from contracts.account import (
     Side,
 )
 from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
-from contracts.execution import Fill
 from contracts.http import PriceBar
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record

@@ -4,8 +4,8 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import Side
-from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
+from contracts.account import Fill, Side
+from contracts.execution import ExecutionResult, Order, OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.report.orders import in_short, proposal, rows
 
