@@ -19,7 +19,7 @@ import structlog
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
-from contracts.subjects.subject import ORCHESTRATOR
+from contracts.subjects.subject import BACKBONE, ORCHESTRATOR, SERVICES
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.local import LocalBus
 from libs.bus.permissions import permissions
@@ -37,15 +37,6 @@ from libs.servers.server_record import data_dir_mode
 from libs.servers.supervisor import Child, Supervisor
 from libs.telemetry.logging import configure_logging
 from libs.web.monitored_process import watched_process
-
-BACKBONE = ("provisioner", "orchestrator")
-"""Services that move the work; they start first."""
-SERVICES = (
-    *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
-    *("strategy_design", "strategy_training", "strategy_backtest"),
-    *("reporter", "console", "notifier"),
-)
-"""Services that hear commands, answer questions or tell people."""
 
 RUNTIME_FILE = "runtime.json"
 READY_FILE_VARIABLE = "DESKBUS_READY_FILE"

@@ -84,6 +84,15 @@ def snake(name: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
+BACKBONE = ("provisioner", ORCHESTRATOR)
+"""Services that move the work; they start first."""
+SERVICES = (
+    *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
+    *("strategy_design", "strategy_training", "strategy_backtest"),
+    *("reporter", "console", "notifier"),
+)
+"""Services that hear commands, answer questions or tell people."""
+
 CLI = "cli"
 USERS = (CLI, "user")
 """Identities of people and their programs: `cli` is ours, `user` is anyone's own code."""

@@ -1,18 +1,19 @@
 """The desk as a person's program reaches it: ask a question, send a request, listen to events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
 import nats.aio.client
 import nats.errors
+import orjson
 import structlog
 from nats.aio.msg import Msg
 
 from contracts.audit import Event
-from contracts.subjects.subject import PREFIX, Answered, Asked, Subject
+from contracts.subjects.subject import BACKBONE, PREFIX, SERVICES, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect, flush
 from libs.bus.headers import (
@@ -32,6 +33,14 @@ EVENTS_READY_MAX = 1_024
 """Events that are taken over from nats-py, whose own iterator costs three times as much CPU."""
 EVENTS_PENDING_MAX = 65_536
 """Events that may wait for a slow reader; further ones are dropped, and seen as a gap."""
+
+ANSWER_S_MAX = 1.0
+"""Whoever looks for services waits so long for one that has not answered."""
+FURTHER_S = 0.05
+"""It waits so long for further instances, once every service has answered."""
+INSTANCES_MAX = 2_000
+PING = "$SRV.PING"
+"""Who is there? Every service answers; all that the console asks."""
 
 ALL_EVENTS = f"{PREFIX}.evt.>"
 
@@ -102,11 +111,7 @@ class Client:
 
     async def services(self) -> Mapping[str, int]:
         """Count the processes of each service of the desk that answer now."""
-        # Metrics and the table of permissions, for those few who look for services.
-        from libs.bus.discovery import instances  # noqa: PLC0415
-        from libs.bus.permissions import expected  # noqa: PLC0415
-
-        return await instances(self._connection, expected())
+        return await instances(self._connection)
 
     @asynccontextmanager
     async def events(
@@ -129,6 +134,50 @@ class Client:
         finally:
             if not self._connection.is_closed:
                 await subscription.unsubscribe()
+
+
+def discovered_as(identity: str) -> str:
+    """The name by which NATS' tools find a service."""
+    return f"deskbus-{identity}"
+
+
+async def instances(
+    connection: nats.aio.client.Client,
+    identities: Sequence[str] = (*BACKBONE, *SERVICES),
+    within_s: float = ANSWER_S_MAX,
+) -> Mapping[str, int]:
+    """Count the processes of each of these services that answer now; 0 where none did in time.
+
+    It takes `within_s` where one is missing, and a part of that else.
+    """
+    instance_ids: dict[str, set[str]] = {discovered_as(identity): set() for identity in identities}
+    inbox = connection.new_inbox()
+    answers = await connection.subscribe(inbox)
+    try:
+        await connection.publish(PING, reply=inbox)
+        until = asyncio.get_running_loop().time() + within_s
+        for _ in range(INSTANCES_MAX):
+            left = until - asyncio.get_running_loop().time()
+            everyone = all(instance_ids.values())
+            try:
+                answer = await answers.next_msg(min(left, FURTHER_S) if everyone else left)
+            except nats.errors.TimeoutError:
+                break
+            name, instance = _pinged(answer.data)
+            if name in instance_ids:
+                instance_ids[name].add(instance)
+    finally:
+        await answers.unsubscribe()
+    return {identity: len(instance_ids[discovered_as(identity)]) for identity in identities}
+
+
+def _pinged(body: bytes) -> tuple[str, str]:
+    """The name and instance that answer; empty where nobody is there, or it cannot be read."""
+    try:
+        pong = orjson.loads(body)
+        return str(pong["name"]), str(pong["id"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return "", ""
 
 
 async def _decoded(ready: asyncio.Queue[Msg], closed: asyncio.Event) -> AsyncIterator[Event]:

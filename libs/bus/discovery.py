@@ -3,7 +3,6 @@
 Each identity answers for itself alone: its permissions let it hear no other's name.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +10,6 @@ from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
-import nats.errors
 import orjson
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -24,16 +22,12 @@ from nats.micro.service import (
 )
 
 from contracts.subjects.subject import AnySubject
+from libs.bus.client import discovered_as
 from libs.bus.doorkeeper import refused_at_the_door, replies_to
-from libs.bus.permissions import DISCOVERY, LOOKERS, PING, discovered_as
+from libs.bus.permissions import DISCOVERY, LOOKERS
 from libs.telemetry import metrics
 
 BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
-ANSWER_S_MAX = 1.0
-"""Whoever looks for services waits so long for one that has not answered."""
-FURTHER_S = 0.05
-"""It waits so long for further instances, once every service has answered."""
-INSTANCES_MAX = 2_000
 
 
 @dataclass(frozen=True)
@@ -74,43 +68,6 @@ def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
         await message.respond(orjson.dumps(answer()))
 
     return on_message
-
-
-async def instances(
-    client: Client, identities: Sequence[str], within_s: float = ANSWER_S_MAX
-) -> Mapping[str, int]:
-    """Count the processes of each of these services that answer now; 0 where none did in time.
-
-    It takes `within_s` where one is missing, and a part of that else.
-    """
-    instance_ids: dict[str, set[str]] = {discovered_as(identity): set() for identity in identities}
-    inbox = client.new_inbox()
-    answers = await client.subscribe(inbox)
-    try:
-        await client.publish(PING, reply=inbox)
-        until = asyncio.get_running_loop().time() + within_s
-        for _ in range(INSTANCES_MAX):
-            left = until - asyncio.get_running_loop().time()
-            everyone = all(instance_ids.values())
-            try:
-                answer = await answers.next_msg(min(left, FURTHER_S) if everyone else left)
-            except nats.errors.TimeoutError:
-                break
-            name, instance = _pinged(answer.data)
-            if name in instance_ids:
-                instance_ids[name].add(instance)
-    finally:
-        await answers.unsubscribe()
-    return {identity: len(instance_ids[discovered_as(identity)]) for identity in identities}
-
-
-def _pinged(body: bytes) -> tuple[str, str]:
-    """The name and instance that answer; empty where nobody is there, or it cannot be read."""
-    try:
-        pong = orjson.loads(body)
-        return str(pong["name"]), str(pong["id"])
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return "", ""
 
 
 class _Service:

@@ -12,9 +12,8 @@ from nats.aio.client import Client
 from nats.js.errors import APIError
 
 from contracts.http import ConsumerView, ServiceView, StreamView
+from libs.bus.client import instances
 from libs.bus.connection import connect
-from libs.bus.discovery import instances
-from libs.bus.permissions import expected
 from libs.bus.streams import moment, not_stored, streams
 
 API_TIMEOUT_S = 5.0
@@ -53,7 +52,7 @@ class BusHealth:
 
     async def services(self) -> Sequence[ServiceView]:
         """Every service of the desk, with how many of its processes answer. Raises BUS_AWAY."""
-        there = await instances(self._client, expected())
+        there = await instances(self._client)
         return [ServiceView(name=name, instances=count) for name, count in there.items()]
 
     async def _call_api(self, call: str) -> Mapping[str, Any]:

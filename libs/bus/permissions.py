@@ -8,6 +8,7 @@ from contracts.subjects.notices import NOTICE_DURABLE, NOTIFIER
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from contracts.subjects.subject import AGENTS, ORCHESTRATOR, PREFIX, USERS, WEB, AnySubject
 from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
+from libs.bus.client import PING, discovered_as
 from libs.bus.connection import inbox_prefix
 from libs.bus.streams import (
     COMMAND_STREAM,
@@ -28,20 +29,8 @@ OF_ALL_SERVICES = (CLAIM, RECORD, RESULT, PORTFOLIO)
 """What any service may ask."""
 ASKED = (*REQUESTS, *QUERIES, *OF_SERVICES)
 """What those may ask that its row names."""
-PING = "$SRV.PING"
-"""Who is there? Every service answers; all that the console asks."""
 LOOKERS = (*USERS, WEB)
 """Who may look for services."""
-
-
-def discovered_as(identity: str) -> str:
-    """The name by which NATS' tools find a service."""
-    return f"deskbus-{identity}"
-
-
-def expected() -> Sequence[str]:
-    """The identities that a whole desk has: all but those of people and of other programs."""
-    return [name for name in permissions() if name not in {*USERS, *AGENTS}]
 
 
 def permissions(commands: Sequence[AnySubject] = COMMANDS) -> Mapping[str, NatsPermissions]:

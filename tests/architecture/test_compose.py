@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 import yaml
 
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.bus.permissions import permissions
 from libs.postgres.pool import ROLES
 from libs.runtime.schedule_settings import Schedule
-from services.launcher import BACKBONE, SERVICES
 from services.provisioner.secrets import NatsPlace, provision_secrets
 from tests.compose_files import COMPOSE, TLS, composed
 

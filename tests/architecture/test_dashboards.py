@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from contracts.subjects.subject import BACKBONE, SERVICES
 from deploy.grafana.make import BOARDS, FOLDER, WIDTH, Board, made
 from libs.telemetry.metrics import all_metrics
-from services.launcher import BACKBONE, SERVICES
 
 FAMILIES = {metric.name for metric in all_metrics()}
 PARTS = re.compile(r"_(bucket|sum|count)$")

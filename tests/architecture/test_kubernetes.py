@@ -21,9 +21,9 @@ import pytest
 import yaml
 
 from contracts.subjects.commands import COMMANDS
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.bus.streams import COMMAND_STREAM
 from libs.runtime.settings import Settings
-from services.launcher import BACKBONE, SERVICES
 from services.provisioner.secrets import NatsPlace, provision_secrets
 
 Manifest = Mapping[str, Any]

@@ -22,25 +22,25 @@ from contracts.subjects.preflight import PROVIDERS
 from contracts.subjects.strategies import BODY_PART, KEEP_PART
 from contracts.subjects.subject import (
     AGENTS,
+    BACKBONE,
     CLI,
     MCP,
     MCP_REQUESTER,
     ORCHESTRATOR,
     PREFIX,
+    SERVICES,
     USERS,
     AnySubject,
 )
 from contracts.subjects.table import QUERIES, REQUESTS
+from libs.bus.client import PING, discovered_as
 from libs.bus.permissions import (
     CONSOLE,
     DISCOVERY,
-    PING,
     PROVISIONER,
-    discovered_as,
     permissions,
 )
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, NOTICE_STREAM, streams
-from services.launcher import BACKBONE, SERVICES
 
 ALL = permissions()
 THINKERS = ("assessment", "research", "risk", "sentiment", "strategy_design", "trader")

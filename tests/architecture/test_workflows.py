@@ -5,9 +5,8 @@ from dataclasses import replace
 from contracts.cycle import KINDS, PROBE
 from contracts.subjects.commands import COMMANDS, EXECUTE_DECISIONS, PICK_TRADES
 from contracts.subjects.events import EVENTS
-from contracts.subjects.subject import Class
+from contracts.subjects.subject import SERVICES, Class
 from contracts.subjects.table import QUERIES, REQUESTS
-from services.launcher import SERVICES
 from services.orchestrator.machine.workflow import State, Step, Workflow, check
 from services.orchestrator.machine.workflows import DECISION, WORKFLOWS
 

@@ -36,6 +36,7 @@ from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.bus.permissions import permissions
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES
@@ -45,13 +46,7 @@ from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.supervisor import Child, Supervisor
 from libs.telemetry.logging import configure_logging
-from services.launcher import (
-    BACKBONE,
-    READY_FILE_VARIABLE,
-    SERVICES,
-    service_children,
-    service_running,
-)
+from services.launcher import READY_FILE_VARIABLE, service_children, service_running
 from tests.chaos.desk import QUICK, REPOSITORY
 from tests.chaos.load import User, user_of
 from tests.fakes import model_process

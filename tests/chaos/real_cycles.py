@@ -30,9 +30,9 @@ import psutil
 
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Pipeline
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.market.calendar import exchange_calendar
 from libs.telemetry.logging import configure_logging
-from services.launcher import BACKBONE, SERVICES
 from tests.chaos import books, invariants
 from tests.chaos.desk import QUICK
 from tests.chaos.load import User, user_of

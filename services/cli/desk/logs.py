@@ -13,13 +13,13 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.desk.background import log_path
 from services.cli.shell.options import group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.running import load_settings
-from services.cli.shell.service_names import SERVERS, SERVICES
+from services.cli.shell.running import SERVERS, load_settings
 from services.cli.shell.terminal import err, out, painter
 
 READ_BYTES_MAX = 4 * 1024 * 1024
@@ -125,7 +125,7 @@ def _new(readers: Sequence[LogReader], service: str | None) -> Iterator[Line]:
 
 def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
     """The logs to read. Raises `Problem` where there is no such service, or no log."""
-    known = (*SERVICES, *SERVERS)
+    known = (*BACKBONE, *SERVICES, *SERVERS)
     if service is not None and service not in known:
         raise Problem(
             ExitCode.USAGE,

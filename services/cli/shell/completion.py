@@ -131,9 +131,10 @@ def _event_types() -> Names:
 
 
 def _services() -> Sequence[str]:
-    from services.cli.shell.service_names import SERVERS, SERVICES  # noqa: PLC0415
+    from contracts.subjects.subject import BACKBONE, SERVICES  # noqa: PLC0415
+    from services.cli.shell.running import SERVERS  # noqa: PLC0415
 
-    return (*SERVICES, *SERVERS)
+    return (*BACKBONE, *SERVICES, *SERVERS)
 
 
 COMPLETED: Mapping[str, Callable[[], Names]] = {

@@ -18,6 +18,8 @@ from libs.telemetry.logging import configure_logging
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.terminal import err
 
+SERVERS = ("nats", "postgres")
+"""Servers that a desk starts; each has a log in its own words."""
 RUNTIME_FILE = "runtime.json"
 RECORD_DIR = "servers"
 """In the data directory, once a desk has been there."""

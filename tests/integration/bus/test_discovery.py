@@ -2,9 +2,10 @@
 
 import time
 
+from libs.bus.client import PING, instances
 from libs.bus.connection import Client
-from libs.bus.discovery import discoverable, instances
-from libs.bus.permissions import CONSOLE, PING
+from libs.bus.discovery import discoverable
+from libs.bus.permissions import CONSOLE
 from tests.integration.bus.conftest import Connect
 
 WITHIN_S = 0.4

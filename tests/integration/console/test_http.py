@@ -23,10 +23,9 @@ from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
-from contracts.subjects.subject import ORCHESTRATOR
+from contracts.subjects.subject import BACKBONE, ORCHESTRATOR, SERVICES
 from libs.bus.connection import connect
 from libs.bus.discovery import discoverable
-from libs.bus.permissions import expected
 from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.servers.postgres_server import SUPERUSER
@@ -622,7 +621,7 @@ async def test_the_bus_tells_who_answers_and_its_page_who_is_down(
     page = (await http.get("/bus")).text
     await nats.close()
     there = {each["name"]: each["instances"] for each in services}
-    assert set(there) == set(expected())
+    assert set(there) == {*BACKBONE, *SERVICES}
     assert [name for name, count in there.items() if count] == ["risk"]
     assert f"1 of {len(there)}" in page
     assert "down: provisioner, " in page or "down: orchestrator, " in page

@@ -29,6 +29,7 @@ import nats.errors
 import pytest
 import pytest_asyncio
 
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.keys.accounts import NatsPermissions
 from libs.keys.credentials import nkey_public_key
 from libs.postgres.migrate import migrate
@@ -37,7 +38,6 @@ from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.postgres_roles import PsqlLogin, run_sql
-from services.launcher import BACKBONE, SERVICES
 from services.provisioner.secrets import NatsPlace, provision_secrets
 from tests.compose_files import COMPOSE, composed
 from tests.integration.deploy import privileges

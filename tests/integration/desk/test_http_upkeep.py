@@ -10,10 +10,10 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.bus.streams import DEAD_LETTER_STREAM, streams
 from libs.runtime import ids
 from libs.runtime.schedule_settings import Schedule
-from services.launcher import BACKBONE, SERVICES
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, calling
 from tests.integration.desk.conftest import Desk, desk_in

@@ -25,9 +25,9 @@ from nats.aio.msg import Msg
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.runtime.ports import choose_port
 from libs.telemetry.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
-from services.launcher import BACKBONE, SERVICES
 from tests.fakes.channel_server import channel_server
 from tests.integration.desk.caller import calling, wish
 from tests.integration.desk.command_line import CommandLine, ended, up

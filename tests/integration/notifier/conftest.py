@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from contracts.audit import EventType
 from contracts.notice import ChannelsQuery, ChannelsView
 from contracts.subjects.notices import CHANNELS
+from contracts.subjects.subject import BACKBONE
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, dsn_for
@@ -93,7 +94,7 @@ async def backbone_in(folder: Path, **settings: Any) -> AsyncIterator[Backbone]:
     async with AsyncExitStack() as stack:
         placed = await stack.enter_async_context(launcher.servers_of(made))
         await migrate(dsn_for(placed.postgres_address, OWNER_ROLE, placed.secrets_path))
-        for name in launcher.BACKBONE:
+        for name in BACKBONE:
             await stack.enter_async_context(launcher.service_running(name, placed))
         yield Backbone(placed)
 

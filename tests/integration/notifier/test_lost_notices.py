@@ -13,6 +13,7 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
+from contracts.subjects.subject import BACKBONE
 from libs.bus.permissions import permissions
 from libs.bus.streams import DUPLICATE_WINDOW_S
 from libs.postgres.migrate import migrate
@@ -87,7 +88,7 @@ async def losing() -> AsyncIterator[Losing]:
                 relay_poll_s=0.05,
             )
             await migrate(servers.postgres_dsn(OWNER_ROLE))
-            for name in launcher.BACKBONE:
+            for name in BACKBONE:
                 await stack.enter_async_context(launcher.service_running(name, settings))
             yield Losing(settings, servers)
 

@@ -14,12 +14,13 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
+from contracts.subjects.subject import SERVICES
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.supervisor import Child, Supervisor
-from services.launcher import READY_FILE_VARIABLE, SERVICES
+from services.launcher import READY_FILE_VARIABLE
 from tests.integration.desk.caller import Caller, calling, wish
 from tests.integration.upgrade.old_release import (
     environment_of,
