@@ -37,7 +37,7 @@ CALLS_STEPS_MAX = 200
 CellKind = Literal["decision", "probe"]
 CELL_KINDS: tuple[CellKind, ...] = (DECISION, PROBE)
 FREE_PROVIDERS = frozenset({"rules", "coin"})
-"""Those that compute: their cells cost nothing."""
+"""Those that compute: their cells cost nothing, and no knowledge of theirs ever ends."""
 PROBED_STAGE: Stage = "trader"
 """The stage whose model a probe asks."""
 ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")]

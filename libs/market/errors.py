@@ -63,9 +63,16 @@ class NotAnEquity(UnknownTicker):
 
 
 class NoHistory(MarketError):
-    """The ticker, or the whole source, has no prices for the date: before the data, or delisted."""
+    """The ticker, or the whole source, has no prices for the date: before the data, or delisted.
+
+    `last` is the session before it at which the ticker traded last, where there is one.
+    """
 
     code = "no_history"
+
+    def __init__(self, message: str, last: date | None = None) -> None:
+        super().__init__(message)
+        self.last = last
 
 
 class NothingTraded(NoHistory):
@@ -176,6 +183,10 @@ class BadVendorData(MarketError):
             f"the answer for {what} cannot be used: {why}; leave it out, and see whether a newer "
             f"{reader} reads it"
         )
+
+
+UNPRICED = (UnknownTicker, CryptoNotSupported, NoHistory, BadVendorData)
+"""What says of a ticker that it has no prices to be used; not that its source is away."""
 
 
 class LookAhead(MarketError):

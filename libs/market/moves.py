@@ -7,23 +7,20 @@ from pydantic import JsonValue
 
 from contracts.facts import MOVES_TICKERS_MAX, Moves
 from contracts.operation import CallKind
-from libs.market.errors import BadVendorData, CryptoNotSupported, NoHistory, UnknownTicker
+from libs.market.errors import UNPRICED
 from libs.market.source import MarketData
 from libs.quant.risk.moves import MOVES_CLOSES_WANTED, moves
 from libs.runtime.journal import Call, Journal, Reply
 
-UNMEASURED = (UnknownTicker, NoHistory, CryptoNotSupported, BadVendorData)
-"""What says of a ticker that its movements cannot be measured; the rules take it for the worst."""
-
 
 async def moves_of(market: MarketData, tickers: Iterable[str], as_of: date) -> Moves:
-    """How the tickers moved together up to as_of's close. Raises what says nothing about a ticker,
-    such as a source that is away."""
+    """How the tickers moved together up to as_of's close; the rules take one without prices for the
+    worst. Raises what says nothing about a ticker, such as a source that is away."""
     closes: dict[str, dict[date, float]] = {}
     for ticker in sorted(set(tickers))[:MOVES_TICKERS_MAX]:
         try:
             bars = await market.bars(ticker, as_of, MOVES_CLOSES_WANTED)
-        except UNMEASURED:
+        except UNPRICED:
             continue
         closes[ticker] = dict(zip(bars["date"].to_list(), bars["close"].to_list(), strict=True))
     return moves(closes)

@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import polars as pl
 
 from libs.market.calendar import DayKind, ExchangeCalendar
-from libs.market.errors import CryptoNotSupported, NotASession
+from libs.market.errors import CryptoNotSupported, NoHistory, NotASession
 from libs.market.filings.reported import Filing
 
 BAR_SCHEMA = pl.Schema(
@@ -251,6 +251,18 @@ class SessionMoves(Protocol):
     async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
         """The session of as_of of each ticker, as its last two bars say; raises as `bars` does."""
         ...
+
+
+async def bars_until(market: MarketData, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+    """The newest bars up to as_of; of a ticker that stopped trading before it, those up to its last
+    session. For what is looked at afterwards: whoever decides must be told that it trades no more.
+    Raises as `bars` does."""
+    try:
+        return await market.bars(ticker, as_of, sessions)
+    except NoHistory as error:
+        if error.last is None:
+            raise
+        return await market.bars(ticker, error.last, sessions)
 
 
 def move_of(bars: pl.DataFrame) -> SessionMove:

@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from contracts.account import AccountLimits
+from contracts.cycle import SAMPLES_MAX
 from contracts.gate import STRICT, GateThresholds
 from contracts.memory import STATED_MAX
 from contracts.performance import CANDIDATES, Benchmark
@@ -202,7 +203,7 @@ class Settings(BaseSettings):
     """How long a service waits for the orchestrator before it asks again."""
     cycles_running_max: int = Field(default=1_000, ge=1)
     """Cycles in progress; a request above it is rejected as busy."""
-    trader_samples: int = Field(default=1, ge=1, le=9)
+    trader_samples: int = Field(default=1, ge=1, le=SAMPLES_MAX)
     """Times that a model is asked what to trade on the same evidence; what most of its answers do
     not agree on is left out. 1: once. Three cost about twice the trader's step."""
     recalibrated_from: int = Field(default=30, ge=0, le=STATED_MAX)

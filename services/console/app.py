@@ -30,7 +30,7 @@ from libs.bus.route import Routes, on_query
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import CryptoNotSupported, MarketError, NoHistory, UnknownTicker
 from libs.market.rates import ExchangeRates, mark
-from libs.market.source import MarketData
+from libs.market.source import MarketData, bars_until
 from libs.market.sources import market_of, rates_of, sessions_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
@@ -102,15 +102,16 @@ class MarketHistory:
         return [PriceBar(session=row.pop("date"), **row) for row in bars.to_dicts()]
 
     async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
-        """The newest bars up to the session's close (BAR_SCHEMA). Raises `MarketError`."""
-        return await self._market.bars(ticker, as_of, sessions)
+        """The newest bars up to the session's close (BAR_SCHEMA), of a share that traded no more
+        those up to its last one. Raises `MarketError`."""
+        return await bars_until(self._market, ticker, as_of, sessions)
 
     async def closes(self, ticker: str, first: date, last: date) -> Mapping[date, Decimal]:
         """The closes from `first` to `last`, adjusted up to it; empty where the source has none.
         Raises `MarketError` where it could not say."""
         sessions = self._market.calendar.sessions(first, last)
         try:
-            bars = await self._market.bars(ticker, last, len(sessions))
+            bars = await bars_until(self._market, ticker, last, len(sessions))
         except (UnknownTicker, CryptoNotSupported, NoHistory):
             return {}
         closes = zip(bars["date"].to_list(), bars["close"].to_list(), strict=True)

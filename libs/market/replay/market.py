@@ -160,8 +160,8 @@ class ReplayMarket:
         )
         for other in self._store.tickers:
             if _has(await self._store.dates(other), as_of):
-                return NoHistory(why)
-        return NothingTraded(why)
+                return NoHistory(why, last)
+        return NothingTraded(why, last)
 
     async def _known_records(
         self, kind: str, what: str, as_of: date, tickers: Collection[str] | None

@@ -199,7 +199,8 @@ class YahooMarket:
         if dates[-1] != as_of:
             raise NoHistory(
                 f"{ticker} has no price for {as_of} in source {SOURCE}: its last one is of "
-                f"{dates[-1]}, so it was delisted or suspended, or not traded; leave it out"
+                f"{dates[-1]}, so it was delisted or suspended, or not traded; leave it out",
+                dates[-1],
             )
         if series.closed(as_of) > self.calendar.close(as_of):
             raise NoHistory(

@@ -1,8 +1,7 @@
 """The returns of a study's assets after each of its dates. Pure.
 
 A decision at a session's close fills at the next open; over a horizon of h sessions its return runs
-from there to the close of the h-th session after it. An asset that stops trading on the way keeps
-its last close.
+from there to the close of the h-th session after it, or the last one before (`Bars.close_at`).
 """
 
 from bisect import bisect_right
@@ -95,11 +94,10 @@ def held_return(bars: Bars | None, entry: date, end: date) -> float:
     at `entry`."""
     if bars is None:
         return float("nan")
-    last = bisect_right(bars.sessions, end) - 1
-    first = bisect_right(bars.sessions, entry) - 1
-    if first < 0 or bars.sessions[first] != entry or bars.open[first] <= 0:
+    at, last = bisect_right(bars.sessions, entry) - 1, bars.close_at(end)
+    if at < 0 or bars.sessions[at] != entry or bars.open[at] <= 0 or last is None:
         return float("nan")
-    return bars.close[last] / bars.open[first] - 1
+    return last / bars.open[at] - 1
 
 
 def overlap(places: Sequence[int], horizon: int) -> int:

@@ -109,19 +109,10 @@ def _controls(recorded: Recorded, sessions: Sequence[date]) -> Mapping[str, Arra
 
 
 def _closes(bars: Mapping[str, Bars], assets: Sequence[str], sessions: Sequence[date]) -> Array:
-    """A row an asset, a column a session; where one has no close the one before stands."""
-    rows = []
-    for asset in assets:
-        of = bars.get(asset)
-        known = dict(zip(of.sessions, of.close, strict=True)) if of else {}
-        if sessions[0] not in known:
-            continue
-        row, last = [], known[sessions[0]]
-        for day in sessions:
-            last = known.get(day, last)
-            row.append(last)
-        rows.append(row)
-    return np.array(rows)
+    """A row for each asset that has a close at the first session, a column a session."""
+    known = [bars[asset] for asset in assets if asset in bars]
+    rows = [[of.close_at(day) for day in sessions] for of in known if sessions[0] in of.sessions]
+    return np.array(rows, dtype=np.float64)
 
 
 def _benchmark(

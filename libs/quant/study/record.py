@@ -1,5 +1,6 @@
 """The record of a study, as its score takes it: decisions, prices, accounts. Pure."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -42,11 +43,17 @@ class Probed(Value):
 
 
 class Bars(Value):
-    """An asset's prices by session, adjusted, in the currency that it trades in."""
+    """An asset's prices by session, adjusted, in the currency that it trades in. One that stops
+    trading keeps its last close: whoever holds it cannot sell."""
 
     sessions: tuple[date, ...]
     open: tuple[float, ...]
     close: tuple[float, ...]
+
+    def close_at(self, day: date) -> float | None:
+        """The close of the day, or the last one before it; None before all of them."""
+        past = bisect_right(self.sessions, day)
+        return self.close[past - 1] if past else None
 
 
 class AccountEquity(Value):

@@ -13,10 +13,18 @@ import polars as pl
 
 from contracts.cycle import PROBE
 from contracts.performance import CANDIDATES, CASH
-from contracts.study import CellView, Study, StudyCells, StudyCellsQuery, StudyKind, StudyStatus
+from contracts.study import (
+    FREE_PROVIDERS,
+    CellView,
+    Study,
+    StudyCells,
+    StudyCellsQuery,
+    StudyKind,
+    StudyStatus,
+)
 from contracts.study_score import StudyScore, StudyScoreQuery
 from libs.market.calendar import ExchangeCalendar
-from libs.market.errors import MarketError
+from libs.market.errors import UNPRICED
 from libs.market.sessions import Sessions
 from libs.postgres.pool import Pool, Record
 from libs.quant.study.outcomes import CANARY_SESSIONS
@@ -34,8 +42,6 @@ COMING_MAX = 8
 RUNNING_SCORE_S = 30.0
 """How long a score of a study that runs is good enough for a page, though cells have ended since.
 """
-NO_MODEL = frozenset({"rules", "coin"})
-"""Providers whose knowledge never ends, as they have none."""
 
 
 class Prices(Protocol):
@@ -47,7 +53,8 @@ class Prices(Protocol):
         ...
 
     async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
-        """The newest bars up to the session's close (BAR_SCHEMA). Raises `MarketError`."""
+        """The newest bars up to the session's close (BAR_SCHEMA), of a share that traded no more
+        those up to its last one. Raises `MarketError`."""
         ...
 
 
@@ -116,7 +123,7 @@ class Scores:
 
     async def score(self, query: StudyScoreQuery) -> StudyScore:
         """The study's score at the query's horizon, cost and benchmark, or its file's. Raises
-        MarketError where the source cannot say how far its prices go."""
+        MarketError where the source cannot say how far its prices go, or is away."""
         wanted = await self._wanted(query)
         if isinstance(wanted, StudyScore):
             return wanted
@@ -235,13 +242,14 @@ class Scores:
         )
 
     async def _bars(self, assets: Sequence[str], sessions: Sequence[date]) -> Mapping[str, Bars]:
-        """The prices of those that have some at the last session; the others are left out, and the
-        score names them."""
+        """The prices of those that have some, of one that stopped trading up to its last session;
+        the others are left out, and the score names them. Raises what says nothing about an asset,
+        such as a source that is away."""
         bars = {}
         for asset in assets:
             try:
                 frame = await self._prices.frame(asset, sessions[-1], len(sessions))
-            except MarketError:
+            except UNPRICED:
                 continue
             bars[asset] = Bars(
                 sessions=tuple(frame["date"].to_list()),
@@ -257,7 +265,7 @@ class Scores:
             if arm.provider in endpoints
             else None
             for arm in study.arms
-            if arm.provider not in NO_MODEL
+            if arm.provider not in FREE_PROVIDERS
         }
 
     async def cells(self, query: StudyCellsQuery) -> StudyCells:
