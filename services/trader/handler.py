@@ -86,17 +86,17 @@ async def pick_trades(
         count=1 if computes else command.request.samples or 1,
         check=reasoning,
     )
-    draft, unstable = agreed(drafts)
+    answer = agreed(drafts)
     return DailyPicks.of(
         command,
         llm=player,
         pick_date=command.as_of,
-        unstable=unstable,
+        unstable=answer.unstable,
         **logic.daily_picks(
-            draft,
+            answer.draft,
             reasoning.facts,
             command.research_report,
             _ahead(market.calendar, command.as_of),
-            unstable,
+            answer.notes,
         ),
     )

@@ -19,14 +19,12 @@ from contracts.trader import (
     PicksDraft,
     PickTrades,
     StockPick,
-    Unstable,
 )
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
 from libs.facts.fact import Fact, Facts
 from libs.quant.risk.evaluation import Room, room_for
 from libs.quant.risk.rules import ALLOCATION_PCT_MAX
-from services.trader.samples import in_words
 
 
 def pick_problems(
@@ -122,16 +120,17 @@ def daily_picks(
     facts: Facts,
     report: ResearchReport,
     ahead: Ahead,
-    unstable: Sequence[Unstable] = (),
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The fields of the day's picks: the judgements, with the texts that code writes of them."""
+    """The fields of the day's picks: the judgements, with the texts that code writes of them, and
+    what was corrected: `notes` first."""
     exchanges = {finding.ticker: finding.exchange for finding in report.tickers}
     summary = Prose(_counted(draft))
     words = own_words(draft.answer)
     if words.text:
         summary.say(": ").add(words)
     texts = {"market_summary": summary}
-    corrected: list[str] = [in_words(ticker) for ticker in unstable]
+    corrected = [*notes]
 
     def picked(field: str, picks: Sequence[PickDraft], side: Side) -> Iterator[StockPick]:
         for place, pick in enumerate(picks):
