@@ -213,6 +213,9 @@ class Settings(BaseSettings):
     """Cells of a study in progress. None begins while a live cycle is at work."""
     study_rest_s_max: float = Field(default=60.0, ge=0, le=86_400)
     """How long the next step of a study's cell waits for live cycles at work. 0: not at all."""
+    study_answers_kept_s: float = Field(default=31_536_000.0, ge=86_400, le=315_360_000)
+    """How long what a study has paid for is not paid again, by it or another one; older answers of
+    models are deleted."""
 
     approval_timeout_s: float = Field(default=3_600.0, gt=0, le=604_800)
     """How long a proposal waits for a person before its cycle ends as expired."""

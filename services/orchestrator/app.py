@@ -26,6 +26,7 @@ from libs.postgres.pool import ORCHESTRATOR_ROLE, POOL_SIZE_MAX, dsn_for, open_p
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.telemetry.readiness import checked
+from services.orchestrator import study_answers
 from services.orchestrator.accounts import Accounts
 from services.orchestrator.bodies import Bodies
 from services.orchestrator.clocks.desk_clock import DeskClock
@@ -126,6 +127,7 @@ async def _orchestrating(
             *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
             *(clock.run(), studies.run(), desk_clock.run(), notices.run()),
             LetterWatch(pool, letters, relay.wake).run(),
+            study_answers.run(pool, settings.study_answers_kept_s),
         )
         async with Background(*parts, closed()) as background:
             log.info("service.started", service=ORCHESTRATOR, workflows=len(workflows))

@@ -124,7 +124,7 @@ MAY: Mapping[str, Mapping[str, str]] = {
             ("relay_cursor", "desk_clock", "notifier_lease", "letter_cursor"), "select update"
         ),
         **dict.fromkeys(("notice_channels", "studies"), "select insert update"),
-        "study_answers": "select insert",
+        "study_answers": "select insert delete",
         "study_cells": "select",
         "notifications": "select insert update delete",
         **dict.fromkeys(("account_clocks", "schema_migrations"), "select"),
