@@ -18,8 +18,9 @@ from benchmarks.report import table
 from contracts.study_score import LeakVerdict
 from libs.quant.study import means
 from libs.quant.study.foresight import LEAK_DATES_LEAST, NoChoice, sight
-from libs.quant.study.leakage import PROBE_DATES_LEAST, by_names, identified
+from libs.quant.study.leakage import PROBE_DATES_LEAST, by_names
 from libs.quant.study.outcomes import Outcomes
+from libs.quant.study.shares import share_interval
 from libs.quant.study.shown import shown
 
 DATES = (8, 12, 20, 30, 60, 100, 250, 500)
@@ -143,7 +144,7 @@ def of_probes(studies: int) -> Iterator[list[str]]:
                 seeds = (SEED, 7, round(100 * alike), dates, round(100 * share))
                 random = np.random.default_rng(seeds)
                 hits = [recognised(random, dates, share, alike) for _ in range(studies)]
-                spans = [identified(it, [ASSETS] * dates) for it in hits]
+                spans = [share_interval(it, [ASSETS] * dates) for it in hits]
                 alone = [
                     binomtest(sum(it), ASSETS * dates).proportion_ci(method="wilson")
                     for it in hits[:PLAIN]

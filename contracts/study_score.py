@@ -234,7 +234,7 @@ class Stability(Value):
 
 
 class ReliabilityPoint(Value):
-    """How often came true what was `stated`, with the band of resampled dates around it."""
+    """How often came true what was `stated`, with its 95 % interval."""
 
     stated: float
     happened: float

@@ -9,13 +9,13 @@ from libs.quant.study.shown import shown
 
 
 def calibrated(
-    arm: str, stated: Sequence[Stated], overlap: int, seed: int
+    arm: str, stated: Sequence[Stated], overlap: int
 ) -> CalibrationScore | NoCalibration:
     """How far the arm's confidences can be trusted."""
     if not stated:
         return NoCalibration(arm=arm, why="no pick of it that could be scored states a confidence")
     try:
-        result = calibration(stated, overlap, seed)
+        result = calibration(stated, overlap)
     except TooFewDates as few:
         why = f"{few.dates} dates with a stated confidence, needs {few.needed}"
         return NoCalibration(arm=arm, why=why)

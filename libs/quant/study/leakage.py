@@ -15,10 +15,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from math import sqrt
-from statistics import NormalDist
 
 from contracts.study_score import LeakVerdict, NotShown, Shown
-from libs.quant.study.means import LEVEL, Array, Mean, mean_over_dates
+from libs.quant.study.means import Array, Mean, mean_over_dates
+from libs.quant.study.shares import share_interval
 
 DAYS_OFF_MAX = 90
 """A guessed date is right where it is no farther away."""
@@ -28,11 +28,7 @@ IDENTIFIED_MAX = 0.1
 """An input is blind where at most this part of it is identified, at the bound of its interval."""
 PROBE_DATES_LEAST = 30
 """From so many dates on the interval holds the truth in 93 % of studies, however much the answers
-of a date have in common (`python -m benchmarks.evidence`)."""
-HITS_TOGETHER = 2
-"""So many hits count as if all other tickers of their date had been hit too: a few hits do not show
-that tickers are identified one by one, and none at all shows nothing of it."""
-Z_95 = NormalDist().inv_cdf(1 - LEVEL / 2)
+of a date have in common (`python -m benchmarks.leakage`)."""
 
 NAMES_WORTH_MAX = 0.05
 """Names tell nothing where they bring at most this part of right choices, at the high end."""
@@ -43,7 +39,7 @@ there, would not be among them in more than 1 of 20 studies."""
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """How many of `asked` masked inputs, of so many `dates`, were identified: the part, its Wilson
+    """How many of `asked` masked inputs, of so many `dates`, were identified: the part, its
     interval, and the part that guesses without the right input reach, since models guess what is
     famous. Of too few dates there is no interval."""
 
@@ -78,35 +74,9 @@ def identification(dates: Sequence[Sequence[tuple[str, str]]]) -> Identification
     low = high = None
     if len(dates) >= PROBE_DATES_LEAST:
         by_date = [sum(answer == truth for answer, truth in date_) for date_ in dates]
-        low, high = identified(by_date, [len(date_) for date_ in dates])
+        low, high = share_interval(by_date, [len(date_) for date_ in dates])
     guessing = others / (count * (count - 1)) if count > 1 else 0.0
     return Identification(hits, count, len(dates), low, high, guessing)
-
-
-def identified(hits: Sequence[int], asked: Sequence[int]) -> tuple[float, float]:
-    """The interval of the part that was identified, by the hits of each date and how many were
-    asked there.
-
-    Wilson's (E. B. Wilson, Probable Inference, Journal of the American Statistical Association 22,
-    1927) with as many independent answers as the design effect leaves of them, since those of a
-    date are not: 1 + (asked - 1) x their correlation (L. Kish, Survey Sampling, 1965). The
-    correlation is by how many other tickers of its date a hit came with, beside HITS_TOGETHER.
-    """
-    total = sum(asked)
-    share = sum(hits) / total
-    several = [(hit, of) for hit, of in zip(hits, asked, strict=True) if of > 1]
-    together = sum(hit * (hit - 1) / (of - 1) for hit, of in several) + HITS_TOGETHER
-    with_others = together / (sum(hit for hit, _ in several) + HITS_TOGETHER)
-    correlation = max((with_others - share) / (1 - share), 0.0) if share < 1 else 1.0
-    size = sum(of * of for of in asked) / total
-    return _wilson(share, total / (1 + (size - 1) * correlation))
-
-
-def _wilson(share: float, count: float) -> tuple[float, float]:
-    shrunk = Z_95**2 / count
-    middle = (share + shrunk / 2) / (1 + shrunk)
-    reach = Z_95 * sqrt(share * (1 - share) / count + shrunk / (4 * count)) / (1 + shrunk)
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
 def by_names(hits: Shown, excess: Shown) -> LeakVerdict:

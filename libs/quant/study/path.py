@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from math import ceil, isfinite, sqrt
-from statistics import NormalDist
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from contracts.study_score import (
 from libs.quant.strategy import performance
 from libs.quant.strategy.skill import deflated_sharpe, sharpe_error, track_record_least
 from libs.quant.study.choices import BPS
-from libs.quant.study.means import LEVEL, Array
+from libs.quant.study.means import Array
 from libs.quant.study.overfitting import TooShort, overfitting
 from libs.quant.study.record import (
     PATH_SESSIONS_LEAST,
@@ -36,11 +35,12 @@ from libs.quant.study.record import (
     Recorded,
     common_sessions,
 )
+from libs.quant.study.shares import Z_95
 from libs.quant.study.shown import DATES_MAX, thinned
 from libs.quant.study.tried import Account, OnRecord, on_record
 
 HOLD, EQUAL_WEIGHT = "hold", "equal weight"
-Z_95 = NormalDist().inv_cdf(1 - LEVEL / 2)
+YEAR = sqrt(performance.YEAR_SESSIONS)
 CONFIGURATIONS_LEAST = 2
 NO_PATH = NotShown(why="of a path's decisions none is independent: see its equity")
 
@@ -206,15 +206,23 @@ def _ratio(returns: Array) -> _Ratio:
     sharpe = float(performance.sharpe_ratio(returns))
     if not isfinite(sharpe) or returns.std() <= 0:
         return _Ratio()
-    centred = (returns - returns.mean()) / returns.std()
-    shape = float((centred**3).mean()), float((centred**4).mean())
-    year = sqrt(performance.YEAR_SESSIONS)
-    reach = Z_95 * sharpe_error(sharpe / year, len(returns), *shape) * year
     if len(returns) < RATIO_SESSIONS_LEAST:
         return _Ratio(sharpe)
-    least = track_record_least(sharpe / year, 0.0, *shape)
+    least = track_record_least(sharpe / YEAR, 0.0, *_shape(returns))
     needed = ceil(least) if isfinite(least) and least < DATES_MAX else None
-    return _Ratio(sharpe, sharpe - reach, sharpe + reach, needed)
+    return _Ratio(sharpe, *sharpe_interval(sharpe, returns), needed)
+
+
+def sharpe_interval(sharpe: float, returns: Array) -> tuple[float, float]:
+    """The 95 % interval of a yearly Sharpe ratio, however few the returns are that it is of."""
+    reach = Z_95 * sharpe_error(sharpe / YEAR, len(returns), *_shape(returns)) * YEAR
+    return sharpe - reach, sharpe + reach
+
+
+def _shape(returns: Array) -> tuple[float, float]:
+    """Skewness and kurtosis."""
+    centred = (returns - returns.mean()) / returns.std()
+    return float((centred**3).mean()), float((centred**4).mean())
 
 
 def _overfitting(returns: Array) -> OverfittingScore | NotShown:

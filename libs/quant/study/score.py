@@ -102,8 +102,7 @@ def score_picks(recorded: Recorded) -> StudyScore:
         cutoffs=cutoff_gaps(recorded.cutoffs, compared, of),
         stability=stability(arms),
         calibration=tuple(
-            calibrated(name, it.chosen.stated, of.overlap, study.seed)
-            for name, it in scored.items()
+            calibrated(name, it.chosen.stated, of.overlap) for name, it in scored.items()
         ),
         points=thinned(of.dates),
     )

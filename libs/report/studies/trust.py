@@ -71,8 +71,8 @@ def calibration(score: StudyScore) -> Section:
         "Calibration",
         "The trader's confidence in a pick as the probability that it beats the benchmark over the"
         " horizon. Score = miscalibration - discrimination + uncertainty; on the diagonal as much"
-        " came true as was stated; the band holds 90% of the curves of resampled dates, and is"
-        " too narrow for a 95% interval. Overconfidence: what was stated above that, in points.",
+        " came true as was stated; the band is the 95% interval of each point, if no less comes"
+        " true where more is stated. Overconfidence: what was stated above that, in points.",
         [Table(columns, rows)] if rows else (),
         reliability=[curve for curve in curves if curve.points],
         notes=notes,

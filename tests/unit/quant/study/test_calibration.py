@@ -52,8 +52,21 @@ def test_the_curve_rises_and_lies_within_its_band():
     assert all(0 <= point.low <= point.happened <= point.high <= 1 for point in curve)
 
 
-def test_the_same_seed_gives_the_same_curve():
-    assert calibration(stated(30, 0.1), seed=4).curve == calibration(stated(30, 0.1), seed=4).curve
+@pytest.mark.parametrize(("dates", "promised_more"), [(8, 0.0), (20, 0.1), (60, 0.0)])
+def test_the_curves_interval_holds_what_comes_true_however_few_the_dates(dates, promised_more):
+    held = [
+        point.low <= point.stated - promised_more <= point.high
+        for seed in range(100)
+        for point in calibration(stated(dates, promised_more, seed)).curve
+    ]
+    assert np.mean(held) >= 0.93
+
+
+def test_where_horizons_overlap_the_curves_interval_is_wider():
+    rows = stated(120, 0.0)
+    alone, together = (calibration(rows, overlap).curve for overlap in (1, 5))
+    reach = [[point.high - point.low for point in curve] for curve in (alone, together)]
+    assert all(one < other for one, other in zip(*reach, strict=True))
 
 
 def test_only_what_always_came_true_has_no_skill_to_speak_of():

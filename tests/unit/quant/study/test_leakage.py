@@ -16,10 +16,10 @@ from libs.quant.study.leakage import (
     before_less_after,
     by_names,
     identification,
-    identified,
     of_provider,
     sides_of_cutoff,
 )
+from libs.quant.study.shares import share_interval
 
 TICKERS = ["AAPL", "MSFT", "GOOG", "IBM", "FB"]
 
@@ -50,21 +50,21 @@ def test_a_few_dates_show_neither_and_who_identifies_nothing_needs_more_than_the
 
 def test_the_bound_is_wilsons_of_all_answers_where_those_of_a_date_have_nothing_in_common():
     hits = [1] * 20 + [0] * 20
-    low, high = identified(hits, [1] * 40)
+    low, high = share_interval(hits, [1] * 40)
     plain = stats.binomtest(20, 40).proportion_ci(0.95, method="wilson")
     assert (low, high) == pytest.approx((plain.low, plain.high))
 
 
 def test_tickers_that_are_recognised_together_count_as_one():
-    together = identified([5] * 10 + [0] * 30, [5] * 40)
+    together = share_interval([5] * 10 + [0] * 30, [5] * 40)
     plain = stats.binomtest(10, 40).proportion_ci(0.95, method="wilson")
     assert together == pytest.approx((plain.low, plain.high))
-    apart = identified([1] * 40 + [2] * 5, [5] * 45)
+    apart = share_interval([1] * 40 + [2] * 5, [5] * 45)
     assert apart[1] - apart[0] < together[1] - together[0]
 
 
 def test_hits_that_come_alone_say_more_than_none_do():
-    none, one = identified([0] * 40, [5] * 40), identified([1] + [0] * 39, [5] * 40)
+    none, one = share_interval([0] * 40, [5] * 40), share_interval([1] + [0] * 39, [5] * 40)
     assert none == pytest.approx((0.0, 0.0876), abs=1e-3), "as many answers as dates"
     assert one[1] < none[1]
 
@@ -75,7 +75,7 @@ def test_the_bound_holds_the_truth_however_much_a_dates_answers_have_in_common(a
     random = np.random.default_rng((17, round(100 * share), round(100 * alike)))
     asked_each = [leakage.ASSETS] * PROBE_DATES_LEAST
     spans = [
-        identified(leakage.recognised(random, PROBE_DATES_LEAST, share, alike), asked_each)
+        share_interval(leakage.recognised(random, PROBE_DATES_LEAST, share, alike), asked_each)
         for _ in range(2_000)
     ]
     assert np.mean([low <= share <= high for low, high in spans]) > 0.92
