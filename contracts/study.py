@@ -34,6 +34,7 @@ UNIVERSE_MAX = 200
 STUDIES_MAX = 100
 CALLS_STEPS_MAX = 200
 """Steps that models answer, of as many providers as a study has."""
+STUDY_NOTES_MAX = HORIZONS_MAX + 2 * ARMS_MAX + 1
 CellKind = Literal["decision", "probe"]
 CELL_KINDS: tuple[CellKind, ...] = (DECISION, PROBE)
 FREE_PROVIDERS = frozenset({"rules", "coin"})
@@ -224,10 +225,12 @@ class StudyStatus(StrEnum):
 
 class RunStudy(Request):
     """Begin a study, or resume one: cells that failed for a reason that can pass are tried again.
-    The same name with another file is refused."""
+    The same name with another file is refused. `dry_run`: only say what speaks against it, and what
+    it will not show."""
 
     study: Study
     offline: bool = False
+    dry_run: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class StopStudy(Request):
@@ -244,6 +247,8 @@ class StudyAnswer(Message):
     `too_many`.
 
     `changed` is False where it stood so before; `message` says how many cells are tried again.
+    `notes` are on what it will not show: horizons that are not over, arms that are not paired, a
+    cutoff that nobody knows.
     """
 
     outcome: Literal["accepted", "rejected"]
@@ -252,6 +257,9 @@ class StudyAnswer(Message):
     message: Text = ""
     changed: bool = False
     status: StudyStatus | None = None
+    notes: tuple[Text, ...] = Field(
+        default=(), max_length=STUDY_NOTES_MAX, exclude_if=operator.not_
+    )
 
 
 class StudiesQuery(Message):

@@ -1,12 +1,16 @@
-"""The cells of a study on the sessions of a source: what is refused before anything is spent."""
+"""The cells of a study on the sessions of a source: what is refused before anything is spent, and
+what they will not show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 
-from contracts.study import Study
+from contracts.study import FREE_PROVIDERS, Study, StudyKind
 from libs.facts import amounts
+from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import OutsideData
 from libs.market.sessions import Sessions
 from libs.quant.study.design import Cell, DesignError, cells_of, dates_of
+from libs.runtime.settings import Settings
 
 
 async def designed(study: Study, sessions: Sessions) -> Sequence[Cell]:
@@ -31,3 +35,59 @@ async def designed(study: Study, sessions: Sessions) -> Sequence[Cell]:
             "date: no horizon is over by then",
         )
     return cells_of(study, dates)
+
+
+def over(
+    dates: Sequence[date], horizons: Sequence[int], calendar: ExchangeCalendar, last: date
+) -> Mapping[int, int]:
+    """At how many of the dates each horizon is over by the newest session of the data."""
+    known = [day for day in dates if day <= last]
+    left = [len(calendar.sessions(day, last)) - 1 for day in known]
+    return {horizon: sum(after >= horizon for after in left) for horizon in horizons}
+
+
+def caveats(
+    study: Study, settings: Settings, reached: Mapping[int, int], dates: int
+) -> Sequence[str]:
+    """Sentences on what a study of so many dates will not show, and what would mend it; `reached`
+    counts those whose horizon is over."""
+    return (*_horizons(study, reached, dates), *_pairs(study), *_cutoffs(study, settings))
+
+
+def _horizons(study: Study, reached: Mapping[int, int], dates: int) -> Iterator[str]:
+    for horizon in study.horizons:
+        if reached[horizon] < dates:
+            yield (
+                f"horizon {horizon}: over by the newest prices at {reached[horizon]:,} of "
+                f"{amounts.count(dates, 'date')}; the others are not scored by it"
+            )
+
+
+def _pairs(study: Study) -> Iterator[str]:
+    if len(study.arms) == 1:
+        yield (
+            f"{study.arms[0].name} is the only arm, so nothing is paired: it is held against the "
+            "benchmark alone; add an arm, such as coin"
+        )
+    if study.kind is StudyKind.PATH and len(study.arms) > 1:
+        yield "a path is scored as accounts: arms are paired by a study of kind picks"
+    named = {
+        (arm.provider, tuple(sorted(arm.models.items()))) for arm in study.arms if not arm.masked
+    }
+    for arm in study.arms:
+        is_model = arm.masked and arm.provider not in FREE_PROVIDERS
+        if is_model and (arm.provider, tuple(sorted(arm.models.items()))) not in named:
+            yield (
+                f"{arm.name} has no arm of the same models with names to be paired with, so what "
+                "names bring is not shown"
+            )
+
+
+def _cutoffs(study: Study, settings: Settings) -> Iterator[str]:
+    for name in dict.fromkeys(arm.provider for arm in study.arms):
+        chosen = settings.providers.get(name)
+        if name not in FREE_PROVIDERS and (chosen is None or chosen.knowledge_cutoff is None):
+            yield (
+                f"{name}: nobody has said when its knowledge ended, so before and after are not "
+                f"shown; set knowledge_cutoff of [providers.{name}]"
+            )

@@ -18,7 +18,7 @@ from contracts.subjects.studies import STUDY_CALLS
 from libs.bus.client import DeskNotReachable
 from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker
-from libs.market.study_cells import designed
+from libs.market.study_cells import designed, over
 from libs.quant.study.design import DesignError
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
@@ -38,7 +38,7 @@ from services.cli.studies.estimate import (
     sources,
 )
 from services.cli.studies.file import EXAMPLE_HINT, FileArgument, read_study
-from services.cli.studies.notes import notes, over
+from services.cli.studies.notes import notes
 
 NO_RECORD: StageSteps = MappingProxyType({})
 HAS = "the source has {}"

@@ -60,6 +60,8 @@ def run(
             answer = accepted(await client.ask(RUN_STUDY, wish))
             if answer.message:
                 err().print(answer.message, style="dim")
+            for line in answer.notes:
+                err().print(Text(f"note: {line}", "yellow"), soft_wrap=True)
             if not wait:
                 return await _one(client, study.name)
             with Progress(err(), lambda _: _goes_on(study.name)) as progress:

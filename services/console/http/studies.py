@@ -75,9 +75,11 @@ def studies(desk: DeskAccess, root: str) -> APIRouter:
         openapi_extra=asked(RunStudy),
     )
     async def run_study(wish: Annotated[RunStudy, Depends(body_of(RunStudy))]) -> Response:
-        """Begin a study, or resume one: by its name, with the same file but for the budget."""
+        """Begin a study, or resume one: by its name, with the same file but for the budget. With
+        `dry_run` nothing begins: what speaks against it is refused, and `notes` say what it will
+        not show."""
         answer = await desk.requests.request(RUN_STUDY, wish)
-        where = {"Location": f"{root}{PREFIX}/{wish.study.name}"}
+        where = {} if wish.dry_run else {"Location": f"{root}{PREFIX}/{wish.study.name}"}
         return json_of(answer, HTTPStatus.ACCEPTED, where)
 
     @router.get("/{name}", response_model=StudyView, responses=problems(404))

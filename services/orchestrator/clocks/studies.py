@@ -41,7 +41,7 @@ from contracts.subjects.studies import RUN_STUDY, STOP_STUDY
 from libs.bus.server import Server
 from libs.market.errors import MarketError, NotASession, NothingTraded
 from libs.market.sessions import Sessions
-from libs.market.study_cells import designed
+from libs.market.study_cells import caveats, designed, over
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.quant.study.design import (
@@ -154,7 +154,7 @@ class Studies:
         row = await self._pool.fetchrow(sql.of_name, wish.study.name)
         if row is not None:
             return await self._go_on(wish, row)
-        study = wish.study
+        study, settings = wish.study, self._settings
         try:
             cells = await designed(study, self._sessions)
         except DesignError as error:
@@ -163,15 +163,20 @@ class Studies:
             return _no(error.code, error.message, "dates")
         if (hindrance := await self._hindered(caller, study, cells)) is not None:
             return hindrance
-        if await self._pool.fetchval(sql.count) >= STUDIES_MAX:
-            return _no("too_many", f"there are {STUDIES_MAX} studies already", "name")
+        dates = tuple(dict.fromkeys(cell.as_of for cell in cells))
+        last, calendar = await self._sessions.latest(), self._sessions.calendar
+        reached = over(dates, study.horizons, calendar, last)
+        notes = tuple(caveats(study, settings, reached, len(dates)))
+        if wish.dry_run:
+            return StudyAnswer(outcome="accepted", notes=notes)
         study_id, body = ids.study_id(study.name), study.model_dump_json().encode()
         await self._pool.execute(
             sql.begin, study_id, study.name, study.sha256, body, wish.offline, len(cells)
         )
         self._begun()
         log.info("study.begun", study=study.name, cells=len(cells), by=caller)
-        return StudyAnswer(outcome="accepted", changed=True, status=StudyStatus.RUNNING)
+        running = StudyStatus.RUNNING
+        return StudyAnswer(outcome="accepted", changed=True, status=running, notes=notes)
 
     async def stop(self, caller: str, wish: StopStudy) -> StudyAnswer:
         """Let a study rest, as a person asks; returns the answer."""
@@ -194,6 +199,8 @@ class Studies:
             return _no("changed_file", text, "name")
         body = study.model_dump_json().encode()
         before = StudyStatus(row["status"])
+        if wish.dry_run:
+            return StudyAnswer(outcome="accepted", status=before)
         if before is not StudyStatus.RUNNING and (failed := await self._failed_for_now(row)):
             return await self._try_again(wish, row, failed)
         await self._pool.execute(sql.go_on, study.name, body, wish.offline)
@@ -349,6 +356,8 @@ class Studies:
     ) -> StudyAnswer | None:
         """Why its first cell could not begin; None where nothing speaks against it. Judged as a
         person's request is: a ticker that there never was is refused beside known ones too."""
+        if await self._pool.fetchval(sql.count) >= STUDIES_MAX:
+            return _no("too_many", f"there are {STUDIES_MAX} studies already", "name")
         first = cells[0]
         outlook = await self._outlook_of(caller, request_of(study, first), first.as_of)
         answer: RequestAnswer | None = outlook.hindrance

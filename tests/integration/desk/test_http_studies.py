@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx2
 
+from contracts.study import Study
 from tests.integration.desk.caller import Json
 from tests.integration.desk.over_http import got, refused
 from tests.integration.desk.test_study import STUDY_S, study
@@ -84,9 +85,12 @@ async def test_a_refusal_says_which_field_and_names_what_there_is_not(
     unknown = study(universe=["AAPL", "IBN"])
     no = refused(await http.post("/studies", json={"study": unknown}), 422, "unknown_ticker")
     assert (no["field"], "IBM" in no["detail"]) == ("universe", True)
-    for word in (True, "a b", ""):
+    for word in (True, "a b", "", "the whole market"):
         odd = study(universe=["AAPL", word])
         refused(await http.post("/studies", json={"study": odd}), 422, "invalid")
+    poor = {"tokens": 1_000, "cell_tokens": 2_000}
+    no = refused(await http.post("/studies", json={"study": study(budget=poor)}), 422, "invalid")
+    assert "it cannot pay one cell" in no["detail"]
     ahead = study(dates={"sessions": ["2031-01-02"]})
     no = refused(await http.post("/studies", json={"study": ahead}), 422, "no_history")
     assert no["field"] == "dates"
@@ -101,3 +105,43 @@ async def test_a_refusal_says_which_field_and_names_what_there_is_not(
     refused(await http.post("/studies/nobody/stop"), 404, "not_found")
     outside: dict[str, Any] = {"horizon": 10_000}
     refused(await http.get(f"/studies/{file['name']}/score", params=outside), 422, "invalid")
+
+
+async def test_what_a_study_will_not_show_is_told_before_it_begins(
+    http: httpx2.AsyncClient,
+) -> None:
+    """Arms that are not paired, and horizons that are not over: `dry_run` begins nothing."""
+    path = study(
+        kind="path",
+        arms=[{"name": "rules"}, {"name": "coin", "provider": "coin"}],
+        dates={"first": "2012-12-03", "last": "2013-02-28"},
+        horizons=[5, 252],
+    )
+    answer = await http.post("/studies", json={"study": path, "dry_run": True})
+
+    assert answer.status_code == 202, answer.text
+    horizons, paired = answer.json()["notes"][:2], answer.json()["notes"][-1]
+    assert [note.split(":")[0] for note in horizons] == ["horizon 5", "horizon 252"]
+    assert "paired by a study of kind picks" in paired
+    assert (answer.json()["changed"], answer.json()["status"]) == (False, None)
+    refused(await http.get(f"/studies/{path['name']}"), 404, "not_found")
+
+    alone = study()
+    begun_alone = await begun(http, alone)
+    assert "is the only arm, so nothing is paired" in begun_alone.json()["notes"][0]
+    again = await http.post("/studies", json={"study": alone, "dry_run": True})
+    assert again.json()["changed"] is False
+
+
+async def test_no_two_studies_and_nobody_else_have_one_account(http: httpx2.AsyncClient) -> None:
+    one, other = study(kind="path"), study(kind="path")
+    accounts = {Study.model_validate(it).account("rules", 0) for it in (one, other)}
+    assert len(accounts) == 2, "the same but for their names"
+
+    await begun(http, one)
+
+    for account in accounts:
+        wished = {"as_of": "2012-06-29", "idempotency_key": account}
+        wished["pipelines"] = [{"name": "rules", "account": account}]
+        answer = await http.post("/cycles", json=wished)
+        assert refused(answer, 422, "invalid")["field"] == "pipelines"

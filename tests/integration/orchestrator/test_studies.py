@@ -357,3 +357,21 @@ async def test_a_cell_that_pays_not_one_call_of_its_dearest_model_is_refused(des
     assert "may need 9,000 tokens" in answer.message
     await begun(clock, enough)
     assert desk.judged == ["cli", "cli"], "as a person's request, and not as a job's"
+
+
+async def test_a_cutoff_that_nobody_knows_and_a_masked_arm_alone_are_told_before_it_begins(
+    desk: Desk,
+) -> None:
+    arms = [{"name": "m", "provider": "claude", "masked": True}]
+    asked = wish(arms=arms)
+
+    checked = await desk.clock().begin("cli", asked.model_copy(update={"dry_run": True}))
+
+    only, masked, cutoff = checked.notes
+    assert "m is the only arm" in only
+    assert "m has no arm of the same models with names" in masked
+    assert "claude: nobody has said when its knowledge ended" in cutoff
+    known = "select count(*) from studies where name = $1"
+    assert await desk.pool.fetchval(known, asked.study.name) == 0
+    clock = desk.clock()
+    assert (await begun(clock, asked)).notes == checked.notes
