@@ -86,13 +86,15 @@ def _lacked(
     pick: PickDraft, side: str, count: int, drafts: Sequence[PicksDraft], fits: bool
 ) -> str:
     """The sentence about what was agreed on and the answer that stands lacks."""
-    said = (
+    sentence = (
         f"{pick.ticker}: {count} of {len(drafts)} answers on the same evidence would {side} it, "
         "the most typical one would not"
     )
     if fits:
-        return f"{said}: taken from the most typical of those that would"
-    return f"{said}, and {pick.allocation_pct.normalize():f}% more do not fit beside it: left out"
+        return f"{sentence}: taken from the most typical of those that would"
+    return (
+        f"{sentence}, and {pick.allocation_pct.normalize():f}% more do not fit beside it: left out"
+    )
 
 
 _Judged = Mapping[str, tuple[str, PickDraft]]
