@@ -27,7 +27,8 @@ def rounded(number: Decimal | float, step: Decimal) -> Decimal:
     26.62 whichever of the two it came as.
     """
     exact = number if isinstance(number, Decimal) else Decimal(str(number))
-    return exact.quantize(step, ROUND_HALF_UP)
+    # Plus nothing: what rounds to zero has no sign.
+    return exact.quantize(step, ROUND_HALF_UP) + 0
 
 
 def money(amount: Decimal | float, currency: str = "") -> str:
@@ -83,9 +84,11 @@ def sorts(usage: Usage) -> str:
 
 
 def thousands(number: int) -> str:
-    """`820`, `12.3k`, `4.56M`: where columns are narrow."""
+    """`820`, `12.3k`, `4.56M`, `20M`: where columns are narrow."""
     if number < THOUSAND:
         return str(number)
+    if number % (THOUSAND * THOUSAND) == 0:
+        return f"{number // THOUSAND // THOUSAND}M"
     if number < THOUSAND * THOUSAND:
         return f"{number / THOUSAND:.1f}k"
     return f"{number / THOUSAND / THOUSAND:.2f}M"

@@ -123,7 +123,7 @@ def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) ->
     channels = page.get_by_role("region", name="Channels", exact=True)
     pager = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="pager"))
     expect(pager).to_contain_text("failing")
-    expect(pager).to_contain_text("in a row failed (http_401)")
+    expect(pager).to_contain_text("in a row failed (HTTP 401)")
     expect(pager).to_contain_text("the service refuses the address")
     mail = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="mail"))
     expect(mail).to_contain_text("neither DESKBUS_NOTIFY_MAIL is set")

@@ -145,7 +145,7 @@ def _failing(state: ChannelState, now: datetime) -> str:
     coming = ""
     if state.next_try_at is not None and state.next_try_at > now:
         coming = f"; next try in {amounts.roughly(state.next_try_at - now)}"
-    return f"{since}{tries} in a row failed ({state.code}){last}; {sent}{coming}"
+    return f"{since}{tries} in a row failed ({code_in_words(state.code)}){last}; {sent}{coming}"
 
 
 def _waiting(state: ChannelState, now: datetime) -> str:
@@ -155,6 +155,11 @@ def _waiting(state: ChannelState, now: datetime) -> str:
 
 def _ago(at: datetime, now: datetime) -> str:
     return f"{amounts.roughly(now - at)} ago"
+
+
+def code_in_words(code: str) -> str:
+    """`HTTP 503`, `smtp login 535`, `timeout`."""
+    return code.replace("http_", "HTTP ").replace("_", " ")
 
 
 def todo(code: str) -> str:
@@ -210,7 +215,7 @@ def status_word(status: str) -> str:
 
 def outcome(notification: Notification) -> str:
     """The end of a message, as far as its status does not say it."""
-    code = f" ({notification.code})" if notification.code else ""
+    code = f" ({code_in_words(notification.code)})" if notification.code else ""
     match notification.status:
         case "sent":
             failed = notification.tries - 1

@@ -147,8 +147,10 @@ def _arms(score: StudyScore) -> Section:
         *(Column("invested", right=True), Column("right choices", right=True)),
         *(Column("95% interval", wide=True),),
         *(Column("excess", right=True), Column("95% interval"), Column("")),
-        *(Column("tokens", right=True, wide=True), Column("cost", right=True, wide=True)),
     )
+    # Columns that would say 0 of every arm leave room for the others.
+    is_paid = any(arm.tokens or arm.cost_usd for arm in score.arms)
+    paid = (Column("tokens", right=True, wide=True), Column("cost", right=True, wide=True))
     drawn = words.spans(arm.excess for arm in score.arms)
     rows = []
     for arm, span in zip(score.arms, drawn, strict=True):
@@ -166,8 +168,7 @@ def _arms(score: StudyScore) -> Section:
                 words.estimate(arm.excess, words.gain, _link(arm), tone=True),
                 Cell(words.excess_interval(arm.excess)),
                 Cell("", span=span),
-                Cell("" if arm.control else amounts.thousands(arm.tokens)),
-                Cell("" if arm.control else f"${arm.cost_usd:.2f}"),
+                *(_spent(arm) if is_paid else ()),
             ]
         )
     lines = [
@@ -185,12 +186,18 @@ def _arms(score: StudyScore) -> Section:
         "Right choices: bought and better than the benchmark, or not bought and not better. Excess:"
         " what a decision's weights brought above the benchmark after costs; what it left"
         " uninvested counts as the benchmark.",
-        [Table(columns, rows)],
+        [Table((*columns, *(paid if is_paid else ())), rows)],
         Curves("Sum of excess returns after costs, in percent", score.points, lines)
         if len(score.points) > 1
         else None,
         notes=notes,
     )
+
+
+def _spent(arm: ArmScore) -> tuple[Cell, Cell]:
+    if arm.control:
+        return Cell(""), Cell("")
+    return Cell(amounts.thousands(arm.tokens)), Cell(f"${arm.cost_usd:.2f}")
 
 
 def _link(arm: ArmScore) -> str:

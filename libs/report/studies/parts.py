@@ -10,6 +10,8 @@ from libs.report.tones import Tone
 TEMPLATES = Path(__file__).with_name("templates")
 """Among them `study_parts.html`: the drawings, which the console's pages share."""
 
+STATISTICS = frozenset({"p", "q"})
+
 
 @dataclass(frozen=True)
 class Span:
@@ -42,6 +44,12 @@ class Column:
     title: str
     right: bool = False
     wide: bool = False
+
+    @property
+    def head(self) -> str:
+        """The title as pages begin it: with a capital, but for the letter of a statistic."""
+        first, _, _ = self.title.partition(" ")
+        return self.title if first in STATISTICS else self.title[:1].upper() + self.title[1:]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ Written = Callable[[float], str]
 
 def points(value: float) -> str:
     """`+1.20`: a difference of shares in percentage points."""
-    return f"{value * 100:+.2f}"
+    return f"{_signed(value * 100, 2):+.2f}"
 
 
 def share(value: float) -> str:
@@ -33,7 +33,12 @@ def gain(value: float) -> str:
 
 def plain(value: float) -> str:
     """`+0.0123`: a difference of losses."""
-    return f"{value:+.4f}"
+    return f"{_signed(value, 4):+.4f}"
+
+
+def _signed(value: float, places: int) -> float:
+    """Rounded; what rounds to zero is no negative one."""
+    return round(value, places) + 0.0
 
 
 WRITTEN = {Measure.HITS: points, Measure.EXCESS: gain, Measure.BRIER: plain}

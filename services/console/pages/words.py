@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import orjson
+from markupsafe import Markup, escape
 from pydantic import JsonValue
 
 from contracts.memory import DecisionOutcome
@@ -69,6 +70,15 @@ def digits(amount: Decimal) -> str:
 def begun_large(text: str) -> str:
     """The text with a capital letter at its beginning and the rest as it is."""
     return text[:1].upper() + text[1:]
+
+
+def coded(text: str) -> Markup:
+    """The text with what stands between backticks as code."""
+    parts = amounts.plain(text).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if n % 2 else escape(part)
+        for n, part in enumerate(parts)
+    )
 
 
 def query(**chosen: object) -> str:
@@ -212,6 +222,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "called": recorded_call.called,
     "change": amounts.change,
     "clock": clock,
+    "coded": coded,
     "count": amounts.count,
     "ended": ending.of_decision,
     "facts_of": facts_of,

@@ -123,7 +123,7 @@ def test_history_tells_what_was_sent_and_what_waits(evening: Evening) -> None:
 
     table = evening.said["notify history"].out
     assert "Decision of main for Fri 2012-06-29" in table
-    assert "(http_401)" in table
+    assert "(HTTP 401)" in table
     assert "in a digest" in table
     assert evening.said["notify history --channel phone --status due"].out == ""
 
@@ -135,7 +135,7 @@ def test_what_was_sent_is_what_is_on_record(evening: Evening) -> None:
 def test_the_list_shows_channels_with_what_to_do_and_rules(evening: Evening) -> None:
     text = " ".join(evening.said["notify list"].out.split())
     assert "phone: last sent" in text
-    assert "in a row failed (http_401)" in text
+    assert "in a row failed (HTTP 401)" in text
     assert "→ the service refuses the address" in text
     assert "neither DESKBUS_NOTIFY_MAIL is set" in text
     assert "ops: nothing was sent yet; " in text
@@ -190,7 +190,7 @@ def test_doctor_says_of_each_channel_how_it_fares(evening: Evening) -> None:
     assert checks["channel phone"]["verdict"] == "ok"
     assert checks["channel phone"]["said"].startswith("last sent")
     assert checks["channel pager"]["verdict"] == "problem"
-    assert "in a row failed (http_401)" in checks["channel pager"]["said"]
+    assert "in a row failed (HTTP 401)" in checks["channel pager"]["said"]
     assert checks["channel pager"]["said"].startswith("failing for ")
     assert "refuses the address" in checks["channel pager"]["todo"]
     assert checks["channel mail"]["verdict"] == "problem"

@@ -38,7 +38,7 @@ from libs.report.studies.audit import NOT_SHOWN, audit
 from libs.report.studies.compose import compose
 from libs.report.studies.lookahead import IDENTIFIED_PCT
 from libs.report.studies.page import CELLS_MAX, listed, page
-from libs.report.studies.parts import StudyReport
+from libs.report.studies.parts import Column, StudyReport
 from libs.report.studies.words import spans, verdict
 from libs.report.tones import Tone
 
@@ -121,6 +121,25 @@ def test_every_row_has_a_cell_for_every_column():
     for section in report.sections:
         for table in section.tables:
             assert all(len(row) == len(table.columns) for row in table.rows), section.title
+
+
+def test_what_arms_cost_has_columns_only_where_one_was_paid_for():
+    def heads(score: StudyScore) -> set[str]:
+        (arms,) = (one for one in compose(score).sections if one.title == "Arms")
+        return {column.head for column in arms.tables[0].columns}
+
+    free = scored()
+    paid = scored(arms=(free.arms[0].model_copy(update={"tokens": 900}), free.arms[1]))
+    assert {"Arm", "95% interval", "Excess"} <= heads(free)
+    assert heads(paid) - heads(free) == {"Tokens", "Cost"}
+    rows = [row for one in compose(paid).sections[:1] for row in one.tables[0].rows]
+    assert all(len(row) == len(rows[0]) for row in rows)
+
+
+def test_a_head_begins_with_a_capital_but_for_the_letter_of_a_statistic():
+    titles = ("arm", "a year", "p", "q = N/N*", "95% interval", "")
+    heads = [Column(title).head for title in titles]
+    assert heads == ["Arm", "A year", "p", "q = N/N*", "95% interval", ""]
 
 
 def test_who_looks_ahead_is_said_first():

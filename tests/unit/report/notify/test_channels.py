@@ -50,7 +50,7 @@ def test_a_channel_that_fails_says_how_often_why_and_when_it_is_tried_again() ->
     )
     assert (made.standing, made.tone) == (Standing.FAILING, Tone.BAD)
     assert made.finding == (
-        "failing for 20 min: 3 tries in a row failed (http_401), the last 2 min ago; "
+        "failing for 20 min: 3 tries in a row failed (HTTP 401), the last 2 min ago; "
         "last sent 5 h ago; next try in 4 min"
     )
     assert made.todo.startswith("the service refuses the address")
@@ -120,7 +120,7 @@ def message(**fields: Any) -> Notification:
         ({"status": "due"}, ""),
         ({"status": "due", "gathered": True}, "in a digest"),
         ({"status": "due", "tries": 2, "code": "tls", "gathered": True}, "2 tries failed (tls)"),
-        ({"status": "given_up", "tries": 9, "code": "http_500"}, "after 9 tries (http_500)"),
+        ({"status": "given_up", "tries": 9, "code": "http_500"}, "after 9 tries (HTTP 500)"),
     ],
 )
 def test_what_became_of_a_message_is_said_as_far_as_its_status_does_not(

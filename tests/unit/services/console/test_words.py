@@ -75,3 +75,20 @@ def test_a_gates_reason_is_in_words_and_its_figures_are_those_of_the_reason() ->
     assert words.gate_figure(0.41, "max_drawdown") == "41.0%"
     assert words.gate_figure(-0.514, "sharpe_ratio") == "-0.51"
     assert words.gate_figure(None, "win_rate") == words.UNKNOWN
+
+
+def test_what_stands_between_backticks_is_code_and_the_rest_can_begin_no_tag() -> None:
+    assert str(words.coded("look; `deskbus notify test` <b>")) == (
+        "look; <code>deskbus notify test</code> &lt;b&gt;"
+    )
+    assert words.coded("plain") == "plain"
+
+
+def test_what_rounds_to_zero_has_no_sign_and_whole_millions_no_places() -> None:
+    assert amounts.gain_percent(-0.001) == amounts.gain_percent(0) == "+0.00%"
+    assert amounts.money(Decimal("-0.001")) == "0.00"
+    assert [amounts.thousands(n) for n in (20_000_000, 4_530_000, 1_000)] == [
+        "20M",
+        "4.53M",
+        "1.0k",
+    ]

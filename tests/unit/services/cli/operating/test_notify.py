@@ -60,7 +60,7 @@ def test_channels_are_listed_with_a_sentence_each_within_eighty_columns() -> Non
     text = " ".join(" ".join(lines).split())
     assert "phone apprise ok 0 12,345 0 0" in text
     assert "phone: last sent 5 min ago" in text
-    assert "88 tries in a row failed (http_404)" in text
+    assert "88 tries in a row failed (HTTP 404)" in text
     assert "→ the service knows no such address" in text
     assert "decision, fill, stop, approval, halt, budget, failure of main, second" in text
 
