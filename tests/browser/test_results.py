@@ -100,4 +100,4 @@ def test_a_report_is_shown_as_text_whatever_stands_in_it(page: Page, shown: Show
     page.goto(f"/reports?account={shown.account}")
     article = page.get_by_role("article")
     expect(article.get_by_role("heading", name="Held at the close")).to_be_visible()
-    expect(article.get_by_text("in all", exact=True)).to_be_visible()
+    expect(article.get_by_text("Total", exact=True)).to_be_visible()

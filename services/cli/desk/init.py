@@ -52,6 +52,7 @@ def _prices(ticker: str) -> Callable[[], str]:
 FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "deskbus.toml": ("settings and scheduled jobs", _template("deskbus.toml")),
     "exit_signals.toml": ("exit rules and stops", _template("exit_signals.toml")),
+    "study.yaml": ("a study: do the rules decide better than a coin", _template("study.yaml")),
     **{
         f"data/{ticker}.csv": (
             f"prices in the form of your own: real ones of {ticker}, {EXAMPLE_SINCE:%Y} to 2013",
@@ -74,7 +75,7 @@ def init(
     ),
     json: JsonOption = False,
 ) -> None:
-    """Write a folder to start from: settings, scheduled jobs, exit rules, and data as CSV.
+    """Write a folder to start from: settings, scheduled jobs, exit rules, data as CSV, a study.
 
     A file that is there is never touched. Every command that is run in the folder uses them.
     """

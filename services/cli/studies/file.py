@@ -12,7 +12,7 @@ from services.cli.shell.problem import ExitCode, Problem
 
 FILE_BYTES_MAX = 200_000
 """A study with every field written out has a few thousand."""
-EXAMPLE_HINT = "examples/studies has some to start from; docs/studies.md explains each field"
+EXAMPLE_HINT = "deskbus init writes study.yaml to start from; docs/studies.md explains each field"
 
 FileArgument = Annotated[Path, typer.Argument(help="The study's file (YAML).", show_default=False)]
 NameArgument = Annotated[

@@ -125,7 +125,7 @@ def list_studies(json: JsonOption = False) -> None:
         emit(views)
         return
     if not views:
-        err().print("no study yet: deskbus study plan FILE", style="dim")
+        err().print("no study yet; `deskbus init` writes study.yaml to start from", style="dim")
         return
     grid = table(
         *("study", "kind", ("arms", "gives"), ("done", "right")),

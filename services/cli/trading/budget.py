@@ -48,7 +48,7 @@ def show(view: BudgetView, console: Console, *, several: bool = False) -> None:
     """Print the budget of today and, where asked for, what the last days used."""
     head = Text.assemble(
         (f"budget of {amounts.session(view.today)}", "bold"),
-        (f"  UTC; the next day begins {view.resets_at:%Y-%m-%d %H:%M}", "dim"),
+        (f" UTC; the next day begins {view.resets_at:%Y-%m-%d %H:%M}", "dim"),
     )
     console.print(head)
     console.print()

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from libs.market.replay.store import ReplayStore
 from libs.runtime.settings import Settings
 from services.cli.desk.init import FILES, app
+from services.cli.studies.command import app as studies
 from services.exit_signal.terms import terms_in
 
 
@@ -30,6 +31,16 @@ def test_the_settings_and_the_data_can_be_used(
     assert terms_in(settings.exit_rules_file).of("main", "AAPL").stop_loss is not None
     store = ReplayStore(Path("data"))
     assert (store.label.name, set(store.tickers)) == ("my-data", {"AAPL", "MSFT"})
+
+
+def test_the_study_can_be_run_on_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _init(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    planned = CliRunner().invoke(studies, ["plan", "study.yaml"])
+
+    assert planned.exit_code == 0, planned.output
+    assert "rules-or-coin: picks, 40 dates" in planned.output
 
 
 def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
