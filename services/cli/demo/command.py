@@ -70,7 +70,8 @@ def demo(
 
     It needs no key and no network, and knows nothing of your own desk: settings, keys and servers
     of the environment are ignored, and everything is kept in a directory of its own. The console
-    opens within seconds and fills in half a minute; a second `deskbus demo` opens what is there.
+    opens within seconds and fills in half a minute, on a busy machine in one; a second
+    `deskbus demo` opens what is there.
     """
     seal()
     place = Place(folder.absolute())
