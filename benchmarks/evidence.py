@@ -50,7 +50,7 @@ TRUTHS: Mapping[str, Truth] = {
 """What comes true of a stated probability. A row of the curve is of the worst of them."""
 ALIKE = (0.0, 0.3)
 """The correlation of what comes true on one date."""
-SESSIONS = (20, 30, 40, 60, 120, 250, 500)
+SESSIONS = (20, 30, 60, 90, 120, 250, 500)
 SHARPES = (0.0, 1.0, 2.0)
 """True ratios of a year. A row is of the worst of them."""
 PICKS = 5

@@ -18,8 +18,9 @@ LEFT_OUT_MAX = 40
 """Assets and dates without prices that are named; the others are counted."""
 SOURCES_MAX = 20
 """Studies and strategies that are named; the others are counted."""
-RATIO_SESSIONS_LEAST = 60
-"""From as many returns on a Sharpe ratio's interval holds the truth in 93 %, heavy tails or not."""
+RATIO_SESSIONS_LEAST = 90
+"""From as many returns on a Sharpe ratio's interval holds the truth in 93 %, heavy tails or not
+(`python -m benchmarks.evidence`)."""
 
 
 class StudyScoreQuery(Message):

@@ -262,11 +262,15 @@ def _ranks(score: StudyScore) -> Section | None:
     arms = list(dict.fromkeys(rank.arm for rank in score.ranks))
     measures = [measure for measure in Measure if any(r.measure is measure for r in score.ranks)]
     place = {(rank.arm, rank.measure): rank for rank in score.ranks}
+    own = {arm.name: _link(arm) for arm in score.arms}
     rows = [
         [
-            Cell(arm),
+            Cell(arm, arm=own.get(arm, "")),
             *(
-                Cell(f"{it.best}" if it.best == it.worst else f"{it.best} to {it.worst}")
+                Cell(
+                    f"{it.best}" if it.best == it.worst else f"{it.best} to {it.worst}",
+                    arm=own.get(arm, ""),
+                )
                 if (it := place.get((arm, measure)))
                 else Cell("")
                 for measure in measures

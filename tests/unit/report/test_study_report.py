@@ -31,6 +31,7 @@ from contracts.study_score import (
     NotShown,
     PairedDifference,
     Probe,
+    RankInterval,
     StudyScore,
 )
 from libs.quant.study.leakage import IDENTIFIED_MAX
@@ -315,6 +316,15 @@ def test_figures_of_the_page_lead_to_the_cycles_of_their_arm():
     assert f"{cell.cycle_id}" in html
     assert "AA 25%" in html
     assert 'href="#cells-honest"' not in html
+
+
+def test_ranks_lead_to_the_cycles_of_their_arm_too():
+    rank = {"measure": Measure.EXCESS, "best": 1, "worst": 2}
+    ranks = (RankInterval(arm="knows", **rank), RankInterval(arm="equal weight", **rank))
+    sections = {it.title: it for it in compose(scored(ranks=ranks)).sections}
+    own, control = sections["Ranks"].tables[0].rows
+    assert {cell.arm for cell in own} == {"knows"}
+    assert {cell.arm for cell in control} == {""}, "a control has no cells"
 
 
 async def test_the_page_lists_decisions_and_probes_page_by_page_up_to_its_limit():
