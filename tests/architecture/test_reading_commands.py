@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from services.cli.main import ENTRIES
@@ -16,8 +17,10 @@ READING = (
     "cycle",
     "dlq",
     "exit-signals",
+    "halt",
     "leaderboard",
     "logs",
+    "notify",
     "operations",
     "performance",
     "portfolio",
@@ -25,6 +28,7 @@ READING = (
     "schedule",
     "status",
     "strategies",
+    "study",
     "tail",
     "trades",
 )
@@ -32,16 +36,20 @@ HEAVY = (
     "anthropic",
     "apprise",
     "asyncpg",
+    "contracts.subjects.commands",
+    "contracts.subjects.table",
     "curl_cffi",
     "exchange_calendars",
     "faststream",
     "httpx",
+    "jinja2",
     "mcp",
     "numpy",
     "openai",
     "opentelemetry",
     "pandas",
     "polars",
+    "prometheus_client",
     "scipy",
     "services.launcher",
     "sklearn",
@@ -51,6 +59,17 @@ HEAVY = (
     "uvloop",
     "yfinance",
 )
+
+LISTING = (
+    *("accounts", "budget", "config", "cycle", "dlq", "exit-signals", "leaderboard", "logs"),
+    *("notify", "operations", "performance", "schedule", "trades"),
+)
+"""Commands that ask about one thing each, and about no decision."""
+DECIDING = (
+    *("contracts.approval", "contracts.execution", "contracts.research", "contracts.risk"),
+    *("contracts.sentiment", "contracts.strategy_result", "contracts.study", "contracts.trader"),
+)
+"""Contracts of decisions, the most and the largest that there are."""
 
 LOADED = """
 import sys
@@ -63,10 +82,11 @@ print(import_module("contracts.performance").PerformanceView.__pydantic_complete
 """
 
 
-def _loaded() -> tuple[str, str]:
-    modules = ",".join(ENTRIES[name].module for name in READING)
+def _loaded(commands: Sequence[str], among: Sequence[str]) -> tuple[str, str]:
+    """Those of the modules that the commands load, and whether a validator was built meanwhile."""
+    modules = ",".join(ENTRIES[name].module for name in commands)
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, modules, ",".join(HEAVY)],
+        [sys.executable, "-c", LOADED, modules, ",".join(among)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -80,7 +100,11 @@ def _loaded() -> tuple[str, str]:
 def test_a_reading_command_loads_nothing_heavy_and_builds_no_validator_before_it_needs_one() -> (
     None
 ):
-    heavy, complete = _loaded()
+    heavy, complete = _loaded(READING, HEAVY)
 
     assert heavy == ""
     assert complete == "False"
+
+
+def test_who_asks_about_one_thing_loads_no_contracts_of_decisions() -> None:
+    assert _loaded(LISTING, DECIDING)[0] == ""
