@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from libs.runtime.errors import NAMES_MAX, DeskError, few
+from libs.runtime.errors import DeskError, few
 
 LIKE_MIN = 0.6
 """How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
@@ -26,14 +26,6 @@ def slip(names: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:
     return next(((name, near) for name in unknown if (near := nearest(name, known))), None)
 
 
-def listed(word: str, known: Sequence[str]) -> str:
-    """The known names in a sentence; of more than a person reads, those most like `word` first."""
-    if len(known) <= NAMES_MAX:
-        return ", ".join(known)
-    like = nearest_few(word, known, NAMES_MAX)
-    return few([*like, *(name for name in known if name not in like)])
-
-
 def did_you_mean(near: object | None) -> str:
     """The question, to be put behind a sentence; empty where there is nothing to ask."""
     return "" if near is None else f"; did you mean {near}?"
@@ -48,9 +40,9 @@ class UnknownName(DeskError):
         self, what: str, name: str, known: Sequence[str], also: Sequence[str] = (), *, field: str
     ) -> None:
         near = nearest(name, [*known, *also])
-        super().__init__(
-            f"{field}: unknown {what} {name!r}; known: {listed(name, known)}{did_you_mean(near)}"
-        )
+        # Whoever is shown what was meant reads no list of forty others.
+        there = did_you_mean(near) or f"; known: {few(known)}"
+        super().__init__(f"{field}: unknown {what} {name!r}{there}")
         self.field, self.mistyped, self.suggestion = field, name, near
 
 

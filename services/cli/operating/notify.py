@@ -35,6 +35,7 @@ from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
 from services.cli.shell.terminal import TONE_STYLES, emit, err, one_line, out, table, write
+from services.cli.shell.typed import meant
 
 NO_CHANNEL = "no channel is configured"
 DOCS_HINT = "docs/notifications.md shows how to get a message on your phone"
@@ -106,7 +107,7 @@ def send_test(
         emit(tested)
     for answer in tested:
         if answer.code == "channel_unknown":
-            raise Problem(ExitCode.NOT_FOUND, answer.message, "deskbus notify list")
+            raise Problem(ExitCode.NOT_FOUND, answer.message, _hint(channel, settings))
         if not json:
             _tell(answer)
     if not all(answer.sent for answer in tested):
@@ -136,6 +137,11 @@ def unknown(name: str, settings: Settings) -> ChannelTested:
     near = did_you_mean(nearest(name, known))
     text = f"there is no channel {name!r}; there are {', '.join(known) or 'none'}{near}"
     return ChannelTested(sent=False, code="channel_unknown", message=amounts.cut(text, 400))
+
+
+def _hint(channel: str | None, settings: Settings) -> str:
+    """The command with the channel that was probably meant, else the one that lists them."""
+    return meant(channel, nearest(channel or "", settings.notify.channels)) or "deskbus notify list"
 
 
 def _tell(answer: ChannelTested) -> None:
@@ -236,7 +242,7 @@ def history(
         )
     except ValidationError:
         none = unknown(channel or "", settings)
-        raise Problem(ExitCode.USAGE, none.message, "deskbus notify list") from None
+        raise Problem(ExitCode.USAGE, none.message, _hint(channel, settings)) from None
 
     async def work() -> NotificationsPage:
         async with reading_client(settings) as client:

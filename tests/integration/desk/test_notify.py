@@ -176,6 +176,7 @@ def test_a_mistyped_channel_is_told_with_the_nearest_one(evening: Evening) -> No
     test, history = evening.said["notify test fone"], evening.said["notify history --channel fone"]
     assert test.code == 3
     assert "did you mean phone?" in test.err
+    assert "→ deskbus notify test phone" in test.err
     assert history.code == 2
     assert "did you mean phone?" in history.err
     odd = evening.said["notify history --channel Phone!"]
