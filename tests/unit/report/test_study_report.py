@@ -440,7 +440,7 @@ def test_an_account_has_a_verdict_or_says_what_one_needs():
     lines = said.splitlines()
     for words in (
         *("may be luck", "more than luck"),
-        "not shown: needs 60 sessions and a second configuration",
+        "not shown: needs 90 sessions and a second configuration",
         "not shown: it did not vary",
     ):
         assert words in lines
