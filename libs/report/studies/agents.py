@@ -10,21 +10,21 @@ def agents(score: StudyScore) -> Section | None:
     if not score.agents:
         return None
     columns = (
-        *(Column("agent"), Column("arms"), Column("right choices", right=True)),
-        *(Column("95% interval", wide=True),),
+        *(Column("agent"), Column("with it"), Column("without")),
+        *(Column("right choices", right=True), Column("95% interval", wide=True)),
         *(Column("excess", right=True), Column("95% interval"), Column("q", right=True)),
         *(Column("changed", right=True), Column("verdict")),
     )
     rows = [
         [
             Cell(", ".join(gap.stages)),
-            Cell(f"{gap.arm} less {gap.less}", arm=gap.arm),
-            words.estimate(gap.hits, words.points, gap.arm),
+            *(Cell(arm, arm=arm) for arm in (gap.arm, gap.less)),
+            words.estimate(gap.hits, words.points),
             Cell(words.interval(gap.hits, Measure.HITS)),
-            words.estimate(gap.excess, words.gain, gap.arm),
+            words.estimate(gap.excess, words.gain),
             Cell(words.excess_interval(gap.excess)),
             Cell(words.resolution(gap.excess) if isinstance(gap.excess, Estimate) else ""),
-            Cell(words.share(gap.changed), arm=gap.less),
+            Cell(words.share(gap.changed)),
             words.verdict(gap.excess),
         ]
         for gap in score.agents

@@ -1,6 +1,6 @@
 """A study's report, composed of its score. Pure; what it does not show it says."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.performance import CANDIDATES, CASH
 from contracts.study import Study, StudyKind
@@ -204,16 +204,22 @@ def _link(arm: ArmScore) -> str:
     return "" if arm.control else arm.name
 
 
+def _links(score: StudyScore) -> Mapping[str, str]:
+    """By arm: whose cells its name leads to."""
+    return {arm.name: _link(arm) for arm in score.arms}
+
+
 def _differences(score: StudyScore) -> Section | None:
     tables, notes = [], []
+    own = _links(score)
     for measure in Measure:
         of = [it for it in score.differences if it.measure is measure]
         if not of:
             continue
         columns = (
-            *(Column("arms"), Column("difference", right=True), Column("95% interval")),
-            *(Column(""), Column("p", right=True, wide=True), Column("q = N/N*", right=True)),
-            Column("verdict"),
+            *(Column("first"), Column("second"), Column("difference", right=True)),
+            *(Column("95% interval"), Column(""), Column("p", right=True, wide=True)),
+            *(Column("q = N/N*", right=True), Column("verdict")),
         )
         rows = []
         for one, span in zip(of, words.spans(it.difference for it in of), strict=True):
@@ -221,8 +227,8 @@ def _differences(score: StudyScore) -> Section | None:
             figures = _paired(shown, measure)
             rows.append(
                 [
-                    Cell(f"{one.first} less {one.second}", arm=one.first),
-                    Cell(figures[0], arm=one.first),
+                    *(Cell(arm, arm=own.get(arm, "")) for arm in (one.first, one.second)),
+                    Cell(figures[0]),
                     Cell(words.interval(shown, measure)),
                     Cell("", span=span),
                     *(Cell(figure) for figure in figures[1:]),
@@ -238,8 +244,9 @@ def _differences(score: StudyScore) -> Section | None:
         )
     return Section(
         "Paired differences",
-        "Every two arms on the dates that both decided, on the same frozen inputs. q below 1: the"
-        " dates are too few for a difference of this size, whichever side it lies on.",
+        "The first arm less the second, on the dates that both decided and the same frozen inputs."
+        " q below 1: the dates are too few for a difference of this size, whichever side it lies"
+        " on.",
         tables,
         notes=notes,
     )
@@ -262,7 +269,7 @@ def _ranks(score: StudyScore) -> Section | None:
     arms = list(dict.fromkeys(rank.arm for rank in score.ranks))
     measures = [measure for measure in Measure if any(r.measure is measure for r in score.ranks)]
     place = {(rank.arm, rank.measure): rank for rank in score.ranks}
-    own = {arm.name: _link(arm) for arm in score.arms}
+    own = _links(score)
     rows = [
         [
             Cell(arm, arm=own.get(arm, "")),

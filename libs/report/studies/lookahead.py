@@ -118,8 +118,8 @@ def _sight(of: Foresight | NotShown, arm: str) -> Sequence[Cell]:
 def names(score: StudyScore) -> Section:
     """Named arms less the same masked, and probes of what masked inputs give away."""
     columns = (
-        *(Column("provider"), Column("arms"), Column("right choices", right=True)),
-        *(Column("95% interval", wide=True),),
+        *(Column("provider"), Column("named"), Column("masked")),
+        *(Column("right choices", right=True), Column("95% interval", wide=True)),
         *(Column("excess", right=True), Column("95% interval"), Column("q", right=True)),
         *(Column("changed", right=True), Column("moved", right=True, wide=True)),
         Column("verdict"),
@@ -127,10 +127,10 @@ def names(score: StudyScore) -> Section:
     rows = [
         [
             Cell(gap.provider),
-            Cell(f"{gap.named} less {gap.masked}", arm=gap.named),
-            words.estimate(gap.hits, words.points, gap.named),
+            *(Cell(arm, arm=arm) for arm in (gap.named, gap.masked)),
+            words.estimate(gap.hits, words.points),
             Cell(words.interval(gap.hits, Measure.HITS)),
-            words.estimate(gap.excess, words.gain, gap.named),
+            words.estimate(gap.excess, words.gain),
             Cell(words.excess_interval(gap.excess)),
             Cell(words.resolution(gap.excess) if isinstance(gap.excess, Estimate) else ""),
             Cell(words.share(gap.changed)),

@@ -100,8 +100,8 @@ def spans(shown: Iterable[Shown], nothing: float = 0.0) -> Sequence[Span | None]
     ]
 
 
-def estimate(of: Shown, write: Written, arm: str, *, tone: bool = False) -> Cell:
-    """The figure as `write` writes it, of an arm's cells; in a `tone` where it is resolved."""
+def estimate(of: Shown, write: Written, arm: str = "", *, tone: bool = False) -> Cell:
+    """The figure as `write` writes it, of one `arm`'s cells; in a `tone` where it is resolved."""
     if isinstance(of, NotShown):
         return Cell(not_shown(of), Tone.QUIET)
     coloured = None

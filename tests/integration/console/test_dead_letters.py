@@ -7,6 +7,7 @@ import nats.aio.client
 import pytest
 from nats.js.api import ConsumerConfig
 from nats.js.client import JetStreamContext
+from nats.js.errors import NotFoundError
 
 from contracts.risk import PickReview
 from contracts.subjects.commands import REVIEW_PICKS
@@ -14,13 +15,14 @@ from contracts.subjects.upkeep import DEAD_LETTERS
 from contracts.upkeep import DeadLetter, DeadLettersQuery
 from libs.bus.client import Client
 from libs.bus.connection import connect
-from libs.bus.dead_letters import BODY_CHARS_MAX, readable
+from libs.bus.dead_letters import BODY_CHARS_MAX, DeadLetters, readable
 from libs.bus.permissions import PROVISIONER
 from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
+from tests.integration.console.over_http import client_of, serving
 
 WAIT_S = 20
 SUBJECT = "desk.v1.cmd.risk.review"
@@ -159,3 +161,17 @@ def test_a_long_body_is_cut_and_says_by_how_much() -> None:
 
 async def _never(*_: object) -> PickReview:
     raise AssertionError("an unreadable command must not reach the handler")
+
+
+async def test_the_first_page_comes_also_while_there_is_no_stream_of_letters(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(_: DeadLetters, __: int) -> None:
+        raise NotFoundError(description="stream not found")
+
+    monkeypatch.setattr(DeadLetters, "newest", gone)
+    async with serving(settings) as url, client_of(url) as http:
+        answer = await http.get("/")
+
+    assert answer.status_code == 200
+    assert "dead letters cannot be counted" in answer.text

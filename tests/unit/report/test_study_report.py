@@ -384,12 +384,34 @@ def test_what_an_agent_brings_is_a_row_and_the_sixth_test_of_the_audit():
     )
     score = scored(agents=(gap,))
     said = texts(compose(score))
-    for words in ("sentiment, risk", "knows less honest", "+2.00", "not resolved: needs 900 dates"):
+    for words in ("sentiment, risk", "+2.00", "not resolved: needs 900 dates"):
         assert words in said
     row = next(row for row in audit(score) if row.name.startswith("P6"))
     assert row.answer == (
         "sentiment, risk brings knows +2.00 points of right choices, not resolved"
     )
+
+
+def test_both_arms_of_a_pair_lead_to_their_cycles_and_a_control_to_none():
+    score = scored()
+    control = score.arms[1].model_copy(update={"name": "hold", "control": True})
+    pair = score.differences[0].model_copy(update={"second": "hold"})
+    report = compose(
+        score.model_copy(
+            update={
+                "arms": (*score.arms, control),
+                "differences": (*score.differences, pair),
+            }
+        )
+    )
+    (table,) = next(it.tables for it in report.sections if it.title == "Paired differences")
+
+    assert [[(cell.text, cell.arm) for cell in row[:2]] for row in table.rows] == [
+        [("knows", "knows"), ("honest", "honest")],
+        [("knows", "knows"), ("hold", "")],
+    ]
+    # The figures are of both.
+    assert {cell.arm for row in table.rows for cell in row[2:]} == {""}
 
 
 def path_score(**fields: object) -> StudyScore:

@@ -15,6 +15,7 @@ from contracts.halt import Halt
 from contracts.operation import OperationView
 from contracts.performance import AccountSummaries
 from contracts.upkeep import BudgetQuery, BudgetView, DeadLetter
+from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess
@@ -83,7 +84,7 @@ class Counts:
 class Overview:
     """The lists of the page, at most SHOWN_MAX each, and how many there are in all.
 
-    `letters` is None where NATS did not answer.
+    `letters` is None where NATS, or their stream, did not answer.
     """
 
     counts: Counts
@@ -149,8 +150,9 @@ def _stuck(row: Record) -> Stuck:
 
 
 async def _letters(desk: DeskAccess) -> Sequence[DeadLetter] | None:
+    """The newest letters; None where NATS, or their stream, does not answer."""
     try:
         async with asyncio.timeout(LETTERS_S_MAX):
             return await desk.letters.newest(LETTERS_MAX)
-    except TimeoutError:
+    except (TimeoutError, BUS_AWAY):
         return None
