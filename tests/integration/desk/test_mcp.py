@@ -296,7 +296,7 @@ def saved(said: Json) -> bool:
         (
             "list_operations",
             {"type": "plann"},
-            "unknown_type: type: unknown type of operation 'plann'; known: ",
+            "unknown_type: type: unknown type of operation 'plann'; did you mean plan?",
         ),
         ("list_operations", {"status": "nope"}, "bad_arguments: status: takes "),
         ("list_cycles", {"status": "fialed"}, "bad_arguments: status: takes running, "),
