@@ -30,7 +30,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
 from libs.runtime.settings import NoServers, Settings
-from libs.servers.child_log import make_logs_dir
+from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
 from libs.servers.leftovers import birth_of
 from libs.servers.server_record import data_dir_mode
@@ -63,10 +63,9 @@ class ServicesNotReady(DeskError):
     code = "services_not_ready"
 
     def __init__(self, missing: Sequence[Child]) -> None:
-        logs = ", ".join(str(child.log_path) for child in missing)
-        super().__init__(
-            f"after {SERVICES_READY_TIMEOUT_S:g} s some services do not take work; see {logs}"
-        )
+        last = "".join(f"\n  {it.log_path}: {last_line(it.log_path)}" for it in missing)
+        late = f"after {SERVICES_READY_TIMEOUT_S:g} s some services do not take work"
+        super().__init__(f"{late}; the last line of each log:{last}")
 
 
 @dataclass(frozen=True)
