@@ -10,10 +10,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import nats
+import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-ANSWER_S = 10.0
+ANSWER_S = 30.0
+ASKED_MAX = 2
+"""Generous, and asked again as the desk's own clients do: desks of many processes, each of which
+the kernel gives as much as this one's, may run beside it."""
 EVENT_S = 90.0
 """Generous: a cycle of nine pipelines shares its cores with the other tests."""
 
@@ -75,7 +79,13 @@ class Caller:
         self, subject: str, body: Mapping[str, Any] | bytes, within_s: float = ANSWER_S
     ) -> Json:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        answer = await self.nats.request(subject, data, timeout=within_s)
+        for left in reversed(range(ASKED_MAX)):
+            try:
+                answer = await self.nats.request(subject, data, timeout=within_s)
+                break
+            except nats.errors.TimeoutError:
+                if not left:
+                    raise
         said: Json = json.loads(answer.data)
         return said
 
