@@ -164,6 +164,26 @@ def _tell(outcome: CycleTree, *, json: bool) -> None:
         story.tell(outcome.view, out(), outcome.nodes)
 
 
+def _tell_ticker(tree: CycleTree, calls: Sequence[Recording], ticker: str, *, json: bool) -> None:
+    from services.cli.render import evidence  # noqa: PLC0415 - a story alone needs none
+
+    output = evidence.of_ticker(tree.view, calls, ticker)
+    if json:
+        emit(output)
+    else:
+        evidence.tell_ticker(tree.view, output, ticker, out())
+
+
+def _tell_stage(tree: CycleTree, calls: Sequence[Recording], stage: str, *, json: bool) -> None:
+    from services.cli.render import evidence  # noqa: PLC0415 - a story alone needs none
+
+    output = evidence.of_stage(tree.nodes, calls, stage)
+    if json:
+        emit(output)
+    else:
+        evidence.tell_stage(tree.nodes, output, out())
+
+
 @app.command("show")
 def show_cycle(
     cycle_id: CycleArgument = None,
@@ -182,8 +202,6 @@ def show_cycle(
     With --evidence or --stage, what it stands on: tool calls with their answers, indicators,
     headlines, reasoning. Where no desk runs, the record is read without starting one.
     """
-    from services.cli.render import evidence  # noqa: PLC0415 - lists of cycles need none
-
     settings = load_settings()
     if evidence_of is not None and stage is not None:
         raise Problem(
@@ -200,18 +218,11 @@ def show_cycle(
 
     outcome, records = asking(work())
     if evidence_of is not None:
-        output = evidence.of_ticker(outcome.view, records, evidence_of.upper())
+        _tell_ticker(outcome, records, evidence_of.upper(), json=json)
     elif stage is not None:
-        output = evidence.of_stage(outcome.nodes, records, stage)
+        _tell_stage(outcome, records, stage, json=json)
     else:
         _tell(outcome, json=json)
-        return
-    if json:
-        emit(output)
-    elif evidence_of is not None:
-        evidence.tell_ticker(outcome.view, output, evidence_of.upper(), out())
-    else:
-        evidence.tell_stage(outcome.nodes, output, out())
 
 
 @app.command("list")
