@@ -4,6 +4,8 @@ A bad file is refused as a whole, naming the file, the row and what to do: price
 right would be worse than none.
 """
 
+import codecs
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,16 @@ from libs.facts.cells import READ_BACK
 from libs.market.errors import BadReplayData
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 PRICE_COLUMNS = ("open", "high", "low", "close")
 BAR_COLUMNS = ("date", *PRICE_COLUMNS, "volume")
 ACTION_COLUMNS = ("dividend", "split_factor")
+
+# One price far above all others takes the digits from every sum that it is in, so that a moving
+# average is wrong, or no number, for a year. No share has ever cost a millionth of this.
+PRICE_MAX = 1e12
+VOLUME_MAX = 1e15
+SPLIT_FACTOR_MAX = 1e6
 
 # Below this the vendor's factor did not change: the bundled file shows 1e-13 of rounding noise,
 # the smallest dividend moves it by 1e-3.
@@ -138,7 +147,12 @@ def _bar_checks() -> list[Check]:
             for name in numeric
         ),
         *(Check(pl.col(name) <= 0, f"{name} is not above zero", rewrite) for name in PRICE_COLUMNS),
+        *(
+            Check(pl.col(name) > PRICE_MAX, f"{name} is no price: above {PRICE_MAX:,.0f}", rewrite)
+            for name in PRICE_COLUMNS
+        ),
         Check(pl.col("volume") < 0, "volume is negative", rewrite),
+        Check(pl.col("volume") > VOLUME_MAX, f"volume is above {VOLUME_MAX:,.0f}", rewrite),
         Check(pl.col("high") < pl.col("low"), "high is below low", rewrite),
         *(
             Check(~within_range(name, RANGE_NOISE), f"{name} is not between low and high", rewrite)
@@ -152,14 +166,14 @@ def _bar_checks() -> list[Check]:
             pl.col("date") < pl.col("date").shift(1), "the date goes back", "sort the rows by date"
         ),
         Check(
-            ~(pl.col("dividend").is_finite() & (pl.col("dividend") >= 0)).fill_null(value=False),
+            ~pl.col("dividend").is_between(0, PRICE_MAX).fill_null(value=False),
             "dividend is not an amount",
             "write the cash per share, or 0",
         ),
         Check(
-            ~(pl.col("split_factor").is_finite() & (pl.col("split_factor") > 0)).fill_null(
-                value=False
-            ),
+            ~pl.col("split_factor")
+            .is_between(1 / SPLIT_FACTOR_MAX, SPLIT_FACTOR_MAX)
+            .fill_null(value=False),
             "split_factor is not a ratio",
             "write new shares per old share (2 for 2:1), or 1",
         ),
@@ -186,20 +200,53 @@ def _read_table(path: Path) -> pl.DataFrame:
             path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years"
         )
     try:
-        # All text: a single odd cell must not change how the others are read.
-        raw = (
-            pl.read_parquet(path)
-            if path.suffix == ".parquet"
-            # What `market record` wrote is marked where a spreadsheet would run it.
-            else pl.read_csv(path, infer_schema=False).with_columns(
-                pl.all().str.replace(READ_BACK, "${1}")
-            )
-        )
+        raw = pl.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
         raise BadReplayData(
             path, None, f"not readable as {path.suffix[1:]} ({str(error)[:120]})", "write it again"
         ) from error
     return raw.rename({name: name.strip().lower() for name in raw.columns})
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    with path.open("rb") as file:
+        if file.read(2) in UTF_16:
+            raise BadReplayData(path, 1, "the file is UTF-16", "save it as UTF-8")
+    try:
+        # All text: a single odd cell must not change how the others are read.
+        raw = pl.read_csv(path, infer_schema=False)
+    except pl.exceptions.ComputeError as error:
+        _refuse_by_row(path)
+        raise error from None
+    if raw.width == 1 and (mark := {";", "\t"} & set(raw.columns[0])):
+        shown = "tabs" if mark == {"\t"} else "semicolons"
+        raise BadReplayData(
+            path, 1, f"the columns are separated by {shown}", "write commas, and a decimal point"
+        )
+    # What `market record` wrote is marked where a spreadsheet would run it.
+    return raw.with_columns(pl.all().str.replace(READ_BACK, "${1}"))
+
+
+def _refuse_by_row(path: Path) -> None:
+    """Raise for the first row for which Polars, which names none, refuses the file, if it is seen.
+
+    That is one that is not UTF-8, or has more cells than the header.
+    """
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = content.count(b"\n", 0, error.start) + 1
+        raise BadReplayData(path, row, "not UTF-8", "save the file as UTF-8") from error
+    rows = csv.reader(text.splitlines())
+    try:
+        columns = len(next(rows, []))
+        for cells in rows:
+            if len(cells) > columns:
+                what = f"{len(cells)} cells under a header of {columns}"
+                raise BadReplayData(path, rows.line_num, what, "correct the row or leave it out")
+    except csv.Error:  # a cell of 128 kB or more: then Polars' own words stand
+        return
 
 
 def _require_columns(

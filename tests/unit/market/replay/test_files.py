@@ -65,6 +65,9 @@ async def test_a_dividend_is_reinvested_at_the_close_of_its_day(tmp_path: Path) 
         (("2024-01-02,10,8,9,10,1",), "row 2: high is below low"),
         (("2024-01-02,10,11,9,10,-1",), "row 2: volume is negative"),
         (("2024-01-02,10,11,9,10,",), "row 2: volume is not a number"),
+        ((GOOD[0], "2024-01-03,1e300,1e300,9,10,1"), "row 3: open is no price: above 1,000,000,00"),
+        (("2024-01-02,10,11,9,10,1e300",), "row 2: volume is above 1,000,000,000,000,000"),
+        ((*GOOD, "2024-01-04,10,11,9,10,1,7"), "row 4: 7 cells under a header of 6; correct the"),
         (("02/01/2024,10,11,9,10,1",), "row 2: no readable date; write dates as YYYY-MM-DD"),
         ((GOOD[0], GOOD[0]), "row 3: the date comes twice"),
         ((GOOD[1], GOOD[0]), "row 3: the date goes back; sort the rows by date"),
@@ -87,7 +90,11 @@ async def test_a_bad_row_is_refused_by_file_row_and_remedy(
         (f"{HEADER},adj_close", f"{GOOD[0]},10", "row 1: unknown column adj_close; keep to date"),
         (f"{HEADER},dividend", f"{GOOD[0]},much", "row 2: dividend is not an amount"),
         (f"{HEADER},dividend", f"{GOOD[0]},-1", "row 2: dividend is not an amount"),
+        (f"{HEADER},dividend", f"{GOOD[0]},1e300", "row 2: dividend is not an amount"),
         (f"{HEADER},split_factor", f"{GOOD[0]},-2", "row 2: split_factor is not a ratio"),
+        (f"{HEADER},split_factor", f"{GOOD[0]},1e300", "row 2: split_factor is not a ratio"),
+        (HEADER.replace(",", ";"), GOOD[0].replace(",", ";"), "row 1: .* by semicolons; write"),
+        (HEADER.replace(",", "\t"), GOOD[0].replace(",", "\t"), "row 1: .* by tabs; write commas"),
     ],
 )
 async def test_a_bad_column_is_refused(tmp_path: Path, header: str, row: str, says: str) -> None:
@@ -99,6 +106,19 @@ async def test_a_bad_column_is_refused(tmp_path: Path, header: str, row: str, sa
 async def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "AAA.parquet").write_bytes(b"not parquet at all")
     with pytest.raises(BadReplayData, match=r"AAA\.parquet: not readable as parquet"):
+        await ReplayMarket(ReplayStore(tmp_path)).bars("AAA", DAY, 10)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "says"),
+    [("utf-16", "row 1: the file is UTF-16; save it as UTF-8"), ("latin-1", "row 3: not UTF-8")],
+)
+async def test_another_encoding_is_refused_by_its_row(
+    tmp_path: Path, encoding: str, says: str
+) -> None:
+    text = "\n".join((HEADER, GOOD[0], "2024-01-03,é,11,9,10,1"))
+    (tmp_path / "AAA.csv").write_bytes(text.encode(encoding))
+    with pytest.raises(BadReplayData, match=says):
         await ReplayMarket(ReplayStore(tmp_path)).bars("AAA", DAY, 10)
 
 
