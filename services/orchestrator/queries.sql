@@ -23,7 +23,9 @@ from (
 select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
        tokens_reserved, cost_usd_spent, cost_usd_reserved, revision,
-       waiting_since is null and deadline_at <= (select desk_now()) as is_late,
+       waiting_since is null and deadline_at <= (select desk_now()) and not exists (
+           select from operations o where o.cycle_id = cycles.cycle_id and o.status = 'pending'
+                                      and o.rests_since is not null) as is_late,
        waiting_since is not null as waiting
 from cycles
 where cycle_id = any(array(

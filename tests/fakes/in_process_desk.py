@@ -41,6 +41,7 @@ from services.orchestrator.group.fold import Group
 from services.orchestrator.group.inputs import (
     Claimed,
     CycleAsked,
+    CycleOverdue,
     GroupInput,
     ProposalAnswered,
     Recorded,
@@ -94,6 +95,8 @@ class InProcessDesk:
 
     def commit(self, given: GroupInput) -> Message | None:
         """One input, one group: what `Committer` does in a transaction."""
+        for row in self.cycles.values():
+            row.is_late = isinstance(given, CycleOverdue)
         loaded = Loaded(
             cycles=self.cycles,
             operations={op_id: each.row for op_id, each in self.operations.items()},

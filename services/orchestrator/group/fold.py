@@ -15,12 +15,7 @@ from pydantic import ValidationError
 from contracts.audit import EventType
 from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.message import Message
-from contracts.operation import (
-    ClaimAnswer,
-    RecordAnswer,
-    Result,
-    ResultAnswer,
-)
+from contracts.operation import ClaimAnswer, RecordAnswer, Result, ResultAnswer
 from contracts.study import STUDY
 from contracts.types import Failure
 from libs.runtime import ids
@@ -115,7 +110,7 @@ class Group:
             case inputs.OperationOverdue():
                 self._overdue(item)
             case inputs.CycleOverdue():
-                self._cycle_overdue(item)
+                self._end_late(item.cycle_id)
             case inputs.RequestRefused():
                 self._refused(item)
             case _:
@@ -228,8 +223,9 @@ class Group:
             self._complete(self._loaded.operations[proposal.op_id], result)
         return answers.accepted(row)
 
-    def _cycle_overdue(self, overdue: inputs.CycleOverdue) -> None:
-        row = self._loaded.cycles.get(overdue.cycle_id)
+    def _end_late(self, cycle_id: UUID) -> None:
+        """End a cycle whose time is up; a result may come before the sweep has looked."""
+        row = self._loaded.cycles.get(cycle_id)
         if row is not None and row.is_late:
             self._apply(row, TimeIsUp(row.timeout_s))
 
@@ -279,6 +275,8 @@ class Group:
         if not row.ended:
             # A plain command keeps no journal.
             self._leases.keep(row, result.entries if row.claimed else ())
+            self._end_late(row.cycle_id)
+        if not row.ended:
             self._end(row, result)
         return ResultAnswer(outcome="ok")
 

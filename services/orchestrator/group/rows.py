@@ -54,8 +54,9 @@ class CycleRow:
     """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
 
     `state` is the state machine's; the rest is what its commands need. `waiting` is whether it
-    waits for a person; `is_late` whether its time limit had passed when it was locked. The limit
-    itself is in the database alone: it moves while it waits, rests, or the desk's clock stands.
+    waits for a person; `is_late` whether its time limit had passed when it was locked, which memory
+    does not know. The limit itself is in the database alone: it moves while it waits, rests, or the
+    desk's clock stands.
     """
 
     cycle_id: UUID
@@ -70,7 +71,7 @@ class CycleRow:
     state: Cycle
     purse: Purse
     timeout_s: float
-    is_late: bool = True
+    is_late: bool = False
     waiting: bool = False
     revision: int = 0
     idempotency_key: str = ""
@@ -109,7 +110,7 @@ class CycleRow:
     def stored(self) -> None:
         """It is in the database as it stands here."""
         self.revision += self.changed and not self.new
-        self.new = self.changed = False
+        self.new = self.changed = self.is_late = False
 
     @cached_property
     def pipelines(self) -> Mapping[str, Mapping[str, Any]]:

@@ -86,14 +86,14 @@ class Askers:
         await self.propose(0, cycle_id)
         return cycle_id
 
-    async def begin(self, *lanes: str, timeout_s: float = 600.0) -> UUID:
+    async def begin(self, *lanes: str, timeout_s: float = 600.0, asks: bool = True) -> UUID:
         """A cycle that the first orchestrator has accepted, and keeps in memory."""
         request = CycleRequest(
             idempotency_key=uuid.uuid4().hex,
             kind="ask",
             as_of=DAY,
             pipelines=tuple(Pipeline(name=lane, account=lane) for lane in lanes or (LANE,)),
-            approval_required=True,
+            approval_required=asks,
             timeout_s=timeout_s,
         )
         cycle_id = ids.cycle_id("user", request.idempotency_key)

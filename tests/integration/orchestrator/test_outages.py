@@ -22,8 +22,10 @@ from libs.runtime import ids
 from libs.servers.embedded import Servers
 from libs.servers.postgres_server import SUPERUSER
 from services.orchestrator.commit import NotCommitted
+from services.orchestrator.group.inputs import CancelAskedFor
 from services.orchestrator.handler import Handler
 from services.orchestrator.preflight import Outlook
+from services.orchestrator.store import sql
 from tests.integration.orchestrator.conftest import CONTRACTS, DAY, LANE, Orchestrators
 
 UNANSWERED_S = 0.5
@@ -176,3 +178,28 @@ async def test_nothing_is_said_of_an_input_that_nobody_could_commit(
     finally:
         await owner.execute(MENDS["the role may not write"])
     assert await orchestrators.status(cycle_id) == "running"
+
+
+async def test_inputs_that_nobody_waits_for_any_more_do_not_end_the_loop_they_were_for(
+    orchestrators: Orchestrators, owner: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    cycle_id = await orchestrators.begin()
+    busy, given_up = (CancelAskedFor(cycle_id, why) for why in ("first", "second"))
+    await owner.execute(BREAKS["the role may not write"])
+    try:
+        async with orchestrators.pool.acquire() as holder, holder.transaction():
+            await holder.execute(sql.lock_cycles, [cycle_id], [])
+            committing = asyncio.create_task(orchestrators.committers[0].ask(busy))
+            await asyncio.sleep(0.1)
+            waiting = asyncio.create_task(orchestrators.committers[0].ask(given_up))
+            await asyncio.sleep(0)
+            waiting.cancel()
+        with pytest.raises(NotCommitted):
+            await committing
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.sleep(0.1)
+    finally:
+        await owner.execute(MENDS["the role may not write"])
+    async with asyncio.timeout(5):
+        assert (await orchestrators.committers[0].ask(busy)).outcome == "accepted"

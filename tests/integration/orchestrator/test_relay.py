@@ -33,6 +33,8 @@ class Heard(Publisher):
     def __init__(self) -> None:
         self.ids: list[uuid.UUID] = []
         self.news = asyncio.Event()
+        # One and the same: of another one the relay would publish all notices again.
+        self.notices = StreamState(datetime.now(UTC), 0)
 
     async def event(self, event: OutgoingEvent) -> None:
         self.ids.append(event.event_id)
@@ -42,7 +44,7 @@ class Heard(Publisher):
         return 0
 
     async def notice_stream(self) -> StreamState:
-        return StreamState(datetime.now(UTC), 0)
+        return self.notices
 
 
 async def happened(db: Pool | Connection) -> uuid.UUID:

@@ -141,8 +141,12 @@ class Beside:
     async def late(self) -> set[UUID]:
         """Operations and cycles whose time is up."""
         late = await self.pool.fetch(sql.overdue_operations, 1_000)
+        running = await self.pool.fetch(sql.running_cycles)
         cycles = await self.pool.fetch(sql.overdue_cycles, 1_000)
-        return {row["op_id"] for row in late} | {row["cycle_id"] for row in cycles}
+        loaded = await self.pool.fetch(sql.load_cycles, [row["cycle_id"] for row in running], [])
+        found = {row["cycle_id"] for row in cycles}
+        assert found == {row["cycle_id"] for row in loaded if row["is_late"]}
+        return {row["op_id"] for row in late} | found
 
 
 @pytest.fixture
