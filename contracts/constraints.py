@@ -47,10 +47,10 @@ class Constraints(Value):
     max_sector_pct: _Pct | None = None
     max_risk_score: Score10 | None = None
     exclude_tickers: Annotated[
-        tuple[Ticker, ...], BeforeValidator(_upper), Field(max_length=EXCLUDED_MAX)
+        tuple[Ticker, ...], Field(max_length=EXCLUDED_MAX), BeforeValidator(_upper)
     ] = ()
     exclude_sectors: Annotated[
-        tuple[ShortText, ...], BeforeValidator(_comma_separated), Field(max_length=EXCLUDED_MAX)
+        tuple[ShortText, ...], Field(max_length=EXCLUDED_MAX), BeforeValidator(_comma_separated)
     ] = ()
     no_buys: bool = False
 

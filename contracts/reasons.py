@@ -74,10 +74,10 @@ class Reason(ReasonDraft):
     about: ShortText
 
 
-Reasons = Annotated[tuple[ReasonDraft, ...], _first(REASONS_MAX), Field(max_length=REASONS_MAX)]
+Reasons = Annotated[tuple[ReasonDraft, ...], Field(max_length=REASONS_MAX), _first(REASONS_MAX)]
 """The reasons of one judgement, the weightiest first."""
 FindingReasons = Annotated[
-    tuple[ReasonDraft, ...], _first(FINDING_REASONS_MAX), Field(max_length=FINDING_REASONS_MAX)
+    tuple[ReasonDraft, ...], Field(max_length=FINDING_REASONS_MAX), _first(FINDING_REASONS_MAX)
 ]
 """Those of a finding."""
 

@@ -155,9 +155,15 @@ class Study(Part):
     def _arms_differ(cls, arms: tuple[StudyArm, ...]) -> tuple[StudyArm, ...]:
         if len({arm.name for arm in arms}) < len(arms):
             raise ValueError("two have the same name")
-        plain = [arm.model_copy(update={"name": "it"}).model_dump_json() for arm in arms]
-        if len(set(plain)) < len(plain):
-            raise ValueError("two are the same but for their names: ask for more samples instead")
+        names: dict[str, str] = {}
+        for arm in arms:
+            asked = arm.model_copy(update={"name": "it"}).model_dump_json()
+            first = names.setdefault(asked, arm.name)
+            if first != arm.name:
+                raise ValueError(
+                    f"{first} and {arm.name} ask the same, both provider {arm.provider}: give one "
+                    "another provider, models or mask, or ask for more samples instead"
+                )
         return arms
 
     @model_validator(mode="after")

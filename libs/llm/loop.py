@@ -30,7 +30,6 @@ from libs.llm.errors import (
     BadToolArguments,
     ModelError,
     ProviderFault,
-    Refused,
     ReplyUnreadable,
     TaskTooLarge,
     ToolLimitReached,
@@ -54,7 +53,7 @@ from libs.llm.provider import (
 )
 from libs.llm.reasoning import Reasoning, facts_for
 from libs.llm.toolbox import Toolbox
-from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn, who
+from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
@@ -211,7 +210,7 @@ class _Tooling:
 
     def _stop_at_end(self, reply: ModelReply) -> None:
         if reply.stop_reason is StopReason.REFUSAL:
-            self._stop("refusal", Refused(f"{who(self.agent)} declined: {declined(reply)}"))
+            self._stop("refusal", declined(self.agent, reply))
 
     def _stop(self, why: str, error: ModelError) -> None:
         # With results in hand the output pass may still give an answer that stands on them; without

@@ -221,13 +221,13 @@ def who(agent: Agent) -> str:
 def refuse_declined(agent: Agent, reply: ModelReply) -> None:
     """Raise Refused where the model declined to answer."""
     if reply.stop_reason is StopReason.REFUSAL:
-        raise Refused(
-            f"{who(agent)} declined to answer: {declined(reply)}; "
-            f"try another model for this stage, or look at what it was given"
-        )
+        raise declined(agent, reply)
 
 
-def declined(reply: ModelReply) -> str:
-    """The model's words and the endpoint's reason, as far as there are any."""
+def declined(agent: Agent, reply: ModelReply) -> Refused:
+    """The failure of a refusal, with the words of the model and the endpoint, if there are any."""
     words = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
-    return words or "it gave no reason"
+    return Refused(
+        f"{who(agent)} declined to answer: {words or 'it gave no reason'}; "
+        f"try another model for this stage, or look at what it was given"
+    )

@@ -53,6 +53,11 @@ class Ending:
         """All of it on one line."""
         return f"{self.place}: {self.words}" if self.place else self.words
 
+    @property
+    def step(self) -> str:
+        """The step of `place`, such as `quant`; no name of one where it names none."""
+        return self.place.rpartition("/")[2]
+
 
 @dataclass(frozen=True)
 class Achieved:

@@ -296,9 +296,11 @@ def _evidence(pipelines: Sequence[PipelineStory], nodes: Sequence[OperationView]
     stages = list(dict.fromkeys(node.name for node in work))
     seen = [row.ticker for pipeline in pipelines for row in tickers.rows(pipeline.reports)]
     failed = [node.name for node in work if node.status is OperationStatus.FAILED]
+    # Where a pipeline stopped comes before what failed after it, such as its memory.
+    stopped = [pipeline.ending.step for pipeline in pipelines if pipeline.ending.step in stages]
     newest = "quant" if "quant" in stages else next(reversed(stages), "")
     return Evidence(
         ticker=next(iter(seen), ""),
-        stage=next(reversed(failed), newest),
+        stage=next(iter(stopped), next(reversed(failed), newest)),
         stages=stages,
     )

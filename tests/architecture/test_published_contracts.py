@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,15 @@ import pytest
 
 from contracts.audit import EventType
 from contracts.event_data import EVENT_DATA
-from contracts.risk import DecisionValidation
+from contracts.memory import MemoryDraft
+from contracts.research import PlanDraft, QuantDraft, ResearchDraft
+from contracts.risk import DecisionValidation, ReviewDraft
+from contracts.sentiment import SentimentDraft
+from contracts.strategy import StrategyDraft
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.events import EVENTS
 from contracts.subjects.subject import PREFIX, Class
+from contracts.trader import PicksDraft
 from libs.bus.document import asyncapi
 from libs.bus.document.build import ROWS, models
 from services.orchestrator.machine.workflows import WORKFLOWS
@@ -127,6 +132,27 @@ def test_every_schema_is_a_valid_json_schema(directory: Path) -> None:
     for path in directory.glob("*.json"):
         if path.name != asyncapi.DOCUMENT:
             jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
+
+
+def test_a_list_is_limited_by_its_items_and_by_nothing_that_schemas_have_for_texts() -> None:
+    """A validator before a limit makes `maxItems` to `maxLength`, which says nothing of a list."""
+
+    def lists(schema: Any) -> Iterator[Mapping[str, Any]]:
+        parts = schema.values() if isinstance(schema, dict) else schema
+        if isinstance(schema, dict) and schema.get("type") == "array":
+            yield schema
+        for part in parts if isinstance(schema, (dict, list)) else ():
+            yield from lists(part)
+
+    drafts = (SentimentDraft, PlanDraft, QuantDraft, ResearchDraft, PicksDraft, ReviewDraft)
+    described = [model for model, _ in models()]
+    found = [
+        (model.__name__, each)
+        for model in (*drafts, MemoryDraft, StrategyDraft, *described)
+        for each in lists(model.model_json_schema())
+        if {"minLength", "maxLength"} & set(each)
+    ]
+    assert found == []
 
 
 def test_every_event_type_says_what_its_data_holds() -> None:

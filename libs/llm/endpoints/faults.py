@@ -85,6 +85,7 @@ def no_reply(who: str, body: bytes, error: ValidationError) -> ModelError:
     place = ".".join(str(step) for step in first["loc"]) or "body"
     start = one_line(body[:START_BYTES].decode(errors="replace"))
     what = f"{who}: answered with no reply ({place}: {one_line(first['msg'])}); it begins {start!r}"
+    what += "; check the base_url, and what answers there"
     refusal = refusals.error_body(_as_json(body))
     return refusals.meant(refusal.line(who, 200), refusal, {}) or ProviderFault(
         what, may_have_cost=True

@@ -242,7 +242,7 @@ async def test_a_refusal_and_a_cut_off_answer_are_typed_failures_and_no_wrong_an
 
 async def test_a_refusal_while_tooling_without_any_result_is_a_failure(bench):
     desk = bench([ModelReply(text="no", stop_reason=StopReason.REFUSAL)])
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match=r"declined to answer: no; try another model for this stage"):
         await desk.with_tools()
 
 

@@ -236,8 +236,10 @@ def test_where_it_stopped_is_what_the_reason_names_and_not_what_failed_after_it(
     reason = "analyzing/quant failed: the cycle's budget is used up (budget_exhausted)"
     view = ended(cycle_view, CycleStatus.FAILED, reason)
 
-    told = one(view, (nodes[-1].model_copy(update=failed), later))
+    after = (nodes[-1].model_copy(update=failed), later)
+    told = one(view, after)
 
+    assert story.tell(view, after).evidence.stage == "quant"
     assert told.ending.place == "failed in analyzing/quant"
     assert told.ending.words == "the cycle's budget is used up (budget_exhausted)"
 

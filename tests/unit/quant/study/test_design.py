@@ -113,7 +113,10 @@ def test_the_budget_may_grow_and_nothing_else_may_change() -> None:
         ({"dates": {"first": "2010-02-01", "last": "2010-01-01"}}, "first is after last"),
         ({"dates": {"sessions": ["2010-04-01", "2010-03-01"]}}, "the earliest first"),
         ({"dates": {}}, "give first and last"),
-        ({"arms": [{"name": "a"}, {"name": "b"}]}, "ask for more samples"),
+        (
+            {"arms": [{"name": "a"}, {"name": "b"}]},
+            "a and b ask the same, both provider rules: give",
+        ),
         ({"arms": [{"name": "a"}, {"name": "a", "masked": True}]}, "same name"),
         ({"universe": ["IBM", "IBM"]}, "named twice"),
         ({"universe": ["IBM"]}, "at least 2"),
