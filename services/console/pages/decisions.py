@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from contracts.approval import ApprovalsQuery
 from contracts.cycle_query import CycleQuery
-from contracts.execution import DecisionsQuery, DecisionView
 from contracts.message import PAGE_MAX
 from contracts.operation import OperationsQuery
 from contracts.types import Name
@@ -19,7 +18,7 @@ from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.short_ids import cycle_named
 from services.console.pages.choices import OrAll
-from services.console.pages.folded import Quiet, folded
+from services.console.pages.folded import Shown, folded, read
 from services.console.pages.show import Show
 
 DECISIONS_SHOWN = 40
@@ -80,13 +79,12 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
     return router
 
 
-async def _listed(
-    desk: DeskAccess, account: str | None, *, everything: bool
-) -> Sequence[DecisionView | Quiet]:
+async def _listed(desk: DeskAccess, account: str | None, *, everything: bool) -> Sequence[Shown]:
     """The newest decisions, those that did nothing folded unless `everything` is asked for."""
     if everything:
-        query = DecisionsQuery(account=account, limit=DECISIONS_SHOWN)
-        return (await handler.decisions(query, store=desk.store)).decisions
+        return [
+            read(row) for row in await desk.store.newest_decisions(None, account, DECISIONS_SHOWN)
+        ]
     rows = await desk.store.decisions_briefly(DECISIONS_LOOKED_AT, account)
     return folded(rows, DECISIONS_SHOWN)
 

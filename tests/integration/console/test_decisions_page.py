@@ -33,3 +33,22 @@ async def test_decisions_that_did_nothing_are_one_line_until_everything_is_asked
     assert str(made.cycle_id) not in folded.text
     assert "nothing to do" not in whole.text
     assert whole.text.count(f"/decisions/{made.cycle_id}/rules") == 2
+
+
+async def test_a_decision_that_cannot_be_read_takes_no_page_down(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    account = f"newer-{made.cycle_id.hex[:8]}"
+    done = await made.operation("deciding", "validate", result={"of": "a newer desk"})
+    await made.db.execute(
+        "update operations set account = $2, finished_at = now() where op_id = $1", done, account
+    )
+    paths = ("/", f"/decisions?account={account}", f"/decisions?account={account}&everything=true")
+    try:
+        for path in paths:
+            page = await http.get(path, headers={"Accept": "text/html"})
+            assert page.status_code == 200, path
+            assert "unreadable" in page.text, path
+            assert f'href="/cycles/{made.cycle_id}"' in page.text, path
+    finally:  # the API reads contracts, and other tests ask it for the newest decisions
+        await made.db.execute("delete from operations where op_id = $1", done)

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request, Response
 from contracts.approval import WaitingApproval
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView
-from contracts.execution import DecisionView
 from contracts.halt import Halt
 from contracts.operation import OperationView
 from contracts.performance import AccountSummaries
@@ -19,7 +18,7 @@ from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess
-from services.console.pages.folded import Quiet, folded
+from services.console.pages.folded import Shown, folded
 from services.console.pages.overview.lines import Failures, by_reason
 from services.console.pages.overview.near_exits import AskedRarely, NearExits
 from services.console.pages.show import Show
@@ -96,7 +95,7 @@ class Overview:
     halts: Sequence[Halt]
     letters: Sequence[DeadLetter] | None
     stuck: Sequence[Stuck]
-    decisions: Sequence[DecisionView | Quiet]
+    decisions: Sequence[Shown]
     budget: BudgetView
 
 

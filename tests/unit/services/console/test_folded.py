@@ -2,11 +2,13 @@
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from contracts.risk import DecisionValidation
 from services.console.pages import folded as folding
-from services.console.pages.folded import Quiet, folded
+from services.console.pages.folded import Quiet, Row, Unreadable, folded
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
@@ -53,3 +55,21 @@ def test_no_decision_is_read_that_is_not_shown(monkeypatch: pytest.MonkeyPatch) 
     folded([row(0, "exit", None), *(row(n, "decision", f"bought {n}") for n in range(1, 80))], 5)
 
     assert shown == ["bought 1", "bought 2", "bought 3", "bought 4"]
+
+
+def test_a_decision_that_cannot_be_read_stands_for_itself_and_the_others_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def newer(row: Row) -> str:
+        if row["decision"] == "a newer desk's":
+            DecisionValidation.model_validate({})
+        return str(row["decision"])
+
+    monkeypatch.setattr(folding.logic, "decision_view", newer)
+    named = {"cycle_id": UUID(int=1), "pipeline": "rules", "account": "main"}
+    unread = row(1, "decision", "a newer desk's") | named
+
+    lines = folded([row(0, "decision", "bought"), unread, row(2, "exit", "sold")], 5)
+
+    there = Unreadable(**named, as_of=unread["as_of"], at=unread["finished_at"])
+    assert lines == ["bought", there, "sold"]
