@@ -82,10 +82,6 @@ class OperationEnded(NoAnswer):
     code = "operation_ended"
 
 
-TRIAL, TRIAL_TOO = "test", "test2"
-"""Accounts to try something with, as people are told."""
-
-
 class ClockBack(DeskError):
     """The account has already seen a later session; `clock` is the newest."""
 
@@ -95,9 +91,7 @@ class ClockBack(DeskError):
     def __init__(self, account: str, clock: date, as_of: date) -> None:
         super().__init__(
             f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
-            f"it knows of the days between: use an as_of from {clock} on, or another account: "
-            f"`deskbus cycle request --as-of "
-            f"{as_of} --account {TRIAL if account != TRIAL else TRIAL_TOO}`"
+            f"it knows of the days between: use an as_of from {clock} on, or another account"
         )
         self.clock = clock
 

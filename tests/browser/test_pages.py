@@ -12,6 +12,20 @@ RUN_AXE = """(options) => axe.run(document, {resultTypes: ["violations"], ...opt
   f.violations.map((each) => `${each.id}: ${each.nodes.map((n) => n.html).join(" | ")}`))"""
 HIDDEN = """() => [...document.querySelectorAll(".scroll")].filter((box) =>
   box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)"""
+BROKEN_DATES = r"""() => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const broken = [];
+  while (texts.nextNode()) {
+    for (const date of texts.currentNode.textContent.matchAll(/\d{4}-\d{2}-\d{2}/g)) {
+      const range = new Range();
+      range.setStart(texts.currentNode, date.index);
+      range.setEnd(texts.currentNode, date.index + date[0].length);
+      const tops = [...range.getClientRects()].filter((each) => each.width).map((each) => each.top);
+      if (new Set(tops.map(Math.round)).size > 1) broken.push(texts.currentNode.textContent.trim());
+    }
+  }
+  return broken;
+}"""
 TOO_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 
 
@@ -132,6 +146,28 @@ def test_on_a_phone_the_menu_opens_and_closes(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(cycles).to_be_hidden()
     expect(menu).to_be_focused()
+
+
+def test_beside_the_menu_of_a_small_screen_every_table_fits_its_card(
+    page: Page, shown: Shown
+) -> None:
+    looks.LOOKS["light"].put_on(page)
+    for name in (
+        *("cycles", "operations", "decisions", "performance", "leaderboard", "strategies"),
+        *("schedule", "portfolio", "notifications", "costs"),
+    ):
+        page.goto(looks.path_of(name, shown))
+        assert page.evaluate(HIDDEN) == [], name
+
+
+def test_on_a_phone_no_date_is_broken_at_its_hyphens(page: Page, shown: Shown) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in (
+        *("overview", "decisions", "decision", "exit", "approvals", "portfolio", "performance"),
+        *("ticker", "reports", "costs", "schedule", "cycles"),
+    ):
+        page.goto(looks.path_of(name, shown))
+        assert page.evaluate(BROKEN_DATES) == [], name
 
 
 def test_on_a_phone_no_table_is_wider_than_its_card_and_cells_are_named(page: Page) -> None:

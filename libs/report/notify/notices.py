@@ -49,6 +49,7 @@ from libs.facts import amounts
 from libs.report import orders
 from libs.report.approval import VERDICTS
 from libs.report.ending import STEP
+from libs.report.notify import budgets
 from libs.report.story import MADE_UP
 
 BUDGET_EXHAUSTED = "budget_exhausted"
@@ -276,7 +277,7 @@ def _ended(event: Event, data: Ended, account: str) -> Telling:
 def _step_failed(event: Event, data: StepFailedEvent, account: str) -> Telling:
     place = f"{_step(event, data.step)} of {account}"
     if data.code == BUDGET_EXHAUSTED:
-        title = f"Budget used up: {_code(data.field)} stops {place}"
+        title = f"Budget used up: {budgets.words(data.field) or UNNAMED}; {place} stops"
         return Telling(NoticeKind.BUDGET, Severity.ALARM, title, (), "/costs")
     title = f"{place} failed ({_code(data.code)})"
     return Telling(NoticeKind.STEP, Severity.WARNING, title, (), _page(event))
@@ -285,6 +286,7 @@ def _step_failed(event: Event, data: StepFailedEvent, account: str) -> Telling:
 def _request_refused(_: Event, data: Refused, __: str) -> Telling:
     title = f"A request by {_name(data.requester)} was refused ({_code(data.code)})"
     if data.code == BUDGET_EXHAUSTED:
+        title = f"Budget used up: a request by {_name(data.requester)} was refused"
         return Telling(NoticeKind.BUDGET, Severity.ALARM, title, (), "/costs")
     if data.requester == SCHEDULE:
         return Telling(NoticeKind.FAILURE, Severity.ALARM, title, (), "/schedule")

@@ -32,10 +32,11 @@ from contracts.subjects.operations import OPERATIONS
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.runtime import ids
+from libs.runtime.errors import ClockBack
 from libs.runtime.nearest import slip
 from services.cli.shell.invalid import invalid
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.typed import corrected
+from services.cli.shell.typed import corrected, on_another_account
 
 REQUESTER = "cli"
 LOOK_EVERY_S = 2.0
@@ -248,6 +249,8 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
     if answer.given is not None and answer.field is not None:
         hint = corrected(sys.argv[1:], answer.field, answer.given, answer.suggestion)
+    if answer.code == ClockBack.code:
+        hint += f", or {on_another_account(sys.argv[1:], str(answer.given))}"
     raise Problem(code, f"{answer.message}{where} [{answer.code}]", hint)
 
 

@@ -1,5 +1,6 @@
 """The slots of the schedule's jobs over past sessions, each run to its end."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,18 @@ from datetime import time as clock_time
 from contracts.account_query import AccountQuery
 from contracts.audit import Event
 from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
-from contracts.schedule import SCHEDULE, JobAnswer, JobRun, JobView, RunJob, slot_key
+from contracts.schedule import (
+    SCHEDULE,
+    JobAnswer,
+    JobRun,
+    JobView,
+    RunJob,
+    ScheduleQuery,
+    slot_key,
+)
 from contracts.subjects.accounts import ACCOUNT
 from contracts.subjects.schedule import RUN_JOB
+from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
 from libs.bus.client import Client
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, slots
@@ -21,7 +31,7 @@ from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import follow
-from services.cli.shell.typed import meant
+from services.cli.shell.typed import in_another_directory, meant
 
 EQUITY_EVERY_S = 1.0
 """How often the replayed accounts are looked at."""
@@ -39,9 +49,26 @@ class Slots:
         """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
         answer = accepted(await self.client.ask(RUN_JOB, RunJob(job=job, at=at)), job)
         if answer.run is None or answer.run.outcome == "rejected":
-            why = answer.run.reason if answer.run else "the desk gave no reason"
-            raise Problem(ExitCode.REJECTED, f"the desk refused the run: {why}")
+            raise await self._refused(job, answer.run)
         return answer.run
+
+    async def _refused(self, job: str, run: JobRun | None) -> Problem:
+        """What the desk's no to a run means, and what to do where its accounts have gone past it:
+        another account of the same job finds its slots done, and a clock never goes back."""
+        if run is None:
+            return Problem(ExitCode.REJECTED, f"the desk refused {job}, and gave no reason")
+        jobs = (await self.client.ask(SCHEDULE_QUERY, ScheduleQuery())).jobs
+        accounts = [name for each in jobs if each.name == job for name in each.accounts]
+        clocks = [await self._clock(name) for name in accounts]
+        is_past = any(clock is not None and clock > run.as_of for clock in clocks)
+        hint = in_another_directory(sys.argv[1:], self.settings.data_dir) if is_past else ""
+        text = f"the desk refused {job} of {run.session}: {run.reason}"
+        return Problem(ExitCode.REJECTED, text, hint)
+
+    async def _clock(self, account: str) -> date | None:
+        """The newest session that an account has seen, None where it is not open."""
+        books = (await self.client.ask(ACCOUNT, AccountQuery(account=account, fills=0))).portfolio
+        return books.as_of if books else None
 
     async def to_its_end(self, job: str, at: datetime) -> JobRun:
         """The run once its cycle has ended."""

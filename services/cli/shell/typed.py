@@ -5,8 +5,13 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 PROGRAM = "deskbus"
+TRIALS = ("test", "test2", "test3")
+"""Accounts to try something with; more than one command line names."""
+REPLAY_DIRS = (".deskbus-replay", ".deskbus-replay-2")
+"""Data directories for replays, below the folder that people work in."""
 _OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"}
 
 
@@ -37,6 +42,19 @@ def _stands_beside(arguments: Sequence[str], value: str, other: str) -> bool:
     valued = list(zip(["", *arguments], arguments, strict=False))
     options = {option for option, argument in valued if _word(value).search(argument)}
     return any(option in options and _word(other).search(argument) for option, argument in valued)
+
+
+def on_another_account(arguments: Sequence[str], as_of: str) -> str:
+    """The command that asks for this session on an account to try something with."""
+    trial = next(name for name in TRIALS if not any(map(_word(name).search, arguments)))
+    return shlex.join([PROGRAM, "cycle", "request", "--as-of", as_of, "--account", trial])
+
+
+def in_another_directory(arguments: Sequence[str], data_dir: Path) -> str:
+    """The command as typed, on a desk of its own."""
+    other = next(name for name in REPLAY_DIRS if name != data_dir.name)
+    typed = shlex.join([PROGRAM, *arguments])
+    return f"export DESKBUS_DATA_DIR={other}; {PROGRAM} up --detach; {typed}"
 
 
 def meant(word: str | None, near: str | None) -> str:

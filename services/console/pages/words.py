@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -24,11 +24,22 @@ from libs.runtime import recorded_call
 UNKNOWN = "\N{EN DASH}"
 TEMPO_WHOLE = 10
 AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
+DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
 def stamp(at: datetime | None) -> str:
     """`2026-03-05 14:02:11 UTC`."""
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def dated(text: str) -> Markup:
+    """The text, with dates that no narrow line breaks at their hyphens."""
+    return Markup(DATE.sub(r'<span class="day">\g<0></span>', str(escape(text))))  # noqa: S704
+
+
+def session(day: date | None) -> Markup:
+    """`Fri 2012-06-29`, for the text of a page: an attribute takes no marks."""
+    return dated(amounts.session(day))
 
 
 def clock(at: datetime | None) -> str:
@@ -224,6 +235,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "clock": clock,
     "coded": coded,
     "count": amounts.count,
+    "dated": dated,
     "ended": ending.of_decision,
     "facts_of": facts_of,
     "gain": account.gain,
@@ -240,7 +252,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "points": points,
     "ratio": ratio,
     "scored": scored,
-    "session": amounts.session,
+    "session": session,
     "short": amounts.short,
     "signed": signed,
     "size": size,

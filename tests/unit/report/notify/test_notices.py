@@ -4,7 +4,8 @@ import pytest
 
 from contracts.audit import NOTABLE_EVENTS, EventType
 from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, NoticeKind, Severity
-from libs.report.notify import notices
+from libs.report.notify import budgets, notices
+from services.orchestrator.group.budgets import REMEDIES
 from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, STOP, notable
 
 AT_RISK = (
@@ -116,6 +117,29 @@ def test_what_a_notice_is_about_and_how_serious_it_is(
 ) -> None:
     told = notices.of(notable(kind, **changed))
     assert (told.kind, told.severity) == (is_about, severity)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("budgets.cost_usd", "the cycle's USD for models"),
+        ("day_tokens_max", "the day's tokens"),
+        ("providers.claude.rate", "the rate of claude"),
+        ("a newer desk's", "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_a_budget_that_is_used_up_is_named_in_words(field: str | None, words: str) -> None:
+    stopped = notices.of(
+        notable(EventType.OPERATION_FAILED, code="budget_exhausted", field=field, step="quant")
+    )
+    assert stopped.title.startswith(f"Budget used up: {words}; ")
+    refused = notices.of(notable(EventType.REQUEST_REJECTED, code="budget_exhausted"))
+    assert refused.title == "Budget used up: a request by cli was refused"
+
+
+def test_every_limit_of_the_orchestrator_has_words() -> None:
+    assert {*REMEDIES} <= {*budgets.BUDGETS}
 
 
 @pytest.mark.parametrize(

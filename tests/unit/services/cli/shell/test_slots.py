@@ -1,8 +1,9 @@
 """A replay of the schedule: the equity that is shown while it runs, and what is refused."""
 
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -10,12 +11,15 @@ import pytest
 
 from contracts.account import Portfolio
 from contracts.account_query import AccountQuery, AccountView
-from contracts.schedule import JobAnswer, JobView
+from contracts.schedule import JobAnswer, JobRun, JobView, ScheduleView
+from contracts.subjects.schedule import RUN_JOB
+from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
 from contracts.types import Money
 from libs.bus.client import DeskNotReachable
+from libs.runtime.settings import Settings
 from services.cli.shell import slots
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.slots import RunningEquity, accepted
+from services.cli.shell.slots import RunningEquity, Slots, accepted
 
 JOBS = [
     JobView(name="decide", kind="decision", when=("close",), accounts=("main", "new"), missed="run")
@@ -94,3 +98,40 @@ def test_a_mistyped_job_is_told_with_the_command_that_was_meant(
 
     assert problem.value.code is ExitCode.NOT_FOUND
     assert problem.value.hint == "deskbus schedule run decide --wait"
+
+
+@pytest.mark.parametrize(
+    ("as_of", "hint"),
+    [
+        (
+            date(2012, 3, 1),
+            (
+                "export DESKBUS_DATA_DIR=.deskbus-replay; deskbus up --detach; "
+                "deskbus schedule replay --since 2012-03-01"
+            ),
+        ),
+        (date(2012, 6, 29), ""),
+    ],
+)
+async def test_a_run_that_its_account_has_passed_is_refused_with_commands_that_replay_it(
+    monkeypatch: pytest.MonkeyPatch, as_of: date, hint: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["deskbus", "schedule", "replay", "--since", "2012-03-01"])
+    at = datetime(2012, 3, 1, 21, tzinfo=UTC)
+    run = JobRun(job="decide", slot=at, session=as_of, as_of=as_of, outcome="rejected", reason="no")
+    books = Books()
+
+    async def ask(row: Any, query: Any) -> Any:
+        if row is RUN_JOB:
+            return JobAnswer(outcome="accepted", run=run)
+        if row is SCHEDULE_QUERY:
+            return ScheduleView(clock="replay", exchange="XNYS", zone="UTC", jobs=tuple(JOBS))
+        return await books.ask(row, query)
+
+    desk: Any = SimpleNamespace(ask=ask)
+    with pytest.raises(Problem) as problem:
+        await Slots(desk, Settings()).asked("decide", at)
+
+    assert problem.value.code is ExitCode.REJECTED
+    assert str(problem.value) == f"the desk refused decide of {as_of}: no"
+    assert problem.value.hint == hint

@@ -1,10 +1,21 @@
 """The hint under an error: the command as it was probably meant."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
-from services.cli.shell.typed import meant
+from services.cli.shell.typed import in_another_directory, meant, on_another_account
+
+
+def test_a_trial_runs_on_an_account_and_in_a_directory_that_are_not_those_that_were_named() -> None:
+    typed = ["cycle", "request", "--as-of", "2012-06-29", "--account", "test"]
+    assert on_another_account(typed, "2012-06-29") == (
+        "deskbus cycle request --as-of 2012-06-29 --account test2"
+    )
+    assert in_another_directory(["schedule", "list"], Path("a/.deskbus-replay")) == (
+        "export DESKBUS_DATA_DIR=.deskbus-replay-2; deskbus up --detach; deskbus schedule list"
+    )
 
 
 @pytest.mark.parametrize(
