@@ -154,7 +154,7 @@ def test_beside_the_menu_of_a_small_screen_every_table_fits_its_card(
     looks.LOOKS["light"].put_on(page)
     for name in (
         *("cycles", "operations", "decisions", "performance", "leaderboard", "strategies"),
-        *("schedule", "portfolio", "notifications", "costs"),
+        *("schedule", "portfolio", "notifications", "costs", "study"),
     ):
         page.goto(looks.path_of(name, shown))
         assert page.evaluate(HIDDEN) == [], name
