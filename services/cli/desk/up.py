@@ -23,11 +23,12 @@ from libs.servers.server_record import data_dir_mode
 from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.desk import background
+from services.cli.desk.market_note import market_note
 from services.cli.desk.narrator import narrated
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
-from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
 from services.cli.shell.terminal import emit, err
 
 REPLICAS_MAX = 64
@@ -102,7 +103,7 @@ def _start_in_background(settings: Settings, *, json: bool) -> None:
         desk = background.start(words, settings)
     if json:
         emit([_ready(desk)])
-    announce(desk, settings, in_background=True)
+    announce(desk, settings, notes=asking(market_note(settings)), in_background=True)
 
 
 def _ready(desk: RunningDesk) -> Ready:
@@ -219,16 +220,21 @@ async def _desk_until_lost(
         keep_started()
         if json:
             emit([_ready(running)])
-        announce(running, settings, log=log)
+        announce(running, settings, notes=await market_note(settings), log=log)
         if log is not None and sys.stderr.isatty():
             await stack.enter_async_context(narrated(running, err()))
         await desk.finished()
 
 
 def announce(
-    desk: RunningDesk, settings: Settings, *, log: Path | None = None, in_background: bool = False
+    desk: RunningDesk,
+    settings: Settings,
+    *,
+    notes: Sequence[str] = (),
+    log: Path | None = None,
+    in_background: bool = False,
 ) -> None:
-    """Say where the desk is, and how to use, watch and stop it."""
+    """Say where the desk is, what is wrong with its data, and how to use, watch and stop it."""
     where = [
         ("console", desk.http_url),
         ("data", desk.data_dir),
@@ -241,7 +247,7 @@ def announce(
     lines = [
         (f"The desk is up{process}", "bold green"),
         *((f"  {name:<9} {place}", "") for name, place in where if place),
-        *((f"  {note}", "yellow") for note in _port_note(desk, settings)),
+        *((f"  {note}", "yellow") for note in (*_port_note(desk, settings), *notes)),
         *((f"  {line}", "dim") for line in _next_steps(in_background=in_background)),
     ]
     for text, style in lines:

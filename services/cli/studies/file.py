@@ -14,7 +14,10 @@ FILE_BYTES_MAX = 200_000
 """A study with every field written out has a few thousand."""
 EXAMPLE_HINT = "deskbus init writes study.yaml to start from; docs/studies.md explains each field"
 
-FileArgument = Annotated[Path, typer.Argument(help="The study's file (YAML).", show_default=False)]
+FileArgument = Annotated[
+    Path,
+    typer.Argument(help="The study's file (YAML); `deskbus init` writes one.", show_default=False),
+]
 NameArgument = Annotated[
     str, typer.Argument(help="The study's name, as its file has it.", show_default=False)
 ]

@@ -38,6 +38,9 @@ from services.cli.shell.terminal import emit, err, out
 from services.cli.trading.strategies import strategy_named
 
 LOOK_EVERY_S = 1.0
+DESIGN_HINT = (
+    "`deskbus agent trigger --wait` designs one, and writes it to strategies/ as a file for --spec"
+)
 """How often a computation is asked how far it is."""
 
 app = group()
@@ -51,7 +54,10 @@ def agent() -> None:
 @app.command()
 def trigger(
     spec: Annotated[
-        Path | None, typer.Option(help="Use this design (a YAML spec) instead of creating one.")
+        Path | None,
+        typer.Option(
+            help="Use this design (YAML), e.g. one of strategies/, instead of creating one."
+        ),
     ] = None,
     attempts: Annotated[
         int, typer.Option(min=1, help="How many designs to try until one passes the gates.")
@@ -158,11 +164,13 @@ def _spec(path: Path) -> StrategySpec:
         with path.open("rb") as file:
             return spec_of(file.read(SPEC_BYTES_MAX + 1).decode())
     except OSError as error:
-        raise Problem(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from error
+        why = f"{path} cannot be read: {error.strerror}"
+        raise Problem(ExitCode.USAGE, why, DESIGN_HINT) from error
     except UnicodeDecodeError as error:
-        raise Problem(ExitCode.USAGE, f"cannot read {path}: it is not UTF-8 text") from error
+        why = f"cannot read {path}: it is not UTF-8 text"
+        raise Problem(ExitCode.USAGE, why, DESIGN_HINT) from error
     except YamlUnreadable as error:
-        raise Problem(ExitCode.USAGE, f"{path}: {error.message}") from error
+        raise Problem(ExitCode.USAGE, f"{path}: {error.message}", DESIGN_HINT) from error
     except ValidationError as error:
         raise invalid(f"spec ({path})", error, StrategySpec) from error
 

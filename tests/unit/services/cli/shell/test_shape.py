@@ -14,6 +14,7 @@ from services.cli.shell import completion
 from services.cli.shell.examples import EXAMPLES
 from services.cli.shell.problem import ExitCode
 from services.cli.shell.shape import WHOLE_SENTENCE
+from services.cli.trading.agent import DESIGN_HINT
 
 ROOT: Any = cli.typer.main.get_command(cli.app)
 LEAKS = re.compile(r"<[^>]*(str|int|float|path|list|UUID|%Y)[^>]*>|\d<=x|\{[a-z_]+\}")
@@ -69,6 +70,7 @@ def test_every_command_has_examples_in_its_help(path: str) -> None:
 def test_every_example_can_be_read(example: str) -> None:
     program, *words = shlex.split(example)
     assert program == "deskbus"
+    assert "examples/" not in example, "a folder of the checkout, which a wheel does not bring"
     _parse(words)
 
 
@@ -132,6 +134,11 @@ def test_the_help_of_a_group_cuts_no_sentence_and_has_examples(name: str) -> Non
             "`deskbus market show --help` says how",
         ),
         ("cycle cancel", "CYCLE is missing", "deskbus cycle cancel 28f4da97"),
+        (
+            "agent trigger --spec missing.yaml --wait",
+            "missing.yaml cannot be read: No such file or directory",
+            DESIGN_HINT,
+        ),
         (
             "schedule replay",
             "--since is missing",

@@ -1,0 +1,44 @@
+"""What `deskbus up` says of market files that cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from libs.runtime.settings import Settings
+from services.cli.desk import up
+from services.cli.desk.market_note import market_note
+from services.cli.shell.running import RunningDesk
+
+GOOD = "date,open,high,low,close,volume\n2012-06-29,1,1,1,1,1\n"
+NO_HIGH = "date,open,low,close,volume\n2012-06-29,1,1,1,1\n"
+
+
+def folder(path: Path, **files: str) -> Settings:
+    for name, text in files.items():
+        (path / f"{name}.csv").write_text(text)
+    return Settings(replay_dir=path)
+
+
+async def test_a_refused_file_is_named_with_the_command_that_looks_again(tmp_path: Path) -> None:
+    (note,) = await market_note(folder(tmp_path, AAA=NO_HIGH, BBB=NO_HIGH))
+
+    why, _, what_to_do = note.rpartition("; ")
+    assert why == "no market data: AAA.csv, row 1: no column high; add it to the header"
+    assert what_to_do == "`deskbus market sources` looks again"
+
+
+async def test_nothing_is_said_of_files_that_can_be_used_or_are_not_ones_own(
+    tmp_path: Path,
+) -> None:
+    assert await market_note(folder(tmp_path, AAA=GOOD)) == ()
+    assert await market_note(Settings()) == ()
+
+
+def test_it_stands_under_the_place_of_a_desk_that_is_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = RunningDesk(nats_url="nats://127.0.0.1:1", secrets_dir=tmp_path, pid=1)
+    up.announce(desk, Settings(), notes=["no market data: AAA.csv"], in_background=True)
+
+    words = capsys.readouterr().err
+    assert words.index("keys") < words.index("no market data: AAA.csv") < words.index("open")
