@@ -30,7 +30,7 @@ from libs.market.tools.toolbox import MarketTools
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
-from services.cli.render import figures
+from services.cli.render import market as market_answers
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -50,8 +50,6 @@ SHOWN = {
     "get_news": "news",
 }
 """The tools that are asked, and what their answers are called."""
-HEADLINES_SHOWN = 5
-FILINGS_SHOWN = 5
 TERMS = (
     "Yahoo's data is unofficial here and for your own use only: see docs/live-sources.md before "
     "you rely on it or pass it on"
@@ -202,36 +200,8 @@ def _with_source(answer: ToolAnswer, prices: str) -> RenderableType:
 
 def _render(answer: ToolAnswer) -> RenderableType:
     if answer.result is None:
-        return Text(f"{answer.code}: {answer.message}", style="yellow")
-    content = {
-        key: value
-        for key, value in answer.result.items()
-        if key not in {"as_of", "newest", "source", "ticker", "note", "session", ODD}
-    }
-    if answer.tool == "get_news":
-        lines = [f"{item['known_at'][:16]}  {item['title']}" for item in content["items"]]
-        return Text("\n".join(lines[:HEADLINES_SHOWN]) or "no headlines")
-    if answer.tool == "get_filings":
-        lines = [
-            f"{item['filed']}  {item['text']} ({amounts.count(item['age_days'], 'day')} ago)"
-            for item in content["items"]
-        ]
-        return Text("\n".join(lines[:FILINGS_SHOWN]) or "no filings")
-    if answer.tool == "get_fundamentals":
-        return figures.shown(answer.result)
-    return Text(", ".join(_pairs(content)) or "nothing")
-
-
-def _pairs(content: dict[str, Any]) -> list[str]:
-    """Name and value of everything that is there, one level down too."""
-    pairs = []
-    for key, value in content.items():
-        if isinstance(value, dict):
-            inner = ", ".join(_pairs(value))
-            pairs += [f"{key}: {inner}"] if inner else []
-        elif value is not None and value != []:
-            pairs.append(f"{key} {value:,}" if isinstance(value, int | float) else f"{key} {value}")
-    return pairs
+        return Text(f"{answer.message} [{answer.code}]", style="yellow")
+    return market_answers.answer(answer.tool, answer.result)
 
 
 # --- record -------------------------------------------------------------------------------------

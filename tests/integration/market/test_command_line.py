@@ -151,6 +151,26 @@ def test_show_tells_figures_with_unit_and_age_and_what_the_sample_lacks(
         assert told in shown
 
 
+def test_show_names_figures_as_people_do_and_no_line_is_wider_than_a_terminal_of_80_columns(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_REPLAY_DIR", str(FIXTURE))
+    monkeypatch.setenv("COLUMNS", "80")
+    market.show("ALFA", datetime(2024, 3, 15))  # noqa: DTZ001 - as typer gives it
+    shown = capsys.readouterr().out.partition("ALFA at the close")[2]
+    words = " ".join(shown.split())
+    for told in (
+        "shares traded",
+        "200-day average 61.26 USD",
+        "3 months +33.5%",
+        "2024-02-20 0.97 a share, period to 2023-12-31; 0.88 a share expected",
+        "2024-03-15 19:59 UTC Alfa Chips wins a large order minutes before the close",
+    ):
+        assert told in words
+    assert re.findall(r"\w+_\w+", shown) == []
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_show_says_who_answered_where_that_is_not_the_prices_source(
     live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

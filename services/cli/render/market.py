@@ -1,0 +1,102 @@
+"""What the market tools say of a ticker, as a person reads it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from libs.facts import amounts
+from libs.facts.fact import PERCENT
+from libs.facts.market import INDICATORS
+from libs.facts.written import number
+from services.cli.render import figures
+
+HEADLINES_SHOWN = 5
+FILINGS_SHOWN = 5
+
+Result = Mapping[str, Any]
+
+
+def answer(tool: str, result: Result) -> RenderableType:
+    """What one tool answered."""
+    return ANSWERS[tool](result)
+
+
+def _price(result: Result) -> RenderableType:
+    parts = [amounts.money(result["price"], result["currency"])]
+    if result["day_change_pct"] is not None:
+        parts.append(f"{amounts.gain_percent(result['day_change_pct'])} on the day")
+    return Text(", ".join([*parts, f"{result['volume']:,} shares traded"]))
+
+
+def _indicators(result: Result) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column()
+    grid.add_column(justify="right", no_wrap=True)
+    for name, value in result["values"].items():
+        if value is not None:
+            _, unit, label = INDICATORS[name]
+            written = number(
+                value,
+                result["currency"] if unit == "money" else unit,
+                signed=unit == PERCENT and name.startswith("momentum"),
+            )
+            grid.add_row(label, written)
+    absent = [
+        Text(f"{INDICATORS[name][2]}: none; {why}", "dim") for name, why in result["absent"].items()
+    ]
+    return Group(Text(f"of {amounts.count(result['bars'], 'session')}"), grid, *absent)
+
+
+def _filings(result: Result) -> RenderableType:
+    return _dated(
+        (item["filed"], f"{item['text']} ({amounts.count(item['age_days'], 'day')} ago)")
+        for item in result["items"][:FILINGS_SHOWN]
+    ) or Text("no filings")
+
+
+def _news(result: Result) -> RenderableType:
+    return _dated(
+        (f"{item['known_at'][:16].replace('T', ' ')} UTC", item["title"])
+        for item in result["items"][:HEADLINES_SHOWN]
+    ) or Text("no headlines")
+
+
+def _earnings(result: Result) -> RenderableType:
+    rows = []
+    if report := result["last_reported"]:
+        rows.append((report, f"{amounts.money(report['eps_actual'])} a share"))
+    if report := result["upcoming"]:
+        rows.append((report, "next report"))
+    return _dated(
+        (report["report_date"], f"{text}, period to {report['period_end']}{_expected(report)}")
+        for report, text in rows
+    ) or Text("no reports")
+
+
+def _expected(report: Result) -> str:
+    estimate = report["eps_estimate"]
+    return "" if estimate is None else f"; {amounts.money(estimate)} a share expected"
+
+
+def _dated(rows: Iterable[tuple[str, str]]) -> Table | None:
+    """Days at the left, and what stands beside each wraps beside it; None without any."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for day, text in rows:
+        grid.add_row(day, Text(text))
+    return grid if grid.row_count else None
+
+
+ANSWERS: Mapping[str, Callable[[Result], RenderableType]] = {
+    "get_stock_price": _price,
+    "get_technical_indicators": _indicators,
+    "get_fundamentals": figures.shown,
+    "get_filings": _filings,
+    "get_earnings": _earnings,
+    "get_news": _news,
+}
+"""How each tool's answer is shown."""
