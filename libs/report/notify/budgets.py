@@ -1,4 +1,4 @@
-"""What a model call was refused for, in words. Pure."""
+"""The limits for which model calls are refused, in words. Pure."""
 
 import re
 

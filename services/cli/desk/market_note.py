@@ -1,4 +1,4 @@
-"""What `deskbus up` says of market files of one's own that cannot be used."""
+"""The line of `deskbus up` about market files of one's own that cannot be used."""
 
 import asyncio
 from collections.abc import Sequence

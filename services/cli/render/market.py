@@ -1,4 +1,4 @@
-"""What the market tools say of a ticker, as a person reads it."""
+"""The market tools' answers about a ticker, as a person reads them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ Result = Mapping[str, Any]
 
 
 def answer(tool: str, result: Result) -> RenderableType:
-    """What one tool answered."""
+    """One tool's answer."""
     return ANSWERS[tool](result)
 
 

@@ -53,12 +53,12 @@ class Slots:
         return answer.run
 
     async def _refused(self, job: str, run: JobRun | None) -> Problem:
-        """What the desk's no to a run means, and what to do where its accounts have gone past it:
-        another account of the same job finds its slots done, and a clock never goes back."""
+        """The desk's no to a run, and what to do where its accounts have gone past it: another
+        account of the same job finds its slots done, and a clock never goes back."""
         if run is None:
             return Problem(ExitCode.REJECTED, f"the desk refused {job}, and gave no reason")
         jobs = (await self.client.ask(SCHEDULE_QUERY, ScheduleQuery())).jobs
-        accounts = [name for each in jobs if each.name == job for name in each.accounts]
+        accounts = [name for view in jobs if view.name == job for name in view.accounts]
         clocks = [await self._clock(name) for name in accounts]
         is_past = any(clock is not None and clock > run.as_of for clock in clocks)
         hint = in_another_directory(sys.argv[1:], self.settings.data_dir) if is_past else ""

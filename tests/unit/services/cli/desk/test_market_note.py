@@ -41,4 +41,6 @@ def test_it_stands_under_the_place_of_a_desk_that_is_up(
     up.announce(desk, Settings(), notes=["no market data: AAA.csv"], in_background=True)
 
     words = capsys.readouterr().err
-    assert words.index("keys") < words.index("no market data: AAA.csv") < words.index("open")
+    assert (
+        words.index("keys") < words.index("no market data: AAA.csv") < words.index("deskbus open")
+    )
