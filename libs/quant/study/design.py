@@ -4,12 +4,16 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 from random import Random
 
 from contracts.cycle import DECISION, EXIT, PROBE, Budgets, CycleRequest, StudyCell
 from contracts.study import CELLS_MAX, Study, StudyKind, pipelines_of
+
+
+BUDGET_STEP = Decimal("0.000001")
+"""Of a request's budget in dollars; what models cost has two places more."""
 
 
 class DesignError(ValueError):
@@ -120,6 +124,7 @@ def request_of(
     """The request of a cell: an ordinary cycle, whose pipelines are the arms. What it has `spent`
     in earlier rounds is taken from the most that it may cost."""
     budget = study.budget
+    left_usd = max(budget.cell_cost_usd - spent.cost_usd, Decimal(0))
     return CycleRequest(
         idempotency_key=key_of(study.name, cell, round_),
         kind=cell.kind,
@@ -128,7 +133,7 @@ def request_of(
         pipelines=pipelines_of(study, cell.number, cell.sample, cell.kind, round_),
         budgets=Budgets(
             tokens=max(budget.cell_tokens - spent.tokens, 0),
-            cost_usd=max(budget.cell_cost_usd - spent.cost_usd, Decimal(0)),
+            cost_usd=left_usd.quantize(BUDGET_STEP, ROUND_FLOOR),
         ),
         study=StudyCell(
             study=study.name,

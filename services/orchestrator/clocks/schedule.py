@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import structlog
+from pydantic import ValidationError
 
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.schedule import (
@@ -95,7 +96,8 @@ class Clock:
                 if looked or loop.time() - asked_at >= DUE_EVERY_S:
                     await self.ask_due()
                     asked_at = loop.time()
-            except DeskError as error:
+            except (DeskError, ValidationError) as error:
+                # What cannot be read is of a later version, whose orchestrators ask for it.
                 log.warning("schedule.interrupted", error=f"{type(error).__name__}: {error}"[:400])
             await asyncio.sleep(self._poll_s)
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
+from pydantic import ValidationError
 
 from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX
@@ -140,7 +141,8 @@ class Studies:
                 await self._resume()
                 while await self._step():
                     pass
-            except DeskError as error:
+            except (DeskError, ValidationError) as error:
+                # What cannot be read is of a later version, whose orchestrators go on with it.
                 log.warning("study.interrupted", error=f"{type(error).__name__}: {error}"[:400])
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.sweep_s):

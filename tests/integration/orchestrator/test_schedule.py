@@ -16,6 +16,7 @@ from contracts.schedule import PauseJob, ResumeJob, RunJob
 from libs.bus.publisher import Publisher
 from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import Pool
+from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from services.orchestrator.clocks.schedule import GIVE_UP_AFTER, Ask, Clock, Time
 from services.orchestrator.commit import Committer
@@ -327,3 +328,26 @@ async def test_a_clock_at_work_asks_by_itself_and_a_replay_s_never_does(
             await asyncio.sleep(0.05)
 
     assert await wound.slots(still) == []
+
+
+async def test_a_slot_that_only_a_later_version_can_read_is_left_to_it_and_ends_no_orchestrator(
+    wound: Wound, name: str
+) -> None:
+    clock = wound.clock({name: daily()})
+    await clock.look()
+    wound.now = FRIDAY
+    await clock.look()
+    change = "update schedule_slots set request = convert_to($2, 'utf8') where job = $1"
+    request = await wound.pool.fetchval(
+        "select convert_from(request, 'utf8') from schedule_slots where job = $1", name
+    )
+    await wound.pool.execute(change, name, request.replace("{", '{"of_a_later_version": 1, ', 1))
+
+    async with Background(clock.run()) as background:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await background.failed()
+    assert await wound.slots(name) == [(FRIDAY.date(), "due")]
+    await wound.pool.execute(change, name, request)
+    await clock.ask_due()
+    assert await wound.slots(name) == [(FRIDAY.date(), "accepted")]

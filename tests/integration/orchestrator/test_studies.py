@@ -1,6 +1,7 @@
 """The clock of studies on a real Postgres: the live desk first, one study after the other, and no
 cell that is passed over for a reason which is not its own."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from libs.market.calendar import exchange_calendar
 from libs.market.sessions import Sessions, Span
 from libs.postgres.pool import Pool
 from libs.runtime import ids
+from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from services.orchestrator.clocks.studies import Studies
 from services.orchestrator.preflight import Outlook
@@ -62,16 +64,19 @@ class Desk:
         while await clock._step():
             pass
 
-    async def came_to(self, request: CycleRequest, *failures: str, cost: int = 0) -> None:
+    async def came_to(
+        self, request: CycleRequest, *failures: str, cost: int = 0, usd: str = "0"
+    ) -> None:
         """The cycle of a request as it ended: completed, or with steps that failed for these."""
         cycle_id = ids.cycle_id("study", request.idempotency_key)
         await self.pool.execute(
             "insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key,"
             " body_sha256, request, as_of, started_on, status, state, accepted_at, deadline_at,"
-            " tokens_max, cost_usd_max, tokens_spent) values ($1, $2, 1, 'study', $3, '', '{}', $4,"
-            " current_date, $5, '{}', now(), now() + interval '1 hour', 1, 1, $6)",
+            " tokens_max, cost_usd_max, tokens_spent, cost_usd_spent) values ($1, $2, 1, 'study',"
+            " $3, '', '{}', $4, current_date, $5, '{}', now(), now() + interval '1 hour', 1, 1, $6,"
+            " $7)",
             *(cycle_id, request.kind, request.idempotency_key, request.as_of),
-            *("failed" if failures else "completed", cost),
+            *("failed" if failures else "completed", cost, Decimal(usd)),
         )
         for failure in failures:
             step, _, code = failure.rpartition("/")
@@ -298,7 +303,7 @@ async def test_what_a_cell_has_cost_is_taken_from_the_most_that_it_may_cost(desk
     await begun(clock, asked)
     await desk.works(clock)
     first, *others = list(desk.asked)
-    await desk.came_to(first, "budget_exhausted", cost=600)
+    await desk.came_to(first, "budget_exhausted", cost=600, usd="0.00018515")
     for request in others:
         await desk.came_to(request)
     desk.asked.clear()
@@ -308,7 +313,8 @@ async def test_what_a_cell_has_cost_is_taken_from_the_most_that_it_may_cost(desk
     await desk.works(clock)
 
     assert answer.message.startswith("1 cell is tried again")
-    assert [each.budgets.tokens for each in desk.asked] == [4_400]
+    (again,) = desk.asked
+    assert (again.budgets.tokens, again.budgets.cost_usd) == (4_400, Decimal("0.999814"))
 
 
 async def test_whatever_dies_a_cell_is_tried_again_under_one_key_and_no_round_begins_twice(
@@ -375,3 +381,22 @@ async def test_a_cutoff_that_nobody_knows_and_a_masked_arm_alone_are_told_before
     assert await desk.pool.fetchval(known, asked.study.name) == 0
     clock = desk.clock()
     assert (await begun(clock, asked)).notes == checked.notes
+
+
+async def test_a_study_that_only_a_later_version_can_read_ends_no_orchestrator(desk: Desk) -> None:
+    clock, asked = desk.clock(sweep_s=0.02), wish()
+    await begun(clock, asked)
+    body = dumps({**asked.study.model_dump(mode="json"), "of_a_later_version": 1}).encode()
+    later = "update studies set body = $2 where name = $1"
+    await desk.pool.execute(later, asked.study.name, body)
+
+    async with Background(clock.run()) as background:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await background.failed()
+        assert desk.asked == []
+        now = asked.study.model_dump_json().encode()
+        await desk.pool.execute(later, asked.study.name, now)
+        async with asyncio.timeout(10):
+            while len(desk.asked) < len(DAYS):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)

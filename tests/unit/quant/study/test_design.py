@@ -1,6 +1,7 @@
 """The cells of a study: the same file gives the same cells, spread over the whole stretch."""
 
 from datetime import date, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -8,7 +9,15 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.study import Study
-from libs.quant.study.design import DesignError, cells_of, dates_of, key_of, request_of, seed_of
+from libs.quant.study.design import (
+    DesignError,
+    Spent,
+    cells_of,
+    dates_of,
+    key_of,
+    request_of,
+    seed_of,
+)
 
 SESSIONS = [
     day
@@ -99,6 +108,20 @@ def test_a_session_that_another_study_samples_too_is_put_to_models_in_the_same_w
     cells = cells_of(one, dates_of(one, SESSIONS))
 
     assert [seed_of(one, cell) for cell in cells] == [seed_of(other, cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("spent", "left"), [("0", "1"), ("0.00018515", "0.999814"), ("1.00000001", "0")]
+)
+def test_a_cell_that_is_tried_again_may_cost_what_it_has_left_to_a_millionth(
+    spent: str, left: str
+) -> None:
+    wanted = study()
+    cell = cells_of(wanted, dates_of(wanted, SESSIONS))[0]
+
+    request = request_of(wanted, cell, round_=2, spent=Spent(10, Decimal(spent)))
+
+    assert request.budgets.cost_usd == Decimal(left)
 
 
 def test_the_budget_may_grow_and_nothing_else_may_change() -> None:
