@@ -31,6 +31,9 @@ NEIGHBOURS_MAX = 100
 """How far behind a service's letter the server's word on the same message is looked for."""
 HOLES_MAX = 1_000
 """Sequences without a message that are stepped over before the search ends."""
+REASON_CHARS_MAX = 2_000
+CUT_DIGITS_MAX = 12
+"""Of what a letter says of itself: whoever may write letters may write anything into one."""
 
 _ADVISORY = "$JS.EVENT.ADVISORY."
 _TERMINATED = "MSG_TERMINATED"
@@ -115,7 +118,7 @@ class DeadLetters:
         if not subject.startswith(_ADVISORY):
             headers = _headers(message)
             entry = _entry(sequence, message, message.data or b"", _failure_in_headers(headers))
-            return _with_size(entry, int(headers.get(CUT_HEADER, 0)))
+            return _with_size(entry, _bytes_cut(headers.get(CUT_HEADER, "")))
         advisory = orjson.loads(message.data or b"{}")
         original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))
         body = original.data if original is not None else None
@@ -177,12 +180,18 @@ def _headers(message: RawStreamMsg) -> Mapping[str, str]:
     return {name.strip(): readable(value.strip().encode()) for name, _, value in pairs}
 
 
+def _bytes_cut(told: str) -> int:
+    """How many bytes of a letter's body were left out; 0 where its sender says no such number."""
+    is_number = told.isascii() and told.isdigit() and len(told) <= CUT_DIGITS_MAX
+    return int(told) if is_number else 0
+
+
 def _failure_in_headers(headers: Mapping[str, str]) -> Failure:
     sender = headers.get(SENDER_HEADER)
     message = headers.get(ERROR_HEADER, "no reason was given")
     return Failure(
         code=headers.get(CODE_HEADER, "unknown")[:400],
-        message=f"from {sender}: {message}" if sender else message,
+        message=(f"from {sender}: {message}" if sender else message)[:REASON_CHARS_MAX],
     )
 
 

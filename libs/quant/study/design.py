@@ -11,7 +11,6 @@ from random import Random
 from contracts.cycle import DECISION, EXIT, PROBE, Budgets, CycleRequest, StudyCell
 from contracts.study import CELLS_MAX, Study, StudyKind, pipelines_of
 
-
 BUDGET_STEP = Decimal("0.000001")
 """Of a request's budget in dollars; what models cost has two places more."""
 

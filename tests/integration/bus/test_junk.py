@@ -9,6 +9,7 @@ from contracts.message import Message
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid
+from libs.bus.dead_letters import REASON_CHARS_MAX, DeadLetters
 from libs.bus.publisher import Publisher
 from libs.bus.server import UNREADABLE_BYTES_KEPT, Server, Unreadable
 from libs.bus.streams import LETTERS_KEPT_MAX
@@ -85,3 +86,31 @@ async def test_the_letters_of_one_sender_push_out_its_own_and_nobody_elses(
         "desk.v1.dlq.orchestrator.request.cli": 1,
         "desk.v1.dlq.orchestrator.request.user": LETTERS_KEPT_MAX,
     }
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("Desk-Cut", "many"),
+        ("Desk-Cut", "9" * 5_000),
+        ("Desk-Cut", "-1"),
+        ("Desk-Error", "x" * 20_000),
+        ("Desk-From", "x" * 20_000),
+        ("Desk-Code", "x" * 20_000),
+    ],
+)
+@pytest.mark.usefixtures("provisioner")
+async def test_a_letter_is_read_whatever_its_sender_has_written_into_its_headers(
+    connected: Connect, header: str, value: str
+) -> None:
+    research, orchestrator = await connected("research"), await connected("orchestrator")
+    letters = DeadLetters(orchestrator)
+    before = await letters.last()
+
+    stream = research.jetstream()
+    await stream.publish("desk.v1.dlq.research.plan", b"{}", headers={header: value})
+
+    (letter,) = await letters.between(before + 1, await letters.last())
+    assert (letter.subject, letter.size_bytes) == ("desk.v1.dlq.research.plan", 2)
+    assert len(letter.failure.message) <= REASON_CHARS_MAX
+    assert [one.sequence for one in await letters.newest(1)] == [letter.sequence]
