@@ -69,8 +69,6 @@ class Sweep:
                 await self._end_late()
             except Unavailable as error:
                 log.warning("sweep.interrupted", error=type(error).__name__)
-            except (InputRefused, NotCommitted) as error:
-                log.exception("sweep.refused", error=str(error)[:400])
 
     async def run_partitions(self) -> None:
         """Make the partitions of this month and the next, ahead of time, until cancelled."""
@@ -124,6 +122,10 @@ class Sweep:
             metrics.SWEPT_LATE.add("cycle")
 
     async def _end(self, overdue: OperationOverdue | CycleOverdue) -> None:
-        """End it; what follows another version's workflow is left to orchestrators that know it."""
-        with contextlib.suppress(WorkflowUnknown):
-            await self._committer.ask(overdue)
+        """End it; what follows another version's workflow is left to orchestrators that know it.
+        One that cannot be ended keeps none behind it from its end."""
+        try:
+            with contextlib.suppress(WorkflowUnknown):
+                await self._committer.ask(overdue)
+        except (InputRefused, NotCommitted) as error:
+            log.error("sweep.refused", what=str(overdue)[:200], error=str(error)[:400])  # noqa: TRY400

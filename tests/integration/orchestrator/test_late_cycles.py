@@ -1,6 +1,7 @@
 """A cycle whose time is up begins nothing that binds, whether or not the sweep has looked."""
 
 from collections.abc import AsyncIterator
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -10,6 +11,8 @@ from contracts.operation import Result
 from contracts.types import Money
 from libs.postgres.pool import Pool
 from libs.runtime import ids
+from libs.runtime.settings import Settings
+from services.orchestrator.clocks.sweep import Sweep
 from services.orchestrator.group.inputs import Resulted
 from tests.integration.orchestrator.conftest import LANE, Sent, two_at_work
 from tests.integration.orchestrator.test_approval_races import WORKFLOW, Askers
@@ -68,3 +71,21 @@ async def test_what_execution_was_sent_in_time_is_heard_after_it(desk: Askers, a
     result = Result(op_id=op_id, contract=done.model_dump(mode="json"))
     assert (await desk.committers[at].ask(Resulted("execution", result))).outcome == "ok"
     assert (await desk.outcome(cycle_id))[0] == "completed"
+
+
+async def test_a_cycle_that_cannot_be_ended_keeps_no_other_from_its_end(desk: Askers) -> None:
+    broken, late = await desk.begin(asks=False), await desk.begin(asks=False)
+    await desk.pool.execute(
+        "update cycles set state = '{}', deadline_at = clock_timestamp() - interval '1 hour'"
+        " where cycle_id = $1",
+        broken,
+    )
+    await time_is_up(desk, late)
+    sweep = Sweep(desk.pool, desk.committers[1], cast(Any, None), Settings())
+    try:
+        await sweep._end_late()
+    finally:
+        await desk.pool.execute(
+            "update cycles set status = 'cancelled' where cycle_id = $1", broken
+        )
+    assert (await desk.outcome(late))[0] == "failed"
