@@ -180,10 +180,10 @@ def _headers(message: RawStreamMsg) -> Mapping[str, str]:
     return {name.strip(): readable(value.strip().encode()) for name, _, value in pairs}
 
 
-def _bytes_cut(told: str) -> int:
+def _bytes_cut(header: str) -> int:
     """How many bytes of a letter's body were left out; 0 where its sender says no such number."""
-    is_number = told.isascii() and told.isdigit() and len(told) <= CUT_DIGITS_MAX
-    return int(told) if is_number else 0
+    is_number = header.isascii() and header.isdigit() and len(header) <= CUT_DIGITS_MAX
+    return int(header) if is_number else 0
 
 
 def _failure_in_headers(headers: Mapping[str, str]) -> Failure:

@@ -290,7 +290,7 @@ class CommitLoop:
             group, answers = self._fold(items, loaded)
             # A request is new here only because no cycle of it was read. Where that is wrong, the
             # insert says so, but nothing would where a new one is refused.
-            if any(map(_is_refusal, answers)) or _wants_time(group):
+            if any(map(_is_refusal, answers)):
                 return None
             return await self._write(db, group, answers, loaded)
         except SerializationError as error:
@@ -347,13 +347,6 @@ class CommitLoop:
 
 def _is_refusal(answer: Message | None) -> bool:
     return isinstance(answer, RequestAnswer) and answer.outcome == "rejected"
-
-
-def _wants_time(group: Group) -> bool:
-    """Whether it begins what a late cycle must not: an effect, or a question to a person. How late
-    a cycle is only its lock tells."""
-    steps = [new.start.step for new in group.starts]
-    return any(step.must_answer or step.asks for step in steps)
 
 
 def _is_its_own_fault(error: Exception) -> bool:

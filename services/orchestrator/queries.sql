@@ -165,7 +165,8 @@ set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_ful
 -- name: write_group
 -- What nearly every group writes, in one statement: cycles; ended, new and claimed operations;
 -- finished calls; events. A cycle that somebody else has locked, or that is no longer as it was read,
--- refuses the whole; so does an operation that another claim has had since.
+-- refuses the whole; so does an operation that another claim has had since, and a cycle ($77) that
+-- would order or ask a person although its time is up.
 -- A command of a study's cell rests while a live cycle is at work, if it may: the one that begins in
 -- this very statement is not seen, and the cell's next command rests instead. Returns what rests.
 with held as materialized (
@@ -192,6 +193,10 @@ updated as (
             cost_reserved, waiting)
     where c.cycle_id = t.id and c.revision = t.revision
       and (select complete from held)
+      and (c.cycle_id <> all($77::uuid[]) or c.waiting_since is not null
+           or c.deadline_at > (select desk_now())
+           or exists (select from operations r where r.cycle_id = c.cycle_id and r.status = 'pending'
+                                                 and r.rests_since is not null))
     returning c.cycle_id
 ),
 accepted as (

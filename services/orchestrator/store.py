@@ -170,8 +170,8 @@ def _purse(row: Record, settings: Settings) -> Purse:
 async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
     """Write all that the group changed; returns the new commands that do not rest (decision 0028).
 
-    Raises `SerializationError` where a cycle is no longer as the group read it, and
-    `UniqueViolationError` where a new one is not new.
+    Raises `SerializationError` where a cycle is not as the group read it, or too late for what
+    it begins, and `UniqueViolationError` where a new one is not new.
     """
     cycles = group.changed_cycles()
     results = await _results(db, group)
@@ -199,6 +199,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         *_columns([_event(event) for event in group.events], EVENT_COLUMNS),
         *_columns([_touched(group, row, settings) for row in group.touched], TOUCHED_COLUMNS),
         *_columns([_entry(new) for new in group.entries], ENTRY_COLUMNS),
+        [new.cycle.cycle_id for new in group.starts if new.binds],
     )
     day = group.day
     if day is not None:
@@ -392,9 +393,5 @@ async def _many(db: Connection, statement: str, rows: Sequence[Row]) -> None:
 
 def failure_of(error: Exception) -> Failure:
     """The failure for data that Postgres refuses."""
-    return Failure(
-        code="not_storable",
-        message=f"the database refused this operation's data: {type(error).__name__}: {error}"[
-            :800
-        ],
-    )
+    why = f"the database refused this operation's data: {type(error).__name__}: {error}"
+    return Failure(code="not_storable", message=why[:800])

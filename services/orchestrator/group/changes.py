@@ -52,6 +52,11 @@ class NewOperation:
             reserved=Reserve(),
         )
 
+    @property
+    def binds(self) -> bool:
+        """Whether it has effects or asks a person: no cycle begins that whose time is up."""
+        return self.start.step.must_answer or self.start.step.asks is not None
+
     def due_in_s(self, settings: Settings) -> float | None:
         """How long until the sweep sends it again; None for what a person is asked."""
         if self.start.step.asks:
