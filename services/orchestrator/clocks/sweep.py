@@ -6,7 +6,7 @@ doubled waiting. Late work: operations and cycles past their deadline.
 
 import asyncio
 import contextlib
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import structlog
 
@@ -15,7 +15,7 @@ from contracts.operation import WAITS
 from contracts.subjects.subject import PREFIX
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
-from libs.postgres.pool import Pool, Record
+from libs.postgres.pool import NOT_STORABLE, Pool, Record
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from libs.telemetry import metrics
@@ -28,7 +28,7 @@ SWEEP_MAX = 500
 """Rows one pass handles at most; the rest waits for the next."""
 ALARM_SENDS = 5
 """Sendings of an effect's command after which every further one is an error in the log."""
-PARTITIONS_EVERY_S = 3600.0
+PARTITIONS_EVERY_S, PARTITIONS_AGAIN_S = 3600.0, 5.0
 
 log = structlog.get_logger()
 
@@ -73,17 +73,26 @@ class Sweep:
     async def run_partitions(self) -> None:
         """Make the partitions of this month and the next, ahead of time, until cancelled."""
         while True:
-            today = datetime.now(UTC).date()
             try:
-                await self._pool.execute(
-                    "select ensure_partitions($1),"
-                    " ensure_partitions(($1::date + interval '1 month')::date)",
-                    today,
-                )
+                await self.make_partitions(datetime.now(UTC).date())
+                wait_s = PARTITIONS_EVERY_S
             except Unavailable as error:
                 # Rows then go to the default partition: nothing is lost.
                 log.warning("sweep.no_partitions", error=type(error).__name__)
-            await asyncio.sleep(PARTITIONS_EVERY_S)
+                wait_s = PARTITIONS_AGAIN_S
+            await asyncio.sleep(wait_s)
+
+    async def make_partitions(self, today: date) -> None:
+        """Make those of today's month and the next. A month that the default partition has rows of
+        stays there."""
+        for ahead in (0, 1):
+            try:
+                await self._pool.execute(
+                    "select ensure_partitions(($1::date + $2 * interval '1 month')::date)",
+                    *(today, ahead),
+                )
+            except NOT_STORABLE as error:
+                log.warning("sweep.rows_before_partition", error=str(error)[:400])
 
     async def _resend(self) -> None:
         settings = self._settings
