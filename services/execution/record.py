@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from contracts.approval import Approval, Verdict
 from contracts.constraints import Constraints
+from contracts.execution import ExecuteDecisions
 from contracts.message import Command
 from contracts.types import Money
 from libs.runtime.errors import NotOnRecord, OperationEnded
@@ -63,7 +64,10 @@ def _why_not(command: Command, sha256: str, record: OnRecord) -> str:
         return f"it is for account {account}, and account {record.account} is"
     if record.command_sha256 != sha256:
         return f"it is not the one that was sent: SHA-256 {sha256} came, {record.command_sha256} is"
-    if record.asked and (record.approval is None or record.approval.verdict is Verdict.REJECT):
+    # Books are opened before anybody is asked; the same command may come again after it.
+    is_order = isinstance(command, ExecuteDecisions)
+    approved = record.approval is not None and record.approval.verdict is not Verdict.REJECT
+    if is_order and record.asked and not approved:
         return "a person was asked, and no approval is"
     return ""
 

@@ -292,6 +292,25 @@ async def test_the_command_of_an_ended_operation_changes_nothing_when_it_comes_a
     assert await victim.books() == before
 
 
+@pytest.mark.parametrize("verdict", ["reject", None])
+async def test_books_that_come_again_after_a_person_was_asked_are_no_forgery(
+    victim: Victim, verdict: str | None
+) -> None:
+    """They were opened before anybody was asked, and need no approval."""
+    command = victim.forged("books")
+    proposed = victim.forged("execute", cycle_id=command["cycle_id"], as_of=command["as_of"])
+    await victim.asked(proposed, verdict)
+    body = await victim.on_record(command, status="completed")
+    ended, alarms = ended_before(), metrics.NOT_ON_RECORD.sum_of(service="execution")
+    await victim.send("books", body)
+
+    async def dealt_with() -> bool:
+        return ended_before() == ended + 1
+
+    await until(dealt_with)
+    assert metrics.NOT_ON_RECORD.sum_of(service="execution") == alarms
+
+
 def ended_before() -> float:
     return metrics.COMMANDS.sum_of(service="execution", outcome="ended")
 
