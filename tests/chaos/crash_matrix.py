@@ -1,4 +1,4 @@
-"""The crash matrix: a cycle of 15 paid calls and 12 tool calls, hit at every point of it.
+"""The crash matrix: a cycle of 14 paid calls and 12 tool calls, hit at every point of it.
 
     python -m tests.chaos.crash_matrix [--every N] [--one-process]
 
@@ -505,7 +505,7 @@ def repeated_of(entries: Sequence[Mapping[str, Any]], lines: Sequence[Any]) -> t
 
 
 def paid_cycle() -> CycleRequest:
-    """A cycle of 15 paid calls on an account that nobody has used."""
+    """A cycle of 14 paid calls on an account that nobody has used."""
     mark = uuid4().hex[:12]
     return CycleRequest(
         idempotency_key=mark,

@@ -1,6 +1,6 @@
 """Common movement of tickers, as the rules judge it, exact to the last place."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -25,6 +25,11 @@ class Movement:
     def _place(self) -> Mapping[str, int]:
         return {ticker: place for place, ticker in enumerate(self.moves.tickers)}
 
+    @cached_property
+    def _correlations(self) -> Sequence[Decimal]:
+        """Of pairs, as measured; 0 for what moved against the other: it is no hedge to count on."""
+        return [max(_ZERO, Decimal(str(measured))) for measured in self.moves.correlations]
+
     def knows(self, ticker: str) -> bool:
         """Whether its history could be measured."""
         return ticker in self._place
@@ -36,12 +41,12 @@ class Movement:
         return Decimal(str(self.moves.volatility_pct[self._place[ticker]]))
 
     def correlation(self, one: str, other: str) -> Decimal:
-        """0 to 1. What moved against the rest is no hedge to count on: it counts as 0."""
-        if one == other or not (self.knows(one) and self.knows(other)):
+        """0 to 1; 1 where either is not known."""
+        place, beside = self._place.get(one), self._place.get(other)
+        if one == other or place is None or beside is None:
             return _ONE
-        low, high = sorted((self._place[one], self._place[other]))
-        measured = self.moves.correlations[high * (high - 1) // 2 + low]
-        return max(_ZERO, Decimal(str(measured)))
+        low, high = (place, beside) if place < beside else (beside, place)
+        return self._correlations[high * (high - 1) // 2 + low]
 
     def covariance(self, money: Mapping[str, Decimal], other: Mapping[str, Decimal]) -> Decimal:
         """A year's covariance of two lists of holdings, in money times money."""
