@@ -40,6 +40,12 @@ from libs.market.source import (
 
 __all__ = ["ReplayFills", "ReplayMarket", "ReplayStore"]
 
+ADJUSTED_KEPT_MAX = 64
+"""Tickers at a session whose adjusted bars are kept: a cycle's tools ask for the same ones a dozen
+times."""
+ADJUSTED_BARS = 512
+"""The least that is adjusted at once; longer than what the tools ask for."""
+
 _PRICES = ("open", "high", "low", "close")
 
 
@@ -48,6 +54,7 @@ class ReplayMarket:
 
     def __init__(self, store: ReplayStore, jump_pct: float = JUMP_PCT) -> None:
         self._store = store
+        self._adjusted: dict[tuple[str, date], pl.DataFrame] = {}
         self.label = replace(store.label, jump_pct=jump_pct)
         """What the source is, for people."""
 
@@ -60,7 +67,17 @@ class ReplayMarket:
         """See MarketData.bars."""
         if sessions < 1:
             raise ValueError(f"sessions must be at least 1, not {sessions}")
-        return adjusted((await self._known_bars(ticker, as_of)).tail(sessions))
+        bars = self._adjusted.get((ticker, as_of))
+        if bars is None or bars.height < sessions:
+            known = await self._known_bars(ticker, as_of)
+            bars = adjusted(known.tail(max(sessions, ADJUSTED_BARS)))
+            self._keep(ticker, as_of, bars)
+        return bars.tail(sessions)
+
+    def _keep(self, ticker: str, as_of: date, bars: pl.DataFrame) -> None:
+        while len(self._adjusted) >= ADJUSTED_KEPT_MAX:
+            del self._adjusted[next(iter(self._adjusted))]
+        self._adjusted[ticker, as_of] = bars
 
     async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
         """See SessionMoves."""

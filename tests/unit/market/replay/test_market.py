@@ -15,7 +15,13 @@ from libs.market.errors import (
     UnknownTicker,
 )
 from libs.market.replay.layout import find_bundled
-from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.market import (
+    ADJUSTED_BARS,
+    ADJUSTED_KEPT_MAX,
+    ReplayFills,
+    ReplayMarket,
+    ReplayStore,
+)
 from libs.market.source import (
     BAR_SCHEMA,
     FillPrices,
@@ -43,6 +49,30 @@ async def test_a_split_is_no_fall_in_the_price(bundled: ReplayMarket) -> None:
     assert before["close"][-1] == 88.99
     assert after["close"][0] == pytest.approx(88.99 / 2)
     assert after["volume"][0] == pytest.approx(before["volume"][-1] * 2)
+
+
+@pytest.mark.parametrize("later", [date(2005, 2, 28), MIDSUMMER])
+async def test_bars_are_the_same_whatever_was_asked_before(
+    bundled: ReplayMarket, later: date
+) -> None:
+    store = bundled._store
+    for asked in (2, ADJUSTED_BARS + 100, 60, ADJUSTED_BARS, 10_000, 1):
+        await bundled.bars("AAPL", MIDSUMMER, asked)
+        fresh = await ReplayMarket(store).bars("AAPL", later, asked)
+        assert (await bundled.bars("AAPL", later, asked)).equals(fresh)
+
+
+async def test_adjusted_bars_are_kept_for_so_many_tickers_and_sessions(
+    bundled: ReplayMarket,
+) -> None:
+    sessions = bundled.calendar.sessions(date(2012, 1, 3), MIDSUMMER)
+    assert len(sessions) > ADJUSTED_KEPT_MAX
+    for session in sessions:
+        first = await bundled.bars("MSFT", session, 5)
+        assert first.equals(await bundled.bars("MSFT", session, 5))
+    assert len(bundled._adjusted) == ADJUSTED_KEPT_MAX
+    assert ("MSFT", MIDSUMMER) in bundled._adjusted
+    assert ("MSFT", sessions[0]) not in bundled._adjusted
 
 
 @pytest.mark.parametrize(
