@@ -182,6 +182,8 @@ def test_on_a_phone_no_table_is_wider_than_its_card_and_cells_are_named(page: Pa
     ):
         page.goto(path)
         assert page.evaluate(HIDDEN) == [], path
+    page.goto("/cycles")
+    expect(page.locator("[data-column=Started]").first).to_be_visible()  # without its arrow
     looks.LOOKS["light"].put_on(page)
     expect(page.locator(".blocks")).to_have_count(0)
 

@@ -157,7 +157,13 @@ def _kept(event: Event) -> str:
 
 
 def _outage(event: Event) -> str:
-    return f"nothing could be committed from {event.data.get('since')} to {event.data.get('until')}"
+    since, until = (_second(event.data.get(name)) for name in ("since", "until"))
+    return f"nothing could be committed from {since} to {until}"
+
+
+def _second(at: object) -> str:
+    """`2012-06-29 20:30:11 UTC`."""
+    return f"{str(at)[:19].replace('T', ' ')} UTC"
 
 
 def _report(event: Event) -> str:

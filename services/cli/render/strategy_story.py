@@ -72,7 +72,7 @@ def tell_phase(output: Mapping[str, Any], console: Console) -> None:
     short = amounts.short(output["operation_id"])
     if output["phase"] is None:
         why = f": {output['error_message']}" if output["error_message"] else ""
-        line = f"idle; {short} ({name}) {output['operation_status']}{why}"
+        line = f"idle; {short} ({name}) {output['operation_status']}{ending.in_words(why)}"
         console.print(line, soft_wrap=True)
         return
     progress = output["progress"]
@@ -87,7 +87,7 @@ def _rows(view: StrategyView, console: Console) -> Sequence[Row]:
     rows: list[Row] = [
         ("strategy", Text(f"{view.name}  {view.path}")),
         ("", Text(amounts.plain(view.hypothesis), style="dim")),
-        ("model", Text(f"{view.model} on {', '.join(view.features)}")),
+        ("model", Text(f"{model_of(view)} on {', '.join(view.features)}")),
         ("", Text(f"{universe}; {view.horizon_bars} sessions ahead", style="dim")),
     ]
     rows += _training(view.training) if view.training else ()
@@ -113,7 +113,7 @@ def _training(figures: TrainingFigures) -> Sequence[Row]:
 
 def _backtest(figures: BacktestFigures, console: Console) -> Sequence[Row]:
     first = (
-        f"return {part(figures.total_return)}, buy-and-hold {part(figures.benchmark_return)}; "
+        f"return {gain(figures.total_return)}, buy-and-hold {gain(figures.benchmark_return)}; "
         f"Sharpe {ratio(figures.sharpe_ratio)}, "
         f"buy-and-hold {ratio(figures.benchmark_sharpe_ratio)}"
     )
@@ -161,6 +161,16 @@ def _gate(gate: GateResult | None) -> Sequence[Row]:
 def part(value: float | None) -> str:
     """`12.3%`."""
     return NOT_DEFINED if value is None else amounts.percent(value * 100)
+
+
+def gain(value: float | None) -> str:
+    """`+12.30%`: a return."""
+    return NOT_DEFINED if value is None else amounts.gain_percent(value * 100)
+
+
+def model_of(view: StrategyView) -> str:
+    """`gradient boosting`."""
+    return view.model.replace("_", " ")
 
 
 def ratio(value: float | None) -> str:

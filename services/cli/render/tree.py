@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from uuid import UUID
 
-from pydantic import JsonValue
 from rich.table import Table
 from rich.text import Text
 
@@ -12,6 +11,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
 from libs.facts import amounts
 from libs.report.calls import sentence
+from libs.report.summaries import brief
 from libs.runtime import recorded_call
 from services.cli.shell.terminal import (
     CUT_WIDTH_MIN,
@@ -192,13 +192,5 @@ def result_text(node: OperationView) -> str:
     if node.status is OperationStatus.RUNNING and node.progress.step:
         return f"{node.progress.percentage:.0f}% {node.progress.step}"
     missing = node.metadata.get("calls_cut")
-    summary = _flat(node.result_summary)
+    summary = brief(node.result_summary)
     return f"{summary}; {missing} calls not shown" if missing else summary
-
-
-def _flat(value: JsonValue) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(inner)}" for key, inner in value.items() if inner != [])
-    if isinstance(value, list):
-        return " ".join(map(_flat, value))
-    return "" if value is None else str(value)

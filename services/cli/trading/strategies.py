@@ -33,13 +33,13 @@ CURVE_WIDTH = 12
 ID_DIGITS = 8
 NAME_CHARS_MAX = 28
 NONE = "-"
-PART, RATIO, COUNT, LOSS = ".1%", ".2f", ",d", ".3f"
+PART, GAIN, RATIO, COUNT, LOSS = ".1%", "+.2%", ".2f", ",d", ".3f"
 LISTED = (
-    ("return", "total_return", PART),
+    ("return", "total_return", GAIN),
     ("Sharpe", "sharpe_ratio", RATIO),
     ("drawdown", "max_drawdown", PART),
     ("trades", "total_trades", COUNT),
-    ("buy-and-hold", "benchmark_return", PART),
+    ("buy-and-hold", "benchmark_return", GAIN),
     ("accuracy", "accuracy", PART),
     ("base rate", "base_rate", PART),
 )
@@ -49,7 +49,7 @@ SPARE = ("base rate", "accuracy", "buy-and-hold", "equity", "designed", "trades"
 DESIGN: Sequence[tuple[str, Callable[[StrategyView], str]]] = (
     ("ended", lambda view: strategy_story.end_of(view).plain),
     ("as of", lambda view: str(view.as_of)),
-    ("model", lambda view: view.model),
+    ("model", strategy_story.model_of),
     ("features", lambda view: str(len(view.features))),
     ("horizon", lambda view: amounts.count(view.horizon_bars, "session")),
     ("trained from", lambda view: str(view.train.first)),
@@ -60,9 +60,9 @@ FIGURES = (
     ("out-of-sample accuracy", "accuracy", PART),
     ("base rate", "base_rate", PART),
     ("final loss", "final_loss", LOSS),
-    ("return", "total_return", PART),
-    ("buy-and-hold", "benchmark_return", PART),
-    ("CAGR", "cagr", PART),
+    ("return", "total_return", GAIN),
+    ("buy-and-hold", "benchmark_return", GAIN),
+    ("CAGR", "cagr", GAIN),
     ("Sharpe", "sharpe_ratio", RATIO),
     ("Sortino", "sortino_ratio", RATIO),
     ("deflated Sharpe", "deflated_sharpe", PART),

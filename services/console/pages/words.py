@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
 from libs.quant.strategy import gates
-from libs.report import account, ending, performance, rules, story, ticker_facts
+from libs.report import account, ending, performance, rules, story, summaries, ticker_facts
 from libs.report.notify import channels
 from libs.report.sections import Fact
 from libs.report.tickers import Row
@@ -23,7 +23,6 @@ from libs.runtime import recorded_call
 
 UNKNOWN = "\N{EN DASH}"
 TEMPO_WHOLE = 10
-AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
 DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
@@ -95,36 +94,6 @@ def coded(text: str) -> Markup:
 def query(**chosen: object) -> str:
     """The chosen ones as an address's query."""
     return urlencode({name: str(value) for name, value in chosen.items() if value})
-
-
-def flat(value: JsonValue, text_of: Callable[[object], str] = str) -> str:
-    """A summary in one line: `buys AAPL MSFT, confidence 0.5`; `told` says its single values."""
-    if isinstance(value, dict):
-        return ", ".join(
-            f"{key.replace('_', ' ')} {flat(inner, text_of)}"
-            for key, inner in value.items()
-            if inner != []
-        )
-    if isinstance(value, list):
-        return " ".join(flat(inner, text_of) for inner in value)
-    return "" if value is None else text_of(value)
-
-
-def brief(value: JsonValue) -> str:
-    """The same for a list of many: figures rounded, and no path of a file."""
-    if isinstance(value, dict):
-        value = {key: inner for key, inner in value.items() if not key.endswith("_path")}
-    return flat(value, _rounded)
-
-
-def _rounded(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.3f}".rstrip("0").rstrip(".")
-    if isinstance(value, str) and AMOUNT.fullmatch(value):
-        return amounts.money(Decimal(value))
-    return str(value)
 
 
 def json(value: JsonValue) -> str:
@@ -230,6 +199,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "against": rules.against,
     "ago": ago,
     "begun_large": begun_large,
+    "brief": summaries.brief,
     "called": recorded_call.called,
     "change": amounts.change,
     "clock": clock,

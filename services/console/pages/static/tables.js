@@ -15,7 +15,7 @@ function lay() {
 }
 
 function name(table) {
-  const heads = [...table.querySelectorAll("thead th")].map((each) => each.textContent.trim());
+  const heads = [...table.querySelectorAll("thead th")].map((each) => each.textContent.replace(/[↑↓]/, "").trim());
   for (const row of table.querySelectorAll("tbody tr")) {
     if (row.cells.length !== heads.length) continue;
     for (const cell of row.cells) {

@@ -6,25 +6,6 @@ from libs.facts import amounts
 from libs.report import ending
 from services.console.pages import words
 
-MADE = {
-    "strategy_name": "calm",
-    "strategy_path": "/data/strategies/calm.yaml",
-    "accuracy": 0.49653279785,
-    "total_trades": 1620,
-    "passed": True,
-    "cash": "102875.415000",
-    "buys": ["AAPL", "MSFT"],
-    "sells": [],
-    "version": "1.2.3",
-}
-
-
-def test_a_summary_is_one_line_with_what_is_on_record() -> None:
-    assert words.flat({"buys": ["AAPL", "MSFT"], "sells": [], "cash": "1.50"}) == (
-        "buys AAPL MSFT, cash 1.50"
-    )
-    assert words.flat(None) == ""
-
 
 def test_a_share_is_rounded_once_and_never_cut() -> None:
     shown = amounts.percent
@@ -39,14 +20,6 @@ def test_a_number_has_one_rounding_whichever_type_it_came_as() -> None:
     assert amounts.percent(0.25) == amounts.percent(Decimal("0.25")) == "0.3%"
     assert words.signed(0.00125) == amounts.gain_percent(Decimal("0.125")) == "+0.13%"
     assert words.part(None) == words.signed(None) == words.UNKNOWN
-
-
-def test_in_a_list_figures_are_rounded_and_files_left_out() -> None:
-    assert words.brief(MADE) == (
-        "strategy name calm, accuracy 0.497, total trades 1620, passed yes, cash 102,875.42, "
-        "buys AAPL MSFT, version 1.2.3"
-    )
-    assert words.brief({"return": -0.5, "loss": 2.0, "none": None}) == "return -0.5, loss 2, none "
 
 
 def test_dollars_have_cents_and_small_sums_of_models_more() -> None:

@@ -85,7 +85,9 @@ const letter = (_event, data) =>
 
 const kept = (_event, data) => `${data.sequence} ${data.subject} (${data.code})`;
 
-const outage = (_event, data) => `nothing could be committed from ${data.since} to ${data.until}`;
+const second = (at) => `${String(at).slice(0, 19).replace("T", " ")} UTC`;
+
+const outage = (_event, data) => `nothing could be committed from ${second(data.since)} to ${second(data.until)}`;
 
 const report = (_event, data) => `of ${data.report?.account} for ${data.report?.session}`;
 

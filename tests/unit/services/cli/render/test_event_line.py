@@ -80,7 +80,7 @@ def test_a_line_break_in_a_models_text_stays_on_one_line() -> None:
             _event(
                 EventType.OUTAGE_ENDED, since="2026-11-25T02:00:00Z", until="2026-11-25T02:09:00Z"
             ),
-            "nothing could be committed from 2026-11-25T02:00:00Z to 2026-11-25T02:09:00Z",
+            "nothing could be committed from 2026-11-25 02:00:00 UTC to 2026-11-25 02:09:00 UTC",
         ),
         (
             _event(EventType.REPORT_WRITTEN, report={"account": "main", "session": "2012-06-29"}),

@@ -171,6 +171,9 @@ def test_a_node_says_why_it_failed_how_far_it_is_or_what_it_came_to() -> None:
     assert result_text(_node(1, error_message="no such ticker")) == "no such ticker"
     assert result_text(_node(1, **running)) == "40% reading"
     assert result_text(_node(1, result_summary={"buys": ["A", "B"], "sells": []})) == "buys A B"
+    assert result_text(_node(1, result_summary={"cash_after": "101507.150000"})) == (
+        "cash after 101,507.15"
+    )
     assert result_text(_node(1, metadata={"calls_cut": 3})) == "; 3 calls not shown"
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
+from contracts.http import AgentStatus
 from contracts.operation import OperationStatus, OperationView
 from contracts.strategy_query import StrategyView
 from services.cli.render import chart, strategy_story
@@ -88,6 +89,17 @@ def told(show: Any, *given: Any, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+def test_the_status_of_a_cycle_has_its_gates_reason_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reason = "Backtest gate failed: max_drawdown_above_threshold (44.7% > 40.0%)"
+    idle = AgentStatus(
+        status="idle", operation_id=UUID(int=1), operation_status="failed", error_message=reason
+    )
+    text = told(strategy_story.tell_phase, idle.model_dump(), capsys=capsys)
+    assert "failed: Backtest gate failed: max drawdown above threshold (44.7% > 40.0%)" in text
+
+
 def test_a_list_shows_how_each_ended_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
     strategies._list([view(), stopped()], Console(width=150))
     head, first, second = capsys.readouterr().out.splitlines()
@@ -108,7 +120,16 @@ def test_a_list_shows_how_each_ended_with_its_figures(capsys: pytest.CaptureFixt
         ),
         "equity",
     ]
-    for word in ("rise-and-fall", "mediocre", "14.0%", "65.5%", "0.35", "1,173", "52.1%", "███"):
+    for word in (
+        "rise-and-fall",
+        "mediocre",
+        "+14.00%",
+        "+65.50%",
+        "0.35",
+        "1,173",
+        "52.1%",
+        "███",
+    ):
         assert word in first
     assert "2026-11-22  4332d851  mediocre" in first, "runs of one name are told apart"
     assert "training gate" in second
@@ -121,7 +142,7 @@ def test_a_narrow_terminal_has_fewer_figures_and_cuts_none(
     strategies._list([view("a-name-of-as-many-as-28-chars"), stopped()], Console(width=80))
     head, first, second = capsys.readouterr().out.splitlines()
     assert "buy-and-hold" not in head
-    assert first.split()[1:6] == ["4332d851", "mediocre", "14.0%", "0.35", "16.1%"]
+    assert first.split()[1:6] == ["4332d851", "mediocre", "+14.00%", "0.35", "16.1%"]
     assert max(map(len, (head, first, second))) <= 80
 
 
@@ -139,7 +160,7 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
         "what rises falls",
         "rsi(14), sma_distance(20)",
         "base rate 55.6%",
-        "buy-and-hold 65.5%",
+        "buy-and-hold +65.50%",
         "deflated Sharpe 39.7% (1 - chance of it by luck; best of 13 trials)",
         "✗ win rate below threshold (40.0% < 45.0%)",
         "strategies/rise-and-fall/report.html",
@@ -160,7 +181,7 @@ def test_strategies_side_by_side_say_where_they_cannot_be_compared(
 ) -> None:
     text = told(strategies._compare, [view(), stopped()], capsys=capsys)
     rows = {line[:24].strip(): line[24:].split() for line in text.splitlines()}
-    assert rows["return"] == ["14.0%", "-"]
+    assert rows["return"] == ["+14.00%", "-"]
     assert rows["out-of-sample accuracy"] == ["52.1%", "52.1%"]
     assert "their held-out periods differ" in text
     same = told(strategies._compare, [view(), view("other")], capsys=capsys)
