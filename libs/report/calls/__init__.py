@@ -1,1 +1,1 @@
-"""Calls of an operation as people read them: one in a sentence, a model's as a chat. Pure."""
+"""An operation's calls and result as people read them: in a sentence, a chat, a line. Pure."""

@@ -11,7 +11,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
 from libs.facts import amounts
 from libs.report.calls import sentence
-from libs.report.summaries import brief
+from libs.report.calls.results import brief
 from libs.runtime import recorded_call
 from services.cli.shell.terminal import (
     CUT_WIDTH_MIN,

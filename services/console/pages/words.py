@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
 from libs.quant.strategy import gates
-from libs.report import account, ending, performance, rules, story, summaries, ticker_facts
+from libs.report import account, ending, performance, rules, story, ticker_facts
+from libs.report.calls import results
 from libs.report.notify import channels
 from libs.report.sections import Fact
 from libs.report.tickers import Row
@@ -199,7 +200,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "against": rules.against,
     "ago": ago,
     "begun_large": begun_large,
-    "brief": summaries.brief,
+    "brief": results.brief,
     "called": recorded_call.called,
     "change": amounts.change,
     "clock": clock,

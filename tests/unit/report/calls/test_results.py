@@ -1,6 +1,6 @@
 """The results of operations on one line, as pages and the command line show them."""
 
-from libs.report import summaries
+from libs.report.calls import results
 
 MADE = {
     "strategy_name": "calm",
@@ -16,17 +16,17 @@ MADE = {
 
 
 def test_a_summary_is_one_line_with_what_is_on_record() -> None:
-    assert summaries.flat({"buys": ["AAPL", "MSFT"], "sells": [], "cash": "1.50"}) == (
+    assert results.flat({"buys": ["AAPL", "MSFT"], "sells": [], "cash": "1.50"}) == (
         "buys AAPL MSFT, cash 1.50"
     )
-    assert summaries.flat(None) == ""
+    assert results.flat(None) == ""
 
 
 def test_in_a_list_figures_are_rounded_and_files_left_out() -> None:
-    assert summaries.brief(MADE) == (
+    assert results.brief(MADE) == (
         "strategy name calm, accuracy 0.497, total trades 1620, passed yes, cash 102,875.42, "
         "buys AAPL MSFT, version 1.2.3"
     )
     assert (
-        summaries.brief({"return": -0.5, "loss": 2.0, "none": None}) == "return -0.5, loss 2, none "
+        results.brief({"return": -0.5, "loss": 2.0, "none": None}) == "return -0.5, loss 2, none "
     )
