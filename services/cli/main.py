@@ -1,5 +1,6 @@
 """`deskbus`: the table of commands, each loaded when it is called, so that --help stays quick."""
 
+import errno
 import gc
 import importlib
 import os
@@ -233,6 +234,16 @@ def deskbus(
     """
 
 
+FILES_REFUSED = frozenset(
+    {
+        *(errno.EACCES, errno.EPERM, errno.EROFS),
+        *(errno.ENOSPC, errno.EDQUOT),
+        *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+    }
+)
+"""Errors by which the machine refuses a file that somebody named: no defect of this program."""
+
+
 def main() -> None:
     """The script's entry: every expected problem is a sentence and an exit code."""
     # To look for plugins pydantic reads the metadata of every installed package: a fifteenth of a
@@ -251,6 +262,15 @@ def main() -> None:
         sys.exit(ExitCode.INTERRUPTED)
     except ConnectionError as error:
         _stop(ExitCode.FAILED, f"part of the desk stopped: {error}", "see its log")
+    except OSError as error:
+        if error.errno not in FILES_REFUSED or error.filename is None:
+            raise
+        _stop(
+            ExitCode.FAILED,
+            f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}",
+            "make room or make it writable for this user, or name another folder "
+            "(the data directory by DESKBUS_DATA_DIR)",
+        )
 
 
 def _ended() -> int:

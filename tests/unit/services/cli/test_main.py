@@ -29,14 +29,14 @@ HEAVY = (
 
 
 def _run(
-    arguments: Sequence[str], cwd: Path, stdout: int = subprocess.PIPE
+    arguments: Sequence[str], cwd: Path, stdout: int = subprocess.PIPE, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
     root = str(Path(cli.__file__).parents[2])
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DESKBUS_")}
     return subprocess.run(
         [sys.executable, "-m", "services.cli", *arguments],
         cwd=cwd,
-        env={**clean, "PYTHONPATH": root},
+        env={**clean, "PYTHONPATH": root, **environment},
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
@@ -162,6 +162,17 @@ def test_without_a_desk_the_exit_code_is_5_and_stdout_stays_empty(tmp_path: Path
     assert done.stdout == ""
     assert "no desk is running here" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["up --detach", "secrets init afile/secrets"])
+def test_a_folder_that_cannot_be_made_is_one_sentence(command: str, tmp_path: Path) -> None:
+    (tmp_path / "afile").touch()
+    done = _run(command.split(), tmp_path, DESKBUS_DATA_DIR="afile")
+
+    assert done.returncode == ExitCode.FAILED
+    assert "Traceback" not in done.stderr
+    assert "cannot be used: Not a directory" in done.stderr
+    assert "name another folder" in done.stderr
 
 
 def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
