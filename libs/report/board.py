@@ -57,7 +57,7 @@ def _decisions(row: LeaderboardRow) -> str:
 
 
 def _cost(row: LeaderboardRow) -> str:
-    return f"${row.usage.cost_usd:,.2f}" if _is_own(row) else amounts.UNKNOWN
+    return f"${amounts.money(row.usage.cost_usd)}" if _is_own(row) else amounts.UNKNOWN
 
 
 _COLUMNS: Sequence[tuple[str, Callable[[LeaderboardRow], bool], TextOf]] = (

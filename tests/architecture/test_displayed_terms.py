@@ -172,3 +172,16 @@ def test_every_other_meaning_is_still_there(shown: Mapping[str, str]) -> None:
 )
 def test_a_replaced_word_is_seen_where_a_person_reads_it(text: str, is_seen: bool) -> None:
     assert found(text, ["deepest fall"]) == ["deepest fall"] * is_seen
+
+
+def test_amounts_are_rounded_in_one_place() -> None:
+    """Python's format shows 31.095 as 31.09 and 0.125 as 0.12: libs/facts/amounts.py does not."""
+    shown = ("libs/report", "services/console", "services/cli")
+    files = [path for folder in shown for path in sorted((ROOT / folder).rglob("*.*"))]
+    formatted = [
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if path.suffix in {".py", ".html"} and ",.2f" in path.read_text(encoding="utf-8")
+    ]
+    assert len(files) > SOURCES_MIN
+    assert formatted == []

@@ -80,7 +80,9 @@ def _templates() -> Environment:
     )
     templates.globals.update(TICKERS_MAX=TICKERS_MAX, beside=beside, pieces=pieces)
     templates.filters.update(share=share, gain=gain, ratio=ratio, colour=colour)
-    templates.filters.update(gain_percent=amounts.gain_percent, in_words=ending.in_words)
+    templates.filters.update(
+        gain_percent=amounts.gain_percent, money=amounts.money, in_words=ending.in_words
+    )
     return templates
 
 
@@ -194,7 +196,7 @@ def _priced(shown: PricesShown, backtest: BacktestResult, places: dict[date, int
     return Chart(
         [Line(shown.closes, "plain")],
         [
-            f"{day}: {close:,.2f}"
+            f"{day}: {amounts.money(close)}"
             for day, close in zip(backtest.sessions, shown.closes, strict=False)
         ],
         _short,
@@ -205,9 +207,10 @@ def _priced(shown: PricesShown, backtest: BacktestResult, places: dict[date, int
 
 
 def _trade_title(trade: TradeShown) -> str:
-    end = f"{trade.exit} at {trade.exit_price:,.2f}" if trade.exit else "still open"
+    price = trade.exit_price
+    end = "still open" if price is None else f"{trade.exit} at {amounts.money(price)}"
     change = amounts.gain_percent(trade.return_pct)
-    return f"{trade.side} {trade.entry} at {trade.entry_price:,.2f}, {end}: {change}"
+    return f"{trade.side} {trade.entry} at {amounts.money(trade.entry_price)}, {end}: {change}"
 
 
 def _loss(training: TrainingResult) -> Chart:

@@ -146,7 +146,7 @@ def _indicators(values: Mapping[str, float], width: int) -> RenderableType:
     items = list(values.items())
     for start in range(0, len(items), columns):
         part = items[start : start + columns]
-        grid.add_row(*(cell for name, value in part for cell in (name, f"{value:,.2f}")))
+        grid.add_row(*(cell for name, value in part for cell in (name, amounts.money(value))))
     return grid
 
 
@@ -247,7 +247,9 @@ def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]
         grid = table("indicator", *((view.ticker, "right") for view in part))
         for name in names:
             values = [view.technical_indicators.get(name) for view in part]
-            grid.add_row(name, *("-" if value is None else f"{value:,.2f}" for value in values))
+            grid.add_row(
+                name, *("-" if value is None else amounts.money(value) for value in values)
+            )
         yield grid
 
 

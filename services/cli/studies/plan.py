@@ -264,14 +264,15 @@ def _show(study: Study, result: Plan) -> None:
     columns = (("calls", "right"), ("probes", "right"), ("tokens", "right"), ("USD", "right"))
     grid = table("arm", "provider", *columns)
     for arm in result.arms:
-        usd = "no price" if arm.usd is None else f"{arm.usd:,.2f}"
+        usd = "no price" if arm.usd is None else amounts.money(arm.usd)
         counts = (f"{count:,}" for count in (arm.calls, arm.probes, arm.tokens))
         grid.add_row(arm.arm, arm.provider, *counts, usd)
     write(grid, console)
     budget = study.budget
     if result.usd_most:
+        most = amounts.money(budget.cost_usd, "USD")
         console.print(
-            f"at most {budget.cost_usd:,.2f} USD and {budget.tokens:,} tokens: its budget",
+            f"at most {most} and {budget.tokens:,} tokens: its budget",
             soft_wrap=True,
         )
     minutes = f"{result.minutes:g}" if result.minutes < MINUTES_WHOLE else f"{result.minutes:.0f}"

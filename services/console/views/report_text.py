@@ -56,8 +56,8 @@ def _headline(report: DayReport) -> str:
     share = f" ({amounts.gain_percent(change / before * 100)})" if before else ""
     since = f"since {_day(worth.previous)}" if worth.previous else "since the opening"
     return (
-        f"**{_money(worth.equity)} {report.currency}**, {_signed(change)}{share} {since}: "
-        f"cash {_money(worth.cash)}, positions {_money(worth.positions)}."
+        f"**{amounts.money(worth.equity)} {report.currency}**, {_signed(change)}{share} {since}: "
+        f"cash {amounts.money(worth.cash)}, positions {amounts.money(worth.positions)}."
     )
 
 
@@ -84,7 +84,7 @@ def _done(report: DayReport) -> str:
     fills = _table(
         ("Filled", "Shares", "Asset", "Price", "Fee"),
         (
-            (_side(f), _shares(f.quantity), f.asset, _money(f.price), _money(f.fee))
+            (_side(f), _shares(f.quantity), f.asset, amounts.money(f.price), amounts.money(f.fee))
             for f in report.fills
         ),
         right=(1, 3, 4),
@@ -117,7 +117,7 @@ def _type(order: OrderLine) -> str:
     if order.stop_price is None:
         return order.type.value
     then = "" if order.type is OrderType.STOP else "market, then a "
-    return f"{then}stop at {_money(order.stop_price)}"
+    return f"{then}stop at {amounts.money(order.stop_price)}"
 
 
 def _earned(worth: Worth) -> str:
@@ -143,9 +143,9 @@ def _held(held: Sequence[HeldLine]) -> str:
         (
             position.ticker,
             _shares(position.quantity),
-            _money(position.cost / position.quantity) if position.quantity else "",
+            amounts.money(position.cost / position.quantity) if position.quantity else "",
             _price(position),
-            _money(position.value) if position.value is not None else "",
+            amounts.money(position.value) if position.value is not None else "",
             _signed(position.gain) if position.gain is not None else "",
         )
         for position in held
@@ -159,7 +159,7 @@ def _price(held: HeldLine) -> str:
     if held.price is None:
         return "no price"
     of = f" of {_day(held.priced_on)}" if held.priced_on else ""
-    return f"{_money(held.price)}{of}"
+    return f"{amounts.money(held.price)}{of}"
 
 
 def _stops(stops: Sequence[StopLine]) -> str:
@@ -167,7 +167,7 @@ def _stops(stops: Sequence[StopLine]) -> str:
         (
             stop.ticker,
             _shares(stop.quantity),
-            f"{_money(stop.stop_price)} {stop.currency}",
+            f"{amounts.money(stop.stop_price)} {stop.currency}",
             _day(stop.as_of),
         )
         for stop in stops
@@ -218,12 +218,8 @@ def _day(day: date | None) -> str:
     return f"{day:%a %Y-%m-%d}" if day else ""
 
 
-def _money(amount: Decimal) -> str:
-    return f"{amount:,.2f}"
-
-
 def _signed(amount: Decimal) -> str:
-    return f"{amount:+,.2f}" if amount else _money(amount)
+    return amounts.change(amount) if amount else amounts.money(amount)
 
 
 def _shares(amount: Decimal) -> str:
