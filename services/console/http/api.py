@@ -37,6 +37,7 @@ from services.console.http.lists import Limit, cycles_asked, operations_asked
 from services.console.http.notifications import notifications
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
+from services.console.http.queries import known_names
 from services.console.http.requests import DeskAccess
 from services.console.http.search import search
 from services.console.http.session import session
@@ -68,6 +69,7 @@ def api(desk: DeskAccess) -> FastAPI:
         redoc_url=None,
         openapi_url=f"{ROOT}/openapi.json",
         redirect_slashes=False,
+        dependencies=[Depends(known_names)],
         generate_unique_id_function=lambda route: route.name,
         responses=problems(401, 403, 421, 422, 503),
     )

@@ -1,4 +1,4 @@
-"""Cycles and operations in addresses, by the first digits of their ids."""
+"""Addresses: ids by their first digits, and parameters that a path does not take."""
 
 from __future__ import annotations
 
@@ -42,3 +42,15 @@ async def test_an_operation_is_named_by_its_first_digits_in_every_address(
     assert (page.status_code, whole in page.text) == (200, True)
     for wrong in ("abc", "no-id", f"{short}{'0' * 20}"):
         problem(await http.get(f"/api/v1/operations/{wrong}"), 404, "not_found")
+
+
+async def test_a_parameter_that_the_path_does_not_take_is_refused_with_what_was_meant(
+    http: httpx2.AsyncClient,
+) -> None:
+    told = problem(await http.get("/api/v1/portfolio?acount=mine"), 422, "invalid")
+    assert told["field"] == "query.acount"
+    assert told["detail"] == (
+        "query.acount: unknown; the path takes account, fills; did you mean account?"
+    )
+    told = problem(await http.get("/api/v1/halts?day=1"), 422, "invalid")
+    assert told["detail"] == "query.day: unknown; the path takes no query"
