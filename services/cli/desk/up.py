@@ -23,8 +23,8 @@ from libs.servers.server_record import data_dir_mode
 from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.desk import background
-from services.cli.desk.market_note import market_note
 from services.cli.desk.narrator import narrated
+from services.cli.operating.market_files import market_note
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress

@@ -40,6 +40,7 @@ from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
+from services.cli.operating.market_files import market_files
 from services.cli.operating.source_words import edgar_said, replay_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
@@ -61,7 +62,7 @@ STYLES = {Verdict.OK: ("✓", "green"), Verdict.OFF: ("·", "dim"), Verdict.PROB
 def doctor(json: JsonOption = False) -> None:
     """Check this machine and the running desk; exit 1 where something is wrong."""
     settings = load_settings()
-    checks = [*machine(settings), *asking(running(settings))]
+    checks = [*machine(settings), *asking(market_files(settings)), *asking(running(settings))]
     if json:
         emit(checks)
     else:

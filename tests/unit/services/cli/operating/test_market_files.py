@@ -1,4 +1,4 @@
-"""What `deskbus up` says of market files that cannot be used."""
+"""What `deskbus up` and `doctor` say of market files that cannot be used."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ import pytest
 
 from libs.runtime.settings import Settings
 from services.cli.desk import up
-from services.cli.desk.market_note import market_note
+from services.cli.operating.checks import Verdict
+from services.cli.operating.market_files import LOOKS_AGAIN, market_files, market_note
 from services.cli.shell.running import RunningDesk
 
 GOOD = "date,open,high,low,close,volume\n2012-06-29,1,1,1,1,1\n"
@@ -32,6 +33,13 @@ async def test_nothing_is_said_of_files_that_can_be_used_or_are_not_ones_own(
 ) -> None:
     assert await market_note(folder(tmp_path, AAA=GOOD)) == ()
     assert await market_note(Settings()) == ()
+    assert await market_files(folder(tmp_path, AAA=GOOD)) == ()
+
+
+async def test_a_refused_file_is_a_problem_for_doctor(tmp_path: Path) -> None:
+    (check,) = await market_files(folder(tmp_path, AAA=NO_HIGH))
+    assert (check.verdict, check.todo) == (Verdict.PROBLEM, LOOKS_AGAIN)
+    assert check.said == "AAA.csv, row 1: no column high; add it to the header"
 
 
 def test_it_stands_under_the_place_of_a_desk_that_is_up(
