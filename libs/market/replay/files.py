@@ -224,7 +224,14 @@ def _read_csv(path: Path) -> pl.DataFrame:
             path, 1, f"the columns are separated by {shown}", "write commas, and a decimal point"
         )
     # What `market record` wrote is marked where a spreadsheet would run it.
-    return raw.with_columns(pl.all().str.replace(READ_BACK, "${1}"))
+    return _without_end(raw).with_columns(pl.all().str.replace(READ_BACK, "${1}"))
+
+
+def _without_end(raw: pl.DataFrame) -> pl.DataFrame:
+    """The table without the empty lines that editors leave at its end; any other one is a row."""
+    cells = pl.all().str.strip_chars().fill_null("") != ""
+    filled = raw.select(pl.any_horizontal(cells)).to_series().arg_true()
+    return raw.head(filled[-1] + 1 if len(filled) else 0)
 
 
 def _refuse_by_row(path: Path) -> None:

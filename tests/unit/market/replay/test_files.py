@@ -30,6 +30,21 @@ async def test_a_plain_csv_is_enough(tmp_path: Path) -> None:
     assert market.label.name == tmp_path.name
 
 
+@pytest.mark.parametrize("end", ["\n\n", "\r\n \r\n", "\n,,,,,\n\n"])
+async def test_empty_lines_at_the_end_are_no_rows(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "AAPL.csv"
+    path.write_text("date,open,high,low,close,volume\n2012-06-29,1,1,1,1,1" + end)
+    assert files.read_bars(path).height == 1
+
+
+async def test_an_empty_line_between_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "AAPL.csv"
+    row = "2012-06-{},1,1,1,1,1\n"
+    path.write_text(f"date,open,high,low,close,volume\n{row.format(28)},,,,,\n{row.format(29)}")
+    with pytest.raises(BadReplayData, match="row 3: no readable date"):
+        files.read_bars(path)
+
+
 async def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
     csv = ReplayMarket(ReplayStore(directory_of(tmp_path, *GOOD)))
     expected = await csv.bars("AAA", DAY, 10)
