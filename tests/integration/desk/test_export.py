@@ -1,6 +1,8 @@
 """What is on record, written as Parquet and read back with polars."""
 
 import json
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk
 
+EXAMPLE = Path(__file__).parents[3] / "docs/examples/export_in_polars.py"
 TABLES = [each.name for each in exporting.SOURCES]
 
 
@@ -143,6 +146,29 @@ async def test_a_folder_with_something_in_it_is_left_alone(pool: Pool, tmp_path:
         await export(pool, tmp_path, Wanted())
 
     assert names(tmp_path) == {"mine"}
+
+
+async def test_the_example_reads_what_an_account_traded(
+    traded: tuple[Json, str], pool: Pool, tmp_path: Path
+) -> None:
+    account = traded[1]
+    await export(pool, tmp_path / "record", Wanted())
+    orders = pl.read_parquet(tmp_path / "record" / "orders.parquet")
+    bought = set(orders.filter(pl.col("account") == account)["ticker"])
+
+    run = subprocess.run(
+        [sys.executable, EXAMPLE, tmp_path / "record", account],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert "drawdown" in run.stdout
+    assert "get_stock_price" in run.stdout
+    assert bought
+    assert bought <= set(run.stdout.split())
 
 
 async def test_on_the_command_line(traded: tuple[Json, str], desk: Desk, tmp_path: Path) -> None:
