@@ -1,5 +1,6 @@
 """What is on record, written as Parquet and read back with polars."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -156,7 +157,8 @@ async def test_the_example_reads_what_an_account_traded(
     orders = pl.read_parquet(tmp_path / "record" / "orders.parquet")
     bought = set(orders.filter(pl.col("account") == account)["ticker"])
 
-    run = subprocess.run(
+    run = await asyncio.to_thread(
+        subprocess.run,
         [sys.executable, EXAMPLE, tmp_path / "record", account],
         capture_output=True,
         text=True,
