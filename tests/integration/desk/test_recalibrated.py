@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from libs.runtime.http_address import http_address
+from services.console.pages.words import dated
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, operation_of, picked, wish
 from tests.integration.desk.command_line import CommandLine
@@ -95,7 +96,7 @@ async def test_a_buy_is_cut_by_what_came_of_the_like(
     assert address is not None
     async with httpx2.AsyncClient(base_url=address.url, verify=False, timeout=30) as http:
         page = await http.get(f"/decisions/{cut['cycle_id']}/rules")
-    assert SAID in " ".join(page.text.split())
+    assert dated(SAID) in " ".join(page.text.split())
     (told,) = deskbus(f"cycle show {cut['cycle_id']} --json").rows
     (decision,) = [
         each for each in picked(told, "decision_validation")["decisions"] if each["asset"] == "AAPL"
