@@ -368,7 +368,7 @@ def test_strategies_are_listed_shown_and_compared(
     assert len(row["backtest"]["equity"]) == 60
     compared = deskbus("strategies compare whole listed-plain")
     assert compared.code == 0
-    assert "gradient_boosting" in compared.out
+    assert "gradient boosting" in compared.out
     assert "logistic" in compared.out
 
 

@@ -103,7 +103,7 @@ def test_show_tells_what_is_there_and_what_is_not(
     live: Live, capsys: pytest.CaptureFixture[str]
 ) -> None:
     market.show("golf.de", source=SourceName.YAHOO)
-    text = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     assert "GOLF.DE at the close of 2024-03-15, from yahoo" in text
     assert "Golf Maschinenbau meldet starken Auftragseingang" in text
     assert "not_in_source" in text  # it has no page of reports
