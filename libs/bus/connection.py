@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ __all__ = [
 CONNECT_TIMEOUT_S = 10.0
 ATTEMPT_TIMEOUT_S = 4.0
 """One attempt: a handshake with a server that is killed meanwhile hangs, the next one does not."""
+CANCEL_AGAIN_S = 0.1
+"""Between two cancellations of an attempt that loses one."""
 RECONNECT_WAIT_S = 0.1
 PING_EVERY_S = 10
 REFUSED_WAIT_S_MAX = 10.0
@@ -220,8 +222,8 @@ async def connect(
         settings["tls"] = tls.client_context(secrets_dir)
     try:
         # With endless reconnects a first connect to nowhere would wait for ever too.
-        await asyncio.wait_for(
-            client.connect(url.split(","), closed_cb=on_closed, **settings), ATTEMPT_TIMEOUT_S
+        await _within(
+            ATTEMPT_TIMEOUT_S, client.connect(url.split(","), closed_cb=on_closed, **settings)
         )
     except _TlsRefused as error:
         is_certificate = isinstance(error.__cause__, ssl.SSLCertVerificationError)
@@ -235,6 +237,24 @@ async def connect(
             "is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
         ) from error
     return client
+
+
+async def _within(timeout_s: float, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work. Raises TimeoutError where that takes longer.
+
+    Up to Python 3.11 nats-py, which waits by `wait_for`, may lose a cancellation to a try that
+    fails at that moment, and then tries for ever: it is cancelled until it ends.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task}, timeout=timeout_s)
+        if not task.done():
+            raise TimeoutError
+        task.result()
+    finally:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=CANCEL_AGAIN_S)
 
 
 @contextmanager

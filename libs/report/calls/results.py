@@ -12,7 +12,7 @@ AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
 
 
 def flat(value: JsonValue, text_of: Callable[[object], str] = str) -> str:
-    """A summary in one line: `buys AAPL MSFT, confidence 0.5`; `text_of` words its single values."""
+    """A summary in one line: `buys AAPL MSFT, confidence 0.5`; `text_of` words single values."""
     if isinstance(value, dict):
         return ", ".join(
             f"{key.replace('_', ' ')} {flat(inner, text_of)}"
