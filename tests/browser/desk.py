@@ -228,7 +228,10 @@ async def stopped_at_its_report(desk: Desk, caller: Caller, account: str) -> str
     await client.jsm().pause_consumer(COMMAND_STREAM, "reporter-report", until)
     await client.close()
     body = wish(
-        kind="report", as_of="2012-10-31", pipelines=[{"name": "rules", "account": account}]
+        kind="report",
+        as_of="2012-10-31",
+        pipelines=[{"name": "rules", "account": account}],
+        timeout_s=3_600,
     )
     cycle_id = await caller.accepted(body)
     await caller.events.first(cycle_id=cycle_id, type="state_entered", state="reporting")
