@@ -8,6 +8,7 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from random import Random
 from uuid import UUID
@@ -159,12 +160,18 @@ class Askers:
         return status, executions, Counter(row["type"] for row in rows)
 
 
-@pytest.fixture
-async def askers(pool: Pool) -> AsyncIterator[Askers]:
+@asynccontextmanager
+async def asking(pool: Pool) -> AsyncIterator[Askers]:
     """Two of them, at work."""
     sent = Sent()
     async with two_at_work(pool, WORKFLOW, sent) as committers:
         yield Askers(pool, committers, sent)
+
+
+@pytest.fixture
+async def askers(pool: Pool) -> AsyncIterator[Askers]:
+    async with asking(pool) as askers:
+        yield askers
 
 
 async def race(askers: Askers, seed: int) -> str:

@@ -14,8 +14,8 @@ from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator.clocks.sweep import Sweep
 from services.orchestrator.group.inputs import Resulted
-from tests.integration.orchestrator.conftest import LANE, Sent, two_at_work
-from tests.integration.orchestrator.test_approval_races import WORKFLOW, Askers
+from tests.integration.orchestrator.conftest import LANE
+from tests.integration.orchestrator.test_approval_races import Askers, asking
 
 FROM_MEMORY, UNDER_LOCKS = 0, 1
 
@@ -23,9 +23,8 @@ FROM_MEMORY, UNDER_LOCKS = 0, 1
 @pytest.fixture
 async def desk(pool: Pool) -> AsyncIterator[Askers]:
     """Two orchestrators; the first has in memory what it has accepted."""
-    sent = Sent()
-    async with two_at_work(pool, WORKFLOW, sent) as committers:
-        yield Askers(pool, committers, sent)
+    async with asking(pool) as askers:
+        yield askers
 
 
 async def time_is_up(desk: Askers, cycle_id: UUID) -> None:
