@@ -15,14 +15,7 @@ from pathlib import Path
 import asyncpg
 import structlog
 
-from libs.postgres.pool import (
-    CONNECT_TIMEOUT_S,
-    OUTAGE,
-    ROLES,
-    WRITERS,
-    DatabaseNotReachable,
-    Pool,
-)
+from libs.postgres.pool import ROLES, WRITERS, Pool, connected
 from libs.postgres.restored import settle_restored
 from libs.runtime.errors import DeskError
 
@@ -135,21 +128,20 @@ def migrations(directory: Path = MIGRATIONS) -> Sequence[Migration]:
 async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]:
     """Bring the database to the newest version as the role in `dsn`; returns what was run.
 
-    One that was restored from a dump is made ready too: see `libs.postgres.restored`.
+    One that was restored from a dump is made ready too: see `libs.postgres.restored`. Where there
+    is nothing to do nothing is written, so that a desk starts on a database that is read-only now.
 
     Raises `WrittenBy01` before anything is changed, `MigrationChanged` where a file that has run
-    was edited since, `StopTheDeskFirst`, `TablesInUse`, `RolesMissing` and `DatabaseNotReachable`.
+    was edited since, `StopTheDeskFirst`, `TablesInUse` and `RolesMissing`, and as `connected`.
     """
-    try:
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
-    except OUTAGE as error:
-        raise DatabaseNotReachable(dsn, error) from error
-    try:
+    async with connected(dsn) as connection:
         await connection.execute("select pg_advisory_lock($1)", LOCK_KEY)
-        if await connection.fetchval("select to_regclass('schema_migrations') is not null"):
+        recorded = await connection.fetchval("select to_regclass('schema_migrations') is not null")
+        if recorded:
             await _refuse_0_1(connection)
         await _ensure_roles(connection)
-        await connection.execute(RECORD)
+        if not recorded:
+            await connection.execute(RECORD)
         rows = await connection.fetch("select version, sha256 from schema_migrations")
         done = {row["version"]: row["sha256"] for row in rows}
         waiting = [
@@ -161,8 +153,6 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
         if await connection.fetchval("select to_regclass('state_events') is not null"):
             await settle_restored(connection)
         return run
-    finally:
-        await connection.close()
 
 
 async def _refuse_0_1(db: "Pool | asyncpg.Connection[asyncpg.Record]") -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "Record",
     "SerializationError",
     "UniqueViolationError",
+    "connected",
     "open_pool",
 ]
 
@@ -206,6 +207,22 @@ def _with_authorities(dsn: str, secrets_dir: Path) -> str:
         return dsn
     query = f"{parts.query}&{urlencode({'sslrootcert': ca.absolute()})}"
     return urlunsplit(parts._replace(query=query))
+
+
+@asynccontextmanager
+async def connected(dsn: str) -> AsyncIterator[Connection]:
+    """One connection, for work on the tables themselves. Raises `DatabaseNotReachable`; an outage
+    while it is used leaves the block as `DatabaseUnavailable`, as with a pool."""
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
+    except OUTAGE as error:
+        raise DatabaseNotReachable(dsn, error) from error
+    try:
+        yield connection
+    except OUTAGE as error:
+        raise _unavailable(error) from error
+    finally:
+        await connection.close()
 
 
 async def _as_it_is(_: Connection) -> None:

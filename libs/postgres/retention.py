@@ -8,8 +8,7 @@ Trained models go too, once nobody can want them: kept before the first month th
 cycle of such a month, and of no strategy that came through both gates.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import date
 from enum import StrEnum
 from typing import Literal
@@ -18,7 +17,7 @@ import asyncpg
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from libs.postgres.pool import CONNECT_TIMEOUT_S, OUTAGE, DatabaseNotReachable
+from libs.postgres.pool import connected
 from libs.runtime.errors import DeskError
 
 PARENTS = ("journal", "state_events")
@@ -120,8 +119,8 @@ class Models(BaseModel):
 async def retain_models(
     dsn: str, months: int, *, dry_run: bool = False, today: date | None = None
 ) -> Models:
-    """Delete them; `dsn` and `months` as for `retain`. Raises `DatabaseNotReachable`."""
-    async with _connected(dsn) as db:
+    """Delete them; `dsn` and `months` as for `retain`. Raises as `connected`."""
+    async with connected(dsn) as db:
         oldest = month_before(today or await _today(db), _at_least_one(months))
         count, size = await db.fetchrow(_MODELS + ("" if dry_run else _DELETE) + _COUNT, oldest)
     if not dry_run:
@@ -137,24 +136,12 @@ async def retain(
 
     An older month is dropped in a transaction of its own, unless one of its cycles runs or an event
     of it is not published yet: then it stays whole. `dsn` is the owner's. Raises `Busy` where the
-    tables are in use (months dropped before that stay dropped) and `DatabaseNotReachable`.
+    tables are in use (months dropped before that stay dropped), and as `connected`.
     """
-    async with _connected(dsn) as db:
+    async with connected(dsn) as db:
         oldest = month_before(today or await _today(db), _at_least_one(months))
         present = [row["month"] for row in await db.fetch(_MONTHS, list(PARENTS))]
         return [await _one(db, month, oldest, dry_run=dry_run) for month in present]
-
-
-@asynccontextmanager
-async def _connected(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    try:
-        db = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
-    except OUTAGE as error:
-        raise DatabaseNotReachable(dsn, error) from error
-    try:
-        yield db
-    finally:
-        await db.close()
 
 
 async def _today(db: "asyncpg.Connection[asyncpg.Record]") -> date:

@@ -24,7 +24,14 @@ from libs.postgres.migrate import (
     migrations,
     require_schema,
 )
-from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, WRITERS, open_pool
+from libs.postgres.pool import (
+    ORCHESTRATOR_ROLE,
+    OWNER_ROLE,
+    WRITERS,
+    DatabaseUnavailable,
+    open_pool,
+)
+from libs.postgres.retention import retain_models
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from libs.servers.embedded_thread import held_in_thread
@@ -38,6 +45,7 @@ ADDS = "alter table cycles add column mood text"
 EXIT_TIMEOUT_S = 60
 WAIT_TIMEOUT_S = 30
 POLL_S = 0.01
+READ_ONLY = "alter database {} set default_transaction_read_only"
 SOMEBODY_WAITS = """
 select exists (select from pg_locks where relation = 'operations'::regclass and not granted)
 """
@@ -134,6 +142,34 @@ def breaks(monkeypatch: pytest.MonkeyPatch) -> Mapping[int, str]:
     stop_first = {NEXT: "it would do harm"}
     monkeypatch.setattr(module, "STOP_FIRST", stop_first)
     return stop_first
+
+
+@pytest.fixture
+async def read_only(tables: Tables) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """The database writes nothing, until the connection given ends that."""
+    db = await asyncpg.connect(tables.servers.postgres_dsn(SUPERUSER))
+    await db.execute(f"{READ_ONLY} = on".format(tables.servers.database))
+    yield db
+    await db.close()
+
+
+async def test_with_nothing_to_run_nothing_is_written(
+    tables: Tables, read_only: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    assert await tables.migrate() == []
+
+
+async def test_a_database_that_writes_nothing_is_an_outage_like_any_other(
+    tables: Tables, read_only: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    tables.add(ADDS)
+    with pytest.raises(DatabaseUnavailable, match="ReadOnlySQLTransactionError"):
+        await tables.migrate()
+    with pytest.raises(DatabaseUnavailable, match="ReadOnlySQLTransactionError"):
+        await retain_models(tables.owner, 1)
+    await read_only.execute("set default_transaction_read_only = off")
+    await read_only.execute(f"{READ_ONLY} = off".format(tables.servers.database))
+    assert await tables.migrate() == [NEXT]
 
 
 async def test_a_migration_that_adds_runs_beside_those_who_write(tables: Tables) -> None:
