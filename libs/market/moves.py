@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import date
 
+import polars as pl
 from pydantic import JsonValue
 
 from contracts.facts import MOVES_TICKERS_MAX, Moves
@@ -16,14 +17,13 @@ from libs.runtime.journal import Call, Journal, Reply
 async def moves_of(market: MarketData, tickers: Iterable[str], as_of: date) -> Moves:
     """How the tickers moved together up to as_of's close; the rules take one without prices for the
     worst. Raises what says nothing about a ticker, such as a source that is away."""
-    closes: dict[str, dict[date, float]] = {}
+    bars: dict[str, pl.DataFrame] = {}
     for ticker in sorted(set(tickers))[:MOVES_TICKERS_MAX]:
         try:
-            bars = await market.bars(ticker, as_of, MOVES_CLOSES_WANTED)
+            bars[ticker] = await market.bars(ticker, as_of, MOVES_CLOSES_WANTED)
         except UNPRICED:
             continue
-        closes[ticker] = dict(zip(bars["date"].to_list(), bars["close"].to_list(), strict=True))
-    return moves(closes)
+    return moves(bars)
 
 
 async def moves_read(

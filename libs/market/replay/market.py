@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -43,10 +43,17 @@ __all__ = ["ReplayFills", "ReplayMarket", "ReplayStore"]
 ADJUSTED_KEPT_MAX = 64
 """Tickers at a session whose adjusted bars are kept: a cycle's tools ask for the same ones a dozen
 times."""
+UNIVERSES_KEPT_MAX = 8
+"""Lists of who traded at a session that are kept: each source of candidates asks for the same."""
 ADJUSTED_BARS = 512
 """The least that is adjusted at once; longer than what the tools ask for."""
 
 _PRICES = ("open", "high", "low", "close")
+
+K = TypeVar("K")
+V = TypeVar("V")
+Named = tuple[date, tuple[str, ...]]
+"""A session and tickers."""
 
 
 class ReplayMarket:
@@ -55,6 +62,7 @@ class ReplayMarket:
     def __init__(self, store: ReplayStore, jump_pct: float = JUMP_PCT) -> None:
         self._store = store
         self._adjusted: dict[tuple[str, date], pl.DataFrame] = {}
+        self._universes: dict[Named, tuple[Listing, ...]] = {}
         self.label = replace(store.label, jump_pct=jump_pct)
         """What the source is, for people."""
 
@@ -71,13 +79,8 @@ class ReplayMarket:
         if bars is None or bars.height < sessions:
             known = await self._known_bars(ticker, as_of)
             bars = adjusted(known.tail(max(sessions, ADJUSTED_BARS)))
-            self._keep(ticker, as_of, bars)
+            _keep(self._adjusted, (ticker, as_of), bars, ADJUSTED_KEPT_MAX)
         return bars.tail(sessions)
-
-    def _keep(self, ticker: str, as_of: date, bars: pl.DataFrame) -> None:
-        while len(self._adjusted) >= ADJUSTED_KEPT_MAX:
-            del self._adjusted[next(iter(self._adjusted))]
-        self._adjusted[ticker, as_of] = bars
 
     async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
         """See SessionMoves."""
@@ -99,11 +102,15 @@ class ReplayMarket:
         """See MarketData.universe; NoHistory where nothing at all traded at as_of."""
         require_session(self.calendar, as_of)
         names = self._store.tickers if tickers is None else self._store.known_among(tickers)
-        traded = [ticker for ticker in names if _has(await self._store.dates(ticker), as_of)]
-        if not traded and tickers is None:
+        listings = self._universes.get((as_of, names))
+        if listings is None:
+            traded = [ticker for ticker in names if _has(await self._store.dates(ticker), as_of)]
+            described = await self._store.descriptions(as_of, traded)
+            listings = tuple(self._listing(name, described.get(name, {})) for name in traded)
+            _keep(self._universes, (as_of, names), listings, UNIVERSES_KEPT_MAX)
+        if not listings and tickers is None:
             raise await self._nothing_traded(as_of)
-        described = await self._store.descriptions(as_of, traded)
-        return tuple(self._listing(ticker, described.get(ticker, {})) for ticker in traded)
+        return listings
 
     async def news(
         self, as_of: date, tickers: Collection[str] | None, items_max: int
@@ -278,6 +285,13 @@ def at_opens(splits: Iterable[tuple[date, float]], calendar: ExchangeCalendar) -
         for session, factor in splits
         if calendar.is_session(session)
     ]
+
+
+def _keep(kept: dict[K, V], key: K, value: V, count_max: int) -> None:
+    """Keep a value, and no more than `count_max`: the one that came first goes."""
+    while len(kept) >= count_max:
+        del kept[next(iter(kept))]
+    kept[key] = value
 
 
 def _has(dates: list[date], day: date) -> bool:

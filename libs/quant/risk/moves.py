@@ -7,11 +7,11 @@ logarithmic, between the sessions that all tickers measured have a close of; a y
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from contracts.facts import MOVES_TICKERS_MAX, Moves
 from libs.quant.bars import YEAR_BARS
@@ -24,32 +24,54 @@ MOVES_CLOSES_WANTED = YEAR_BARS + 1
 _PLACES = 4
 
 
-def moves(closes: Mapping[str, Mapping[date, float]]) -> Moves:
-    """The movements of the tickers by their closes (by session, adjusted), the first ones of them
-    where there are too many.
+def moves(bars: Mapping[str, pl.DataFrame]) -> Moves:
+    """The movements of the tickers by the `close` of their adjusted bars at each `date`, the first
+    ones of them where there are too many.
 
     They share their sessions: those with the longest history come first, and one that would leave
     less than RISK_CLOSES_MIN sessions in common is not measured, nor is one with a close that is no
     price above zero.
     """
     offered = {
-        ticker: by_day
-        for ticker, by_day in list(closes.items())[:MOVES_TICKERS_MAX]
-        if all(isfinite(close) and close > 0 for close in by_day.values())
+        ticker: (frame["date"].to_numpy(), frame["close"].to_numpy())
+        for ticker, frame in list(bars.items())[:MOVES_TICKERS_MAX]
     }
-    common: set[date] | None = None
-    measured: list[str] = []
-    for ticker in sorted(offered, key=lambda name: (-len(offered[name]), sorted(offered[name]))):
-        left = set(offered[ticker]) if common is None else common & set(offered[ticker])
-        if len(left) >= RISK_CLOSES_MIN:
-            common = left
-            measured.append(ticker)
-    if not common:
+    offered = {
+        ticker: (days, closes)
+        for ticker, (days, closes) in offered.items()
+        if (np.isfinite(closes) & (closes > 0)).all()
+    }
+    if not offered:
         return Moves()
-    days = sorted(common)[-MOVES_CLOSES_WANTED:]
-    measured.sort()
-    table = np.log([[offered[ticker][day] for ticker in measured] for day in days])
-    return _as_moves(measured, shrunk_covariance(np.diff(table, axis=0)), len(days) - 1)
+    sessions = np.unique(np.concatenate([days for days, _ in offered.values()]))
+    table = np.full((sessions.size, len(offered)), np.nan)
+    for column, (days, closes) in enumerate(offered.values()):
+        table[np.searchsorted(sessions, days), column] = closes
+    common, measured = _measured(~np.isnan(table))
+    if not measured:
+        return Moves()
+    tickers = list(offered)
+    measured.sort(key=tickers.__getitem__)
+    returns = np.diff(np.log(table[common][-MOVES_CLOSES_WANTED:, measured]), axis=0)
+    return _as_moves([tickers[column] for column in measured], returns)
+
+
+def _measured(traded: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], list[int]]:
+    """The sessions that are shared, and the columns that share them. `traded` has a row a session
+    and a column a ticker."""
+
+    def longest_first(column: int) -> tuple[int, bytes]:
+        # Of equally long histories the one that traded where they first differ.
+        return -int(traded[:, column].sum()), (~traded[:, column]).tobytes()
+
+    common = np.ones(len(traded), dtype=np.bool_)
+    measured = []
+    for column in sorted(range(traded.shape[1]), key=longest_first):
+        left = common & traded[:, column]
+        if left.sum() >= RISK_CLOSES_MIN:
+            common = left
+            measured.append(column)
+    return common, measured
 
 
 def shrunk_covariance(returns: Array) -> Array:
@@ -69,14 +91,15 @@ def shrunk_covariance(returns: Array) -> Array:
     return np.asarray((1 - share) * sample + share * target)
 
 
-def _as_moves(tickers: Sequence[str], covariance: Array, sessions: int) -> Moves:
+def _as_moves(tickers: Sequence[str], returns: Array) -> Moves:
+    covariance = shrunk_covariance(returns)
     deviations = np.sqrt(np.diag(covariance))
     # What never moves has no correlation: it is told as none.
     scale = np.where(deviations > 0, deviations, 1.0)
     correlations = covariance / np.outer(scale, scale)
     rows, columns = np.tril_indices(len(tickers), k=-1)
     return Moves(
-        sessions=sessions,
+        sessions=len(returns),
         tickers=tuple(tickers),
         volatility_pct=tuple(
             round(float(daily) * sqrt(YEAR_BARS) * 100, _PLACES) for daily in deviations

@@ -18,6 +18,7 @@ from libs.market.replay.layout import find_bundled
 from libs.market.replay.market import (
     ADJUSTED_BARS,
     ADJUSTED_KEPT_MAX,
+    UNIVERSES_KEPT_MAX,
     ReplayFills,
     ReplayMarket,
     ReplayStore,
@@ -73,6 +74,18 @@ async def test_adjusted_bars_are_kept_for_so_many_tickers_and_sessions(
     assert len(bundled._adjusted) == ADJUSTED_KEPT_MAX
     assert ("MSFT", MIDSUMMER) in bundled._adjusted
     assert ("MSFT", sessions[0]) not in bundled._adjusted
+
+
+async def test_who_traded_is_kept_for_a_session_and_the_tickers_asked_for(
+    bundled: ReplayMarket,
+) -> None:
+    store = bundled._store
+    for session in bundled.calendar.sessions(date(2012, 6, 1), MIDSUMMER):
+        for tickers in (None, ("MSFT", "AAPL"), ("AAPL", "NOPE"), ()):
+            fresh = await ReplayMarket(store).universe(session, tickers)
+            assert await bundled.universe(session, tickers) == fresh
+            assert await bundled.universe(session, tickers) == fresh
+    assert len(bundled._universes) == UNIVERSES_KEPT_MAX
 
 
 @pytest.mark.parametrize(

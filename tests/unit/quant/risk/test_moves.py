@@ -1,13 +1,17 @@
 """How tickers move together: by scikit-learn as the oracle, and what is not measured."""
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from importlib import import_module
 
 import numpy as np
+import polars as pl
 import pytest
 
+from contracts.facts import Moves
 from libs.quant.risk.movement import CLUSTER_CORRELATION, UNKNOWN_VOLATILITY_PCT, Movement
-from libs.quant.risk.moves import MOVES_CLOSES_WANTED, moves, shrunk_covariance
+from libs.quant.risk.moves import MOVES_CLOSES_WANTED, shrunk_covariance
+from libs.quant.risk.moves import moves as moves_of_bars
 from libs.quant.risk.score import RISK_CLOSES_MIN
 from tests.fakes.moves import moving
 
@@ -24,6 +28,16 @@ def closes(seed: int, count: int, first: date = FIRST, noise: float = 0.01) -> d
     rng = np.random.default_rng(seed)
     prices = 100 * np.exp(np.cumsum(rng.normal(0, noise, count)))
     return {first + timedelta(days=n): float(price) for n, price in enumerate(prices)}
+
+
+def moves(offered: Mapping[str, Mapping[date, float]]) -> Moves:
+    """The movements of these closes, as bars."""
+    return moves_of_bars(
+        {
+            name: pl.DataFrame({"date": list(by_day), "close": list(by_day.values())})
+            for name, by_day in offered.items()
+        }
+    )
 
 
 @pytest.mark.parametrize(("sessions", "count"), [(252, 3), (252, 60), (63, 10), (64, 100), (63, 1)])
