@@ -38,8 +38,8 @@ class LetterAnswer(Message):
     """The answer to a request about a dead letter. `code` where it was rejected, with what to do in
     `message`:
 
-    `not_found`; and for a retry `not_a_command`, `no_operation`, `ended`, `at_work`, `suspect`,
-    `too_large`.
+    `not_found`; and for a retry `not_a_command`, `no_operation`, `ended`, `waits_for_person`,
+    `at_work`, `suspect`, `too_large`.
     """
 
     outcome: Literal["accepted", "rejected"]

@@ -16,6 +16,7 @@ import structlog
 from contracts.audit import EventType
 from contracts.event_data import LetterEvent
 from contracts.message import MESSAGE_BYTES_MAX
+from contracts.subjects.approvals import APPROVAL
 from contracts.subjects.subject import ORCHESTRATOR, PREFIX
 from contracts.subjects.upkeep import DISCARD_LETTER, RETRY_LETTER
 from contracts.upkeep import DeadLetter, DiscardLetter, LetterAnswer, RetryLetter
@@ -159,6 +160,12 @@ def why_not(op_id: UUID, row: Mapping[str, Any] | Record | None) -> LetterAnswer
     name = f"{row['service']}'s {row['step']}"
     if row["status"] not in {"pending", "running"}:
         code, text = "ended", f"{name} is {row['status']} and stays so; discard the letter"
+    elif row["step"] == APPROVAL.what:
+        code = "waits_for_person"
+        text = (
+            "it names a proposal that waits for a person, and no service hears its command: see "
+            "`deskbus approvals list`; discard the letter"
+        )
     elif row["bytes"] > MESSAGE_BYTES_MAX:
         code, text = "too_large", f"{name} has a command that is too large to be sent at all"
     elif row["status"] == "running":

@@ -309,10 +309,12 @@ returning o.op_id, o.cycle_id, o.service, o.step, o.command, o.sends, o.must_ans
 
 -- name: send_again
 -- A person wants a command sent now. As the sweep does: only `sends` and `due_at` change, and what
--- is left to the sweep stays with it (a live claim, a suspect of poison).
+-- is left to the sweep stays with it (a live claim, a suspect of poison). An approval's is never sent:
+-- a person answers it.
 update operations
 set sends = sends + 1, due_at = clock_timestamp() + $2 * interval '1 second'
 where op_id = $1 and status = 'pending' and epoch < $3 and octet_length(command) <= $4
+  and step <> 'approval'
 returning op_id, cycle_id, started_on, service, step, command, sends
 
 -- name: operation_of_letter

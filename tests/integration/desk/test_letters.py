@@ -139,6 +139,23 @@ async def test_a_retry_leaves_work_alone_that_somebody_does(
     assert (answer["outcome"], answer["code"]) == ("rejected", "at_work")
 
 
+async def test_a_retry_sends_no_proposal_that_a_person_is_to_answer(
+    desk: Desk, user: Caller, letter: Letter
+) -> None:
+    cycle_id = await user.accepted(wish(approval_required=True))
+    await user.events.first(cycle_id=cycle_id, type="approval_requested")
+    (asked,) = (await user.query("approvals", cycle_id=cycle_id))["approvals"]
+    op_id = UUID(asked["op_id"])
+    before = await sendings(desk, op_id)
+
+    answer = await retry(user, await letter.about(naming(op_id)))
+
+    assert (answer["outcome"], answer["code"]) == ("rejected", "waits_for_person")
+    assert "deskbus approvals list" in answer["message"]
+    assert await sendings(desk, op_id) == before
+    assert (await user.ask({"cycle_id": cycle_id}, "cancel"))["outcome"] == ("accepted")
+
+
 async def test_an_unreadable_request_is_never_sent_again_and_the_answer_says_what_to_do(
     user: Caller, letter: Letter
 ) -> None:

@@ -21,6 +21,8 @@ def _row(**other: object) -> dict[str, object]:
         (None, "no_operation"),
         (_row(status="failed"), "ended"),
         (_row(status="cancelled"), "ended"),
+        (_row(step="approval", service="orchestrator"), "waits_for_person"),
+        (_row(step="approval", service="orchestrator", status="completed"), "ended"),
         (_row(status="running", epoch=1), "at_work"),
         (_row(bytes=MESSAGE_BYTES_MAX + 1), "too_large"),
         (_row(epoch=4), "suspect"),
