@@ -27,6 +27,7 @@ __all__ = [
     "inbox_prefix",
     "options",
     "watched",
+    "within",
 ]
 
 CONNECT_TIMEOUT_S = 10.0
@@ -222,7 +223,7 @@ async def connect(
         settings["tls"] = tls.client_context(secrets_dir)
     try:
         # With endless reconnects a first connect to nowhere would wait for ever too.
-        await _within(
+        await within(
             ATTEMPT_TIMEOUT_S, client.connect(url.split(","), closed_cb=on_closed, **settings)
         )
     except _TlsRefused as error:
@@ -239,11 +240,11 @@ async def connect(
     return client
 
 
-async def _within(timeout_s: float, work: Coroutine[Any, Any, None]) -> None:
+async def within(timeout_s: float, work: Coroutine[Any, Any, None]) -> None:
     """Do the work. Raises TimeoutError where that takes longer.
 
-    Up to Python 3.11 nats-py, which waits by `wait_for`, may lose a cancellation to a try that
-    fails at that moment, and then tries for ever: it is cancelled until it ends.
+    Up to Python 3.11 nats-py, which waits by `wait_for`, may lose a cancellation to an answer that
+    comes at that moment, and what asks again then goes on for ever: it is cancelled until it ends.
     """
     task = asyncio.create_task(work)
     try:

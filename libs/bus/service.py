@@ -27,7 +27,7 @@ from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects.subject import PREFIX
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
-from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched
+from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched, within
 from libs.bus.dead_letters import written
 from libs.bus.discovery import Endpoint, discoverable
 from libs.bus.local import Line
@@ -101,7 +101,7 @@ class ServiceRunner:
         self._server = Server(self._client, service)
         try:
             await self._listen()
-            await asyncio.wait_for(self._provisioned(), CONNECT_TIMEOUT_S)
+            await within(CONNECT_TIMEOUT_S, self._provisioned())
             await self._pull()
         except (OSError, TimeoutError, nats.errors.Error) as error:
             # Or it would go on to hear questions that nobody answers.
