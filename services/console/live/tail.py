@@ -37,6 +37,8 @@ class Pace:
     """The longest silence: a client that hears nothing for longer has lost the server."""
     retry_after_s: float = 0.2
     """How long to wait for Postgres, and before it is read anew for somebody who has come."""
+    failed_wait_s: float = 5.0
+    """How long to wait after a fault that nobody foresaw: it may come again."""
 
 
 class _Feed:
@@ -120,17 +122,19 @@ class Tail:
         try:
             while not self._closed.is_set():
                 await self._followed.wait()
+                wait_s = self._pace.retry_after_s
                 try:
                     async with self._pool.acquire() as db:
                         await self._live(db)
                 except Unavailable as error:
                     log.warning("tail.interrupted", error=type(error).__name__)
+                except Exception:
+                    # To end with it would end the desk where all services share a process.
+                    log.exception("tail.failed")
+                    wait_s = self._pace.failed_wait_s
                 # Whoever follows looks first whether these are still the tables that it has read.
                 self._send_back()
-                await _within(self._closed, self._pace.retry_after_s)
-        except Exception:
-            log.exception("tail.failed")
-            raise
+                await _within(self._closed, wait_s)
         finally:
             self.close()
 

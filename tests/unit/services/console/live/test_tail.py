@@ -11,6 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from structlog.testing import capture_logs
 
 from contracts.audit import Gap
 from contracts.position import BEGINNING, Order, Position
@@ -24,18 +25,24 @@ from services.console.live.tail import Pace, Tail
 from tests.fakes.event_stream import Frame, Reader
 from tests.unit.services.console.live.test_frames import line
 
-SOON = Pace(tick_s=0.001, queue_max=3, heartbeat_s=0.05, retry_after_s=0.001)
+SOON = Pace(tick_s=0.001, queue_max=3, heartbeat_s=0.05, retry_after_s=0.001, failed_wait_s=0.001)
 
 pytestmark = pytest.mark.timeout(20)
 
 
+class Held:
+    """The reader's connection to nothing."""
+
+
 @dataclass(frozen=True)
 class Kept(EventLog):
-    """Events in memory; `lost` while the database is away, `gone` where it is another one."""
+    """Events in memory; `lost` while the database is away, `gone` where it is another one, `faults`
+    are what the reader begins with."""
 
     lines: list[Line] = field(default_factory=list)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     gone: list[Gap] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
 
     def add(self, count: int, kind: str = "state_entered") -> None:
         for _ in range(count):
@@ -43,6 +50,8 @@ class Kept(EventLog):
 
     async def back(self, db: Any, count: int, cycle_id: UUID | None) -> Position:
         await self._answered()
+        if isinstance(db, Held) and self.faults:
+            raise self.faults.pop()
         place = len(self.lines) - 1 - count
         return behind(self.lines[place].row) if place >= 0 else BEGINNING
 
@@ -73,8 +82,8 @@ class NoPool:
     """Connections to nothing."""
 
     @asynccontextmanager
-    async def acquire(self) -> AsyncIterator[None]:
-        yield None
+    async def acquire(self) -> AsyncIterator[Held]:
+        yield Held()
 
 
 @pytest.fixture
@@ -238,6 +247,19 @@ async def test_a_lost_database_costs_no_event(tail: Tail, events: Kept) -> None:
         events.lost.clear()
         assert await one.until(7) == list(range(1, 8))
         assert {frame.kind for frame in one.frames} == {"events"}
+
+
+async def test_a_fault_that_nobody_foresaw_is_logged_and_costs_no_event(
+    tail: Tail, events: Kept
+) -> None:
+    events.faults.extend((KeyError("a fault"), ValueError("another")))
+    events.add(2)
+    with capture_logs() as logged:
+        async with client(tail, 2) as one:
+            assert await one.until(2) == [1, 2]
+            events.add(3)
+            assert await one.until(5) == [1, 2, 3, 4, 5]
+    assert [each["event"] for each in logged].count("tail.failed") == 2
 
 
 async def test_tables_that_were_made_anew_while_the_database_was_away_are_a_gap(
