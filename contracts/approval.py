@@ -6,7 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.message import PAGE_MAX, Command, Contract, Message, Request
-from contracts.risk import DecisionValidation, PortfolioDecision
+from contracts.risk import DecisionValidation, PortfolioDecision, UnreadableDecision
 from contracts.types import (
     CycleId,
     IdDigits,
@@ -99,7 +99,9 @@ class WaitingApproval(Value):
 
 
 class ApprovalsPage(Message):
-    """The proposals that wait; `more` where the limit or the message's size cut the list."""
+    """The proposals that wait; `more` where the limit or the message's size cut the list.
+    `unreadable` are those among them that cannot be shown."""
 
     approvals: tuple[WaitingApproval, ...] = ()
+    unreadable: tuple[UnreadableDecision, ...] = ()
     more: bool = False

@@ -10,7 +10,7 @@ from contracts.account import Fill, OrderType, Side
 from contracts.approval import Approval
 from contracts.cycle import DECISION
 from contracts.message import PAGE_MAX, Command, Contract, Message
-from contracts.risk import DecisionValidation
+from contracts.risk import DecisionValidation, UnreadableDecision
 from contracts.types import (
     CycleId,
     Foreign,
@@ -99,7 +99,9 @@ class DecisionView(Value):
 
 
 class DecisionsPage(Message):
-    """The decisions found; `more` where the message's size cut the list."""
+    """The decisions found; `more` where the message's size cut the list. `unreadable` are those
+    among them that cannot be shown."""
 
     decisions: tuple[DecisionView, ...] = ()
+    unreadable: tuple[UnreadableDecision, ...] = ()
     more: bool = False

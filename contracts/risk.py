@@ -1,6 +1,6 @@
 """Risk: the review by a model, then the rules in code, which have the last word."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 
@@ -28,6 +28,7 @@ from contracts.types import (
     Amount,
     Confidence,
     Currency,
+    CycleId,
     Foreign,
     Money,
     Name,
@@ -224,6 +225,17 @@ class DecisionValidation(Contract):
     figures: tuple[Figure, ...] = Field(default=(), max_length=FIGURES_MAX)
     loose: tuple[Loose, ...] = Field(default=(), max_length=LOOSE_MAX)
     recalibration: Recalibration | None = Field(default=None, exclude_if=is_none)
+
+
+class UnreadableDecision(Value):
+    """A decision on record, or a proposal that waits, which this release cannot read: a later one
+    wrote it, or it is damaged. `at` is when it was made."""
+
+    cycle_id: CycleId
+    pipeline: Name
+    account: Name
+    as_of: date
+    at: datetime
 
 
 class ValidateExits(Command):

@@ -26,6 +26,7 @@ from contracts.operation import (
     OperationView,
 )
 from contracts.position import position_of
+from contracts.risk import UnreadableDecision
 from contracts.types import Failure
 from contracts.upkeep import (
     BudgetQuery,
@@ -265,7 +266,11 @@ async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
     cycle_id = await _cycle_id(query.cycle_id, store)
     rows = await store.waiting_approvals(cycle_id, query.limit + 1)
     kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
-    return ApprovalsPage(approvals=tuple(kept), more=len(kept) < len(rows))
+    return ApprovalsPage(
+        approvals=tuple(one for one in kept if not isinstance(one, UnreadableDecision)),
+        unreadable=tuple(one for one in kept if isinstance(one, UnreadableDecision)),
+        more=len(kept) < len(rows),
+    )
 
 
 async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
@@ -277,7 +282,11 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
         if query.account not in there_are:
             raise UnknownAccount(query.account, there_are)
     kept = fitting(map(logic.decision_view, rows))
-    return DecisionsPage(decisions=tuple(kept), more=len(kept) < len(rows))
+    return DecisionsPage(
+        decisions=tuple(one for one in kept if not isinstance(one, UnreadableDecision)),
+        unreadable=tuple(one for one in kept if isinstance(one, UnreadableDecision)),
+        more=len(kept) < len(rows),
+    )
 
 
 async def events_after(query: EventsAfter, *, store: Store) -> Events:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
+from pydantic import ValidationError
 
 from contracts.approval import AwaitApproval, WaitingApproval
 from contracts.cycle import Budgets, CycleStatus
@@ -14,7 +15,7 @@ from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView, ExecutionResult
 from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
-from contracts.risk import DecisionValidation
+from contracts.risk import DecisionValidation, UnreadableDecision
 from contracts.types import Usage
 from contracts.upkeep import BudgetView, DayUsage
 from libs.facts import amounts
@@ -119,9 +120,12 @@ def _pipeline(
     )
 
 
-def waiting_approval(row: Row) -> WaitingApproval:
-    """A proposal that waits."""
-    asked = AwaitApproval.model_validate_json(row["command"])
+def waiting_approval(row: Row) -> WaitingApproval | UnreadableDecision:
+    """A proposal that waits. One that cannot be read stands for itself: the others are shown."""
+    try:
+        asked = AwaitApproval.model_validate_json(row["command"])
+    except ValidationError:
+        return _unreadable(row, row["created_at"])
     return WaitingApproval(
         cycle_id=row["cycle_id"],
         op_id=row["op_id"],
@@ -135,9 +139,15 @@ def waiting_approval(row: Row) -> WaitingApproval:
     )
 
 
-def decision_view(row: Row) -> DecisionView:
-    """A decision with what was executed of it."""
+def decision_view(row: Row) -> DecisionView | UnreadableDecision:
+    """A decision with what was executed of it. One that cannot be read stands for itself, as a
+    proposal."""
     executed = row["execution"]
+    try:
+        decision = DecisionValidation.model_validate_json(row["decision"])
+        execution = ExecutionResult.model_validate_json(executed) if executed else None
+    except ValidationError:
+        return _unreadable(row, row["finished_at"])
     return DecisionView(
         cycle_id=row["cycle_id"],
         kind=row["kind"],
@@ -145,8 +155,18 @@ def decision_view(row: Row) -> DecisionView:
         account=row["account"],
         as_of=row["as_of"],
         decided_at=row["finished_at"],
-        decision=DecisionValidation.model_validate_json(row["decision"]),
-        execution=ExecutionResult.model_validate_json(executed) if executed else None,
+        decision=decision,
+        execution=execution,
+    )
+
+
+def _unreadable(row: Row, at: datetime) -> UnreadableDecision:
+    return UnreadableDecision(
+        cycle_id=row["cycle_id"],
+        pipeline=row["pipeline"],
+        account=row["account"],
+        as_of=row["as_of"],
+        at=at,
     )
 
 

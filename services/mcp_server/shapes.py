@@ -167,6 +167,9 @@ class DecisionsShape(Shape):
     """Decisions, newest first."""
 
     decisions: tuple[DecisionShape, ...]
+    unreadable: tuple[UUID, ...] = Field(
+        description="Cycles with a decision that this version of Deskbus cannot read"
+    )
 
 
 class OperationShape(Shape):

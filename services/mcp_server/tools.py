@@ -261,7 +261,12 @@ async def _cycle(desk: DeskLink, query: CycleArguments) -> Answer:
 async def _decisions(desk: DeskLink, arguments: DecisionsArguments) -> Answer:
     query = DecisionsQuery.model_validate(arguments.model_dump())
     page = await desk.ask(DECISIONS, query)
-    return _plain(shapes.DecisionsShape(decisions=tuple(map(shapes.decision, page.decisions))))
+    return _plain(
+        shapes.DecisionsShape(
+            decisions=tuple(map(shapes.decision, page.decisions)),
+            unreadable=tuple(one.cycle_id for one in page.unreadable),
+        )
+    )
 
 
 async def _operations(desk: DeskLink, arguments: OperationsArguments) -> Answer:

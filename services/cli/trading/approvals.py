@@ -24,7 +24,7 @@ from contracts.approval import (
 )
 from contracts.cycle import RequestAnswer
 from contracts.cycle_query import CycleView
-from contracts.risk import PortfolioDecision
+from contracts.risk import PortfolioDecision, UnreadableDecision
 from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
 from libs.facts import amounts
@@ -71,10 +71,12 @@ def list_approvals(json: JsonOption = False) -> None:
             return await client.ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
 
     page = asking(work())
+    for one in page.unreadable:
+        err().print(unreadable(one), style="yellow")
     if json:
         emit(page.approvals)
         return
-    if not page.approvals:
+    if not page.approvals and not page.unreadable:
         err().print("no proposal waits for approval", style="dim")
     for waiting in page.approvals:
         write(proposal_screen(waiting), out())
@@ -203,6 +205,9 @@ async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
         Asked(entry.cycle_id, entry.pipeline, entry.proposal.proposal_hash)
         for entry in page.approvals
     ]
+    for one in page.unreadable:
+        if pipeline in {None, one.pipeline}:
+            raise Problem(ExitCode.REJECTED, unreadable(one))
     # Where none waits, the desk itself says what became of the one that did.
     waiting = [entry for entry in waiting or _answered(view) if pipeline in {None, entry.pipeline}]
     if not waiting:
@@ -217,6 +222,16 @@ async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
         names = ", ".join(entry.pipeline for entry in waiting)
         raise Problem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
     return waiting[0]
+
+
+def unreadable(one: UnreadableDecision) -> str:
+    """A sentence on a proposal that cannot be shown, and what can be done."""
+    short = amounts.short(one.cycle_id)
+    return (
+        f"the proposal of {one.pipeline} for account {one.account} as of {one.as_of}, cycle "
+        f"{short}, cannot be read by this version of Deskbus: answer it with the version that "
+        f"wrote it, or `deskbus cycle cancel {short}`"
+    )
 
 
 def _answered(view: CycleView) -> list[Asked]:

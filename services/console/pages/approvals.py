@@ -25,6 +25,6 @@ def approvals(desk: DeskAccess, show: Show) -> APIRouter:
             for row in await desk.store.balances(account)
             if row["book"] == POSITION
         }
-        return show(request, "approvals.html", waiting=page.approvals, more=page.more, held=held)
+        return show(request, "approvals.html", it=page, held=held)
 
     return router

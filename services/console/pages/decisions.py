@@ -13,12 +13,12 @@ from contracts.operation import OperationsQuery
 from contracts.types import Name
 from libs.report import story
 from libs.report.story import PipelineStory
-from services.console import handler
+from services.console import handler, logic
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.short_ids import cycle_named
 from services.console.pages.choices import OrAll
-from services.console.pages.folded import Shown, folded, read
+from services.console.pages.folded import Shown, folded
 from services.console.pages.show import Show
 
 DECISIONS_SHOWN = 40
@@ -82,9 +82,8 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
 async def _listed(desk: DeskAccess, account: str | None, *, everything: bool) -> Sequence[Shown]:
     """The newest decisions, those that did nothing folded unless `everything` is asked for."""
     if everything:
-        return [
-            read(row) for row in await desk.store.newest_decisions(None, account, DECISIONS_SHOWN)
-        ]
+        newest = await desk.store.newest_decisions(None, account, DECISIONS_SHOWN)
+        return list(map(logic.decision_view, newest))
     rows = await desk.store.decisions_briefly(DECISIONS_LOOKED_AT, account)
     return folded(rows, DECISIONS_SHOWN)
 

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
-from uuid import UUID
-
-from pydantic import ValidationError
 
 from contracts.cycle import EXIT
 from contracts.execution import DecisionView
+from contracts.risk import UnreadableDecision
 from libs.facts import amounts
 from services.console import logic
 
@@ -35,29 +33,8 @@ class Quiet:
         return " and ".join(amounts.count(n, what) for n, what in of if n) + ", nothing to do"
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """A decision on record that this desk cannot read: a newer one wrote it, or it is damaged."""
-
-    cycle_id: UUID
-    pipeline: str
-    account: str
-    as_of: date
-    at: datetime
-
-
-Shown = DecisionView | Quiet | Unreadable
+Shown = DecisionView | Quiet | UnreadableDecision
 """A line of a list of decisions."""
-
-
-def read(row: Row) -> DecisionView | Unreadable:
-    """The decision of a row. One that cannot be read stands for itself: the others are shown."""
-    try:
-        return logic.decision_view(row)
-    except ValidationError:
-        return Unreadable(
-            row["cycle_id"], row["pipeline"], row["account"], row["as_of"], row["finished_at"]
-        )
 
 
 def folded(rows: Iterable[Row], lines_max: int) -> Sequence[Shown]:
@@ -67,7 +44,7 @@ def folded(rows: Iterable[Row], lines_max: int) -> Sequence[Shown]:
     for is_quiet, rows_alike in groupby(rows, key=lambda row: row["decision"] is None):
         alike = list(rows_alike)
         room = lines_max - len(lines)
-        lines += [_quiet(alike)] if is_quiet else map(read, alike[:room])
+        lines += [_quiet(alike)] if is_quiet else map(logic.decision_view, alike[:room])
         if len(lines) >= lines_max:
             break
     return lines

@@ -1,11 +1,16 @@
 """The page of decisions: what did nothing is folded, and unfolded on demand."""
 
 from pathlib import Path
+from uuid import UUID
 
 import httpx2
 import orjson
 
-from tests.integration.console.conftest import Made
+from contracts.approval import ApprovalsQuery
+from contracts.execution import DecisionsQuery
+from contracts.subjects.approvals import APPROVALS, DECISIONS
+from libs.bus.client import Client
+from tests.integration.console.conftest import AS_OF, Made
 
 MESSAGES = Path(__file__).parents[2] / "data/messages"
 IDLE = orjson.loads((MESSAGES / "DecisionValidation.json").read_bytes()) | {
@@ -39,16 +44,83 @@ async def test_a_decision_that_cannot_be_read_takes_no_page_down(
     http: httpx2.AsyncClient, made: Made
 ) -> None:
     account = f"newer-{made.cycle_id.hex[:8]}"
-    done = await made.operation("deciding", "validate", result={"of": "a newer desk"})
-    await made.db.execute(
-        "update operations set account = $2, finished_at = now() where op_id = $1", done, account
-    )
+    await decided(made, account, {"of": "a newer desk"}, "now()")
     paths = ("/", f"/decisions?account={account}", f"/decisions?account={account}&everything=true")
+    for path in paths:
+        page = await http.get(path, headers={"Accept": "text/html"})
+        assert page.status_code == 200, path
+        assert "unreadable" in page.text, path
+        assert f'href="/cycles/{made.cycle_id}"' in page.text, path
+
+
+async def test_the_api_and_the_bus_give_the_decisions_that_can_be_read_and_name_the_others(
+    http: httpx2.AsyncClient, client: Client, made: Made
+) -> None:
+    account = f"mixed-{made.cycle_id.hex[:8]}"
+    await decided(made, account, IDLE, "now()", "validate_exits")
+    await decided(made, account, {"of": "a newer desk"}, "now() + interval '1 s'")
+
+    page = (await http.get(f"/api/v1/decisions?account={account}")).raise_for_status().json()
+    cycle = (await http.get(f"/api/v1/decisions?cycle_id={made.cycle_id}")).json()
+    newest = await http.get("/api/v1/decisions")
+    asked = await client.ask(DECISIONS, DecisionsQuery(account=account))
+
+    (unreadable,), (read,) = page["unreadable"], page["decisions"]
+    assert (unreadable["cycle_id"], unreadable["account"]) == (str(made.cycle_id), account)
+    assert (unreadable["pipeline"], unreadable["as_of"]) == ("rules", str(AS_OF))
+    assert (read["account"], read["decision"]["decisions"], page["more"]) == (account, [], False)
+    assert (cycle["unreadable"], newest.status_code) == (page["unreadable"], 200)
+    assert (len(asked.decisions), len(asked.unreadable), asked.more) == (1, 1, False)
+
+
+async def test_a_proposal_that_cannot_be_read_waits_beside_the_others(
+    http: httpx2.AsyncClient, client: Client, made: Made
+) -> None:
+    written = orjson.loads((MESSAGES / "ReviewPicks.json").read_bytes())
+    readable = {**written, "decision_validation": IDLE}
+    for pipeline, command in (("rules", {"of": "a newer desk"}), ("other", readable)):
+        op_id = await made.operation(
+            "awaiting_approval", "approval", pipeline=pipeline, status="pending", command=command
+        )
+        await made.db.execute(
+            "update operations set finished_at = null, deadline_at = now() where op_id = $1", op_id
+        )
     try:
-        for path in paths:
+        for path in ("/", "/approvals", "/decisions"):
             page = await http.get(path, headers={"Accept": "text/html"})
             assert page.status_code == 200, path
-            assert "unreadable" in page.text, path
-            assert f'href="/cycles/{made.cycle_id}"' in page.text, path
-    finally:  # the API reads contracts, and other tests ask it for the newest decisions
-        await made.db.execute("delete from operations where op_id = $1", done)
+            if path != "/decisions":
+                assert "unreadable" in page.text, path
+                assert f'href="/cycles/{made.cycle_id}"' in page.text, path
+        listed = (await http.get("/api/v1/approvals")).raise_for_status().json()
+        asked = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=str(made.cycle_id)))
+    finally:  # other tests count what waits
+        await made.db.execute("delete from operations where cycle_id = $1", made.cycle_id)
+
+    assert str(made.cycle_id) in {each["cycle_id"] for each in listed["unreadable"]}
+    assert [each.pipeline for each in asked.approvals] == ["other"]
+    assert [each.pipeline for each in asked.unreadable] == ["rules"]
+
+
+async def test_the_pages_of_a_cycle_whose_decision_cannot_be_read_are_there(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    account = f"newer-{made.cycle_id.hex[:8]}"
+    done = await decided(made, account, {"of": "a newer desk"}, "now()")
+    await made.lanes(rules={"decision_validation": done, "execution_result": done, "plan": done})
+    for path in ("cycles/{}", "decisions/{}/rules", "api/v1/cycles/{}", "operations?cycle_id={}"):
+        page = await http.get("/" + path.format(made.cycle_id), headers={"Accept": "text/html"})
+        assert page.status_code == 200, path
+    page = await http.get(f"/operations/{done}", headers={"Accept": "text/html"})
+    assert page.status_code == 200
+
+
+async def decided(
+    made: Made, account: str, result: object, at: str, step: str = "validate"
+) -> UUID:
+    """A decision of this account, made at this time."""
+    done = await made.operation("deciding", step, result=result)
+    await made.db.execute(
+        f"update operations set account = $2, finished_at = {at} where op_id = $1", done, account
+    )
+    return done

@@ -1,6 +1,8 @@
 """A person between the rules and execution: over the real bus, with nothing but JSON."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -188,3 +190,28 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     assert f"{asset} 1 of " in told.out
     nobody = deskbus("approvals approve 12345678-1234-4234-8234-123456789abc")
     assert nobody.code == 3
+
+
+async def test_a_proposal_that_this_version_cannot_read_is_named_and_can_be_cancelled(
+    desk: Desk, user: Caller, tmp_path: Path
+) -> None:
+    deskbus = CommandLine(desk.settings.data_dir, tmp_path)
+    asked, other = await waiting(user), await waiting(user)
+    short = asked["cycle_id"][:8]
+    async with desk.postgres() as db:
+        newer = b'{"of": "a later version"}'
+        await db.execute(
+            "update operations set command = $2 where op_id = $1", asked["op_id"], newer
+        )
+
+    typed = ("approvals list", "approvals list --json", f"approvals approve {short}")
+    listed, rows, approved = [await asyncio.to_thread(deskbus, each) for each in typed]
+    said = await user.ask(answer(asked), "approval")
+    done = [await user.ask({"cycle_id": each["cycle_id"]}, "cancel") for each in (asked, other)]
+
+    assert (listed.code, rows.code, approved.code, said["outcome"]) == (0, 0, 4, "rejected")
+    assert [row["cycle_id"] for row in rows.rows] == [other["cycle_id"]]
+    for each in (listed, rows, approved):
+        assert f"`deskbus cycle cancel {short}`" in " ".join(each.err.split())
+    assert [each["outcome"] for each in done] == ["accepted", "accepted"]
+    assert (await user.ended(asked["cycle_id"]))["status"] == "cancelled"

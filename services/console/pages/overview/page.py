@@ -13,6 +13,7 @@ from contracts.cycle_query import CycleView
 from contracts.halt import Halt
 from contracts.operation import OperationView
 from contracts.performance import AccountSummaries
+from contracts.risk import UnreadableDecision
 from contracts.upkeep import BudgetQuery, BudgetView, DeadLetter
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
@@ -91,7 +92,7 @@ class Overview:
     near: NearExits
     running: Sequence[CycleView]
     failed: Sequence[Failures]
-    approvals: Sequence[WaitingApproval]
+    approvals: Sequence[WaitingApproval | UnreadableDecision]
     halts: Sequence[Halt]
     letters: Sequence[DeadLetter] | None
     stuck: Sequence[Stuck]

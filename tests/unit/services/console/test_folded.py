@@ -1,15 +1,18 @@
 """Decisions in a list: those in a row that did nothing are one line."""
 
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from contracts.risk import DecisionValidation
+from contracts.execution import DecisionView
+from contracts.risk import UnreadableDecision
 from services.console.pages import folded as folding
-from services.console.pages.folded import Quiet, Row, Unreadable, folded
+from services.console.pages.folded import Quiet, folded
 
+MESSAGES = Path(__file__).parents[3] / "data/messages"
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
@@ -60,16 +63,13 @@ def test_no_decision_is_read_that_is_not_shown(monkeypatch: pytest.MonkeyPatch) 
 def test_a_decision_that_cannot_be_read_stands_for_itself_and_the_others_are_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def newer(row: Row) -> str:
-        if row["decision"] == "a newer desk's":
-            DecisionValidation.model_validate({})
-        return str(row["decision"])
-
-    monkeypatch.setattr(folding.logic, "decision_view", newer)
+    monkeypatch.undo()
     named = {"cycle_id": UUID(int=1), "pipeline": "rules", "account": "main"}
-    unread = row(1, "decision", "a newer desk's") | named
+    unread = row(0, "decision", '{"of": "a newer desk"}') | named | {"execution": None}
+    done = (MESSAGES / "DecisionValidation.json").read_text()
 
-    lines = folded([row(0, "decision", "bought"), unread, row(2, "exit", "sold")], 5)
+    there, read = folded([unread, unread | {"decision": done}], 5)
 
-    there = Unreadable(**named, as_of=unread["as_of"], at=unread["finished_at"])
-    assert lines == ["bought", there, "sold"]
+    assert there == UnreadableDecision(**named, as_of=unread["as_of"], at=unread["finished_at"])
+    assert isinstance(read, DecisionView)
+    assert isinstance(folded([unread | {"decision": done, "execution": "{}"}], 5)[0], type(there))
