@@ -29,7 +29,8 @@ from contracts.types import (
 JOURNAL_BATCH_MAX = 80
 """Entries in one `Record`; a round of tool calls is one batch."""
 JOURNAL_BATCH_BYTES_MAX = 400_000
-"""Bytes of entries in one message, so that the whole stays under the message limit."""
+"""Bytes of entries, or of known answers, in one message, so that the whole stays under the message
+limit."""
 
 
 class OperationStatus(StrEnum):
@@ -175,7 +176,8 @@ class KnownAnswer(Value):
 class RecordAnswer(Message):
     """`ok` renews the lease for `lease_s` seconds; every other outcome means: stop, start no call.
 
-    `known`: of the reserved calls those whose answers are on record: they are not made again.
+    `known`: of the reserved calls those whose answers are on record: they are not made again. With
+    `more` they are the first of these, and nothing is reserved yet: ask again for the other calls.
 
     `wait_s`: the reserved call may begin after so long; its provider would be asked too fast else.
 
@@ -193,6 +195,7 @@ class RecordAnswer(Message):
     message: Text = ""
     field: ShortText | None = None
     known: tuple[KnownAnswer, ...] = Field(default=(), max_length=JOURNAL_BATCH_MAX)
+    more: bool = False
 
 
 class Result(Message):

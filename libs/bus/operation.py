@@ -155,28 +155,38 @@ class Lease:
 
         Raises `BudgetExhausted` and `OperationStopped`.
         """
-        answer, asked_at = await self._orchestrator.record(
-            Record(
-                op_id=self._op_id,
-                epoch=self.epoch,
-                entries=tuple(entries),
-                reserve=reserve,
-                progress=progress,
-            )
+        record = Record(
+            op_id=self._op_id,
+            epoch=self.epoch,
+            entries=tuple(entries),
+            reserve=reserve,
+            progress=progress,
         )
+        answer = await self._recorded(record)
+        self._log(entries)
+        known = {each.address: each.reply for each in answer.known}
+        while answer.more and reserve is not None:
+            others = tuple(each for each in reserve.addresses if each not in known)
+            rest = reserve.model_copy(update={"addresses": others})
+            answer = await self._recorded(Record(op_id=self._op_id, epoch=self.epoch, reserve=rest))
+            known |= {each.address: each.reply for each in answer.known}
+        if answer.wait_s:
+            log.info("operation.paced", op_id=str(self._op_id), wait_s=round(answer.wait_s, 3))
+            # All who wait for a closed endpoint would come back at once.
+            spread_s = min(SPREAD_SHARE * answer.wait_s, SPREAD_S_MAX)
+            await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
+        return known
+
+    async def _recorded(self, record: Record) -> RecordAnswer:
+        """The answer that renews the lease. Raises as `record`."""
+        answer, asked_at = await self._orchestrator.record(record)
         if answer.outcome == "budget_exhausted":
             raise BudgetExhausted(answer.message, answer.field)
         if answer.outcome != "ok":
             log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
             raise OperationStopped
         self._until = asked_at + answer.lease_s
-        self._log(entries)
-        if answer.wait_s:
-            log.info("operation.paced", op_id=str(self._op_id), wait_s=round(answer.wait_s, 3))
-            # All who wait for a closed endpoint would come back at once.
-            spread_s = min(SPREAD_SHARE * answer.wait_s, SPREAD_S_MAX)
-            await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
-        return {known.address: known.reply for known in answer.known}
+        return answer
 
     async def end(self, result: Result, rest: Sequence[JournalEntry]) -> None:
         """Tell the result, and with it the calls that are not on record.

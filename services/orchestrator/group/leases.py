@@ -9,6 +9,7 @@ import orjson
 
 from contracts.audit import EventType
 from contracts.operation import (
+    JOURNAL_BATCH_BYTES_MAX,
     CallKind,
     Claim,
     ClaimAnswer,
@@ -230,9 +231,11 @@ class Leases:
         # One reservation at a time: a record that comes again, or after a failed call, replaces it.
         self.settle(row, NO_USAGE)
         cycle = self._loaded.cycles[row.cycle_id]
-        known = self._known(reserve) if cycle.of_study else ()
-        if reserve.addresses and len(known) == len({*reserve.addresses}):
-            return RecordAnswer(outcome="ok", lease_s=lease_s, known=known)
+        on_record = self._on_record(reserve) if cycle.of_study else []
+        known = _in_one_message(on_record)
+        more = len(known) < len(on_record)
+        if more or (reserve.addresses and len(known) == len({*reserve.addresses})):
+            return RecordAnswer(outcome="ok", lease_s=lease_s, known=known, more=more)
         if cycle.offline:
             return _offline(reserve)
         day = self._day_of(cycle)
@@ -255,14 +258,12 @@ class Leases:
         self._announce(row, reserve, wait_s)
         return RecordAnswer(outcome="ok", lease_s=lease_s, wait_s=wait_s, known=known)
 
-    def _known(self, reserve: Reserve) -> tuple[KnownAnswer, ...]:
-        """The answers to what is reserved for, as far as a study has paid for them before."""
+    def _on_record(self, reserve: Reserve) -> list[tuple[str, bytes]]:
+        """The answers to what is reserved for, each with its address, as far as a study has paid
+        for them before."""
         answers = self._loaded.answers
-        return tuple(
-            KnownAnswer(address=address, reply=orjson.loads(answers[address]))
-            for address in dict.fromkeys(reserve.addresses)
-            if address in answers
-        )
+        asked = dict.fromkeys(reserve.addresses)
+        return [(address, answers[address]) for address in asked if address in answers]
 
     def _announce(self, row: OperationRow, reserve: Reserve, wait_s: float) -> None:
         """Put on record that a paid call begins; each epoch may begin it once."""
@@ -279,6 +280,19 @@ class Leases:
             "wait_s": round(wait_s, 3),
         }
         self._events.append(step_event(cycle, row, row.op_id, seq, EventType.LLM_REQUESTED, data))
+
+
+def _in_one_message(on_record: Sequence[tuple[str, bytes]]) -> tuple[KnownAnswer, ...]:
+    """The first of these answers, as many as one message holds; one always fits, as it came in a
+    message with its call."""
+    known: list[KnownAnswer] = []
+    size_bytes = 0
+    for address, reply in on_record:
+        size_bytes += len(reply)
+        if known and size_bytes > JOURNAL_BATCH_BYTES_MAX:
+            break
+        known.append(KnownAnswer(address=address, reply=orjson.loads(reply)))
+    return tuple(known)
 
 
 def _call_data(entry: JournalEntry) -> dict[str, Any]:

@@ -2,13 +2,29 @@
 
 from datetime import date
 from decimal import Decimal
+from typing import cast
 from uuid import UUID
 
-from contracts.operation import CallKind, Claim, JournalEntry, Record, Reserve
+import orjson
+
+from contracts.message import MESSAGE_BYTES_MAX
+from contracts.operation import (
+    CallKind,
+    Claim,
+    ClaimAnswer,
+    JournalEntry,
+    Record,
+    RecordAnswer,
+    Reserve,
+)
 from contracts.study import STUDY
 from contracts.subjects.commands import MAKE_PLAN, OPEN_BOOKS, PICK_TRADES
 from contracts.subjects.subject import AnySubject
 from contracts.types import Usage
+from libs.bus import operation as bus
+from libs.bus.codec import decode, encode
+from libs.bus.operation import Lease
+from libs.runtime.journal import Known
 from libs.runtime.settings import Settings
 from services.orchestrator.group.changes import Loaded, NewEntry, NewEvent, NewOperation
 from services.orchestrator.group.leases import Leases
@@ -154,3 +170,42 @@ def test_a_release_without_a_call_adds_nothing_to_what_was_used() -> None:
     leases, row, day = holding(today=True)
     leases.settle(row, Usage())
     assert (leases.used, day.tokens_spent) == ([], 0)
+
+
+SAMPLES = [f"{number:064x}" for number in range(9)]
+
+
+async def samples_of(answers: dict[str, bytes]) -> tuple[Known, OperationRow]:
+    """What a study's cell hears as it asks nine times, with these answers on record."""
+    request = orjson.dumps({"study": {"offline": False}})
+    row, of = lost_operation(), cycle_row(cycle_id=CYCLE, requester=STUDY, request=request)
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: of}, answers=answers), [], [])
+
+    class Orchestrator:
+        async def record(self, record: Record) -> tuple[RecordAnswer, float]:
+            answer = leases.record(row, decode(Record, encode(record)))
+            return decode(RecordAnswer, encode(answer)), 0.0
+
+    granted = ClaimAnswer(outcome="granted", epoch=1, lease_s=10)
+    lease = Lease(cast(bus.Orchestrator, Orchestrator()), OPERATION, granted)
+    reserve = Reserve(tokens=900, calls=9, addresses=tuple(SAMPLES))
+    return await lease.record((), reserve, None), row
+
+
+async def test_more_long_answers_than_one_message_holds_come_in_several() -> None:
+    replies = {address: orjson.dumps("x" * 120_000) for address in SAMPLES}
+
+    known, row = await samples_of(replies)
+
+    assert list(known) == SAMPLES
+    assert row.reserved == Reserve(), "nothing is paid again"
+
+
+async def test_what_is_not_on_record_is_reserved_once_all_that_is_has_come() -> None:
+    longest = orjson.dumps("x" * (MESSAGE_BYTES_MAX - 1_000))
+    replies = dict.fromkeys(SAMPLES[1:], longest)
+
+    known, row = await samples_of(replies)
+
+    assert list(known) == SAMPLES[1:]
+    assert row.reserved.tokens == 900
