@@ -164,12 +164,12 @@ class Lease:
         )
         answer = await self._recorded(record)
         self._log(entries)
-        known = {each.address: each.reply for each in answer.known}
+        known = {answered.address: answered.reply for answered in answer.known}
         while answer.more and reserve is not None:
-            others = tuple(each for each in reserve.addresses if each not in known)
+            others = tuple(one for one in reserve.addresses if one not in known)
             rest = reserve.model_copy(update={"addresses": others})
             answer = await self._recorded(Record(op_id=self._op_id, epoch=self.epoch, reserve=rest))
-            known |= {each.address: each.reply for each in answer.known}
+            known |= {answered.address: answered.reply for answered in answer.known}
         if answer.wait_s:
             log.info("operation.paced", op_id=str(self._op_id), wait_s=round(answer.wait_s, 3))
             # All who wait for a closed endpoint would come back at once.
