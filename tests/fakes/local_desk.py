@@ -287,6 +287,15 @@ class DiesInCommit:
         setattr(owner, name, waited_for if inspect.iscoroutinefunction(step) else done)
 
 
+def doomed(point: str) -> None:
+    """From now on this process is killed at a point as DIE_AT names it."""
+    if point in COMMIT_POINTS:
+        DiesInCommit(point).begin()
+    elif point:
+        number, _, when = point.partition("-")
+        dying(int(number), when)
+
+
 async def _main() -> None:
     settings, local, services = Settings(), LocalBus(), Services()
     async with AsyncExitStack() as stack:
@@ -294,16 +303,12 @@ async def _main() -> None:
         for runner in services.runners(settings, local):
             await runner.start()
             stack.push_async_callback(runner.stop)
+        # What an earlier desk left undone is resumed at the start: it is none of the words.
+        doomed(os.environ.get("DIE_AT", ""))
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    if point := os.environ.get("DIE_AT"):
-        if point in COMMIT_POINTS:
-            DiesInCommit(point).begin()
-        else:
-            number, _, when = point.partition("-")
-            dying(int(number), when)
     asyncio.run(_main())

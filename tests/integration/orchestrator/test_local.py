@@ -228,7 +228,7 @@ async def test_a_claimed_command_that_is_handed_over_and_lost_is_sent_again_afte
     epoch = await pool.fetchval(
         "select epoch from operations where cycle_id = $1 and step = 'picks'", cycle_id
     )
-    assert epoch == 2
+    assert epoch >= 2  # more where a starved machine lets a lease of half a second run out
     await each_row_once(pool, cycle_id)
 
 
