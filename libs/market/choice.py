@@ -5,6 +5,7 @@ beside prices may have a source of their own, and that may have nothing else (`e
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from enum import StrEnum
 
 from libs.market.errors import UnknownSource
@@ -43,6 +44,8 @@ CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
     PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
 }
 """The kinds of data that each source can be asked for."""
+BUNDLED_SESSION = date(2012, 6, 29)
+"""Of the bundled prices: all five tickers trade, years lie before it and months after it."""
 
 
 def source_of(settings: Settings) -> SourceName:
@@ -62,6 +65,18 @@ def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
         if name in set(names) and kind in CAN[names(name)]:
             return names(name)
     raise UnknownSource(name, [source for source in CAN if kind in CAN[source]], kind)
+
+
+def is_bundled(settings: Settings) -> bool:
+    """Whether prices are those that come with the desk, which end in 2013. Raises UnknownSource."""
+    return source_of(settings) is SourceName.REPLAY and settings.replay_dir is None
+
+
+def first_request(settings: Settings) -> str:
+    """The command that asks for a desk's first cycle: of the newest session, but that of the
+    bundled prices has no next open at which its orders could be filled. Raises UnknownSource."""
+    day = f" --as-of {BUNDLED_SESSION}" if is_bundled(settings) else ""
+    return f"deskbus cycle request{day} --wait"
 
 
 def yahoo_tickers(settings: Settings) -> tuple[str, ...]:

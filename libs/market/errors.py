@@ -211,6 +211,13 @@ class BadReplayData(MarketError):
         super().__init__(f"{where}: {what}; {remedy}")
 
 
+class BadReplayDir(BadReplayData):
+    """The directory of recorded data is none, or has no prices."""
+
+    def __init__(self, directory: Path, what: str, remedy: str) -> None:
+        MarketError.__init__(self, f"{directory}: {what}; {remedy}")
+
+
 class ToolNotAllowed(MarketError):
     """A tool outside the agent's allow-list was called."""
 

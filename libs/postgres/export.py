@@ -193,9 +193,11 @@ def _make_empty(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         full = any(directory.iterdir())
     except OSError as error:
-        raise ExportRefused(f"{directory} cannot be written: {error.strerror}") from error
+        raise ExportRefused(
+            f"{directory} cannot be written: {error.strerror}; name a new folder of yours"
+        ) from error
     if full:
-        raise ExportRefused(f"{directory} is not empty: name a new folder for the export")
+        raise ExportRefused(f"{directory} is not empty; name a new folder for the export")
 
 
 async def _table(db: Connection, source: _Source, directory: Path, wanted: Wanted) -> Table:

@@ -13,6 +13,8 @@ from libs.runtime.errors import DeskError
 from libs.servers.postgres_server import ENVIRONMENT
 
 FILE_MODE = 0o600
+DUMP_MAGIC = b"PGDMP"
+"""The first bytes of every file that pg_dump writes in its custom format."""
 DUMPED = ("--format=custom", "--no-owner", "--exclude-schema=pg_catalog")
 """Nothing of Postgres' own: what roles may call of it is set by whoever makes them."""
 
@@ -33,9 +35,12 @@ async def dump(bindir: Path, dsn: str, file: Path) -> None:
         # Reserved now: nobody else's file of that name is ever written over.
         _make(file)
     except FileExistsError as error:
-        raise BackupFailed(f"{file} exists: name a new file") from error
+        raise BackupFailed(f"{file} exists already; name a new file") from error
     except OSError as error:
-        raise BackupFailed(f"{file} cannot be written: {error.strerror}") from error
+        raise BackupFailed(
+            f"{file} cannot be written: {error.strerror}; name a file in a folder that is there "
+            "and yours"
+        ) from error
     try:
         _make(partial)
         await _run(bindir / "pg_dump", dsn, *DUMPED, f"--file={partial}")
@@ -90,7 +95,8 @@ async def _run(program: Path, dsn: str, *options: str) -> None:
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        raise BackupFailed(f"{program.name}: {words.decode(errors='replace').strip()[:2_000]}")
+        why = words.decode(errors="replace").strip()[:2_000]
+        raise BackupFailed(why or f"{program.name} ended with exit code {process.returncode}")
 
 
 def without_password(dsn: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 
 from libs.runtime.errors import DeskError, StartError
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import ARROW, WHO, ExitCode, Problem
 from services.cli.shell.shape import require_command, shaped, usage_stopped
 from services.cli.shell.typed import meant
 
@@ -238,7 +238,8 @@ FILES_REFUSED = frozenset(
     {
         *(errno.EACCES, errno.EPERM, errno.EROFS),
         *(errno.ENOSPC, errno.EDQUOT),
-        *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+        *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+        *(errno.ENAMETOOLONG, errno.ELOOP),
     }
 )
 """Errors by which the machine refuses a file that somebody named: no defect of this program."""
@@ -283,8 +284,8 @@ def _ended() -> int:
 
 
 def _stop(code: ExitCode, message: str, hint: str = "") -> None:
-    mark = typer.style("deskbus:", fg="red", bold=True)
+    mark = typer.style(WHO, fg="red", bold=True)
     typer.echo(f"{mark} {message}", err=True)
     if hint:
-        typer.echo(f"  {typer.style('→', dim=True)} {hint}", err=True)
+        typer.echo(f"  {typer.style(ARROW, dim=True)} {hint}", err=True)
     sys.exit(code)

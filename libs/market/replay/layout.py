@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from libs.market.calendar import DEFAULT_EXCHANGE
-from libs.market.errors import BadReplayData
+from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
 
 SUFFIXES = (".csv", ".parquet")
@@ -85,8 +85,8 @@ def _bundled() -> Layout:
 
 def _scan(directory: Path) -> Layout:
     if not directory.is_dir():
-        raise BadReplayData(
-            directory, None, "not a directory", "set DESKBUS_REPLAY_DIR to one, or unset it"
+        raise BadReplayDir(
+            directory, "not a directory", "set DESKBUS_REPLAY_DIR to one, or unset it"
         )
     prices: dict[str, Path] = {}
     records: dict[str, Path] = {}
@@ -101,9 +101,8 @@ def _scan(directory: Path) -> Layout:
             )
         paths[key] = path
     if not prices or len(prices) > TICKERS_MAX:
-        raise BadReplayData(
+        raise BadReplayDir(
             directory,
-            None,
             f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed",
             "put one CSV or Parquet file a ticker into it",
         )

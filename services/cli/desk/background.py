@@ -73,7 +73,7 @@ def _ready(child: "subprocess.Popen[bytes]", settings: Settings, words: Path) ->
     until = time.monotonic() + START_S_MAX
     while time.monotonic() < until:
         if child.poll() is not None:
-            raise Problem(ExitCode.FAILED, f"the desk did not start: {_last_words(words)}")
+            raise _not_started(child.returncode, words)
         desk = recorded(settings)
         if desk is not None and desk.pid == child.pid:
             return desk
@@ -85,8 +85,14 @@ def _ready(child: "subprocess.Popen[bytes]", settings: Settings, words: Path) ->
     )
 
 
-def _last_words(words: Path) -> str:
-    return log_tail(words).removeprefix("deskbus: ")
+def _not_started(code: int, words: Path) -> Problem:
+    problem = Problem.in_words(log_tail(words))
+    if problem is not None:
+        return Problem(ExitCode.FAILED, f"the desk did not start: {problem.message}", problem.hint)
+    how = f"signal {-code} ended it" if code < 0 else f"it ended with exit code {code}"
+    return Problem(
+        ExitCode.FAILED, f"the desk did not start: {how}", f"its last words stand in {words}"
+    )
 
 
 def stop(desk: RunningDesk) -> None:

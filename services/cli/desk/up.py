@@ -15,6 +15,7 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
+from libs.market.choice import first_request
 from libs.runtime.loop import keep_started
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
@@ -28,7 +29,7 @@ from services.cli.operating.market_files import market_note
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
-from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
+from services.cli.shell.running import RECORD_DIR, RunningDesk, asking, find_desk, load_settings
 from services.cli.shell.terminal import emit, err
 
 REPLICAS_MAX = 64
@@ -201,6 +202,7 @@ async def _desk_until_lost(
     json: bool,
     log: Path | None,
 ) -> None:
+    is_new = not (settings.data_dir / RECORD_DIR).is_dir()
     async with AsyncExitStack() as stack:
         starting = launcher.desk(settings, processes=processes, replicas=replicas)
         if log is None:
@@ -220,7 +222,7 @@ async def _desk_until_lost(
         keep_started()
         if json:
             emit([_ready(running)])
-        announce(running, settings, notes=await market_note(settings), log=log)
+        announce(running, settings, notes=await market_note(settings), log=log, is_new=is_new)
         if log is not None and sys.stderr.isatty():
             await stack.enter_async_context(narrated(running, err()))
         await desk.finished()
@@ -233,8 +235,10 @@ def announce(
     notes: Sequence[str] = (),
     log: Path | None = None,
     in_background: bool = False,
+    is_new: bool = False,
 ) -> None:
-    """Say where the desk is, what is wrong with its data, and how to use, watch and stop it."""
+    """Say where the desk is, what is wrong with its data, and how to use, watch and stop it; of a
+    new one, how a first cycle is asked for."""
     where = [
         ("console", desk.http_url),
         ("data", desk.data_dir),
@@ -244,11 +248,12 @@ def announce(
         ("keys", desk.secrets_dir),
     ]
     process = f" (process {desk.pid})" if in_background else ""
+    first = first_request(settings) if is_new else ""
     lines = [
         (f"The desk is up{process}", "bold green"),
         *((f"  {name:<9} {place}", "") for name, place in where if place),
         *((f"  {note}", "yellow") for note in (*_port_note(desk, settings), *notes)),
-        *((f"  {line}", "dim") for line in _next_steps(in_background=in_background)),
+        *((f"  {line}", "dim") for line in _next_steps(first, in_background=in_background)),
     ]
     for text, style in lines:
         err().print(Text(text, style=style), soft_wrap=True)
@@ -264,7 +269,7 @@ def _port_note(desk: RunningDesk, settings: Settings) -> Sequence[str]:
     return (f"{taken}, so the console has {port}; --port chooses one",)
 
 
-def _next_steps(*, in_background: bool) -> Sequence[str]:
+def _next_steps(first: str, *, in_background: bool) -> Sequence[str]:
     if in_background:
         return (
             "deskbus open      shows the console in a browser",
@@ -273,7 +278,7 @@ def _next_steps(*, in_background: bool) -> Sequence[str]:
             "deskbus down      stops it; nothing is lost",
         )
     return (
-        "In another terminal: deskbus open, deskbus tail,",
-        "  deskbus cycle request --as-of 2012-06-29 --wait",
+        f"In another terminal: deskbus open, deskbus tail{first and ','}",
+        *((f"  {first}",) if first else ()),
         "Ctrl-C stops the desk; nothing is lost",
     )

@@ -15,7 +15,7 @@ from libs.postgres.retention import retain_models
 from libs.report.settings import without_login
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
-from libs.servers.postgres_backup import dump
+from libs.servers.postgres_backup import DUMP_MAGIC, dump
 from libs.servers.postgres_backup import restore as restore_dump
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
@@ -91,6 +91,7 @@ def restore(
 
     Without servers of your own it makes embedded ones in DESKBUS_DATA_DIR, where no desk may run.
     """
+    _require_dump(file)
     asking(_restore(load_settings(), file))
     _tell(file, "restored; `deskbus up` starts the desk on it", json)
 
@@ -123,6 +124,18 @@ def retain(
     write(grid, out())
     count = amounts.count(models.models, "trained model")
     out().print(f"{models.verdict}: {count}, {models.size_bytes:,} bytes")
+
+
+def _require_dump(file: Path) -> None:
+    """Before servers are started for it."""
+    try:
+        with file.open("rb") as dump_file:
+            is_dump = dump_file.read(len(DUMP_MAGIC)) == DUMP_MAGIC
+        why = "" if is_dump else f"{file} is no dump of a database"
+    except OSError as error:
+        why = f"{file} cannot be read: {error.strerror}"
+    if why:
+        raise Problem(ExitCode.USAGE, why, "name a file that `deskbus db backup FILE` wrote")
 
 
 async def _restore(settings: Settings, file: Path) -> None:

@@ -17,7 +17,7 @@ from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.shell.options import group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.running import as_the_desk, find_desk, load_settings
 from services.cli.shell.terminal import err
 
 PORT_DEFAULT = 8765
@@ -50,8 +50,7 @@ def mcp(
     settings = load_settings()
     asked_for = "log_level" in settings.model_fields_set
     configure_logging(settings.log_level if asked_for else "warning", settings.log_format)
-    known = _known(settings)
-    market = settings if known is None else _as_the_desk(settings, known)
+    market = as_the_desk(settings)
 
     def where() -> tuple[str, Path]:
         try:
@@ -71,27 +70,15 @@ def mcp(
     asyncio.run(_until_stopped(serving))
 
 
-def _known(settings: Settings) -> RunningDesk | None:
-    try:
-        return find_desk(settings)
-    except Problem:
-        return None
-
-
-def _as_the_desk(settings: Settings, desk: RunningDesk) -> Settings:
-    """The settings with the running desk's own market data, where none are set here."""
-    if settings.replay_dir is not None or desk.replay_dir is None:
-        return settings
-    return settings.model_copy(update={"replay_dir": desk.replay_dir})
-
-
 def _address(settings: Settings, host: str, port: int) -> HttpAddress:
     path = _token_path(settings)
     try:
         token = ensure_token(path)
     except OSError as error:
         raise Problem(
-            ExitCode.FAILED, f"the token {path} cannot be had: {error.strerror}"
+            ExitCode.FAILED,
+            f"the token {path} cannot be written: {error.strerror}",
+            "make its folder writable for this user, or set DESKBUS_MCP_TOKEN_FILE",
         ) from error
     port = port or choose_port(None, set())
     return HttpAddress(host, port, token, http_certificate(settings))

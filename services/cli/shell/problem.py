@@ -1,6 +1,11 @@
 """Problems that stop a command: a sentence, what to do, and the exit code for scripts."""
 
 from enum import IntEnum
+from typing import Self
+
+WHO = "deskbus:"
+ARROW = "→"
+"""What a problem and its hint begin with on stderr."""
 
 
 class ExitCode(IntEnum):
@@ -24,3 +29,13 @@ class Problem(Exception):
         self.code = code
         self.message = message
         self.hint = hint
+
+    @classmethod
+    def in_words(cls, words: str) -> Self | None:
+        """The problem that another `deskbus` ended with, in what that wrote on stderr; None where
+        it ended without one."""
+        _, found, problem = f"\n{words}".rpartition(f"\n{WHO} ")
+        if not found:
+            return None
+        message, _, hint = problem.partition(f"\n  {ARROW} ")
+        return cls(ExitCode.FAILED, message.strip(), hint.strip())

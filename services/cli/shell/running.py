@@ -101,6 +101,17 @@ def find_desk(settings: Settings) -> RunningDesk:
     return desk
 
 
+def as_the_desk(settings: Settings) -> Settings:
+    """The settings with the running desk's own recorded data, where none are set here."""
+    if settings.replay_dir is not None:
+        return settings
+    try:
+        desk = find_desk(settings)
+    except Problem:
+        return settings
+    return settings.model_copy(update={"replay_dir": desk.replay_dir})
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process runs, whoever's it is.
 

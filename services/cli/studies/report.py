@@ -42,7 +42,11 @@ def report(
         with beside(path, text.encode()) as whole:
             whole.replace(path)
     except OSError as error:
-        raise Problem(ExitCode.FAILED, f"{path} cannot be written: {error.strerror}") from None
+        raise Problem(
+            ExitCode.FAILED,
+            f"{path} cannot be written: {error.strerror}",
+            "name a file in a folder that is there and yours by --output",
+        ) from None
     err().print(f"wrote {path}", style="dim")
 
 

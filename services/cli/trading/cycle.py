@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import Annotated
-from uuid import UUID
 
 import typer
 from rich.text import Text
@@ -10,7 +9,6 @@ from rich.text import Text
 from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.cycle_query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
 from contracts.subjects.cycles import CYCLES
-from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.cli.shell import recordings
@@ -23,6 +21,7 @@ from services.cli.shell.list_options import (
     query_of,
     tell_more,
 )
+from services.cli.shell.newest import first_cycle, newest
 from services.cli.shell.options import ApprovalOption, JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -210,7 +209,7 @@ def show_cycle(
 
     async def work() -> tuple[CycleTree, Sequence[Recording]]:
         async with reading_client(settings) as client:
-            view = await show(client, cycle_id or str(await newest(client)))
+            view = await show(client, cycle_id or str(await newest(client, settings)))
             outcome = await with_nodes(client, view)
             if view.cycle_id is None or (evidence_of is None and stage is None):
                 return outcome, ()
@@ -275,7 +274,7 @@ def list_cycles(
         write(_grid(page.cycles), out())
     else:
         asked = [name for name, value in filters.items() if value]
-        none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
+        none = f"no cycles yet: {first_cycle(settings)}"
         such = f"no cycle is {status}" if asked == ["status"] else "no cycle is like that"
         err().print(such if asked else none, style="dim")
     if page.cut:
@@ -366,7 +365,7 @@ async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:
     from services.replay import replay as run_again  # noqa: PLC0415 - loads every service
 
     async with reading_client(settings) as client:
-        view = await show(client, cycle_id or str(await newest(client)))
+        view = await show(client, cycle_id or str(await newest(client, settings)))
         if view.cycle_id is None or view.status is CycleStatus.RUNNING:
             raise Problem(ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it")
         records = await recordings.fetch(client, view.cycle_id)
@@ -386,15 +385,3 @@ async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:
             for difference in report.differences
         ),
     )
-
-
-async def newest(client: Client) -> UUID:
-    """The newest cycle's id. Raises `Problem` (not found) where there is none."""
-    page = await client.ask(CYCLES, CyclesQuery(limit=1))
-    if not page.cycles or page.cycles[0].cycle_id is None:
-        raise Problem(
-            ExitCode.NOT_FOUND,
-            "this desk has no cycles yet",
-            "deskbus cycle request --as-of 2012-06-29 --wait",
-        )
-    return page.cycles[0].cycle_id

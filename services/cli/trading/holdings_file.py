@@ -74,7 +74,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             read = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
-        raise Problem(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from None
+        raise _unreadable(path, f"it cannot be read ({error.strerror})") from None
     if len(read) > FILE_BYTES_MAX:
         raise _unreadable(path, f"it is larger than {FILE_BYTES_MAX:,} bytes")
     try:

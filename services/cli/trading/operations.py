@@ -35,6 +35,7 @@ from services.cli.shell.list_options import (
     query_of,
     tell_more,
 )
+from services.cli.shell.newest import first_cycle, newest
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import show
@@ -50,7 +51,7 @@ from services.cli.shell.terminal import (
     table,
     write,
 )
-from services.cli.trading.cycle import CycleArgument, newest
+from services.cli.trading.cycle import CycleArgument
 
 LISTED = "deskbus operations list"
 CALL_CHARS = 300
@@ -115,7 +116,7 @@ def list_operations(
         word = f"a cycle lists its own: deskbus operations list --cycle CYCLE --type {kind}"
         err().print(f"no {kind} is listed here; {word}", style="dim")
     else:
-        none = "no operations yet: deskbus cycle request --as-of 2012-06-29"
+        none = f"no operations yet: {first_cycle(settings)}"
         filtered = "no matching operation; completed ones are searched in the newest 2,000 cycles"
         err().print(filtered if any(filters.values()) else none, style="dim")
     tell_more("deskbus operations list", {**filters, "limit": limit}, page.before)
@@ -256,7 +257,8 @@ def tree(
 
 async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
     async with reading_client(settings) as client:
-        full_id = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
+        shown = cycle_id or str(await newest(client, settings))
+        full_id = (await show(client, shown)).cycle_id
         query = OperationsQuery(cycle_id=full_id, limit=PAGE_MAX)
         page = await client.ask(OPERATIONS, query)
         return page.operations

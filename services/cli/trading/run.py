@@ -11,6 +11,7 @@ from rich.text import Text
 
 from contracts.cycle_query import CycleView
 from libs.bus.client import Client, open_client
+from libs.market.choice import is_bundled
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
@@ -141,8 +142,7 @@ async def _desk(
 
 def _chosen(settings: Settings) -> str | None:
     """The session where none is named: the sample's; of another source its newest."""
-    is_sample = settings.market == "replay" and settings.replay_dir is None
-    return AS_OF_DEFAULT if is_sample else None
+    return AS_OF_DEFAULT if is_bundled(settings) else None
 
 
 def _running(settings: Settings) -> RunningDesk | None:

@@ -16,11 +16,11 @@ from libs.bus.client import Client
 from libs.bus.event_types import require_known
 from libs.runtime.settings import Settings
 from services.cli.render import event_line
+from services.cli.shell.newest import newest
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.request import show
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import err, out, painter
-from services.cli.trading.cycle import newest
 
 BATCH_EVERY_S = 0.05
 """Lines are written together this often: one write for a hundred lines is as cheap as for one."""
@@ -94,7 +94,10 @@ async def _tail(settings: Settings, wanted: Wanted, cycle: str | None) -> None:
                 err().print("listening; press Ctrl-C to stop", style="dim")
                 await writer.run(_live(events))
             return
-        cycle_id = await newest(client) if cycle == "last" else (await show(client, cycle)).cycle_id
+        if cycle == "last":
+            cycle_id: UUID | None = await newest(client, settings)
+        else:
+            cycle_id = (await show(client, cycle)).cycle_id
         if cycle_id is not None:
             async with client.events(cycle_id) as events:
                 await writer.run(_whole(client, cycle_id, events))

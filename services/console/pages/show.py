@@ -50,10 +50,16 @@ WHAT_TO_DO = {
 
 class Show:
     """Makes pages. In each template: `now`, `static(name)`, `nav`, `forms`,
-    `has_login`, `is_demo`, and `words`."""
+    `has_login`, `is_demo`, `first_request` (the command for a first cycle), and `words`."""
 
     def __init__(
-        self, statics: Statics, now: Callable[[], datetime], *, has_login: bool, is_demo: bool
+        self,
+        statics: Statics,
+        now: Callable[[], datetime],
+        *,
+        has_login: bool,
+        is_demo: bool,
+        first_request: str,
     ) -> None:
         self._now = now
         self._templates = Environment(
@@ -71,6 +77,7 @@ class Show:
             forms=FORMS,
             has_login=has_login,
             is_demo=is_demo,
+            first_request=first_request,
         )
         self._templates.filters.update(words.FILTERS)
 

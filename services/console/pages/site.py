@@ -7,6 +7,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from libs.market.choice import first_request
 from libs.web.problem import Refused
 from services.console.http.api import ROOT, api
 from services.console.http.problems import tell_problems
@@ -53,6 +54,7 @@ class Site:
             desk.now,
             has_login=desk.sessions is not None,
             is_demo=desk.settings.demo,
+            first_request=first_request(desk.settings),
         )
         self._api = api(desk)
         self._pages = self._app(desk, statics)

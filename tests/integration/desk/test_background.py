@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from libs.servers.leftovers import birth_of
+from services.cli.desk.background import WORDS_NAME
 from tests.integration.desk.command_line import DESKBUS, PATIENCE_S, CommandLine
 
 
@@ -49,6 +50,16 @@ def test_a_desk_in_the_background_is_started_looked_at_and_stopped(deskbus: Comm
     assert birth_of(ready["pid"]) is None
     assert not psutil.wait_procs(servers, timeout=15)[1]
     assert (deskbus("down").code, deskbus("status").code) == (0, 5)
+
+
+def test_one_that_cannot_start_says_the_reason_alone(deskbus: CommandLine) -> None:
+    done = deskbus("up --detach", DESKBUS_PG_BINDIR="/nowhere")
+    reason = done.err.splitlines()[-1]
+
+    assert done.code == 1
+    assert reason.startswith("deskbus: the desk did not start: /nowhere has no initdb")
+    assert "starting NATS" not in reason
+    assert (deskbus.data_dir / "logs" / WORDS_NAME).is_file()
 
 
 def test_the_log_of_a_desk_in_the_background_is_shown_by_service_and_followed(

@@ -149,6 +149,17 @@ async def test_a_folder_with_something_in_it_is_left_alone(pool: Pool, tmp_path:
     assert names(tmp_path) == {"mine"}
 
 
+async def test_a_folder_that_cannot_be_made_is_told_with_what_can_be_done(
+    pool: Pool, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(
+        ExportRefused, match="file/x cannot be written: Not a directory; name a new"
+    ):
+        await export(pool, tmp_path / "file" / "x", Wanted())
+
+
 async def test_the_example_reads_what_an_account_traded(
     traded: tuple[Json, str], pool: Pool, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from contracts.cycle import PIPELINES_MAX, Budgets
 from contracts.provider import ProviderStanding
+from libs.market.choice import is_bundled
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from services.console.http.problems import REFUSALS
@@ -71,7 +72,7 @@ def request_form(desk: DeskAccess, show: Show) -> APIRouter:
             accounts=await _accounts(desk),
             rows_max=PIPELINES_MAX,
             budgets=Budgets(),
-            bundled=desk.settings.market == "replay" and desk.settings.replay_dir is None,
+            bundled=is_bundled(desk.settings),
         )
 
     return router

@@ -152,9 +152,10 @@ async def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadReplayData, match="not a directory; set DESKBUS_REPLAY_DIR"):
-        ReplayStore(tmp_path / "missing")
-    with pytest.raises(BadReplayData, match="0 files of prices"):
+    missing = tmp_path / "missing"
+    with pytest.raises(BadReplayData, match=f"{missing}: not a directory; set DESKBUS_REPLAY_DIR"):
+        ReplayStore(missing)
+    with pytest.raises(BadReplayData, match=f"{tmp_path}: 0 files of prices"):
         ReplayStore(tmp_path)
 
 

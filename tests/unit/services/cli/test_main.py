@@ -175,6 +175,44 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(command: str, tmp_path: Pa
     assert "name another folder" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "up --detach",
+        "secrets init /proc/nowhere",
+        "demo --dir /proc/nowhere --no-browser --once",
+        "market record /proc/nowhere --universe AAPL",
+    ],
+)
+def test_a_folder_that_has_no_place_is_one_sentence(command: str, tmp_path: Path) -> None:
+    done = _run(command.split(), tmp_path, DESKBUS_DATA_DIR="/proc/nowhere")
+
+    assert done.returncode == ExitCode.FAILED
+    assert "Traceback" not in done.stderr
+    assert "cannot be used: No such file or directory" in done.stderr
+    assert "name another folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("nowhere/desk.dump", "cannot be read: No such file or directory"),
+        (".", "cannot be read: Is a directory"),
+        ("empty", "is no dump of a database"),
+    ],
+)
+def test_what_is_no_dump_is_refused_before_a_server_is_started(
+    file: str, why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").touch()
+    done = _run(["db", "restore", file], tmp_path)
+
+    assert done.returncode == ExitCode.USAGE
+    assert f"{file} {why}" in done.stderr
+    assert "deskbus db backup" in done.stderr
+    assert not (tmp_path / ".deskbus").exists()
+
+
 def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
     done = _run(["cycle", "request", "--as-of", "2012-06-31"], tmp_path)
 

@@ -10,7 +10,13 @@ from services.console.pages.account.portfolio import no_account
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
 
-SHOW = Show(Statics(), lambda: datetime(2026, 11, 25, tzinfo=UTC), has_login=False, is_demo=False)
+SHOW = Show(
+    Statics(),
+    lambda: datetime(2026, 11, 25, tzinfo=UTC),
+    has_login=False,
+    is_demo=False,
+    first_request="deskbus cycle request --wait",
+)
 
 
 def asked(path: str) -> Request:
@@ -24,6 +30,11 @@ def test_it_has_the_title_that_the_menu_has(path: str, title: str) -> None:
     page = bytes(SHOW(asked(path), "no_account.html", account="main").body).decode()
     assert page.count("<h1>") == 1
     assert f"<h1>{title}</h1>" in page
+
+
+def test_it_names_the_command_that_this_desks_data_can_be_asked_by() -> None:
+    page = bytes(SHOW(asked("/portfolio"), "no_account.html", account="main").body).decode()
+    assert "<code>deskbus cycle request --wait</code>" in page
 
 
 def test_a_tickers_page_is_titled_by_the_ticker() -> None:

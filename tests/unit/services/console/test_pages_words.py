@@ -8,7 +8,13 @@ from fastapi import Request
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
 
-SHOW = Show(Statics(), lambda: datetime(2026, 11, 25, tzinfo=UTC), has_login=False, is_demo=False)
+SHOW = Show(
+    Statics(),
+    lambda: datetime(2026, 11, 25, tzinfo=UTC),
+    has_login=False,
+    is_demo=False,
+    first_request="deskbus up",
+)
 
 
 def test_an_account_that_holds_nothing_is_not_told_to_begin() -> None:
