@@ -3,11 +3,14 @@
 A second argument is the account; main by default.
 """
 
+import signal
 import sys
 from pathlib import Path
 
 import polars as pl
 
+# A reader that has seen enough, such as `head`, ends this quietly.
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 folder, account = Path(sys.argv[1]), (*sys.argv[2:], "main")[0]
 pl.Config.set_tbl_hide_dataframe_shape(True)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 from decimal import Decimal
@@ -182,6 +184,20 @@ async def test_the_example_reads_what_an_account_traded(
     assert "get_stock_price" in run.stdout
     assert bought
     assert bought <= set(run.stdout.split())
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    cut = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, EXAMPLE, tmp_path / "record", account],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writer)
+    assert (cut.returncode, cut.stderr) == (-signal.SIGPIPE, "")
 
 
 async def test_on_the_command_line(traded: tuple[Json, str], desk: Desk, tmp_path: Path) -> None:
