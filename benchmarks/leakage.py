@@ -104,7 +104,7 @@ def of_foresight(studies: int) -> Iterator[list[str]]:
         accused = convicted = 0
         for _ in range(studies):
             excess = week(random, dates, 1)
-            of = Outcomes(days, names, excess, np.zeros(dates), 1)
+            of = Outcomes(days, days, names, excess, np.zeros(dates), 1)
             liked = random.normal(size=(dates, ASSETS))
             knows = random.random((dates, 1)) < FORESEEN
             accused += _accused(better_half(liked), of)

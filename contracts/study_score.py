@@ -179,7 +179,7 @@ class AgentGap(Value):
 
 
 class CutoffGap(Value):
-    """An arm's excess returns up to its model's knowledge cutoff, less those after it."""
+    """An arm's excess returns that ended by its model's knowledge cutoff, less those after it."""
 
     arm: ShortText
     cutoff: date | None = None

@@ -107,12 +107,16 @@ def of_provider(
 
 
 def sides_of_cutoff(
-    dated: Sequence[tuple[date, float]], cutoff: date
+    dated: Sequence[tuple[date, date, float]], cutoff: date
 ) -> tuple[Sequence[float], Sequence[float]]:
-    """The values before a model's knowledge ended and those CUTOFF_GUARD after it, by date."""
+    """The values before a model's knowledge ended and those CUTOFF_GUARD after it, by date.
+
+    Each has the date of its decision and the end of its horizon: before are those whose whole
+    outcome the model may know. Of what crosses the cutoff it may know a part: neither side.
+    """
     ordered = sorted(dated)
-    before = [value for on, value in ordered if on <= cutoff]
-    return before, [value for on, value in ordered if on > cutoff + CUTOFF_GUARD]
+    before = [value for _, end, value in ordered if end <= cutoff]
+    return before, [value for on, _, value in ordered if on > cutoff + CUTOFF_GUARD]
 
 
 def before_less_after(

@@ -29,9 +29,11 @@ NO_DATA = "the horizon ends after the prices that there are"
 @dataclass(frozen=True, slots=True)
 class Outcomes:
     """Returns as parts: a row a date, a column an asset, NaN where it had no price; `beside` is the
-    benchmark's a date. A horizon reaches into `overlap` dates, its own included."""
+    benchmark's a date, whose horizon ends at the close of its `ends`. A horizon reaches into
+    `overlap` dates, its own included."""
 
     dates: tuple[date, ...]
+    ends: tuple[date, ...]
     assets: tuple[str, ...]
     returns: Array
     beside: Array
@@ -81,6 +83,7 @@ def outcomes(
         beside.append(compared)
     return Outcomes(
         tuple(kept),
+        tuple(sessions[places[on] + horizon] for on in kept),
         tuple(universe),
         np.array(rows).reshape(len(rows), len(universe)),
         np.array(beside),

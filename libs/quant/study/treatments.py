@@ -221,8 +221,8 @@ def cutoff_gaps(
             continue
         it = chosen[arm]
         dated = [
-            (on, float(value))
-            for on, value in zip(of.dates, it.excess, strict=True)
+            (on, end, float(value))
+            for on, end, value in zip(of.dates, of.ends, it.excess, strict=True)
             if np.isfinite(value)
         ]
         sides = sides_of_cutoff(dated, cutoff)

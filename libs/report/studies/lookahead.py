@@ -233,6 +233,7 @@ def cutoffs(score: StudyScore) -> Section | None:
         )
     return Section(
         "Before and after the model's knowledge",
-        "Excess returns of dates up to the cutoff, less those of dates 90 days and more behind it.",
+        "Excess returns whose horizon had ended by the cutoff, less those of dates more than 90 days "
+        "behind it.",
         [Table(columns, rows)],
     )

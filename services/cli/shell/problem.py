@@ -34,8 +34,8 @@ class Problem(Exception):
     def in_words(cls, words: str) -> Self | None:
         """The problem that another `deskbus` ended with, in what that wrote on stderr; None where
         it ended without one."""
-        _, found, problem = f"\n{words}".rpartition(f"\n{WHO} ")
-        if not found:
+        _, mark, problem = f"\n{words}".rpartition(f"\n{WHO} ")
+        if not mark:
             return None
         message, _, hint = problem.partition(f"\n  {ARROW} ")
         return cls(ExitCode.FAILED, message.strip(), hint.strip())

@@ -23,6 +23,8 @@ PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""
 WIDTH_MAX = 118
 """Wider lines are hard to read."""
+WIDTH_MIN = 40
+"""Data in less would be cut and broken letter by letter: a narrower terminal breaks their lines."""
 TEXT_WIDTH_MIN = 20
 """A text that wraps in less than this is a ribbon that nobody reads."""
 CUT_WIDTH_MIN = 12
@@ -86,7 +88,8 @@ def _console(*, stderr: bool) -> Console:
     # COLUMNS is the reader's own word; rich's guess about a pipe is not.
     asked_for = os.environ.get("COLUMNS", "").isdigit()
     wide = console.width if console.is_terminal or asked_for else PLAIN_WIDTH
-    console.width = min(wide, WIDTH_MAX)
+    # Words keep the terminal's own width: a line that changes must fit on one of its lines.
+    console.width = min(wide if stderr else max(wide, WIDTH_MIN), WIDTH_MAX)
     return console
 
 

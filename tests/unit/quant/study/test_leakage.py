@@ -86,7 +86,14 @@ def test_days_right_behind_the_cutoff_count_for_neither_side():
     cutoff = date(2012, 1, 1)
     on = [cutoff, cutoff + timedelta(days=1), cutoff + CUTOFF_GUARD]
     after = cutoff + CUTOFF_GUARD + timedelta(days=1)
-    assert sides_of_cutoff([(day, 1.0) for day in (*on, after)], cutoff) == ([1.0], [1.0])
+    assert sides_of_cutoff([(day, day, 1.0) for day in (*on, after)], cutoff) == ([1.0], [1.0])
+
+
+def test_a_decision_whose_horizon_crosses_the_cutoff_counts_for_neither_side():
+    cutoff, week = date(2012, 1, 1), timedelta(days=7)
+    whole, crosses = cutoff - week, cutoff - week + timedelta(days=1)
+    dated = [(day, day + week, value) for day, value in ((crosses, 1.0), (whole, 2.0))]
+    assert sides_of_cutoff(dated, cutoff) == ([2.0], [])
 
 
 def test_before_and_after_are_compared_by_welchs_test():

@@ -179,6 +179,7 @@ def test_what_has_no_prices_is_left_out_and_named():
     days = sessions(10)
     bars = {asset: Bars(sessions=days, open=(1.0,) * 10, close=(1.0,) * 10) for asset in ASSETS[:3]}
     of = outcomes([days[0], days[7]], ASSETS, bars, days, horizon=5)
+    assert of.ends == (days[5],)
     assert of.dates == (days[0],)
     assert [(each.on, each.ticker) for each in of.left_out] == [(days[0], "DD"), (days[7], None)]
 

@@ -10,7 +10,17 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from services.cli.shell.terminal import Sheet, facts, one_line, table, write
+from services.cli.shell.terminal import (
+    WIDTH_MAX,
+    WIDTH_MIN,
+    Sheet,
+    err,
+    facts,
+    one_line,
+    out,
+    table,
+    write,
+)
 
 WHY = "the last complete month's return is 0.5 points or more below the mean of three months"
 
@@ -143,3 +153,18 @@ def test_whatever_a_table_holds_its_figures_are_whole_or_their_column_is_spared(
         assert value in text
         assert gain in text or "P&L" not in text
     assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("columns", "data", "words"),
+    [("20", WIDTH_MIN, 20), ("60", 60, 60), ("200", WIDTH_MAX, WIDTH_MAX)],
+)
+def test_data_have_a_width_in_which_figures_stay_whole_and_words_the_terminals_own(
+    columns: str, data: int, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for console in (out, err):
+        console.cache_clear()
+    assert (out().width, err().width) == (data, words)
+    for console in (out, err):
+        console.cache_clear()
