@@ -233,7 +233,6 @@ def cutoffs(score: StudyScore) -> Section | None:
         )
     return Section(
         "Before and after the model's knowledge",
-        "Excess returns whose horizon had ended by the cutoff, less those of dates more than 90 days "
-        "behind it.",
+        "Excess returns that had ended by the cutoff, less those of dates over 90 days behind it.",
         [Table(columns, rows)],
     )
