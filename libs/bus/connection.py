@@ -40,6 +40,7 @@ PING_EVERY_S = 10
 REFUSED_WAIT_S_MAX = 10.0
 """Between two tries of a key that was let in before and is not now."""
 AUTHORIZATION = "authorization violation"
+ERRORS_KEPT_MAX = 64
 FLUSH_GIVEN_UP_S = 3_600
 """By then the connection is another one, and its late answer cannot come any more."""
 
@@ -165,6 +166,29 @@ def inbox_prefix(identity: str) -> str:
     return f"_INBOX_{identity}"
 
 
+class Repeats:
+    """Which errors are worth a line: an outage repeats its own with every try, ten a second."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, int] = {}
+
+    def count(self, error: str) -> int:
+        """How often it came since `forget`, at the 1st, 2nd, 4th, 8th ... time; else 0."""
+        if error not in self._times and len(self._times) >= ERRORS_KEPT_MAX:
+            self.forget()
+        times = self._times[error] = self._times.get(error, 0) + 1
+        return 0 if times & (times - 1) else times
+
+    def forget(self) -> None:
+        """Begin anew, so that the next outage is in the log from its first error on."""
+        self._times.clear()
+
+
+def words_of(error: Exception) -> str:
+    """The error as the log and a refused start say it."""
+    return f"{type(error).__name__}: {error}"[:300]
+
+
 def options(
     identity: str, secrets_dir: Path, *, on_lost: Callable[[], None] | None = None
 ) -> dict[str, Any]:
@@ -174,19 +198,22 @@ def options(
     could wait.
     """
     seed = nkey_seed_path(secrets_dir, identity)
-    overflows = 0
+    repeats = Repeats()
 
     async def on_error(error: Exception) -> None:
-        nonlocal overflows
-        if on_lost is not None and isinstance(error, nats.errors.SlowConsumerError):
-            on_lost()
-            overflows += 1
-            if overflows & (overflows - 1):
-                return  # one for each message that found no room: told the 1st, 2nd, 4th ... time
-        # A denied publish shows only here; the caller sees a time-out.
-        log.warning("bus.error", identity=identity, error=f"{type(error).__name__}: {error}"[:300])
+        if isinstance(error, nats.errors.SlowConsumerError):
+            if on_lost is not None:
+                on_lost()
+            kind = type(error).__name__  # one for each message that found no room
+        else:
+            kind = words_of(error)
+        times = repeats.count(kind)
+        if times:
+            # A denied publish shows only here; the caller sees a time-out.
+            log.warning("bus.error", identity=identity, error=words_of(error), times=times)
 
     async def on_disconnected() -> None:
+        repeats.forget()
         if on_lost is not None:
             on_lost()
 
@@ -233,9 +260,11 @@ async def connect(
             f"NATS at {url} does not take {identity!r}: {error}; {todo}"
         ) from error
     except (OSError, TimeoutError, nats.errors.Error) as error:
+        seed = nkey_seed_path(secrets_dir, identity)
+        no_key = "" if seed.exists() else f"; there is no key {seed}"
         raise BusNotReachable(
-            f"NATS at {url} does not take {identity!r} ({type(error).__name__}: {error}); "
-            "is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
+            f"NATS at {url} does not take {identity!r} ({words_of(client.last_error or error)})"
+            f"{no_key}; is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
         ) from error
     return client
 

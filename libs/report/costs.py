@@ -1,6 +1,6 @@
 """The costs of a cycle: seconds, calls, tokens and dollars, by stage. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -48,7 +48,9 @@ def of(view: CycleView, nodes: Sequence[OperationView]) -> Costs:
     names = dict.fromkeys(node.state for node in nodes if node.type == "operation" and node.state)
     stages = [_stage(name, [node for node in nodes if node.state == name]) for name in names]
     total = Stage("total", _whole_s(view, stages), _calls(stages), view.usage)
-    return Costs(stages, total, _facts(view, stages, total))
+    # The stated rules write the memory of a pipeline whose model may spend no more.
+    asked = {node.name.partition(":")[0] for node in nodes if node.type == "model"}
+    return Costs(stages, total, _facts(view, stages, total, asked))
 
 
 def _stage(name: str, nodes: Sequence[OperationView]) -> Stage:
@@ -74,7 +76,9 @@ def _whole_s(view: CycleView, stages: Sequence[Stage]) -> float:
     return sum(stage.took_s for stage in stages)
 
 
-def _facts(view: CycleView, stages: Sequence[Stage], total: Stage) -> Sequence[Fact]:
+def _facts(
+    view: CycleView, stages: Sequence[Stage], total: Stage, asked: Set[str]
+) -> Sequence[Fact]:
     cost = amounts.cost(view.tokens, view.cost_usd)
     providers = {pipeline.provider for pipeline in view.pipelines}
     is_free = not view.tokens and providers <= set(BUILT_IN)
@@ -82,8 +86,12 @@ def _facts(view: CycleView, stages: Sequence[Stage], total: Stage) -> Sequence[F
         return [Fact("Cost", words(f"{cost} ({FREE})" if is_free else cost))]
     if view.tokens or view.cost_usd:
         return []
-    whose = f"the {providers.pop()} provider" if len(providers) == 1 else "the providers"
+    whose = _whose(asked or providers)
     calls = f"{amounts.count(total.calls['model'], 'call')} of {whose}, {total.unpaid}"
     free = f", {FREE}" if is_free else ""
     times = ", ".join(f"{stage.name} {amounts.duration(stage.took_s)}" for stage in stages)
     return [Fact("Cost", words(f"{cost}{free}; {calls}")), Fact("Time", words(times))]
+
+
+def _whose(providers: Set[str]) -> str:
+    return f"the {next(iter(providers))} provider" if len(providers) == 1 else "the providers"

@@ -18,12 +18,12 @@ def key_of(
     None where there is none and none is needed. Raises ProviderNotUsable, which names the places
     that were looked at and never what stands in them.
     """
-    key = environment.get(endpoint.key_variable, "") if endpoint.key_variable else ""
-    if key.strip():
-        return _usable(endpoint, key, endpoint.key_variable)
-    path = Path(endpoint.key_file) if endpoint.key_file else secrets_dir / f"{endpoint.name}.key"
-    if path.exists():
-        return _usable(endpoint, _read(endpoint, path), str(path))
+    source = key_source(endpoint, secrets_dir, environment)
+    if source:
+        is_variable = source == endpoint.key_variable
+        text = environment[source] if is_variable else _read(endpoint, Path(source))
+        return _usable(endpoint, text, source)
+    path = _file(endpoint, secrets_dir)
     if endpoint.key_file:
         raise ProviderNotUsable(f"{endpoint.name} has no key: its key_file {path} is not there")
     if endpoint.key_needed:
@@ -32,6 +32,21 @@ def key_of(
             f"write the key into {path}"
         )
     return None
+
+
+def key_source(
+    endpoint: Endpoint, secrets_dir: Path, environment: Mapping[str, str] = os.environ
+) -> str:
+    """The variable's name or the file's path that `key_of` reads; empty where neither is there."""
+    variable = endpoint.key_variable
+    if variable and environment.get(variable, "").strip():
+        return variable
+    path = _file(endpoint, secrets_dir)
+    return str(path) if path.exists() else ""
+
+
+def _file(endpoint: Endpoint, secrets_dir: Path) -> Path:
+    return Path(endpoint.key_file) if endpoint.key_file else secrets_dir / f"{endpoint.name}.key"
 
 
 def _read(endpoint: Endpoint, path: Path) -> str:

@@ -24,7 +24,8 @@ from contracts.upkeep import DeadLettersQuery, StoringQuery
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
 from libs.keys.credentials import DIRECTORY_MODE, mode_of
-from libs.llm.endpoints.endpoint import prices_of
+from libs.llm.endpoints.endpoint import endpoints_of, prices_of
+from libs.llm.endpoints.keys import key_source
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import NotUsable, all_providers, standings
 from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, source_of
@@ -158,7 +159,7 @@ def _providers(settings: Settings) -> Sequence[Check]:
 
 
 def _offer(provider: Provider, settings: Settings, name: str) -> str:
-    """How fast an endpoint may be asked, and the price of each of its models."""
+    """Where an endpoint's key comes from, how fast it may be asked, and its models' prices."""
     if name in BUILT_IN or isinstance(provider, NotUsable):
         return ""
     prices = prices_of(settings)
@@ -169,13 +170,15 @@ def _offer(provider: Provider, settings: Settings, name: str) -> str:
         if model in prices
     ]
     a_million = f"; a million tokens of {', '.join(costs)}" if costs else ""
-    return f"{settings.rate_of(name)}{a_million}"
+    source = key_source(endpoints_of(settings)[name], settings.secrets_path)
+    key = f"with the key of {source}" if source else "without a key"
+    return f"set up {key}; not called here; {settings.rate_of(name)}{a_million}"
 
 
 def _provider(standing: ProviderStanding, offer: str) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
-        return ok(name, f"set up; not called here; {offer}" if offer else "can be used")
+        return ok(name, offer or "can be used")
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)
 

@@ -14,6 +14,10 @@ from services.cli.shell.terminal import err, out
 
 PARTS_MAX = 10_000
 DIFFERENCES_SHOWN_MAX = 20
+NOT_THE_SAME = (
+    "the code, the settings or the record are not those of the cycle; after an upgrade see "
+    "docs/upgrading.md, What is not"
+)
 
 
 class Differs(BaseModel):
@@ -76,4 +80,4 @@ def tell(replayed: Replayed) -> None:
         line = f"  {difference.step} {amounts.short(difference.op_id)}: {difference.what}"
         out().print(Text(line, style="red"), soft_wrap=True)
     if not replayed.same:
-        err().print("the code, the settings or the record are not those of the cycle", style="dim")
+        err().print(NOT_THE_SAME, style="dim")

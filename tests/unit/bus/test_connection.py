@@ -4,10 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from libs.bus import connection
 from libs.bus.client import DeskNotReachable, open_client
-from libs.bus.connection import BusNotReachable, Connection, connect
+from libs.bus.connection import BusNotReachable, Connection, Repeats, connect, options
 
 NOWHERE = "nats://127.0.0.1:1"
 SOON_S = 5.0
@@ -52,3 +53,36 @@ async def test_a_client_that_is_given_up_before_the_attempt_ends_too(
             async with open_client(NOWHERE, tmp_path, timeout_s=0.05):
                 pass
     assert lost == [2]
+
+
+# --- what a person reads of it --------------------------------------------------------------------
+
+
+async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(connection, "ATTEMPT_TIMEOUT_S", 0.3)
+    with pytest.raises(BusNotReachable) as caught:
+        await connect(NOWHERE, "mine", tmp_path)
+    assert "(ConnectionRefusedError: " in str(caught.value)
+    assert f"there is no key {tmp_path / 'mine.nk'}" in str(caught.value)
+
+
+async def test_an_error_that_repeats_is_logged_ever_more_rarely_and_anew_after_each_loss(
+    tmp_path: Path,
+) -> None:
+    said = options("mine", tmp_path)
+    with capture_logs() as lines:
+        for _ in range(100):
+            await said["error_cb"](ConnectionRefusedError("nobody there"))
+        await said["error_cb"](ConnectionResetError("gone"))
+        await said["disconnected_cb"]()
+        await said["error_cb"](ConnectionRefusedError("nobody there"))
+    assert [line["times"] for line in lines] == [1, 2, 4, 8, 16, 32, 64, 1, 1]
+    assert lines[0]["error"] == "ConnectionRefusedError: nobody there"
+
+
+def test_errors_that_differ_each_time_are_all_logged_and_not_all_kept() -> None:
+    repeats = Repeats()
+    assert {repeats.count(f"denied {number}") for number in range(10_000)} == {1}
+    assert len(repeats._times) <= connection.ERRORS_KEPT_MAX

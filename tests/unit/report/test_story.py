@@ -535,7 +535,11 @@ def test_what_was_free_costs_two_lines(
     free = with_pipeline(cycle_view, provider="rules").model_copy(
         update={"tokens": 0, "cost_usd": Decimal(0)}
     )
-    costs = story.tell(free, nodes).costs
+    asked = [
+        node.model_copy(update={"name": "rules:rules"}) if node.type == "model" else node
+        for node in nodes
+    ]
+    costs = story.tell(free, asked).costs
 
     (cost,) = lines(costs.facts, "Cost")
     assert cost.startswith("0 tokens · $0, no model was asked; ")

@@ -41,6 +41,28 @@ def test_a_model_that_is_set_up_says_what_its_tokens_cost(settings: Settings) ->
     assert finding["model ollama"].startswith("ollama has no models: set models in")
 
 
+def test_a_model_that_is_set_up_says_where_its_key_comes_from(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claude() -> str:
+        return {check.name: check.said for check in doctor.machine(settings)}["model claude"]
+
+    assert claude().startswith("set up with the key of ANTHROPIC_API_KEY; not called here")
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    file = settings.secrets_path / "claude.key"
+    file.parent.mkdir(parents=True)
+    file.write_text("sk-ant-none")
+    assert claude().startswith(f"set up with the key of {file}; not called here")
+
+
+def test_a_server_of_ones_own_that_needs_no_key_says_so(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "deskbus.toml").write_text(
+        '[providers.ollama]\nmodels = { small = "a", medium = "a", large = "a" }\n'
+    )
+    said = {check.name: check.said for check in doctor.machine(Settings())}["model ollama"]
+    assert said.startswith("set up without a key; not called here")
+
+
 async def test_a_key_that_came_after_the_desk_had_started_is_told(settings: Settings) -> None:
     desk: Any = Desk("rules", "coin")
     late = await doctor.models_of(desk, settings)
