@@ -1,10 +1,15 @@
 """Words of single pages, drawn from what they are given."""
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from types import SimpleNamespace
 
+import pytest
 from fastapi import Request
 
+from contracts.http import CostRow, CostsView
+from contracts.types import Usage
+from contracts.upkeep import BudgetView
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
 
@@ -26,3 +31,32 @@ def test_an_account_that_holds_nothing_is_not_told_to_begin() -> None:
     assert "No open positions" in page
     assert 'href="/portfolio?account=main"' in page
     assert "cycle request --as-of" not in page
+
+
+@pytest.mark.parametrize("lost", [0, 46_000])
+def test_costs_have_a_column_for_calls_without_a_reply_where_there_are_any(lost: int) -> None:
+    day = date(2026, 11, 25)
+    usage = Usage(input_tokens=6_800, unsorted_tokens=lost, cost_usd=Decimal("0.37"))
+    row = CostRow(day=day, provider="claude", model="m", stage="plan", calls=8, usage=usage)
+    asked = Request({"type": "http", "path": "/costs", "headers": [], "query_string": b""})
+    limits = dict.fromkeys(
+        ("tokens_max", "tokens_left", "operation_tokens_max", "cycle_tokens_max"), 1_000_000
+    )
+    dollars = dict.fromkeys(
+        ("cost_usd_max", "cost_usd_left", "operation_cost_usd_max", "cycle_cost_usd_max"),
+        Decimal(10),
+    )
+    at = datetime(2026, 11, 26, tzinfo=UTC)
+    answer = SHOW(
+        asked,
+        "costs.html",
+        it=CostsView(since=day, rows=(row,), counted=1, cut=False),
+        budget=BudgetView.model_validate({"today": day, "resets_at": at, **limits, **dollars}),
+        days=7,
+        by_model=[("claude: m", 8, usage)],
+        by_stage=[("plan", 8, usage)],
+    )
+
+    page = bytes(answer.body).decode()
+    assert (">No reply</th>" in page) is bool(lost)
+    assert (">46.0k</td>" in page) is bool(lost)
