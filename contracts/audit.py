@@ -143,10 +143,12 @@ class EventsAfter(Message):
 
 
 class Events(Message):
-    """The events asked for, in order; `more` where the limit cut the list."""
+    """The events asked for, in order; `more` where the limit cut the list. `unreadable` of them
+    are left out: a later release wrote them, of a type that this one does not know."""
 
     events: tuple[Event, ...]
     more: bool = False
+    unreadable: int = Field(default=0, ge=0)
 
 
 PATTERNS_MAX = 40
@@ -179,9 +181,11 @@ class EventAt(Value):
 
 class EventsPage(Message):
     """The events asked for, in order. Whoever has dealt with them goes on behind `position`, at
-    once where there is `more`. With a `gap` some before the first one cannot be had."""
+    once where there is `more`. With a `gap` some before the first one cannot be had. `unreadable`
+    as in `Events`."""
 
     events: tuple[EventAt, ...] = ()
     position: PositionText
     more: bool = False
     gap: Gap | None = None
+    unreadable: int = Field(default=0, ge=0)

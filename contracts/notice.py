@@ -245,11 +245,13 @@ class ChannelState(Value):
 
 
 class NotificationsPage(Message):
-    """The notifications asked for, and all channels that there ever were."""
+    """The notifications asked for, and all channels that there ever were. `unreadable` are the
+    numbers of those among them that a later release wrote."""
 
     notifications: tuple[Notification, ...] = ()
     channels: tuple[ChannelState, ...] = ()
     more: bool = False
+    unreadable: tuple[int, ...] = ()
 
 
 class ChannelsQuery(Message):

@@ -104,8 +104,10 @@ class UnknownStrategy(Value):
 
 
 class StrategiesPage(Message):
-    """The strategies found. `more` where the limit or the message's size cut the list."""
+    """The strategies found. `more` where the limit or the message's size cut the list.
+    `unreadable` are those among them that a later release wrote."""
 
     strategies: tuple[StrategyView, ...] = ()
     unknown: tuple[UnknownStrategy, ...] = ()
     more: bool = False
+    unreadable: tuple[ShortText, ...] = ()

@@ -299,10 +299,12 @@ class StudyView(Value):
 
 
 class StudiesView(Message):
-    """Studies, the newest first; `more` where older ones did not fit: ask for them by name."""
+    """Studies, the newest first; `more` where older ones did not fit: ask for them by name.
+    `unreadable` are those among them that a later release wrote."""
 
     studies: tuple[StudyView, ...] = Field(default=(), max_length=STUDIES_MAX)
     more: bool = False
+    unreadable: tuple[Name, ...] = Field(default=(), max_length=STUDIES_MAX)
 
 
 class StudyCallsQuery(Message):

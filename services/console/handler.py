@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from contracts.approval import ApprovalsPage, ApprovalsQuery
 from contracts.audit import Event, EventAt, Events, EventsAfter, EventsPage, EventsSince, fits
@@ -56,6 +56,8 @@ from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, par
 from services.console.store import Store
 from services.console.views import strategy, tree
 
+P = ParamSpec("P")
+T = TypeVar("T")
 CYCLE_TYPE = "cycle"
 COMMAND_BYTES_SHOWN = 120_000
 RESULT_BYTES_SHOWN = 120_000
@@ -88,7 +90,8 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
     pipelines = []
     for pipeline in view.pipelines:
         past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
-        outcomes = logic.each_once(map(DecisionOutcome.model_validate_json, past))
+        memories = [_or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past]
+        outcomes = logic.each_once(outcome for outcome in memories if outcome is not None)
         pipelines.append(pipeline.model_copy(update={"outcomes": outcomes}))
     return view.model_copy(update={"pipelines": tuple(pipelines)})
 
@@ -293,8 +296,14 @@ async def events_after(query: EventsAfter, *, store: Store) -> Events:
     """A cycle's events after a sequence number, as they were or will be published."""
     rows = await store.events_after(query.cycle_id, query.sequence, query.limit + 1)
     numbered = enumerate(rows[: query.limit], start=query.sequence + 1)
-    kept = fitting(event_of(row, sequence) for sequence, row in numbered)
-    return Events(events=tuple(kept), more=len(kept) < len(rows))
+    read = [_or_none(event_of, row, sequence) for sequence, row in numbered]
+    known = [event for event in read if event is not None]
+    kept = fitting(known)
+    return Events(
+        events=tuple(kept),
+        more=len(kept) < len(known) or len(read) < len(rows),
+        unreadable=len(read) - len(known),
+    )
 
 
 async def events_since(query: EventsSince, *, pool: Pool, log: EventLog) -> EventsPage:
@@ -305,15 +314,32 @@ async def events_since(query: EventsSince, *, pool: Pool, log: EventLog) -> Even
     at, gap = await log.entered(pool, query.back if start is None else start, None)
     batch = await log.since(pool, at, Ranks())
     wanted = [line for line in batch.lines if _is_wanted(line, query.types)]
+    looked_at = wanted[: query.limit]
+    read = [_or_none(_placed, line) for line in looked_at]
+    known = [event for event in read if event is not None]
     # One event is always sent: who asks must get on.
-    kept = fitting(map(_placed, wanted[: query.limit])) or tuple(map(_placed, wanted[:1]))
-    is_cut = len(kept) < len(wanted)
+    kept = fitting(known) or known[:1]
+    if is_cut := len(kept) < len(known):
+        end = kept[-1].position
+    elif is_cut := len(looked_at) < len(wanted):
+        end = str(behind(looked_at[-1].row))
+    else:
+        end = str(batch.end)
     return EventsPage(
         events=tuple(kept),
-        position=kept[-1].position if is_cut else str(batch.end),
+        position=end,
         more=is_cut or len(batch.lines) == log.read_max,
         gap=gap,
+        unreadable=len(read) - len(known),
     )
+
+
+def _or_none(read: Callable[P, T], *row: P.args, **named: P.kwargs) -> T | None:
+    """Read a row; None where a later release wrote what this one cannot read."""
+    try:
+        return read(*row, **named)
+    except ValidationError:
+        return None
 
 
 def _is_wanted(line: Line, patterns: Sequence[str]) -> bool:

@@ -16,9 +16,11 @@ from contracts.execution import DecisionView, ExecutionResult
 from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
 from contracts.risk import DecisionValidation, UnreadableDecision
+from contracts.study import Study
 from contracts.types import Usage
 from contracts.upkeep import BudgetView, DayUsage
 from libs.facts import amounts
+from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
@@ -30,6 +32,21 @@ SORTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_toke
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
+UNREADABLE = (ValidationError, LookupError, TypeError)
+"""Raised where a row is read that a later release wrote."""
+
+
+class UnreadableRecord(DeskError):
+    """A later release wrote this, or it is damaged; `name` is what it is known by."""
+
+    code = "unreadable"
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(
+            f"{what} {name} is on record, and this version of Deskbus cannot read it: a later one "
+            "wrote it; run that one"
+        )
+        self.name = name
 
 
 def outputs(row: Row) -> Mapping[str, Mapping[str, UUID]]:
@@ -173,6 +190,14 @@ def _unreadable(row: Row, at: datetime) -> UnreadableDecision:
 def halt_of(row: Row) -> Halt:
     """A halt that stands."""
     return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
+
+
+def study_in(row: Row) -> Study:
+    """The study's file in a row with its name. Raises `UnreadableRecord`."""
+    try:
+        return Study.model_validate_json(row["body"])
+    except ValidationError:
+        raise UnreadableRecord("study", row["name"]) from None
 
 
 def each_once(outcomes: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:

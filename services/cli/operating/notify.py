@@ -32,7 +32,7 @@ from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
 from services.cli.shell.terminal import TONE_STYLES, emit, err, one_line, out, table, write
 from services.cli.shell.typed import meant
@@ -249,6 +249,8 @@ def history(
             return await client.ask(NOTIFICATIONS, query)
 
     page = asking(work())
+    for number in page.unreadable:
+        err().print(f"message {number}: {UNREADABLE}", style="yellow")
     if json:
         emit(page.notifications)
     elif not page.notifications:

@@ -21,6 +21,9 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+UNREADABLE = "this version of Deskbus cannot read it; a later one wrote it"
+
+
 class Problem(Exception):
     """Ends the command: `message` says what, `hint` what to do, both on stderr."""
 

@@ -19,7 +19,7 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
 from services.cli.shell.progress import Progress
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, table, write
@@ -118,6 +118,8 @@ def list_studies(json: JsonOption = False) -> None:
             page = await client.ask(STUDIES, StudiesQuery())
             if page.more:
                 err().print(OLDER, style="dim", soft_wrap=True)
+            for name in page.unreadable:
+                err().print(f"study {name}: {UNREADABLE}", style="yellow")
             return page.studies
 
     views = asking(work())

@@ -24,7 +24,7 @@ from libs.runtime.nearest import did_you_mean
 from services.cli.render import chart, strategy_story
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, table, write
 from services.cli.shell.typed import meant
@@ -89,6 +89,8 @@ def list_(
 ) -> None:
     """List the newest strategies, and how each ended."""
     page = _asked(StrategiesQuery(limit=limit))
+    for name in page.unreadable:
+        err().print(f"strategy {name}: {UNREADABLE}", style="yellow")
     if json:
         emit(page.strategies)
         return

@@ -35,7 +35,7 @@ def notifications(desk: DeskAccess) -> APIRouter:
         event_id: UUID | None = None,
         before: Annotated[
             int | None,
-            Query(ge=1, le=NUMBER_MAX, description="The last `number` of the page before."),
+            Query(ge=1, le=NUMBER_MAX, description="The lowest `number` of the page before."),
         ] = None,
         limit: Annotated[int, Query(ge=1, le=HISTORY_MAX)] = 50,
     ) -> Response:

@@ -51,6 +51,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "too_many": HTTPStatus.CONFLICT,
     "unknown_account": HTTPStatus.NOT_FOUND,
     "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "unreadable": HTTPStatus.CONFLICT,
     "waits_for_person": HTTPStatus.CONFLICT,
 }
 """By the desk's own code; every other refusal is of something in the request: 422."""

@@ -32,6 +32,7 @@ def notifications(desk: DeskAccess, show: Show) -> APIRouter:
             channel=channel, status=status, before=before, limit=MESSAGES_SHOWN
         )
         page = await view.notifications(query, store=desk.store, settings=desk.settings)
+        numbers = [*(message.number for message in page.notifications), *page.unreadable]
         answer = await _channels(desk)
         shown = answer or channels.of_settings(desk.settings.notify, {}, working=False)
         return show(
@@ -47,7 +48,7 @@ def notifications(desk: DeskAccess, show: Show) -> APIRouter:
             channel=channel,
             status=status,
             before=before,
-            older=page.notifications[-1].number if page.more else None,
+            older=min(numbers) if page.more else None,
         )
 
     return router

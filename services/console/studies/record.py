@@ -13,6 +13,7 @@ from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.quant.returns import growth
 from libs.quant.study.record import AccountEquity, Decided, Probed
+from services.console.logic import study_in
 from services.console.store import Store
 from services.console.views.accounts import worth_of
 
@@ -25,11 +26,12 @@ COMPLETED = "completed"
 
 
 async def study_of(name: str, pool: Pool) -> tuple[Study, StudyStatus, int] | None:
-    """The study's file as it was accepted, how it stands, and the first round that counts."""
+    """The study's file as it was accepted, how it stands, and the first round that counts. Raises
+    `UnreadableRecord`."""
     row = await pool.fetchrow(sql.study, name)
     if row is None:
         return None
-    return Study.model_validate_json(row["body"]), StudyStatus(row["status"]), row["first_round"]
+    return study_in(row), StudyStatus(row["status"]), row["first_round"]
 
 
 async def names(pool: Pool) -> tuple[str, ...]:

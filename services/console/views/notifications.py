@@ -1,5 +1,7 @@
 """Messages to people: what is on record of them, and how their channels fare."""
 
+from pydantic import ValidationError
+
 from contracts.notice import (
     ChannelState,
     Notice,
@@ -26,9 +28,20 @@ async def notifications(
     rows = await store.notifications(
         query.channel, query.event_id, query.status, query.before, query.limit + 1
     )
-    kept = fitting(map(_notification, rows[: query.limit]))
+    views, unreadable = [], []
+    for row in rows[: query.limit]:
+        try:
+            views.append(_notification(row))
+        except ValidationError:
+            unreadable.append(row["number"])
+    kept = fitting(views)
+    is_cut = len(kept) < len(views)
     return NotificationsPage(
-        notifications=tuple(kept), channels=channels, more=len(kept) < len(rows)
+        notifications=tuple(kept),
+        channels=channels,
+        more=is_cut or len(rows) > query.limit,
+        # Those behind the cut are of the next page.
+        unreadable=tuple(n for n in unreadable if not is_cut or n > kept[-1].number),
     )
 
 

@@ -20,7 +20,7 @@ from contracts.strategy_query import (
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
 from libs.report.strategies.page import page
 from libs.runtime.nearest import nearest_few
-from services.console.logic import Row, picked
+from services.console.logic import UNREADABLE, Row, UnreadableRecord, picked
 from services.console.sizes import fitting
 from services.console.store import Store
 
@@ -28,12 +28,23 @@ CURVES = ("equity", "benchmark")
 
 
 async def strategies(query: StrategiesQuery, *, store: Store) -> StrategiesPage:
-    """The newest strategies, or the newest run of each that is named."""
+    """The newest strategies, or the newest run of each that is named. Raises `UnreadableRecord` for
+    one that is named."""
     if query.names:
         return await _named(query.names, store)
     rows = await store.newest_strategies(query.limit + 1)
-    kept = fitting(map(strategy_view, rows[: query.limit]))
-    return StrategiesPage(strategies=tuple(kept), more=len(kept) < len(rows))
+    views, unreadable = [], []
+    for row in rows[: query.limit]:
+        try:
+            views.append(strategy_view(row))
+        except UnreadableRecord as error:
+            unreadable.append(error.name)
+    kept = fitting(views)
+    return StrategiesPage(
+        strategies=tuple(kept),
+        more=len(kept) < len(views) or len(rows) > query.limit,
+        unreadable=tuple(unreadable),
+    )
 
 
 async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
@@ -52,7 +63,7 @@ async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
 
 
 async def strategy(name: str, *, store: Store) -> StrategyDetail | None:
-    """The newest run of one strategy; None where none has the name."""
+    """The newest run of one strategy; None where none has the name. Raises `UnreadableRecord`."""
     row = await store.strategy_whole(name)
     if row is None:
         return None
@@ -83,7 +94,14 @@ async def report(name: str, *, store: Store) -> str | None:
 
 
 def strategy_view(row: Row) -> StrategyView:
-    """One strategy as the statements read it."""
+    """One strategy as the statements read it. Raises `UnreadableRecord`."""
+    try:
+        return _view(row)
+    except UNREADABLE:
+        raise UnreadableRecord("strategy", row["name"]) from None
+
+
+def _view(row: Row) -> StrategyView:
     design = orjson.loads(row["design"])
     spec = StrategySpec.model_validate(design["spec"], extra="ignore")
     outputs = {

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from contracts.cycle import STRATEGY, CycleStatus
 from contracts.operation import OperationStatus, OperationView
-from services.console.logic import SHARED, Row
+from services.console.logic import SHARED, UNREADABLE, Row
 
 PARENT = "agent_research"
 TYPES: Mapping[str, str] = {
@@ -57,7 +57,7 @@ def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> Operat
         "attempt": lane.get("round", 1),
         "attempts": lane.get("rounds_max", 1),
         **{IDS[step]: str(row["op_id"]) for step, row in newest.items()},
-        **_written({step: orjson.loads(r["result"]) for step, r in newest.items() if r["result"]}),
+        **_results(newest),
     }
     summary = None if running else _summary(node, metadata)
     return node.model_copy(update={"type": PARENT, "metadata": metadata, "result_summary": summary})
@@ -84,6 +84,14 @@ def _of_newest_design(operations: Sequence[Row]) -> Mapping[str, Row]:
             rows = {}
         rows[row["step"]] = row
     return {step: row for step, row in rows.items() if step in IDS}
+
+
+def _results(newest: Mapping[str, Row]) -> Mapping[str, JsonValue]:
+    results = {step: orjson.loads(row["result"]) for step, row in newest.items() if row["result"]}
+    try:
+        return _written(results)
+    except UNREADABLE:
+        return {}  # a later version's: the tree has the steps all the same
 
 
 def _written(output: Mapping[str, Any]) -> Mapping[str, JsonValue]:

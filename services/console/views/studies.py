@@ -7,7 +7,6 @@ from contracts.study import (
     StepCalls,
     StudiesQuery,
     StudiesView,
-    Study,
     StudyCallsQuery,
     StudyCallsView,
     StudyStatus,
@@ -15,6 +14,7 @@ from contracts.study import (
 )
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
+from services.console.logic import UnreadableRecord, study_in
 from services.console.sizes import fitting
 
 sql = Queries(Path(__file__).parent / "studies.sql")
@@ -37,11 +37,22 @@ class Studies:
         self._kept: dict[str, tuple[Mark, Record]] = {}
 
     async def of(self, query: StudiesQuery) -> StudiesView:
-        """The study of that name, or the newest ones, as many as one answer holds."""
+        """The study of that name, or the newest ones, as many as one answer holds. Raises
+        `UnreadableRecord` for the one that is named."""
         rows = await self._pool.fetch(sql.studies, query.name)
         counts = await self._counts(rows)
-        kept = fitting(_view(row, counts[row["name"]]) for row in rows)
-        return StudiesView(studies=tuple(kept), more=len(kept) < len(rows))
+        views, unreadable = [], []
+        for row in rows:
+            try:
+                views.append(_view(row, counts[row["name"]]))
+            except UnreadableRecord as error:
+                if query.name is not None:
+                    raise
+                unreadable.append(error.name)
+        kept = fitting(views)
+        return StudiesView(
+            studies=tuple(kept), more=len(kept) < len(views), unreadable=tuple(unreadable)
+        )
 
     async def _counts(self, rows: Sequence[Record]) -> Mapping[str, Record]:
         marks = {row["name"]: _mark(row) for row in rows}
@@ -73,7 +84,7 @@ async def calls(query: StudyCallsQuery, *, pool: Pool) -> StudyCallsView:
 
 def _view(row: Record, counts: Record) -> StudyView:
     return StudyView(
-        study=Study.model_validate_json(row["body"]),
+        study=study_in(row),
         **{name: row[name] for name in OF_THE_ROW},
         **{name: counts[name] for name in COUNTED},
     )

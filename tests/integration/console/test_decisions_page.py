@@ -1,4 +1,4 @@
-"""The page of decisions: what did nothing is folded, and unfolded on demand."""
+"""The page of decisions: what did nothing is folded; what a later version wrote hides no other."""
 
 from pathlib import Path
 from uuid import UUID
@@ -8,9 +8,12 @@ import orjson
 
 from contracts.approval import ApprovalsQuery
 from contracts.execution import DecisionsQuery
+from contracts.strategy_query import StrategiesQuery
 from contracts.subjects.approvals import APPROVALS, DECISIONS
+from contracts.subjects.strategies import STRATEGIES
 from libs.bus.client import Client
 from tests.integration.console.conftest import AS_OF, Made
+from tests.integration.console.over_http import problem
 
 MESSAGES = Path(__file__).parents[2] / "data/messages"
 IDLE = orjson.loads((MESSAGES / "DecisionValidation.json").read_bytes()) | {
@@ -113,6 +116,28 @@ async def test_the_pages_of_a_cycle_whose_decision_cannot_be_read_are_there(
         assert page.status_code == 200, path
     page = await http.get(f"/operations/{done}", headers={"Accept": "text/html"})
     assert page.status_code == 200
+
+
+async def test_a_strategy_that_cannot_be_read_is_named_and_hides_no_other(
+    http: httpx2.AsyncClient, client: Client, made: Made
+) -> None:
+    name = f"later-{made.cycle_id.hex[:8]}"
+    designed = await made.operation("designing", "design", result={"spec": {"of": "later"}})
+    await made.db.execute(
+        "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id, train_op_id)"
+        " values ($1, $2, $3, $4, $5, $5)",
+        *(made.cycle_id, name, "0" * 64, AS_OF, designed),
+    )
+    try:
+        page = await client.ask(STRATEGIES, StrategiesQuery())
+        shown = await http.get("/strategies", headers={"Accept": "text/html"})
+        one = await http.get(f"/api/v1/strategies/{name}")
+    finally:  # other tests list all strategies
+        await made.db.execute("delete from strategies where name = $1", name)
+
+    assert name in page.unreadable
+    assert (shown.status_code, name in shown.text) == (200, True)
+    assert problem(one, 409, "unreadable")["detail"].startswith(f"strategy {name} is on record")
 
 
 async def decided(

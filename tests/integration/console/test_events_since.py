@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from contracts.audit import EventAt, EventsPage, EventsSince
-from contracts.subjects.events import EVENTS_SINCE
+from contracts.audit import EventAt, EventsAfter, EventsPage, EventsSince
+from contracts.subjects.events import EVENTS_AFTER, EVENTS_SINCE
 from libs.bus.client import Client, QuestionRefused
 
 if TYPE_CHECKING:
@@ -68,6 +68,23 @@ async def test_events_behind_a_position_that_are_too_large_for_one_message_come_
     found, pages = await all_since(client, after=start)
     assert [placed.event.sequence for placed in found] == [1, 2, 3, 4]
     assert len(pages) >= 2
+
+
+async def test_events_of_a_type_that_only_a_later_version_knows_are_counted_and_left_out(
+    client: Client, made: Made
+) -> None:
+    start = await now(client)
+    for number, kind in enumerate(("decision", "later", "later", "later", "decision")):
+        await made.event(number, kind)
+
+    found, pages = await all_since(client, after=start, limit=2)
+    past = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id, limit=3))
+    rest = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id, sequence=3))
+
+    assert [placed.event.sequence for placed in found] == [1, 5]
+    assert [page.unreadable for page in pages] == [1, 2, 0]
+    assert ([event.sequence for event in past.events], past.more, past.unreadable) == ([1], True, 2)
+    assert ([event.sequence for event in rest.events], rest.more) == ([5], False)
 
 
 async def test_a_position_that_the_tables_do_not_know_is_told(client: Client, made: Made) -> None:

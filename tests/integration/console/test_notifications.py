@@ -202,6 +202,23 @@ async def test_a_channel_that_never_was_is_refused_with_the_nearest_one(
     assert titles(await ask(asked, channel="ops")) == [], "it is set and was sent nothing yet"
 
 
+async def test_a_message_that_a_later_version_wrote_is_numbered_beside_the_others(
+    asked: Client, http: httpx2.AsyncClient, kept: Kept, db: Connection
+) -> None:
+    await three(kept)
+    newest = (await ask(asked)).notifications[0].number
+    await db.execute(
+        """update notifications set notice = '{"of": "later"}' where number = $1""", newest
+    )
+
+    page = await ask(asked)
+    where = http.base_url.copy_with(path="/notifications")
+    shown = await http.get(where, headers={"Accept": "text/html"})
+
+    assert (titles(page), page.unreadable) == (["second", "first"], (newest,))
+    assert "1 message of a later version of Deskbus cannot be read" in shown.text
+
+
 async def test_as_many_of_the_largest_messages_as_fit_are_answered_and_the_rest_is_there_to_ask_for(
     asked: Client, kept: Kept
 ) -> None:

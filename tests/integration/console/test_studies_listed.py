@@ -12,6 +12,8 @@ import pytest
 from contracts.message import MESSAGE_BYTES_MAX
 from contracts.study import DATES_MAX, StudiesQuery, Study, StudyView
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
+from services.console.logic import UnreadableRecord
+from services.console.studies.record import study_of
 from services.console.views.studies import Studies, sql
 from tests.integration.console.test_past_cycles import one_more
 
@@ -116,3 +118,22 @@ async def test_studies_that_do_not_fit_into_one_answer_are_left_to_be_asked_for_
     listed = [view.study.name for view in page.studies]
     assert listed == names[::-1][: len(listed)]
     assert (await one(Studies(pool), names[0])).study.name == names[0]
+
+
+async def test_a_study_that_a_later_version_wrote_is_named_and_hides_no_other(
+    made: Made, pool: Pool
+) -> None:
+    names = [await begun(made.db), await begun(made.db)]
+    body = orjson.dumps({"of": "a later version"})
+    await made.db.execute("update studies set body = $2 where name = $1", names[0], body)
+    try:
+        view = await Studies(pool).of(StudiesQuery())
+        with pytest.raises(UnreadableRecord, match=names[0]):
+            await Studies(pool).of(StudiesQuery(name=names[0]))
+        with pytest.raises(UnreadableRecord, match=names[0]):
+            await study_of(names[0], pool)
+    finally:  # other tests read all studies
+        await made.db.execute("delete from studies where name = $1", names[0])
+
+    assert view.unreadable == (names[0],)
+    assert names[1] in {each.study.name for each in view.studies}

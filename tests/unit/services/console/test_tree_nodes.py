@@ -7,6 +7,7 @@ from uuid import UUID
 import orjson
 import pytest
 
+from services.console.views import strategy
 from services.console.views.tree import operation_node
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -64,6 +65,17 @@ def test_an_assessments_summary_has_all_that_was_thought_where_it_is_and_what_it
 def test_a_step_of_a_strategy_cycle_names_its_parent() -> None:
     assert operation_node(row()).metadata == {"parent_operation_id": str(CYCLE)}
     assert operation_node(row(step="plan", result=None)).metadata == {}
+
+
+def test_a_design_that_a_later_version_wrote_takes_no_strategy_cycle_from_the_list() -> None:
+    lanes = {"claude": {"name": "claude", "state": "training"}}
+    cycle = {"state": orjson.dumps({"lanes": lanes}), "status": "running"}
+    design = row(step="design", state="designing", result=b'{"of": "a later version"}')
+
+    node = strategy.parent(operation_node(row()), cycle, [design])
+
+    assert (node.type, node.metadata["phase"]) == (strategy.PARENT, "training")
+    assert node.metadata["design_op_id"] == str(design["op_id"])
 
 
 @pytest.mark.parametrize("told", [None, b'{"percentage": 90.0, "step": "figures"}'])
