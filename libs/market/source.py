@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from libs.market.calendar import DayKind, ExchangeCalendar
+from libs.market.calendar import DayKind, ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NotASession
 from libs.market.filings.reported import Filing
 
@@ -283,5 +283,7 @@ def require_session(calendar: ExchangeCalendar, day: date) -> None:
     kind = calendar.kind(day)
     if kind is DayKind.SESSION:
         return
+    if kind is DayKind.OUTSIDE:
+        raise OutsideCalendar(calendar.exchange, day, calendar.first, calendar.last)
     before, after = calendar.previous_session(day), calendar.next_session(day)
     raise NotASession(day, kind.value, calendar.exchange, before, after)

@@ -98,7 +98,9 @@ def restore(
 
 @app.command()
 def retain(
-    months: Annotated[int, typer.Option(min=1, help="Whole months to keep before this one.")],
+    months: Annotated[
+        int, typer.Option(min=1, max=1_200, help="Whole months to keep before this one.")
+    ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be dropped.")
     ] = False,

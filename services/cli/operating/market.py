@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from contracts.types import Ticker
 from libs.facts import amounts
 from libs.market.choice import CAN, Kind, PartName, SourceName, chosen
 from libs.market.errors import MarketError, NotASession, UnknownTicker
@@ -31,6 +32,7 @@ from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.render import market as market_answers
+from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -139,6 +141,10 @@ def show(
     settings = load_settings()
     if source is not None:
         settings = settings.model_copy(update={"market": source, **NOTHING_ELSE})
+    try:
+        TypeAdapter[str](Ticker).validate_python(ticker.upper())
+    except ValidationError as error:
+        raise invalid("ticker", error) from error
     day, answers = asking(_answers(settings, ticker.upper(), as_of.date() if as_of else None))
     first = answers[0]
     if json:

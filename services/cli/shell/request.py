@@ -29,12 +29,11 @@ from contracts.operation import OperationsQuery, OperationView
 from contracts.strategy import StrategyWish
 from contracts.subjects.cycles import CANCEL_CYCLE, CYCLE, REQUEST_CYCLE
 from contracts.subjects.operations import OPERATIONS
-from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.runtime import ids
 from libs.runtime.errors import ClockBack
 from libs.runtime.nearest import slip
-from services.cli.shell.invalid import invalid
+from services.cli.shell.invalid import invalid, typed
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.typed import corrected, on_another_account
 
@@ -93,7 +92,7 @@ def build(wish: Wish) -> CycleRequest:
     """The request. Raises `Problem` (usage) that names the option at fault."""
     budgets: dict[str, object] = {}
     if wish.money is not None:
-        budgets["money"] = Money(amount=_number("--max-money", wish.money))
+        budgets["money"] = {"amount": _number("--max-money", wish.money)}
     if wish.tokens is not None:
         budgets["tokens"] = wish.tokens
     if wish.cost_usd is not None:
@@ -118,7 +117,7 @@ def build(wish: Wish) -> CycleRequest:
     try:
         return CycleRequest.model_validate(
             {
-                "idempotency_key": wish.key or new_key(),
+                "idempotency_key": new_key() if wish.key is None else wish.key,
                 "kind": wish.kind,
                 "as_of": _day(wish.as_of),
                 "pipelines": pipelines(wish.providers, wish.account),
@@ -169,7 +168,9 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
         provider = match["provider"]
         name = match["name"] or provider
         named = match["account"] or (account if number == 0 else None)
-        chosen.append({"name": name, "provider": provider, **({"account": named} if named else {})})
+        chosen.append(
+            {"name": name, "provider": provider, **({} if named is None else {"account": named})}
+        )
     try:
         return [Pipeline.model_validate(pipeline) for pipeline in chosen]
     except ValidationError as error:
@@ -261,8 +262,8 @@ async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswe
 
 
 async def show(client: Client, cycle_id: str) -> CycleView:
-    """The cycle with its contracts. Raises `Problem` (not found)."""
-    view = await client.ask(CYCLE, CycleQuery(cycle_id=cycle_id))
+    """The cycle with its contracts. Raises `Problem` (not found, or usage where it is no id)."""
+    view = await client.ask(CYCLE, typed("cycle", CycleQuery, cycle_id=cycle_id))
     if not view.found:
         raise Problem(ExitCode.NOT_FOUND, view.message, "`deskbus cycle list` shows the newest")
     return view

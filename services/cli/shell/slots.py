@@ -29,6 +29,7 @@ from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
+from services.cli.shell.invalid import typed
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import follow
 from services.cli.shell.typed import in_another_directory, meant
@@ -47,7 +48,8 @@ class Slots:
 
     async def asked(self, job: str, at: datetime) -> JobRun:
         """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
-        answer = accepted(await self.client.ask(RUN_JOB, RunJob(job=job, at=at)), job)
+        request = typed("job", RunJob, job=job, at=at)
+        answer = accepted(await self.client.ask(RUN_JOB, request), job)
         if answer.run is None or answer.run.outcome == "rejected":
             raise await self._refused(job, answer.run)
         return answer.run

@@ -18,6 +18,7 @@ from contracts.subjects.studies import RUN_STUDY, STOP_STUDY, STUDIES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean, nearest
+from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -95,7 +96,8 @@ def stop(
 
     async def work() -> StudyAnswer:
         async with desk_client(settings) as client:
-            answer = await client.ask(STOP_STUDY, StopStudy(name=study_name, reason=reason))
+            wish = typed("study", StopStudy, name=study_name, reason=reason)
+            answer = await client.ask(STOP_STUDY, wish)
             if answer.code == "not_found":
                 raise await no_such_study(client, study_name)
             return accepted(answer)
@@ -211,7 +213,7 @@ async def _read_one(name: str) -> StudyView:
 
 
 async def _one(client: Client, name: str) -> StudyView:
-    views = (await client.ask(STUDIES, StudiesQuery(name=name))).studies
+    views = (await client.ask(STUDIES, typed("study", StudiesQuery, name=name))).studies
     if views:
         return views[0]
     raise await no_such_study(client, name)

@@ -213,6 +213,27 @@ def test_what_is_no_dump_is_refused_before_a_server_is_started(
     assert not (tmp_path / ".deskbus").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["cycle", "request", "--max-money", "1e400"], "budgets.money"),
+        (["cycle", "request", "--account", ""], "account: takes a name"),
+        (["cycle", "request", "--key", ""], "idempotency_key"),
+        (["db", "retain", "--months", "999999999"], "--months must be a number from 1 to 1200"),
+        (["market", "show", ""], "takes a ticker, such as AAPL"),
+        (["market", "show", "AAPL", "--as-of", "2099-01-01"], "2099-01-01 lies outside"),
+    ],
+)
+def test_what_nobody_can_mean_is_one_sentence(
+    arguments: Sequence[str], says: str, tmp_path: Path
+) -> None:
+    done = _run(arguments, tmp_path)
+
+    assert done.returncode in {ExitCode.USAGE, ExitCode.FAILED}
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
     done = _run(["cycle", "request", "--as-of", "2012-06-31"], tmp_path)
 
