@@ -5,7 +5,7 @@ docs/extending.md says where such a file goes and what names it.
 
 # ruff: noqa: ARG002 - a source takes what the Protocols give it, also where it needs none of it
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -15,6 +15,8 @@ from contracts.types import ExchangeRate
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NotInSource, UnknownTicker
 from libs.market.filings.reported import Filing
+from libs.market.filings.vintages import Split
+from libs.market.sessions import Span
 from libs.market.source import (
     BAR_SCHEMA,
     CorporateAction,
@@ -83,6 +85,10 @@ class SteadyMarket:
         """It has none."""
         raise NotInSource("earnings dates", self.label.name, "use a source that has them")
 
+    async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
+        """It has none; EDGAR's figures a share ask beside which source of prices they stand."""
+        return ()
+
 
 class SteadyFills:
     """`FillPrices`: the next open, for execution only."""
@@ -106,6 +112,6 @@ class NoRates:
         return {}
 
 
-async def latest() -> date:
-    """The session that a request without a date means."""
-    return LAST
+async def span() -> Span:
+    """The sessions that may be asked for; a request without a date means the last."""
+    return Span(FIRST, LAST)

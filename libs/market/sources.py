@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from libs.market.yahoo.feed import YahooFeed
     from libs.market.yahoo.market import YahooMarket
 
+    Whole = ReplayMarket | YahooMarket
+
 CACHE_DIR = "cache/yahoo"
 """Where yfinance keeps cookies and time zones, below the data directory."""
 EDGAR_PACE = "cache/edgar/pace"
@@ -50,9 +52,7 @@ def market_of(settings: Settings) -> MarketData:
     return MixedMarket(prices, parts)
 
 
-def _other_or_part(
-    settings: Settings, kind: Kind, prices: "ReplayMarket | YahooMarket"
-) -> "ReplayMarket | YahooMarket | EdgarMarket":
+def _other_or_part(settings: Settings, kind: Kind, prices: "Whole") -> "Whole | EdgarMarket":
     """The source of a kind that not only whole markets have."""
     if chosen(settings, kind) is PartName.EDGAR:
         from libs.market.edgar.market import EdgarMarket  # noqa: PLC0415 - for whoever chose it
@@ -61,15 +61,13 @@ def _other_or_part(
     return _other(settings, kind, prices)
 
 
-def _other(
-    settings: Settings, kind: Kind, prices: "ReplayMarket | YahooMarket"
-) -> "ReplayMarket | YahooMarket":
+def _other(settings: Settings, kind: Kind, prices: "Whole") -> "Whole":
     """The source of a kind that a whole market was chosen for; the prices' own is made once."""
     name = SourceName(chosen(settings, kind))
     return prices if name is source_of(settings) else _whole(settings, name)
 
 
-def _whole(settings: Settings, name: SourceName) -> "ReplayMarket | YahooMarket":
+def _whole(settings: Settings, name: SourceName) -> "Whole":
     match name:
         case SourceName.REPLAY:
             return ReplayMarket(_store(settings.replay_dir), settings.market_jump_pct)

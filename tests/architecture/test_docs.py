@@ -22,6 +22,13 @@ GROUPS = frozenset(
     }
 )
 """Of a version in the changelog, by what a reader does."""
+SOURCES = ("contracts/", "libs/", "services/", "tests/", "deploy/", "benchmarks/", "docs/")
+EXAMPLE = "contracts/filing.py"
+"""What a reader of docs/extending.md writes."""
+OF_TODAY = [
+    page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "decisions"
+]
+"""Pages that speak of the tree as it is."""
 ELSEWHERE = ("http://", "https://", "mailto:")
 
 
@@ -104,3 +111,24 @@ def test_a_group_of_a_version_stands_once_in_the_changelog() -> None:
         groups = re.findall(r"^### (.+)$", version, re.MULTILINE)
         assert len(groups) == len(set(groups)), version.partition("\n")[0]
         assert set(groups) <= GROUPS, "a version is grouped by what a reader does"
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_tests_and_sources_that_a_page_names_are_there(page: Path) -> None:
+    """Names in backquotes: a test's file wherever it is, a source by its path from the root."""
+    files = {path.relative_to(ROOT).as_posix() for path in sources()}
+    names = {path.rpartition("/")[2] for path in files}
+    named = re.findall(r"`([\w/]+\.py)`", FENCE.sub("", page.read_text(encoding="utf-8")))
+    absent = [
+        name
+        for name in named
+        if (name.startswith(SOURCES) and name not in {*files, EXAMPLE})
+        or (name.startswith("test_") and name not in names)
+    ]
+    assert absent == []
+
+
+@cache
+def sources() -> tuple[Path, ...]:
+    """Every Python file of ours."""
+    return tuple(path for folder in SOURCES for path in (ROOT / folder).rglob("*.py"))

@@ -27,9 +27,10 @@ def key_of(
     if endpoint.key_file:
         raise ProviderNotUsable(f"{endpoint.name} has no key: its key_file {path} is not there")
     if endpoint.key_needed:
+        variable = f"set {endpoint.key_variable}, or " if endpoint.key_variable else ""
         raise ProviderNotUsable(
-            f"{endpoint.name} has no key: before the desk starts, set {endpoint.key_variable}, or "
-            f"write the key into {path}"
+            f"{endpoint.name} has no key: before the desk starts, {variable}write the key into "
+            f"{path}"
         )
     return None
 

@@ -207,6 +207,12 @@ def test_a_missing_key_names_both_places_where_it_may_be(tmp_path):
         key_of(PRESETS["claude"], tmp_path, {})
 
 
+def test_a_preset_without_a_variable_names_the_file_alone(tmp_path):
+    endpoint = replace(PRESETS["claude"], key_variable="")
+    with pytest.raises(ProviderNotUsable, match=r"before the desk starts, write the key into /"):
+        key_of(endpoint, tmp_path, {})
+
+
 def test_a_key_file_that_is_not_there_is_told(tmp_path):
     endpoint = replace(PRESETS["vllm"], key_file=str(tmp_path / "gone"))
     with pytest.raises(ProviderNotUsable, match="gone is not there"):
