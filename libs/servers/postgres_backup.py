@@ -30,7 +30,6 @@ async def dump(bindir: Path, dsn: str, file: Path) -> None:
 
     The file appears whole or not at all, readable by its owner alone. Raises `BackupFailed`.
     """
-    partial = file.with_name(f"{file.name}.partial")
     try:
         # Reserved now: nobody else's file of that name is ever written over.
         _make(file)
@@ -41,6 +40,7 @@ async def dump(bindir: Path, dsn: str, file: Path) -> None:
             f"{file} cannot be written: {error.strerror}; name a file in a folder that is there "
             "and yours"
         ) from error
+    partial = file.with_name(f"{file.name}.partial")
     try:
         _make(partial)
         await _run(bindir / "pg_dump", dsn, *DUMPED, f"--file={partial}")

@@ -16,6 +16,8 @@ from services.provisioner.secrets import kept_place, provision_secrets
 
 app = group()
 
+PORT_MAX = 65_535
+
 
 class SecretsMade(BaseModel):
     """The files that `secrets init` left: their names, never their contents."""
@@ -46,8 +48,12 @@ def init(
         typer.Option(help="A name or address of the servers, for their certificates; repeat it."),
     ] = None,
     listen: Annotated[str | None, typer.Option(help="Where NATS listens.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port for clients.")] = None,
-    monitor_port: Annotated[int | None, typer.Option(help="Its port for monitoring.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=PORT_MAX, help="Its port for clients.")
+    ] = None,
+    monitor_port: Annotated[
+        int | None, typer.Option(min=1, max=PORT_MAX, help="Its port for monitoring.")
+    ] = None,
     store_dir: Annotated[Path | None, typer.Option(help="Where NATS keeps its streams.")] = None,
     tls_dir: Annotated[
         Path | None, typer.Option(help="Where NATS finds nats.pem, nats.key and ca.pem.")

@@ -119,6 +119,7 @@ def slots_of(
     jobs: Sequence[JobView], calendar: ExchangeCalendar, first: date, last: date
 ) -> Iterator[tuple[str, Slot]]:
     """The slots of all jobs on these sessions, in order; jobs at one moment as they are listed."""
+    first, last = max(first, calendar.first), min(last, calendar.last)
     before = datetime.combine(first, clock_time(), calendar.zone) - OFFSET_MAX
     after = datetime.combine(last + timedelta(days=1), clock_time(), calendar.zone) + OFFSET_MAX
     runs = [

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 PROGRAM = "deskbus"
@@ -17,11 +18,13 @@ _OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"
 
 def corrected(arguments: Sequence[str], field: str, value: str, suggestion: str | None) -> str:
     """The command as typed, with what would do in place of what was given; without it where
-    nothing does, or where that stands there already."""
+    nothing does, or where that stands there already. Empty where no command is without it."""
     word = _word(value)
     if suggestion is None or _stands_beside(arguments, value, suggestion):
         without = re.compile(rf",{word.pattern}|{word.pattern},?", re.IGNORECASE)
         words = [without.sub("", argument) for argument in arguments]
+        if any(not after and before[:1] != "-" for before, after in pairwise(words)):
+            return ""
         # An option whose only value is gone goes with it.
         kept = [
             before

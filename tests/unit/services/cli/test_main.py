@@ -219,6 +219,7 @@ def test_what_is_no_dump_is_refused_before_a_server_is_started(
         (["cycle", "request", "--max-money", "1e400"], "budgets.money"),
         (["cycle", "request", "--account", ""], "account: takes a name"),
         (["cycle", "request", "--key", ""], "idempotency_key"),
+        (["secrets", "init", "x", "--port", "0"], "--port must be a number from 1 to 65535"),
         (["db", "retain", "--months", "999999999"], "--months must be a number from 1 to 1200"),
         (["market", "show", ""], "takes a ticker, such as AAPL"),
         (["market", "show", "AAPL", "--as-of", "2099-01-01"], "2099-01-01 lies outside"),

@@ -147,3 +147,7 @@ def test_a_refused_command_is_shown_as_one_that_works(
     made = corrected(typed.split(), field, given, suggestion)
     assert made.startswith("deskbus ")
     assert made.endswith(works)
+
+
+def test_a_command_without_what_it_is_about_is_none() -> None:
+    assert corrected(["exit", "now", "ZZZZ"], "sell_now.ticker", "ZZZZ", None) == ""

@@ -16,10 +16,11 @@ from contracts.subjects.schedule import RUN_JOB
 from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
 from contracts.types import Money
 from libs.bus.client import DeskNotReachable
+from libs.market.calendar import exchange_calendar
 from libs.runtime.settings import Settings
 from services.cli.shell import slots
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.slots import RunningEquity, Slots, accepted
+from services.cli.shell.slots import RunningEquity, Slots, accepted, slots_of
 
 JOBS = [
     JobView(name="decide", kind="decision", when=("close",), accounts=("main", "new"), missed="run")
@@ -135,3 +136,10 @@ async def test_a_run_that_its_account_has_passed_is_refused_with_commands_that_r
     assert problem.value.code is ExitCode.REJECTED
     assert str(problem.value) == f"the desk refused decide of {as_of}: no"
     assert problem.value.hint == hint
+
+
+def test_sessions_are_those_of_the_calendar_however_far_the_dates_lie() -> None:
+    calendar = exchange_calendar()
+    sessions = [slot.session for _, slot in slots_of(JOBS, calendar, date.min, date(1990, 1, 5))]
+    assert sessions == list(calendar.sessions(date(1990, 1, 1), date(1990, 1, 5)))
+    assert not list(slots_of(JOBS, calendar, date(9999, 1, 1), date.max))
