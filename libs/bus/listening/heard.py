@@ -1,5 +1,6 @@
 """From a message to the event that a handler takes."""
 
+import inspect
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ log = structlog.get_logger()
 
 
 class HandlerInvalid(DeskError):
-    """A handler whose first parameter cannot take the events that it is to be given."""
+    """A handler whose first parameter cannot take its events, or that is no coroutine."""
 
     code = "handler_invalid"
 
@@ -96,6 +97,9 @@ def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[E
     """The type of the handler's first parameter: Event, or EventOf the shape of all these types."""
     if not types:
         raise HandlerInvalid("name at least one type of event: `hears(EventType.DECISION)`")
+    name = getattr(handler, "__name__", repr(handler))
+    if not inspect.iscoroutinefunction(handler):
+        raise HandlerInvalid(f"{name} is no coroutine: write it with `async def`")
     hints = typing.get_type_hints(handler)
     hints.pop("return", None)
     model = next(iter(hints.values()), None)
@@ -104,7 +108,6 @@ def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[E
     if len(shapes) == 1:
         fitting.append(EventOf.__class_getitem__(shapes.pop()))
     if model not in fitting:
-        name = getattr(handler, "__name__", repr(handler))
         able = " or ".join(model.__name__ for model in fitting)
         raise HandlerInvalid(f"{name} is to hear {', '.join(types)}: its first parameter is {able}")
     return typing.cast("type[Event]", model)

@@ -153,3 +153,12 @@ def test_a_handler_of_the_wrong_shape_is_refused_when_it_is_named(
 ) -> None:
     with pytest.raises(HandlerInvalid, match=r"EventType|first parameter is Event"):
         listener.hears(*kinds)(takes(model))
+
+
+def test_a_handler_that_cannot_be_awaited_is_refused_when_it_is_named(listener: Listener) -> None:
+    def plain(_: Event) -> None:
+        """Without `async`, which the first event would show."""
+
+    handler: Any = plain
+    with pytest.raises(HandlerInvalid, match="plain is no coroutine: write it with `async def`"):
+        listener.hears(EventType.DECISION)(handler)
