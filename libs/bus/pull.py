@@ -35,6 +35,9 @@ SETTLED_S = 0.05
 """In it the server takes up a request that it has got."""
 LEAVE_S_MAX = 2.0
 """How long it may take to tell the server that no more are wanted."""
+GIVEN_BACK_S = 0.25
+"""How long nobody is sent what came to one who leaves: at once it would come back to it, and use up
+all of its deliveries."""
 RETRY_AFTER_S = 0.1
 """Pause where the server has no such consumer, or too many unacknowledged messages."""
 EXPIRED = "408"
@@ -98,7 +101,7 @@ class Pull:
 
         The server forgets an open request with its subscription, but for one that it has not taken
         up by then: that one would swallow messages, which come again only after ACK_WAIT_S. So it
-        has SETTLED_S to take it up, and what it sends meanwhile is given back at once.
+        has SETTLED_S to take it up, and what it sends meanwhile is given back.
         """
         self._leaving = True
         with contextlib.suppress(nats.errors.Error, TimeoutError):
@@ -150,7 +153,7 @@ class Pull:
             refused_at_the_door("no_command", "", self._durable)
             return
         if self._leaving:
-            await message.nak()
+            await message.nak(delay=GIVEN_BACK_S)
             return
         self._asked_for -= 1
         if self._asked_for <= 0:

@@ -13,6 +13,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from contracts.study import (
@@ -45,7 +46,7 @@ STEPS: Mapping[str, str] = {
 }
 APART: Mapping[str, int] = {"orchestrator": 1}
 """The other services live in our process, which nothing kills."""
-CELLS = 2
+CELLS = 3
 STUDY_S = 240.0
 LOOK_S = 0.1
 
@@ -67,10 +68,13 @@ def study_of(step: str) -> Study:
 async def struck(desk: MortalDesk, step: str) -> Sequence[str]:
     """What a study came to, struck at a step, that it should not have."""
     study = study_of(step)
-    first = cells_of(study, study.dates.sessions)[0]
-    cell = ids.cycle_id(STUDY, key_of(study.name, first))
+    cells = [
+        str(ids.cycle_id(STUDY, key_of(study.name, cell)))
+        for cell in cells_of(study, study.dates.sessions)
+    ]
     mark = desk.folder / f"struck-{step}"
-    Plan(op_id=str(cell), what=step, number=0, mark=mark.name).write(desk.folder)
+    plan = Plan(op_id=cells[0], what=step, number=0, mark=mark.name)
+    plan.write(desk.folder)
     answer = await desk.user.ask(RUN_STUDY, RunStudy(study=study))
     if answer.outcome != "accepted":
         return [f"it was not begun: {answer}"]
@@ -80,6 +84,8 @@ async def struck(desk: MortalDesk, step: str) -> Sequence[str]:
             if view.status is not StudyStatus.RUNNING:
                 break
             if view.running and not mark.exists():
+                # The cell before may have ended before a live cycle was there to let it rest.
+                replace(plan, op_id=cells[view.completed]).write(desk.folder)
                 await live_cycle(desk)
             await asyncio.sleep(LOOK_S)
     begun, repeated = await record_of(desk, study)

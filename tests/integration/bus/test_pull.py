@@ -181,6 +181,33 @@ async def test_stopping_lets_the_work_end_and_leaves_the_rest(
     assert rest.bodies == [b"1", b"2"]
 
 
+async def test_what_comes_to_one_who_leaves_does_not_use_up_its_deliveries(
+    publisher: Client, hear: Hear, service: Client
+) -> None:
+    async def never(message: Msg) -> None:
+        raise AssertionError(message.data)
+
+    pull = Pull(service, COMMAND_STREAM, ROW.durable, never, BATCH_MAX)
+    await pull.start()
+    running = asyncio.create_task(pull.run())
+    await asyncio.sleep(0.2)  # its request is open
+    running.cancel()
+    leaving = asyncio.create_task(pull.drain(1.0))
+    await asyncio.sleep(0)
+    await publish(publisher, 1)
+    await leaving
+    deliveries = []
+    rest = Heard(1)
+
+    async def count(message: Msg) -> None:
+        deliveries.append(message.metadata.num_delivered)
+        await rest(message)
+
+    await hear(count, 4)
+    await asyncio.wait_for(rest.all.wait(), 5)
+    assert deliveries[0] <= 2
+
+
 async def test_while_the_connection_is_down_nothing_is_asked(
     service: Client, hear: Hear, monkeypatch: pytest.MonkeyPatch, publisher: Client
 ) -> None:
