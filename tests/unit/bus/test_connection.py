@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from libs.bus import connection
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.connection import BusNotReachable, Connection, Repeats, connect, options
+from tests.fakes.log_lines import log_lines
 
 NOWHERE = "nats://127.0.0.1:1"
 SOON_S = 5.0
@@ -72,14 +72,15 @@ async def test_an_error_that_repeats_is_logged_ever_more_rarely_and_anew_after_e
     tmp_path: Path,
 ) -> None:
     said = options("mine", tmp_path)
-    with capture_logs() as lines:
+    with log_lines() as lines:
         for _ in range(100):
             await said["error_cb"](ConnectionRefusedError("nobody there"))
         await said["error_cb"](ConnectionResetError("gone"))
         await said["disconnected_cb"]()
         await said["error_cb"](ConnectionRefusedError("nobody there"))
-    assert [line["times"] for line in lines] == [1, 2, 4, 8, 16, 32, 64, 1, 1]
-    assert lines[0]["error"] == "ConnectionRefusedError: nobody there"
+    errors = [line for line in lines if line["event"] == "bus.error"]
+    assert [line["times"] for line in errors] == [1, 2, 4, 8, 16, 32, 64, 1, 1]
+    assert errors[0]["error"] == "ConnectionRefusedError: nobody there"
 
 
 def test_errors_that_differ_each_time_are_all_logged_and_not_all_kept() -> None:

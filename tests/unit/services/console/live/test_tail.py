@@ -11,7 +11,6 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from structlog.testing import capture_logs
 
 from contracts.audit import Gap
 from contracts.position import BEGINNING, Order, Position
@@ -23,6 +22,7 @@ from services.console.live.event_log import END, EventLog
 from services.console.live.frames import Batch, Line, Wanted, behind
 from services.console.live.tail import Pace, Tail
 from tests.fakes.event_stream import Frame, Reader
+from tests.fakes.log_lines import log_lines
 from tests.unit.services.console.live.test_frames import line
 
 SOON = Pace(tick_s=0.001, queue_max=3, heartbeat_s=0.05, retry_after_s=0.001, failed_wait_s=0.001)
@@ -254,7 +254,7 @@ async def test_a_fault_that_nobody_foresaw_is_logged_and_costs_no_event(
 ) -> None:
     events.faults.extend((KeyError("a fault"), ValueError("another")))
     events.add(2)
-    with capture_logs() as logged:
+    with log_lines() as logged:
         async with client(tail, 2) as one:
             assert await one.until(2) == [1, 2]
             events.add(3)
