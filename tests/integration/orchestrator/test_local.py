@@ -205,7 +205,7 @@ async def test_a_claimed_command_that_is_handed_over_and_lost_is_sent_again_afte
     nats: Client, settings: Settings, pool: Pool
 ) -> None:
     lost: list[HandedOver] = []
-    local, quick = LocalBus(), settings.model_copy(update={"lease_s": 0.5})
+    local, quick = LocalBus(), settings.model_copy(update={"lease_s": 2.0})
     async with app.running(quick, (WORKFLOW,), local):
         local.line("trader").hear(PICK, lambda handed: lost.append(handed) is None, lambda: 1)
         cycle_id = await begin(local)
@@ -214,7 +214,7 @@ async def test_a_claimed_command_that_is_handed_over_and_lost_is_sent_again_afte
         assert (handed.granted.outcome, handed.granted.epoch) == ("granted", 1)
         row = await pool.fetchrow(
             "select status, epoch, started_at is not null as began,"
-            " due_at - created_at < interval '1 second' as leased"
+            " due_at - created_at between interval '1 second' and interval '3 seconds' as leased"
             " from operations where cycle_id = $1",
             cycle_id,
         )
@@ -228,7 +228,7 @@ async def test_a_claimed_command_that_is_handed_over_and_lost_is_sent_again_afte
     epoch = await pool.fetchval(
         "select epoch from operations where cycle_id = $1 and step = 'picks'", cycle_id
     )
-    assert epoch >= 2  # more where a starved machine lets a lease of half a second run out
+    assert epoch == 2
     await each_row_once(pool, cycle_id)
 
 
