@@ -35,7 +35,8 @@ class CycleQuery(Message):
 class PipelineView(Value):
     """One pipeline of a cycle: where it is, and the contracts it has made, by name.
 
-    `outcomes` are what later cycles of the account have told of its decision, the earliest first.
+    `outcomes` are what later cycles of the account have told of its decision, the earliest first;
+    `unreadable_outcomes` more were written by a later release.
     """
 
     name: Name
@@ -46,6 +47,7 @@ class PipelineView(Value):
     reason: Text = ""
     contracts: dict[str, JsonValue] = Field(default_factory=dict)
     outcomes: tuple[DecisionOutcome, ...] = ()
+    unreadable_outcomes: int = Field(default=0, ge=0)
 
 
 class CycleView(Message):

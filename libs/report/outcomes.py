@@ -67,6 +67,14 @@ def missing(outcomes: Sequence[DecisionOutcome]) -> Iterable[str]:
             yield f"after {outcome.sessions}: no prices of {names} among the candidates"
 
 
+def unreadable(count: int) -> str:
+    """How many outcomes are on record that a later release wrote; empty where none is."""
+    if not count:
+        return ""
+    cannot = "cannot be read by this version of Deskbus: a later one wrote"
+    return f"{amounts.count(count, 'outcome')} {cannot} {'it' if count == 1 else 'them'}"
+
+
 def of_ticker(outcomes: Sequence[DecisionOutcome], ticker: str) -> Sequence[str]:
     """The outcome of one ticker's pick, a sentence for each number of sessions."""
     return [

@@ -202,7 +202,6 @@ def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: st
     rows = tickers.rows(reports) if reports.exits is None else ()
     checks: Sequence[Check] = reports.validation.checks if reports.validation else ()
     execution, is_over = reports.execution, pipeline.status is not CycleStatus.RUNNING
-    learned = outcomes.learned(reports.memory if is_over else None)
     checked = exits.rows(reports.exits, reports.portfolio) if reports.exits else ()
     return PipelineStory(
         name=pipeline.name,
@@ -221,8 +220,18 @@ def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: st
         orders=orders.rows(execution) if execution else (),
         unordered=_unordered(reports, is_over=is_over),
         outcomes=pipeline.outcomes,
-        learned=[Fact("Learned", learned)] if learned.items else (),
+        learned=_learned(pipeline, reports if is_over else None),
     )
+
+
+def _learned(pipeline: PipelineView, reports: Reports | None) -> Sequence[Fact]:
+    """What is known of outcomes in words: of this decision's, and of those that it learned from."""
+    facts = []
+    if unreadable := outcomes.unreadable(pipeline.unreadable_outcomes):
+        facts.append(Fact("Outcomes", words(unreadable)))
+    if (learned := outcomes.learned(reports.memory if reports else None)).items:
+        facts.append(Fact("Learned", learned))
+    return facts
 
 
 def _thoughts(reports: Reports) -> Sequence[Fact]:

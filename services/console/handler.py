@@ -90,9 +90,13 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
     pipelines = []
     for pipeline in view.pipelines:
         past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
-        memories = [_or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past]
-        outcomes = logic.each_once(outcome for outcome in memories if outcome is not None)
-        pipelines.append(pipeline.model_copy(update={"outcomes": outcomes}))
+        read = {outcome: _or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past}
+        known = [outcome for outcome in read.values() if outcome is not None]
+        told = {
+            "outcomes": logic.each_once(known),
+            "unreadable_outcomes": len(read) - len(known),
+        }
+        pipelines.append(pipeline.model_copy(update=told))
     return view.model_copy(update={"pipelines": tuple(pipelines)})
 
 

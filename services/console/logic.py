@@ -32,8 +32,6 @@ SORTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_toke
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
-UNREADABLE = (ValidationError, LookupError, TypeError)
-"""Raised where a row is read that a later release wrote."""
 
 
 class UnreadableRecord(DeskError):

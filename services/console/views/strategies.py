@@ -1,26 +1,29 @@
 """The strategies that the desk has tried, as people see them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import orjson
+from pydantic import ValidationError
 
 from contracts.cycle import CycleStatus
 from contracts.http import StrategyDetail
-from contracts.strategy import StrategySpec
 from contracts.strategy_cycle import StrategyDesign
 from contracts.strategy_query import (
     CURVE_POINTS_MAX,
     NEAR_MAX,
+    AssessmentView,
+    BacktestFigures,
     StrategiesPage,
     StrategiesQuery,
     StrategyView,
+    TrainingFigures,
     UnknownStrategy,
 )
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
+from contracts.types import Value
 from libs.report.strategies.page import page
 from libs.runtime.nearest import nearest_few
-from services.console.logic import UNREADABLE, Row, UnreadableRecord, picked
+from services.console.logic import Row, UnreadableRecord, picked
 from services.console.sizes import fitting
 from services.console.store import Store
 
@@ -93,54 +96,62 @@ async def report(name: str, *, store: Store) -> str | None:
     )
 
 
+class _WholeCurves(BacktestFigures):
+    """The figures with the curves as they are on record: a point for each session."""
+
+    equity: tuple[float, ...]
+    benchmark: tuple[float, ...]
+
+
+class _Made(Value):
+    """What the steps of a strategy's run have made so far, as a row has it."""
+
+    design: StrategyDesign
+    training: TrainingFigures | None
+    backtest: _WholeCurves | None
+    assessment: AssessmentView | None
+
+
 def strategy_view(row: Row) -> StrategyView:
     """One strategy as the statements read it. Raises `UnreadableRecord`."""
+    results = {name: orjson.loads(row[name]) if row[name] else None for name in _Made.model_fields}
     try:
-        return _view(row)
-    except UNREADABLE:
+        made = _Made.model_validate(results, extra="ignore")
+    except ValidationError:
         raise UnreadableRecord("strategy", row["name"]) from None
-
-
-def _view(row: Row) -> StrategyView:
-    design = orjson.loads(row["design"])
-    spec = StrategySpec.model_validate(design["spec"], extra="ignore")
-    outputs = {
-        name: orjson.loads(row[name]) if row[name] else None
-        for name in ("training", "backtest", "assessment")
-    }
-    if outputs["backtest"]:
-        outputs["backtest"] |= {
-            name: tuple(picked(outputs["backtest"][name], CURVE_POINTS_MAX)) for name in CURVES
-        }
-    ended, reason = _end(row, outputs)
-    return StrategyView.model_validate(
-        {
-            "name": spec.name,
-            **{name: row[name] for name in ("cycle_id", "as_of", "designed_at", "runs")},
-            "path": design["path"],
-            "hypothesis": spec.hypothesis,
-            "universe": spec.universe,
-            "features": tuple(feature.key for feature in spec.features),
-            "model": spec.model.kind,
-            "horizon_bars": spec.label.horizon_bars,
-            "train": spec.train,
-            "held_out": spec.held_out,
-            "ended": ended,
-            "reason": reason,
-            **outputs,
-        },
-        extra="ignore",
+    spec = made.design.spec
+    ended, reason = _end(row, made)
+    return StrategyView(
+        name=spec.name,
+        **{name: row[name] for name in ("cycle_id", "as_of", "designed_at", "runs")},
+        path=made.design.path,
+        hypothesis=spec.hypothesis,
+        universe=spec.universe,
+        features=tuple(feature.key for feature in spec.features),
+        model=spec.model.kind,
+        horizon_bars=spec.label.horizon_bars,
+        train=spec.train,
+        held_out=spec.held_out,
+        ended=ended,
+        reason=reason,
+        training=made.training,
+        backtest=_thinned(made.backtest) if made.backtest else None,
+        assessment=made.assessment,
     )
 
 
-def _end(row: Row, outputs: Mapping[str, Any]) -> tuple[str, str]:
+def _thinned(backtest: _WholeCurves) -> BacktestFigures:
+    few = {name: tuple(picked(getattr(backtest, name), CURVE_POINTS_MAX)) for name in CURVES}
+    return BacktestFigures(**backtest.model_dump() | few)
+
+
+def _end(row: Row, made: _Made) -> tuple[str, str]:
     """How far it came, and why no further: a gate's reason, else its cycle's."""
-    if outputs["assessment"]:
+    if made.assessment:
         return "assessed", ""
-    for name in ("backtest", "training"):
-        gate = (outputs[name] or {}).get("gate")
-        if gate and not gate["passed"]:
-            return f"{name}_gate", gate["reason"]
+    for name, figures in (("backtest", made.backtest), ("training", made.training)):
+        if figures and figures.gate and not figures.gate.passed:
+            return f"{name}_gate", figures.gate.reason
     if row["status"] in {CycleStatus.RUNNING, CycleStatus.CANCELLED}:
         return row["status"], row["reason"] or ""
     return "failed", row["reason"] or ""

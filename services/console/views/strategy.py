@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from contracts.cycle import STRATEGY, CycleStatus
+from contracts.message import Contract
 from contracts.operation import OperationStatus, OperationView
-from services.console.logic import SHARED, UNREADABLE, Row
+from contracts.strategy_cycle import StrategyDesign
+from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
+from services.console.logic import SHARED, Row
 
 PARENT = "agent_research"
 TYPES: Mapping[str, str] = {
@@ -27,6 +30,14 @@ IDS: Mapping[str, str] = {
     "assess": "assessment_op_id",
 }
 """By step: under which name the parent has its operation's id."""
+
+MADE: Mapping[str, type[Contract]] = {
+    "design": StrategyDesign,
+    "train": TrainingResult,
+    "backtest": BacktestResult,
+    "assess": StrategyAssessment,
+}
+"""By step: the contract that it makes."""
 
 TRAINING_TOLD = (
     *("accuracy", "base_rate", "log_loss", "base_log_loss", "initial_loss", "final_loss"),
@@ -87,25 +98,31 @@ def _of_newest_design(operations: Sequence[Row]) -> Mapping[str, Row]:
 
 
 def _results(newest: Mapping[str, Row]) -> Mapping[str, JsonValue]:
-    results = {step: orjson.loads(row["result"]) for step, row in newest.items() if row["result"]}
+    bodies = {step: row["result"] for step, row in newest.items() if row["result"]}
     try:
-        return _written(results)
-    except UNREADABLE:
+        made = {
+            step: MADE[step].model_validate_json(body, extra="ignore")
+            for step, body in bodies.items()
+        }
+    except ValidationError:
         return {}  # a later version's: the tree has the steps all the same
+    return _written(made)
 
 
-def _written(output: Mapping[str, Any]) -> Mapping[str, JsonValue]:
+def _written(made: Mapping[str, Any]) -> Mapping[str, JsonValue]:
     summary: dict[str, JsonValue] = {}
-    if "design" in output:
-        summary["strategy_name"] = output["design"]["spec"]["name"]
-        summary["strategy_path"] = output["design"]["path"]
-    if "train" in output:
-        summary["training_result"] = {name: output["train"][name] for name in TRAINING_TOLD}
-    if "backtest" in output:
-        summary["backtest_result"] = {name: output["backtest"][name] for name in BACKTEST_TOLD}
-    if "assess" in output:
-        summary["assessment_verdict"] = output["assess"]["verdict"]
-        summary["assessment_path"] = output["assess"]["path"]
+    if design := made.get("design"):
+        summary["strategy_name"] = design.spec.name
+        summary["strategy_path"] = design.path
+    for step, name, fields in (
+        ("train", "training_result", TRAINING_TOLD),
+        ("backtest", "backtest_result", BACKTEST_TOLD),
+    ):
+        if result := made.get(step):
+            summary[name] = result.model_dump(mode="json", include={*fields})
+    if assessment := made.get("assess"):
+        summary["assessment_verdict"] = assessment.verdict.value
+        summary["assessment_path"] = assessment.path
     return summary
 
 

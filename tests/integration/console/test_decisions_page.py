@@ -7,9 +7,11 @@ import httpx2
 import orjson
 
 from contracts.approval import ApprovalsQuery
+from contracts.cycle_query import CycleQuery
 from contracts.execution import DecisionsQuery
 from contracts.strategy_query import StrategiesQuery
 from contracts.subjects.approvals import APPROVALS, DECISIONS
+from contracts.subjects.cycles import CYCLE
 from contracts.subjects.strategies import STRATEGIES
 from libs.bus.client import Client
 from tests.integration.console.conftest import AS_OF, Made
@@ -149,3 +151,23 @@ async def decided(
         f"update operations set account = $2, finished_at = {at} where op_id = $1", done, account
     )
     return done
+
+
+async def test_a_cycle_counts_the_later_outcomes_that_cannot_be_read(
+    http: httpx2.AsyncClient, client: Client, made: Made
+) -> None:
+    about = {"cycle_id": str(made.cycle_id), "pipeline": "rules"}
+    read = about | {"as_of": "2012-06-29", "sessions": 5, "session": "2012-07-09"}
+    newer = about | {"of": "a newer desk"}
+    # Two cycles at once may tell the same outcome.
+    for state, told in (("memorizing", [read, newer]), ("again", [read, newer])):
+        memory = await made.operation(state, "memorize", result={"outcomes": told})
+        await made.db.execute("update operations set as_of = as_of + 10 where op_id = $1", memory)
+
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+    page = await http.get(f"/decisions/{made.cycle_id}/rules", headers={"Accept": "text/html"})
+
+    (pipeline,) = view.pipelines
+    assert [outcome.sessions for outcome in pipeline.outcomes] == [5]
+    assert pipeline.unreadable_outcomes == 1
+    assert "1 outcome cannot be read by this version of Deskbus" in page.text

@@ -42,3 +42,13 @@ def test_a_tickers_evidence_says_how_it_fared(cycle_view: CycleView) -> None:
     assert bought in _of_ticker(view, [], "AAPL")
     assert "after 5 sessions, 2012-07-09: - (GOOG was [31mdelisted)" in _of_ticker(view, [], "GOOG")
     assert "Outcome" not in _of_ticker(view, [], "IBM")
+
+
+def test_outcomes_of_a_later_version_are_counted(cycle_view: CycleView) -> None:
+    (pipeline,) = cycle_view.pipelines
+    newer = pipeline.model_copy(update={"unreadable_outcomes": 2})
+    text = _told(cycle_view.model_copy(update={"pipelines": (newer,)}))
+
+    line = _line_with(text, "cannot be read")
+    assert line.split(maxsplit=1)[0] == "Outcomes"
+    assert "2 outcomes cannot be read by this version of Deskbus: a later one wrote them" in text
