@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 import structlog
+from pydantic import ValidationError
 
 from contracts.notice import (
     DueNotice,
@@ -33,6 +34,7 @@ from libs.runtime import ids
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.notify_settings import GIVE_UP_S_MAX
 from libs.runtime.settings import Settings
+from libs.runtime.wording import describe
 from services.orchestrator.commit import OnCommit
 
 FORGET_EVERY_S = 600.0
@@ -145,7 +147,7 @@ class Notices:
             # In the same order as a lease is asked for: first its row, then the channel's.
             has_lease = await db.fetchval(sql.hold_lease, asked.epoch) is True
             lost = await _settle(db, channel, asked.settled) if asked.settled else False
-            rows: Sequence[Record] = ()
+            due: list[DueNotice] = []
             if has_lease:
                 if asked.failed:
                     await db.execute(
@@ -154,12 +156,15 @@ class Notices:
                 if asked.held:
                     await db.execute(sql.hold_notices, channel, asked.held, asked.held_until)
                 rows = await db.fetch(sql.next_notices, channel, asked.limit)
+                due, unreadable = _read(channel, rows)
+                if unreadable:
+                    lost = await _settle(db, channel, unreadable) or lost
             state = await db.fetchrow(sql.channel_now, channel)
         if lost:
             self._on_commit(hurry=True)
         if state is None:
             raise ChannelUnknown(f"no notifier has named a channel {channel!r}")
-        return _answer(state, rows, has_lease=has_lease)
+        return _answer(state, due, has_lease=has_lease)
 
 
 async def _settle(db: Connection, channel: str, settled: Sequence[Settled]) -> bool:
@@ -183,22 +188,31 @@ async def _settle(db: Connection, channel: str, settled: Sequence[Settled]) -> b
     return True
 
 
-def _answer(state: Record, rows: Sequence[Record], *, has_lease: bool) -> NoticesNext:
+def _read(channel: str, rows: Sequence[Record]) -> tuple[list[DueNotice], list[Settled]]:
+    """The notices of these rows; those that cannot be read are given up, or all behind would wait
+    for them."""
+    due, unreadable = [], []
+    for row in rows:
+        try:
+            notice = Notice.model_validate_json(row["notice"])
+        except ValidationError as error:
+            of, why = row["event_id"], describe(error)
+            log.error("notices.unreadable", channel=channel, event_id=str(of), why=why)  # noqa: TRY400
+            unreadable.append(Settled(event_id=of, outcome="given_up", code="unreadable"))
+            continue
+        fields = {name: row[name] for name in ("due_at", "gathered", "tries")}
+        due.append(DueNotice(notice=notice, **fields))
+    return due, unreadable
+
+
+def _answer(state: Record, due: Sequence[DueNotice], *, has_lease: bool) -> NoticesNext:
     due_in_s = state["due_in_s"]
     waits = None if due_in_s is None else max(due_in_s, state["try_in_s"], 0.0)
     return NoticesNext(
         outcome="ok" if has_lease else "fenced",
         now=state["now"],
-        notices=tuple(
-            DueNotice(
-                notice=Notice.model_validate_json(row["notice"]),
-                due_at=row["due_at"],
-                gathered=row["gathered"],
-                tries=row["tries"],
-            )
-            for row in rows
-        ),
-        wait_s=0.0 if rows else waits,
+        notices=tuple(due),
+        wait_s=0.0 if due else waits,
         waiting=state["waiting"],
         failures=state["failures"],
         failing_since=state["failing_since"],

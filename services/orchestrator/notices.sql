@@ -82,7 +82,7 @@ channel as (
     from counted where c.channel = $1 and notices > 0
 )
 select count(*)::int as given_up, min(event_at) as oldest_at, max(error_code) as error_code
-from ended where status = 'given_up' and kind <> 'undelivered'
+from ended where status = 'given_up' and kind is distinct from 'undelivered'
 
 -- name: try_failed
 with channel as (
@@ -102,7 +102,7 @@ where channel = $1 and event_id = any($2::uuid[]) and status = 'due'
 -- name: next_notices
 -- What lies in the future was so before the clock jumped back: an event's own time has come, and a
 -- failure that is to come is not waited for. The channel is looked at once, not for each notice.
-select n.notice::text as notice, n.due_at, n.gathered, n.tries
+select n.event_id, n.notice::text as notice, n.due_at, n.gathered, n.tries
 from notifications n
 where n.channel = $1 and n.status = 'due'
       and n.due_at <= greatest(clock_timestamp(), n.event_at)

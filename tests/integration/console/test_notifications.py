@@ -29,6 +29,7 @@ from libs.runtime.notify_settings import Notify
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from services.console.app import service
+from services.console.views import notifications
 from tests.fakes.notices import NOW, Kept, notice
 from tests.integration.console.over_http import serving
 
@@ -217,6 +218,19 @@ async def test_a_message_that_a_later_version_wrote_is_numbered_beside_the_other
 
     assert (titles(page), page.unreadable) == (["second", "first"], (newest,))
     assert "1 message of a later version of Deskbus cannot be read" in shown.text
+
+
+async def test_a_message_too_large_for_any_answer_stands_alone_and_hides_none_behind_it(
+    asked: Client, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await three(kept)
+    fitting = notifications.fitting
+    monkeypatch.setattr(notifications, "fitting", lambda views: fitting(views, 10))
+
+    page = await ask(asked)
+    behind = await ask(asked, before=page.notifications[-1].number)
+
+    assert (titles(page), page.more, titles(behind)) == (["third"], True, ["second"])
 
 
 async def test_as_many_of_the_largest_messages_as_fit_are_answered_and_the_rest_is_there_to_ask_for(

@@ -313,6 +313,27 @@ async def test_what_is_given_up_is_told_as_one_event(
     assert {(row["status"], row["error_code"]) for row in rows} == {("given_up", "timeout")}
 
 
+@pytest.mark.parametrize("later", ['{"of": "a later version"}', '{"kind": "a new one"}'])
+async def test_one_that_cannot_be_read_is_given_up_and_those_behind_it_are_due(
+    kept: Notices, channel: str, pool: Pool, sent: Sent, later: str
+) -> None:
+    epoch = (await lease(kept, channel)).epoch
+    poison, behind = of_now("poison"), of_now("behind")
+    await keep(kept, epoch, channel, poison, behind)
+    await pool.execute(
+        "update notifications set notice = $1::jsonb where event_id = $2", later, poison.event_id
+    )
+
+    answer = await next_of(kept, epoch, channel)
+
+    assert (titles(answer), answer.waiting) == (["behind"], 1)
+    (event,) = await _given_up(pool, channel)
+    assert (event["count"], event["code"], sent.woken) == (1, "unreadable", 1)
+    again = await next_of(kept, epoch, channel, settled=settled(behind))
+    assert (titles(again), again.waiting, again.wait_s) == ([], 0, None)
+    assert len(await _given_up(pool, channel)) == 1
+
+
 async def test_that_a_word_on_undelivered_notices_was_not_delivered_is_told_no_more(
     kept: Notices, channel: str, pool: Pool
 ) -> None:
