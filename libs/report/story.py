@@ -225,7 +225,7 @@ def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: st
 
 
 def _learned(pipeline: PipelineView, reports: Reports | None) -> Sequence[Fact]:
-    """What is known of outcomes in words: of this decision's, and of those that it learned from."""
+    """Sentences on outcomes: on this decision's that cannot be read, on earlier ones'."""
     facts = []
     if unreadable := outcomes.unreadable(pipeline.unreadable_outcomes):
         facts.append(Fact("Outcomes", words(unreadable)))

@@ -92,11 +92,11 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
         past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
         read = {outcome: _or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past}
         known = [outcome for outcome in read.values() if outcome is not None]
-        told = {
+        fields = {
             "outcomes": logic.each_once(known),
             "unreadable_outcomes": len(read) - len(known),
         }
-        pipelines.append(pipeline.model_copy(update=told))
+        pipelines.append(pipeline.model_copy(update=fields))
     return view.model_copy(update={"pipelines": tuple(pipelines)})
 
 

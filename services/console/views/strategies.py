@@ -103,8 +103,8 @@ class _WholeCurves(BacktestFigures):
     benchmark: tuple[float, ...]
 
 
-class _Made(Value):
-    """What the steps of a strategy's run have made so far, as a row has it."""
+class _Outputs(Value):
+    """The results of the steps of a strategy's run so far, as a row has them."""
 
     design: StrategyDesign
     training: TrainingFigures | None
@@ -114,17 +114,19 @@ class _Made(Value):
 
 def strategy_view(row: Row) -> StrategyView:
     """One strategy as the statements read it. Raises `UnreadableRecord`."""
-    results = {name: orjson.loads(row[name]) if row[name] else None for name in _Made.model_fields}
+    results = {
+        name: orjson.loads(row[name]) if row[name] else None for name in _Outputs.model_fields
+    }
     try:
-        made = _Made.model_validate(results, extra="ignore")
+        outputs = _Outputs.model_validate(results, extra="ignore")
     except ValidationError:
         raise UnreadableRecord("strategy", row["name"]) from None
-    spec = made.design.spec
-    ended, reason = _end(row, made)
+    spec = outputs.design.spec
+    ended, reason = _end(row, outputs)
     return StrategyView(
         name=spec.name,
         **{name: row[name] for name in ("cycle_id", "as_of", "designed_at", "runs")},
-        path=made.design.path,
+        path=outputs.design.path,
         hypothesis=spec.hypothesis,
         universe=spec.universe,
         features=tuple(feature.key for feature in spec.features),
@@ -134,9 +136,9 @@ def strategy_view(row: Row) -> StrategyView:
         held_out=spec.held_out,
         ended=ended,
         reason=reason,
-        training=made.training,
-        backtest=_thinned(made.backtest) if made.backtest else None,
-        assessment=made.assessment,
+        training=outputs.training,
+        backtest=_thinned(outputs.backtest) if outputs.backtest else None,
+        assessment=outputs.assessment,
     )
 
 
@@ -145,11 +147,11 @@ def _thinned(backtest: _WholeCurves) -> BacktestFigures:
     return BacktestFigures(**backtest.model_dump() | few)
 
 
-def _end(row: Row, made: _Made) -> tuple[str, str]:
+def _end(row: Row, outputs: _Outputs) -> tuple[str, str]:
     """How far it came, and why no further: a gate's reason, else its cycle's."""
-    if made.assessment:
+    if outputs.assessment:
         return "assessed", ""
-    for name, figures in (("backtest", made.backtest), ("training", made.training)):
+    for name, figures in (("backtest", outputs.backtest), ("training", outputs.training)):
         if figures and figures.gate and not figures.gate.passed:
             return f"{name}_gate", figures.gate.reason
     if row["status"] in {CycleStatus.RUNNING, CycleStatus.CANCELLED}:

@@ -31,7 +31,7 @@ IDS: Mapping[str, str] = {
 }
 """By step: under which name the parent has its operation's id."""
 
-MADE: Mapping[str, type[Contract]] = {
+RESULTS: Mapping[str, type[Contract]] = {
     "design": StrategyDesign,
     "train": TrainingResult,
     "backtest": BacktestResult,
@@ -100,27 +100,27 @@ def _of_newest_design(operations: Sequence[Row]) -> Mapping[str, Row]:
 def _results(newest: Mapping[str, Row]) -> Mapping[str, JsonValue]:
     bodies = {step: row["result"] for step, row in newest.items() if row["result"]}
     try:
-        made = {
-            step: MADE[step].model_validate_json(body, extra="ignore")
+        results = {
+            step: RESULTS[step].model_validate_json(body, extra="ignore")
             for step, body in bodies.items()
         }
     except ValidationError:
         return {}  # a later version's: the tree has the steps all the same
-    return _written(made)
+    return _written(results)
 
 
-def _written(made: Mapping[str, Any]) -> Mapping[str, JsonValue]:
+def _written(results: Mapping[str, Any]) -> Mapping[str, JsonValue]:
     summary: dict[str, JsonValue] = {}
-    if design := made.get("design"):
+    if design := results.get("design"):
         summary["strategy_name"] = design.spec.name
         summary["strategy_path"] = design.path
     for step, name, fields in (
         ("train", "training_result", TRAINING_TOLD),
         ("backtest", "backtest_result", BACKTEST_TOLD),
     ):
-        if result := made.get(step):
+        if result := results.get(step):
             summary[name] = result.model_dump(mode="json", include={*fields})
-    if assessment := made.get("assess"):
+    if assessment := results.get("assess"):
         summary["assessment_verdict"] = assessment.verdict.value
         summary["assessment_path"] = assessment.path
     return summary
