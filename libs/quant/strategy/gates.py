@@ -133,7 +133,12 @@ def _reason(rule: Rule[ResultT], value: float, limit: float, *, passed: bool) ->
 
 
 def _apart(value: float, limit: float, *, percent: bool) -> tuple[str, str]:
-    """Both as text, with as many digits as tell them apart: 45.0% < 45.0% would say nothing."""
+    """Both as text, with as many digits as tell them apart: 45.0% < 45.0% would say nothing.
+
+    Counts have no digits: 173 < 200.
+    """
+    if isinstance(value, int) and isinstance(limit, int):
+        return str(value), str(limit)
     digits = 1 if percent else 2
     while True:
         form = f".{digits}{'%' if percent else 'f'}"

@@ -6,7 +6,14 @@ import pytest
 
 from contracts.gate import DEFAULT, STRICT, GateThresholds
 from contracts.strategy_result import BacktestResult, TrainingResult
-from libs.quant.strategy.gates import BACKTEST_RULES, TRAINING_RULES, backtest_gate, training_gate
+from libs.quant.strategy import gates
+from libs.quant.strategy.gates import (
+    BACKTEST_RULES,
+    TRAINING_RULES,
+    Rule,
+    backtest_gate,
+    training_gate,
+)
 
 IDS = {"cycle_id": "0" * 32, "op_id": "1" * 32, "as_of": "2012-12-31", "strategy_name": "a"}
 HASHES = dict.fromkeys(["spec_sha256", "data_sha256", "model_sha256"], "0" * 64)
@@ -117,6 +124,14 @@ def test_a_value_at_its_threshold_passes():
 def test_a_value_just_below_is_shown_with_the_digits_that_tell_it_apart():
     found = training_gate(training(accuracy=0.44996), DEFAULT)
     assert "accuracy_below_threshold (44.996% < 45.000%)" in found.reason
+
+
+def test_counts_are_shown_without_digits(monkeypatch: pytest.MonkeyPatch):
+    trades: Rule[BacktestResult] = Rule(
+        "trades", lambda result: result.total_trades, lambda _: 200, least=True
+    )
+    monkeypatch.setattr(gates, "BACKTEST_RULES", (trades,))
+    assert "trades_below_threshold (9 < 200)" in backtest_gate(backtest(), DEFAULT).reason
 
 
 def test_the_strict_profile_asks_for_skill_and_for_a_deflated_sharpe():
