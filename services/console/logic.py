@@ -35,14 +35,17 @@ T = TypeVar("T")
 
 
 class UnreadableRecord(DeskError):
-    """A later release wrote this, or it is damaged; `name` is what it is known by."""
+    """A later release wrote this, or it is damaged; `name` is what it is known by.
+
+    `needed` says what cannot do without it, where something else was asked for.
+    """
 
     code = "unreadable"
 
-    def __init__(self, what: str, name: str) -> None:
+    def __init__(self, what: str, name: str, needed: str = "") -> None:
         super().__init__(
-            f"{what} {name} is on record, and this version of Deskbus cannot read it: a later one "
-            "wrote it; run that one"
+            f"{needed}{what} {name} is on record, and this version of Deskbus cannot read it: a "
+            "later one wrote it; run that one"
         )
         self.name = name
 
@@ -190,12 +193,12 @@ def halt_of(row: Row) -> Halt:
     return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
 
 
-def study_in(row: Row) -> Study:
+def study_in(row: Row, needed: str = "") -> Study:
     """The study's file in a row with its name. Raises `UnreadableRecord`."""
     try:
         return Study.model_validate_json(row["body"])
     except ValidationError:
-        raise UnreadableRecord("study", row["name"]) from None
+        raise UnreadableRecord("study", row["name"], needed) from None
 
 
 def each_once(outcomes: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:

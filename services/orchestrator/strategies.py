@@ -12,16 +12,21 @@ from typing import Any, Literal, cast
 from uuid import UUID
 
 import orjson
+import structlog
+from pydantic import ValidationError
 
-from contracts.strategy import StrategySpec
+from contracts.gate import GateResult
 from contracts.strategy_cycle import (
     PAST_STRATEGIES_MAX,
     PAST_TICKERS_MAX,
     PastStrategy,
+    StrategyDesign,
     Trials,
 )
+from contracts.strategy_result import StrategyAssessment
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
+from libs.runtime.wording import describe
 from services.orchestrator.group.fold import Group
 
 End = Literal["training_gate", "backtest_gate", "assessed", "not_finished"]
@@ -52,6 +57,7 @@ JUDGING_STEPS = (
 """Steps, by service and name, whose results name the strategy that they are about."""
 
 sql = Queries(Path(__file__).with_name("strategies.sql"))
+log = structlog.get_logger()
 
 
 async def keep(db: Connection, group: Group) -> None:
@@ -95,7 +101,15 @@ async def _trials(db: Connection, spec_sha256: str) -> bytes:
 
 async def _past(db: Connection, as_of: date, results: Mapping[UUID, bytes]) -> bytes:
     rows = await db.fetch(sql.past, as_of, PAST_STRATEGIES_MAX)
-    strategies = [past_strategy(_with_fresh(row, results)).model_dump(mode="json") for row in rows]
+    strategies = []
+    for row in rows:
+        try:
+            past = past_strategy(_with_fresh(row, results))
+        except ValidationError as error:
+            # A design can do without it: that it was tried is counted by its row.
+            log.warning("strategies.unreadable", name=row["name"], why=describe(error))
+            continue
+        strategies.append(past.model_dump(mode="json"))
     return orjson.dumps(strategies)
 
 
@@ -108,13 +122,13 @@ def _with_fresh(row: Mapping[str, Any], results: Mapping[UUID, bytes]) -> Mappin
 
 
 def past_strategy(row: Mapping[str, Any]) -> PastStrategy:
-    """One strategy as the statement `past` reads it."""
-    design, training, backtest, assessment = (
-        orjson.loads(row[name] or b"{}")
-        for name in ("design", "training", "backtest", "assessment")
-    )
-    spec = StrategySpec.model_validate(design["spec"], extra="ignore")
-    ended, reason = _end(training, backtest, assessment)
+    """One strategy as the statement `past` reads it. Raises ValidationError where a later release
+    wrote it."""
+    training, backtest = (orjson.loads(row[name] or b"{}") for name in ("training", "backtest"))
+    spec = StrategyDesign.model_validate_json(row["design"], extra="ignore").spec
+    judged = row["assessment"]
+    assessment = StrategyAssessment.model_validate_json(judged) if judged else None
+    ended, reason = ("assessed", "") if assessment else _stop(training, backtest)
     return PastStrategy(
         name=spec.name,
         as_of=row["as_of"],
@@ -127,18 +141,17 @@ def past_strategy(row: Mapping[str, Any]) -> PastStrategy:
         reason=_cut(reason),
         **{name: training.get(name) for name in ("accuracy", "base_rate")},
         **{name: backtest.get(name) for name in BACKTEST_FIGURES},
-        verdict=assessment.get("verdict"),
-        **{name: tuple(map(_cut, assessment.get(name, ()))) for name in POINTS},
+        verdict=assessment.verdict if assessment else None,
+        **{name: tuple(map(_cut, getattr(assessment, name, ()))) for name in POINTS},
     )
 
 
-def _end(training: Any, backtest: Any, assessment: Any) -> tuple[End, str]:
-    if assessment:
-        return "assessed", ""
+def _stop(training: Any, backtest: Any) -> tuple[End, str]:
+    """The gate that stopped it, and why."""
     for result, ended in ((backtest, "backtest_gate"), (training, "training_gate")):
-        gate = result.get("gate")
-        if gate and not gate["passed"]:
-            return cast(End, ended), gate["reason"]
+        gate = GateResult.model_validate(result["gate"]) if result.get("gate") else None
+        if gate and not gate.passed:
+            return cast(End, ended), gate.reason
     return "not_finished", ""
 
 

@@ -25,7 +25,7 @@ from (
 
 -- name: past
 -- The newest ones that were tried, at or before a date, without their series.
-select s.as_of, s.design_op_id, s.train_op_id, s.backtest_op_id, s.assess_op_id,
+select s.name, s.as_of, s.design_op_id, s.train_op_id, s.backtest_op_id, s.assess_op_id,
        convert_from(d.result, 'UTF8')::jsonb as design,
        convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
        convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'equity', 'benchmark', 'trades',

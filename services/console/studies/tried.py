@@ -13,6 +13,7 @@ from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.quant.returns import growth
 from libs.quant.study.record import Tried
+from services.console.logic import study_in
 from services.console.views.accounts import worth_of
 
 sql = Queries(Path(__file__).parent / "tried.sql")
@@ -33,7 +34,8 @@ async def mark(study: Study, pool: Pool) -> str:
 
 async def tried(study: Study, sessions: Sequence[date], pool: Pool) -> Sequence[Tried]:
     """The configurations besides the study's own: of other studies that have ended and of
-    strategies, on one of its assets at the least and within its `sessions`."""
+    strategies, on one of its assets at the least and within its `sessions`. Raises
+    `UnreadableRecord`."""
     if not sessions:
         return ()
     rounds = await _others(study, sessions, pool)
@@ -61,9 +63,11 @@ async def _others(
     study: Study, sessions: Sequence[date], pool: Pool
 ) -> Sequence[tuple[Study, int]]:
     """The studies that have ended, the newest first, on one of the assets within the sessions, each
-    with the round that a path's accounts are of."""
+    with the round that a path's accounts are of. Raises `UnreadableRecord`: without one of them the
+    study's luck would look smaller than it is."""
     rows = await pool.fetch(sql.others, study.name, STUDIES_READ_MAX)
-    known = ((Study.model_validate_json(row["body"]), row["first_round"]) for row in rows)
+    needed = f"the score of {study.name} counts what else the desk has tried; "
+    known = ((study_in(row, needed), row["first_round"]) for row in rows)
     return [
         (it, first_round)
         for it, first_round in known

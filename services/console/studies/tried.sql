@@ -8,7 +8,7 @@ select concat_ws(' ',
 
 -- name: others
 -- Files of the studies that have ended, the newest first.
-select body, first_round from studies where status <> 'running' and name <> $1 order by started_at desc limit $2
+select name, body, first_round from studies where status <> 'running' and name <> $1 order by started_at desc limit $2
 
 -- name: worth
 select s.account, s.session, s.equity, coalesce(s.paid_in, a.starting_cash) as paid_in

@@ -10,6 +10,7 @@ import pytest
 from contracts.study import Study, StudyKind
 from libs.postgres.pool import CONSOLE_ROLE, Connection, Pool, open_pool
 from libs.servers.embedded import Servers
+from services.console.logic import UnreadableRecord
 from services.console.studies.tried import mark, tried
 from tests.integration.console.conftest import Made
 from tests.unit.services.strategy_results import design
@@ -123,6 +124,25 @@ async def test_a_study_that_still_runs_does_not_count_and_its_end_changes_the_ma
     assert [source for _, source, _ in await rows(mine, pool)] == [other.name]
     assert await mark(mine, pool) != before
     assert await mark(study(kind="picks"), pool) == ""
+
+
+async def test_an_other_study_that_cannot_be_read_is_named_and_never_left_out(
+    db: Connection, pool: Pool
+) -> None:
+    mine = await recorded(db, study(universe=own_universe()), (1000, 1010, 1000, 990))
+    later = await recorded(db, study())
+    newer = b'{"of": "a later version"}'
+    await db.execute("update studies set body = $2 where name = $1", later.name, newer)
+    try:
+        with pytest.raises(UnreadableRecord) as refusal:
+            await tried(mine, SESSIONS, pool)
+    finally:  # it would spoil every other score
+        await db.execute("delete from studies where name = $1", later.name)
+
+    assert refusal.value.message == (
+        f"the score of {mine.name} counts what else the desk has tried; study {later.name} is on "
+        "record, and this version of Deskbus cannot read it: a later one wrote it; run that one"
+    )
 
 
 async def test_arms_of_picks_count_once_where_no_account_has_them(

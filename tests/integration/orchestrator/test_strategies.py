@@ -28,6 +28,7 @@ from services.orchestrator import store
 from services.orchestrator.commit import Committer
 from services.orchestrator.group.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
 from services.orchestrator.machine.workflows import workflows_of
+from tests.fakes.log_lines import log_lines
 from tests.integration.orchestrator.conftest import DAY, Sent
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 
@@ -180,6 +181,37 @@ async def test_the_next_design_is_told_what_became_of_the_last_ones(cycles: Cycl
     assert (good.verdict, good.suggestions) == ("mediocre", assessment().suggestions)
     assert (weak.sharpe_ratio, weak.reason) == (0.2, "Backtest gate failed: too little")
     assert (stopped.sharpe_ratio, stopped.features[0]) == (None, "sma_distance(20)")
+
+
+@pytest.mark.parametrize(
+    ("step", "later"),
+    [
+        ("design", b'{"of": "a later version"}'),
+        ("design", b'{"spec": {"of": "a later version"}}'),
+        ("train", b'{"gate": {"of": "a later version"}}'),
+        ("assess", b'{"verdict": "of a later version", "strengths": null}'),
+    ],
+)
+async def test_a_strategy_that_cannot_be_read_is_left_out_and_the_others_are_told(
+    cycles: Cycles, step: str, later: bytes
+) -> None:
+    await cycles.trained("before", sha(1), STOPPED)
+    newer = await cycles.trained("newer", sha(2), PASSED if step == "assess" else STOPPED)
+    if step == "assess":
+        named = {"strategy_name": "newer", "spec_sha256": sha(2), "gate": PASSED}
+        await cycles.answer(newer, "backtest", backtest(), **named)
+        await cycles.answer(newer, "assess", assessment(), strategy_name="newer")
+    await cycles.pool.execute(
+        "update operations set result = $3 where cycle_id = $1 and step = $2",
+        *(newer, step, later),
+    )
+
+    with log_lines() as lines:
+        past = await cycles.past()
+
+    assert [each.name for each in past] == ["before"]
+    [line] = [line for line in lines if line["event"] == "strategies.unreadable"]
+    assert line["name"] == "newer"
 
 
 async def test_the_next_attempt_is_told_of_the_one_before_it(cycles: Cycles) -> None:
