@@ -372,8 +372,8 @@ async def _stop(state: _State) -> None:
 
 
 async def _end(child: Child, process: asyncio.subprocess.Process) -> None:
-    _signal(process, child.stop_signal)
     _signal(process, signal.SIGCONT)  # A frozen child can't take a signal.
+    _signal(process, child.stop_signal)  # The last: a further one may take its exit from asyncio.
     try:
         await asyncio.wait_for(process.wait(), child.stop_timeout_s)
     except TimeoutError:

@@ -33,6 +33,7 @@ from libs.bus.client import Client, DeskNotReachable
 from libs.runtime import ids
 from libs.runtime.errors import ClockBack
 from libs.runtime.nearest import slip
+from libs.runtime.wording import first_field
 from services.cli.shell.invalid import invalid, typed
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.typed import corrected, on_another_account
@@ -168,13 +169,13 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
         provider = match["provider"]
         name = match["name"] or provider
         named = match["account"] or (account if number == 0 else None)
-        chosen.append(
-            {"name": name, "provider": provider, **({} if named is None else {"account": named})}
-        )
-    try:
-        return [Pipeline.model_validate(pipeline) for pipeline in chosen]
-    except ValidationError as error:
-        raise invalid("--provider", error) from error
+        fields = {} if named is None else {"account": named}
+        try:
+            chosen.append(Pipeline(name=name, provider=provider, **fields))
+        except ValidationError as error:
+            is_account = match["account"] is None and first_field(error) == "account"
+            raise invalid("--account" if is_account else "--provider", error) from error
+    return chosen
 
 
 def _listed(options: Sequence[str]) -> Sequence[str]:

@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -261,6 +262,24 @@ async def test_a_frozen_child_is_stopped_too(tmp_path: Path) -> None:
         pid = supervisor.pid("a")
         os.kill(pid, signal.SIGSTOP)
     assert not _runs(pid)
+
+
+async def test_the_exit_of_a_child_that_ends_at_once_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    send = module._signal
+
+    def slowly(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+        send(process, number)
+        time.sleep(0.0005)  # as on a busy machine: by then the child may have ended
+
+    monkeypatch.setattr(module, "_signal", slowly)
+    child = Child("a", ["sleep", "60"], tmp_path / "a.log", stop_signal=signal.SIGTERM)
+    for _ in range(60):
+        process = await asyncio.create_subprocess_exec(*child.argv)  # type: ignore[misc]
+        await module._end(child, process)
+        assert process.returncode == -signal.SIGTERM
+    assert "Unknown child process" not in caplog.text
 
 
 async def test_a_block_left_before_a_child_is_ready_leaves_nothing_behind(tmp_path: Path) -> None:

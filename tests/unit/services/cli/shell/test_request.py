@@ -26,6 +26,23 @@ def test_an_account_given_for_all_is_the_first_pipelines() -> None:
     assert (first.account_named, second.account_named) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("wish", "option"),
+    [
+        (Wish(account="é"), "--account"),
+        (Wish(providers=["rules", "second=rules"], account="é"), "--account"),
+        (Wish(providers=["rules@É"]), "--provider"),
+        (Wish(providers=["Rules"], account="mine"), "--provider"),
+    ],
+)
+def test_what_no_pipeline_can_have_names_the_option_that_it_was_typed_at(
+    wish: Wish, option: str
+) -> None:
+    with pytest.raises(Problem, match=option) as refusal:
+        build(wish)
+    assert refusal.value.code is ExitCode.USAGE
+
+
 def test_a_universe_is_split_put_in_capitals_and_named_once() -> None:
     request = build(Wish(universe=("aapl,msft", " AAPL ,ibm")))
 
