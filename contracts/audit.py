@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from contracts.message import Message
 from contracts.position import PositionText
-from contracts.types import NUMBER_MAX, CycleId, Name, OperationId, ShortText, Value
+from contracts.types import CycleId, Name, OperationId, ShortText, Value
 
 
 class EventType(StrEnum):
@@ -138,7 +138,7 @@ class EventsAfter(Message):
     """Ask for a cycle's events after a sequence number."""
 
     cycle_id: CycleId
-    sequence: int = Field(default=0, ge=0, le=NUMBER_MAX)
+    sequence: int = Field(default=0, ge=0)
     limit: int = Field(default=500, ge=1, le=1_000)
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints
 
 from contracts.message import Message, Request
-from contracts.types import NUMBER_MAX, CycleId, Name, ShortText, Value
+from contracts.types import CycleId, Name, ShortText, Value
 
 CHANNELS_MAX = 20
 """Channels of one desk."""
@@ -207,7 +207,7 @@ class NotificationsQuery(Message):
     channel: Name | None = None
     event_id: UUID | None = None
     status: Literal["due", "sent", "given_up"] | None = None
-    before: int | None = Field(default=None, ge=1, le=NUMBER_MAX)
+    before: int | None = Field(default=None, ge=1)
     limit: int = Field(default=50, ge=1, le=HISTORY_MAX)
 
 

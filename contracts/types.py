@@ -29,8 +29,6 @@ as 85 for 85%, and is asked for again."""
 TYPED_TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
 """A ticker as somebody types it: in either case."""
 NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
-NUMBER_MAX = 2**53 - 1
-"""Of what a stream or a table counts: the largest number that every reader of JSON has exactly."""
 
 
 def _no_nul(value: str) -> str:

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from contracts.message import PAGE_MAX, Message, Request
 from contracts.types import (
-    NUMBER_MAX,
     Failure,
     ShortText,
     Text,
@@ -25,13 +24,13 @@ class RetryLetter(Request):
     The letter's own body is never sent: what counts is the operation, and only while it is open.
     """
 
-    sequence: int = Field(ge=1, le=NUMBER_MAX)
+    sequence: int = Field(ge=1)
 
 
 class DiscardLetter(Request):
     """Delete a dead letter. Who did it, and why, stays on record as an event."""
 
-    sequence: int = Field(ge=1, le=NUMBER_MAX)
+    sequence: int = Field(ge=1)
     reason: ShortText = ""
 
 
@@ -53,7 +52,7 @@ class LetterAnswer(Message):
 class DeadLettersQuery(Message):
     """The newest dead letters, or one by its sequence with its body."""
 
-    sequence: int | None = Field(default=None, ge=1, le=NUMBER_MAX)
+    sequence: int | None = Field(default=None, ge=1)
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
 

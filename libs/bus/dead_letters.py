@@ -27,6 +27,8 @@ from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 
 API_TIMEOUT_S = 5.0
 BODY_CHARS_MAX = 100_000
+SEQUENCE_MAX = 2**64 - 1
+"""As far as NATS counts."""
 NEIGHBOURS_MAX = 100
 """How far behind a service's letter the server's word on the same message is looked for."""
 HOLES_MAX = 1_000
@@ -126,6 +128,8 @@ class DeadLetters:
         return replace(entry, terminated=_TERMINATED in subject)
 
     async def _get(self, stream: str, sequence: int) -> RawStreamMsg | None:
+        if sequence > SEQUENCE_MAX:
+            return None  # NATS would say that the question is no JSON
         try:
             return await self._manager.get_msg(stream, sequence)
         except NotFoundError:

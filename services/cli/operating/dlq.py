@@ -7,7 +7,6 @@ from rich.text import Text
 
 from contracts.subjects.subject import Asked, Subject
 from contracts.subjects.upkeep import DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER
-from contracts.types import NUMBER_MAX
 from contracts.upkeep import DeadLetter, DeadLettersQuery, DiscardLetter, LetterAnswer, RetryLetter
 from libs.facts import amounts
 from libs.runtime.settings import Settings
@@ -19,7 +18,6 @@ from services.cli.shell.terminal import emit, err, out, table, write
 app = group()
 
 REASON_CHARS_MAX = 400
-LetterNumber = Annotated[int, typer.Argument(min=1, max=NUMBER_MAX, help="The letter's number.")]
 
 
 @app.callback()
@@ -56,7 +54,7 @@ def list_letters(
 
 @app.command("show")
 def show_letter(
-    number: LetterNumber,
+    number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
     json: JsonOption = False,
 ) -> None:
     """Show one dead letter with its body."""
@@ -73,7 +71,7 @@ def show_letter(
 
 @app.command("retry")
 def retry_letter(
-    number: LetterNumber,
+    number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
     json: JsonOption = False,
 ) -> None:
     """Have the command that a letter speaks of sent again, if its operation is still open.
@@ -85,7 +83,7 @@ def retry_letter(
 
 @app.command("discard")
 def discard_letter(
-    number: LetterNumber,
+    number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
     reason: Annotated[str, typer.Option(help="Why; it stays on record as an event.")] = "",
     json: JsonOption = False,
 ) -> None:

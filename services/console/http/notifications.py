@@ -12,11 +12,14 @@ from contracts.notice import (
     NotificationsPage,
     NotificationsQuery,
 )
-from contracts.types import NUMBER_MAX, Name
+from contracts.types import Name
 from libs.runtime.notify_settings import ChannelSettings
 from services.console.http.bodies import json_of, problems
 from services.console.http.requests import DeskAccess
 from services.console.views import notifications as view
+
+NUMBER_MAX = 2**53 - 1
+"""What JSON readers that count in floats still have exactly."""
 
 Status = Literal["due", "sent", "given_up"]
 

@@ -12,7 +12,7 @@ from contracts.schedule import JobAnswer, PauseJob, ResumeJob, RunJob, ScheduleQ
 from contracts.subjects.halts import HALT, RESUME
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
 from contracts.subjects.upkeep import DISCARD_LETTER, RETRY_LETTER
-from contracts.types import NUMBER_MAX, Name
+from contracts.types import Name
 from contracts.upkeep import (
     DeadLetter,
     DeadLettersPage,
@@ -29,8 +29,10 @@ from services.console.http.requests import DeskAccess
 from services.console.views import bus, costs, schedule
 
 DAYS_MAX = 31
+SEQUENCE_MAX = 2**53 - 1
+"""What JSON readers that count in floats still have exactly; NATS counts further."""
 
-Number = Annotated[int, Path(ge=1, le=NUMBER_MAX, description="The letter's number.")]
+Number = Annotated[int, Path(ge=1, le=SEQUENCE_MAX, description="The letter's number.")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
 CHANGED = problems(404, 409, 413, 415)
 

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.notice import ChannelsView, NotificationsQuery
-from contracts.types import NUMBER_MAX, Name
+from contracts.types import Name
 from libs.report.notify import channels
 from libs.runtime.errors import DeskError
-from services.console.http.notifications import Status
+from services.console.http.notifications import NUMBER_MAX, Status
 from services.console.http.requests import DeskAccess
 from services.console.pages.choices import OrAll
 from services.console.pages.show import Show

@@ -234,14 +234,19 @@ async def test_on_the_command_line(user: Caller, letter: Letter, deskbus: Comman
     typed = (
         f"dlq retry {number}",
         "dlq retry 1000000 --json",
+        *(f"dlq {command} 99999999999999999999" for command in ("show", "retry", "discard")),
         f"dlq discard {number} --reason cleaned-up --json",
         f"dlq discard {number} --reason {'x' * 401}",
     )
-    refused, missing, done, wrong = [await asyncio.to_thread(deskbus, each) for each in typed]
+    said = [await asyncio.to_thread(deskbus, each) for each in typed]
+    refused, missing, *beyond, done, wrong = said
 
     assert (refused.code, refused.out, "no_operation" in refused.err) == (4, "", True)
     assert (missing.code, missing.out) == (3, "")
+    for each in beyond:
+        assert each.code == 3
+        assert "no dead letter 99999999999999999999" in each.err
     assert (done.code, done.rows[0]["outcome"]) == (0, "accepted")
     assert wrong.code == 2
-    said = (await user.events.first(type="letter_discarded"))["data"]
-    assert (said["by"], said["reason"]) == ("cli", "cleaned-up")
+    event = (await user.events.first(type="letter_discarded"))["data"]
+    assert (event["by"], event["reason"]) == ("cli", "cleaned-up")

@@ -129,11 +129,6 @@ def test_the_help_of_a_group_cuts_no_sentence_and_has_examples(name: str) -> Non
             "`deskbus up --help` says how",
         ),
         (
-            "dlq show 99999999999999999999",
-            "NUMBER must be a number from 1 to 9007199254740991",
-            "`deskbus dlq show --help` says how",
-        ),
-        (
             "market show AAPL --as-of 2012-13-01",
             "--as-of must be a date, e.g. 2012-06-29 (got '2012-13-01')",
             "`deskbus market show --help` says how",
