@@ -11,6 +11,7 @@ from contracts.audit import EventType
 from contracts.event_data import EventOf
 from contracts.risk import DecisionValidation
 from libs.bus.listening.listener import Listener
+from libs.runtime.errors import DeskError
 
 
 def hears_decisions(url: str, key: Path) -> Listener:
@@ -27,4 +28,7 @@ def hears_decisions(url: str, key: Path) -> Listener:
 
 if __name__ == "__main__":
     program = hears_decisions(sys.argv[1], Path(sys.argv[2]))
-    asyncio.run(program.run(on_caught_up=lambda: print("listening", flush=True)))
+    try:
+        asyncio.run(program.run(on_caught_up=lambda: print("listening", flush=True)))
+    except DeskError as error:  # NATS is not there, or refuses the key
+        sys.exit(error.message)

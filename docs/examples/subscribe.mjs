@@ -14,12 +14,17 @@ const [url, seedFile] = process.argv.slice(2);
 const identity = basename(seedFile, ".nk");
 const seed = new TextEncoder().encode(readFileSync(seedFile, "utf8").trim());
 
+function notTaken(error) {
+  console.error(`${url} does not take ${identity}: ${error.message}`);
+  process.exit(1);
+}
+
 const nats = await connect({
   servers: url,
   authenticator: nkeyAuthenticator(seed),
   inboxPrefix: `_INBOX_${identity}`, // without it no answer arrives
   maxReconnectAttempts: -1,
-});
+}).catch(notTaken);
 
 const known = new Set();
 
@@ -50,7 +55,7 @@ async function catchUpAfterEachReconnect() {
 // Hear first, then ask: what is decided in between comes both ways, and is printed once.
 const events = nats.subscribe("desk.v1.evt.*.decision.*");
 await nats.flush();
-await catchUp();
+await catchUp().catch(notTaken);
 catchUpAfterEachReconnect();
 console.log("listening");
 for await (const message of events) {

@@ -262,3 +262,44 @@ async def test_the_documented_node_program_prints_what_it_missed_and_what_comes(
     heard = await user.accepted(wish())
     await user.ended(heard)
     assert "buy" in await asyncio.to_thread(lines_until, node_program, heard)
+
+
+@pytest.fixture
+def anothers_key(desk: Desk, tmp_path: Path) -> Path:
+    """A key under a name that is not its own."""
+    copied = tmp_path / "user.nk"
+    shutil.copy(desk.secrets_dir / "cli.nk", copied)
+    return copied
+
+
+def test_a_program_that_nats_does_not_take_ends_with_a_sentence(desk: Desk, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLE, desk.url, tmp_path / "user.nk"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"NATS at {desk.url} does not take 'user'")
+    assert f"there is no key {tmp_path / 'user.nk'}" in last
+
+
+def test_the_node_program_that_nats_does_not_take_ends_with_a_sentence(
+    node_command: list[str], desk: Desk, anothers_key: Path
+) -> None:
+    done = subprocess.run(
+        [*node_command, desk.url, str(anothers_key)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.startswith(f"{desk.url} does not take user: Permissions Violation")
