@@ -11,7 +11,7 @@ from uuid import UUID
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import ExecutionResult
-from contracts.memory import DecisionOutcome
+from contracts.memory import AgentMemory, DecisionOutcome
 from contracts.operation import OperationStatus, OperationView
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
@@ -123,7 +123,7 @@ def tell(view: CycleView, nodes: Sequence[OperationView] = ()) -> Story:
     # A cycle of several pipelines has a reason of its own, which is none of theirs.
     reason = view.reason if len(view.pipelines) == 1 else ""
     pipelines = [
-        _pipeline(pipeline, nodes, pipeline.reason or reason) for pipeline in view.pipelines
+        _pipeline(view, pipeline, nodes, pipeline.reason or reason) for pipeline in view.pipelines
     ]
     reports = [pipeline.reports for pipeline in pipelines]
     digest = next((report.digest for report in reports if report.digest), None)
@@ -197,7 +197,9 @@ def _silence(source: SourceReport) -> str:
 # --- one pipeline -------------------------------------------------------------------------------
 
 
-def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: str) -> PipelineStory:
+def _pipeline(
+    view: CycleView, pipeline: PipelineView, nodes: Sequence[OperationView], reason: str
+) -> PipelineStory:
     reports = Reports.of(pipeline)
     rows = tickers.rows(reports) if reports.exits is None else ()
     checks: Sequence[Check] = reports.validation.checks if reports.validation else ()
@@ -220,16 +222,20 @@ def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: st
         orders=orders.rows(execution) if execution else (),
         unordered=_unordered(reports, is_over=is_over),
         outcomes=pipeline.outcomes,
-        learned=_learned(pipeline, reports if is_over else None),
+        learned=_learned(view, pipeline, reports.memory),
     )
 
 
-def _learned(pipeline: PipelineView, reports: Reports | None) -> Sequence[Fact]:
-    """Sentences on outcomes: on this decision's that cannot be read, on earlier ones'."""
+def _learned(view: CycleView, pipeline: PipelineView, memory: AgentMemory | None) -> Sequence[Fact]:
+    """Sentences on outcomes: on this decision's that cannot be read, on earlier ones'.
+
+    A cycle that wrote no memory has the one that it was given, which an earlier cycle wrote.
+    """
     facts = []
     if unreadable := outcomes.unreadable(pipeline.unreadable_outcomes):
         facts.append(Fact("Outcomes", words(unreadable)))
-    if (learned := outcomes.learned(reports.memory if reports else None)).items:
+    own = memory if memory and memory.cycle_id == view.cycle_id else None
+    if (learned := outcomes.learned(own)).items:
         facts.append(Fact("Learned", learned))
     return facts
 

@@ -193,7 +193,11 @@ async def operation_id(digits: str, *, store: Store) -> UUID:
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:
-        matches = await store.operations_between(*ids.range_of("operation", query.op_id))
+        between = ids.range_of("operation", query.op_id)
+        matches = await store.operations_between(*between)
+        if not matches and (cycles := await store.cycles_between(*between)):
+            cycle_id = ids.only_one("operation", query.op_id, [row["cycle_id"] for row in cycles])
+            return OperationDetail(found=False, message=f"{cycle_id} is a cycle, not an operation")
         op_id = ids.only_one("operation", query.op_id, matches)
     except NotFound as error:
         return OperationDetail(found=False, message=error.message)

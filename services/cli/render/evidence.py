@@ -54,11 +54,12 @@ def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Seq
     if not about and ticker not in _known(view):
         known = _known(view)
         near = nearest(ticker, known)
-        listed = " ".join(known) or "none: it ended before any was found"
+        listed = f"its tickers: {' '.join(known)}" if known else ""
+        shown = f"deskbus cycle show {amounts.short(view.cycle_id)}"
         raise Problem(
             ExitCode.NOT_FOUND,
             f"this cycle says nothing of {ticker}{did_you_mean(near)}",
-            meant(ticker, near) or f"its tickers: {listed}",
+            meant(ticker, near) or listed or shown,
         )
     return about
 
@@ -88,7 +89,7 @@ def tell_ticker(
 def _ticker_parts(
     view: CycleView, records: Sequence[Recording], ticker: str, width: int
 ) -> Iterable[RenderableType]:
-    under = f"decision of {amounts.session(view.as_of)} · cycle {amounts.short(view.cycle_id)}"
+    under = f"{view.kind} of {amounts.session(view.as_of)} · cycle {amounts.short(view.cycle_id)}"
     yield Text.assemble("\n", (ticker, "bold"), ("  " + under, "dim"))
     for pipeline in view.pipelines:
         if len(view.pipelines) > 1:

@@ -23,6 +23,8 @@ from services.cli.shell.terminal import (
 )
 
 CALLS = frozenset({"model", "tool", "read"})
+WITHIN_A_CYCLE = frozenset({"pipeline", *CALLS})
+"""Types of nodes that only the list of one cycle has; `operations show` knows none of their ids."""
 PAID = ("in", "out", "cache r/w")
 LOST = "no reply"
 SUM = "tokens"
@@ -69,7 +71,7 @@ def _grid(lines: Sequence[tuple[str, OperationView]], *, sorts: bool, with_resul
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
             *_spent(node, tokens)[: len(heads)],
-            Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
+            Text("" if node.type in WITHIN_A_CYCLE else amounts.short(node.op_id), style="dim"),
             *([result] if with_results else []),
         )
         if failed and not with_results:

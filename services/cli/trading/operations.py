@@ -25,7 +25,7 @@ from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.runtime import ids
 from libs.runtime.settings import Settings
-from services.cli.render.tree import CALLS, draw, result_text, took
+from services.cli.render.tree import CALLS, WITHIN_A_CYCLE, draw, result_text, took
 from services.cli.shell.list_options import (
     AccountFilter,
     BeforeOption,
@@ -57,8 +57,6 @@ LISTED = "deskbus operations list"
 CALL_CHARS = 300
 WHAT_CHARS = 40
 """Of pipeline, state and step in a list."""
-WITHIN_A_CYCLE = frozenset({"pipeline", *CALLS})
-"""Types of nodes that only the list of one cycle has."""
 SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
 LINES_MAX = 60
@@ -103,7 +101,7 @@ def list_operations(
 
     async def work() -> OperationsPage:
         async with reading_client(settings) as client:
-            full_id = (await show(client, cycle)).cycle_id if cycle else None
+            full_id = str((await show(client, cycle)).cycle_id) if cycle else None
             return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
 
     page = asking(work())
@@ -134,7 +132,7 @@ def _grid(nodes: Sequence[OperationView]) -> Sheet:
         what = "/".join(filter(None, (node.pipeline, node.state, node.name)))
         style = STATUS_STYLES[node.status]
         grid.add_row(
-            amounts.short(node.op_id),
+            "" if node.type in WITHIN_A_CYCLE else amounts.short(node.op_id),
             amounts.short(node.cycle_id),
             Text.assemble((f"{STATUS_MARKS[node.status]} ", style), amounts.cut(what, WHAT_CHARS)),
             Text(node.status.value, style),

@@ -144,13 +144,16 @@ def test_operations_are_listed_drawn_and_shown(deskbus: CommandLine, cycle: Json
     listed = deskbus(f"operations list --cycle {cycle['cycle_id']} --type picks --json")
     shown = deskbus(f"operations show {op_id} --json")
     drawn = deskbus(f"operations tree {cycle['cycle_id']}")
+    of_a_cycle = deskbus(f"operations show {cycle['cycle_id']}")
 
     ids = {node["op_id"] for node in nodes}
     assert all(node["parent_id"] in ids for node in nodes if node["type"] != "cycle")
     assert [node["op_id"] for node in listed.rows] == [op_id]
+    assert listed.err == ""
     assert (shown.code, shown.rows[0]["operation"]["op_id"]) == (0, op_id)
     assert shown.rows[0]["journal"]
     assert (drawn.code, "picks" in drawn.out) == (0, True)
+    assert f"{cycle['cycle_id']} is a cycle, not an operation" in of_a_cycle.err
 
 
 async def test_tail_tells_a_whole_cycle_from_its_first_event(

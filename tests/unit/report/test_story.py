@@ -567,3 +567,26 @@ def test_a_contract_that_was_cut_leaves_the_rest_of_the_story(cycle_view: CycleV
 
     assert told.ending.words == "bought 68 AAPL for 39,782.04 USD"
     assert [row.finding for row in told.tickers] == [None, None, None]
+
+
+def test_only_what_a_cycle_learned_itself_is_its_own(cycle_view: CycleView) -> None:
+    outcome = {
+        "cycle_id": CYCLE_ID,
+        "pipeline": "rules",
+        "as_of": "2012-06-29",
+        "sessions": 5,
+        "session": "2012-07-09",
+        "picks": [],
+        "benchmark": {"counted": 0},
+    }
+    memory = {
+        "cycle_id": cycle_view.cycle_id,
+        "op_id": CYCLE_ID,
+        "as_of": "2012-06-29",
+        "short_term_summary": "done",
+        "outcomes": [outcome],
+        "track_record": ["it rose"],
+    }
+    assert lines(one(with_contracts(cycle_view, agent_memory=memory)).learned, "Learned")
+    given = {**memory, "cycle_id": UUID(int=7)}
+    assert not one(with_contracts(cycle_view, agent_memory=given)).learned

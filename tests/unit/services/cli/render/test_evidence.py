@@ -91,6 +91,18 @@ def test_a_ticker_that_the_cycle_never_met_is_not_found_and_the_others_are_named
     assert "AAPL GOOG IBM XYZ" in problem.value.hint
 
 
+def test_a_cycle_that_names_no_ticker_is_shown_whole_instead(cycle_view: CycleView) -> None:
+    nothing = cycle_view.pipelines[0].model_copy(update={"contracts": {}})
+    view = cycle_view.model_copy(update={"kind": "strategy", "pipelines": (nothing,)})
+    with pytest.raises(Problem) as problem:
+        evidence.of_ticker(view, (), "AAPL")
+    assert problem.value.hint == f"deskbus cycle show {str(view.cycle_id)[:8]}"
+
+    console = _console()
+    evidence.tell_ticker(view, (), "AAPL", console)
+    assert _words(console).startswith("AAPL strategy of Fri 2012-06-29")
+
+
 def test_a_mistyped_ticker_is_told_with_the_one_that_was_meant(
     cycle_view: CycleView, records: list[Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:

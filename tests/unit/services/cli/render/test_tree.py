@@ -52,6 +52,17 @@ def test_a_later_attempt_says_so_and_a_failed_one_says_why() -> None:
     assert "planning/plan (attempt 2)" in again
 
 
+def test_what_no_command_shows_has_no_id() -> None:
+    nodes = [_node(0xA << 124, type="cycle"), _node(0xB << 124, 0xA << 124, type="pipeline")]
+    console = Console(file=io.StringIO(), width=120)
+    console.print(draw(nodes, console.width))
+    assert isinstance(console.file, io.StringIO)
+    drawn = console.file.getvalue()
+
+    assert "a0000000" in drawn
+    assert "b0000000" not in drawn
+
+
 def test_branches_lead_from_parents_to_children() -> None:
     nodes = [_node(1), _node(2, 1), _node(3, 2), _node(4, 2), _node(5, 1)]
 
