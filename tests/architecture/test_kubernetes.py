@@ -36,6 +36,11 @@ OVERLAYS = ("single", "cluster", "all")
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 CUSTOM = {"keda.sh/v1alpha1/ScaledObject"}
 """Kinds that a cluster gets by something that is installed first; no schema of Kubernetes' own."""
+OBJECT_BYTES_MAX = 1 << 20
+"""Of a Secret or a ConfigMap."""
+ANNOTATION_BYTES_MAX = 256 << 10
+"""Of an object's annotations: `kubectl apply` fills one with the object itself, unless it is applied
+on the server."""
 PORTS_OF_FOREIGNERS = {"console": 8000, "watched": 9400, "nats-lag": 8222}
 
 
@@ -512,6 +517,38 @@ def test_a_machine_may_go_in_a_cluster(cluster: Any) -> None:
 def test_the_nodes_and_the_commands_in_the_overlay_are_the_same(root: Path) -> None:
     text = (root / "deploy/kubernetes/cluster/kustomization.yaml").read_text()
     assert tuple(re.findall(r"--nats-node (\S+)", text)) == NODES
+
+
+def test_what_is_applied_is_no_larger_than_kubernetes_takes(manifests: Any) -> None:
+    for each in _of(manifests, "Secret", "ConfigMap"):
+        assert len(json.dumps(each)) < OBJECT_BYTES_MAX, _name(each)
+
+
+def test_what_no_annotation_can_hold_is_applied_on_the_server(cluster: Any, root: Path) -> None:
+    assert max(len(json.dumps(each)) for each in cluster) > ANNOTATION_BYTES_MAX, "--server-side"
+    told = [root / "docs/kubernetes.md", *(root / "deploy/kubernetes").glob("*/kustomization.yaml")]
+    applied = [line for page in told for line in re.findall("kubectl apply .*", page.read_text())]
+    assert len(applied) == 3
+    assert all("--server-side" in line for line in applied)
+
+
+def test_the_page_speaks_of_what_is_there(cluster: Any, root: Path) -> None:
+    page = (root / "docs/kubernetes.md").read_text()
+    assert f"policy `{_one(cluster, 'NetworkPolicy', 'names')['metadata']['name']}`" in page
+    (forwarded,) = re.findall(r"port-forward service/(\S+) \d+:(\d+)", page)
+    ports = _one(cluster, "Service", forwarded[0])["spec"]["ports"]
+    assert int(forwarded[1]) in [port["port"] for port in ports]
+    (jobs,) = re.findall(r"delete job ((?:[a-z]+ )*[a-z]+)`", page)
+    for job in jobs.split():
+        assert _one(cluster, "Job", job)["spec"]["ttlSecondsAfterFinished"] == 600
+    servers = {each["metadata"]["name"]: each["spec"] for each in _of(cluster, "StatefulSet")}
+    for server, patch in re.findall(r"patch statefulset (\S+) --patch '(.*)'", page):
+        assert json.loads(patch)["spec"]["replicas"] <= servers[server]["replicas"]
+    for pod, container in re.findall(r"(?:exec|logs) (\S+) --container (\S+)", page):
+        server, _, number = pod.rpartition("-")
+        names = [each["name"] for each in _containers(servers[server]["template"])]
+        assert int(number) < servers[server]["replicas"]
+        assert container.rstrip("`;") in names
 
 
 def test_scaling_watches_consumers_that_exist(overlays: Mapping[str, list[Manifest]]) -> None:

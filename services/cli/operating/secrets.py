@@ -107,6 +107,7 @@ def _tell(answer: SecretsMade) -> None:
     err().print(
         f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
         "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
-        f"DESKBUS_SECRETS_DIR={answer.directory}; docs/deployment.md has both",
+        f"DESKBUS_SECRETS_DIR={answer.directory}; docs/deployment.md has both, "
+        "docs/kubernetes.md a cluster",
         soft_wrap=True,
     )
