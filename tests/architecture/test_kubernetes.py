@@ -39,8 +39,8 @@ CUSTOM = {"keda.sh/v1alpha1/ScaledObject"}
 OBJECT_BYTES_MAX = 1 << 20
 """Of a Secret or a ConfigMap."""
 ANNOTATION_BYTES_MAX = 256 << 10
-"""Of an object's annotations: `kubectl apply` fills one with the object itself, unless it is applied
-on the server."""
+"""Of an object's annotations: `kubectl apply` fills one with the object itself, unless it is
+applied on the server."""
 PORTS_OF_FOREIGNERS = {"console": 8000, "watched": 9400, "nats-lag": 8222}
 
 
