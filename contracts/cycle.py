@@ -247,8 +247,8 @@ class RequestAnswer(Message):
     `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
     `budget_exhausted` (the day's; `retry_at` is when the next day's begins), `not_storable`,
     `not_found`, `too_late`; of an approval also `not_waiting`, `proposal_changed`, `decided`,
-    `expired`. A date, kind, candidate source, provider or ticker that there is not is refused too
-    (`not_a_session`, `no_history`, `invalid`, `unknown_source`, `provider_unknown`,
+    `expired`, `unreadable`. A date, kind, candidate source, provider or ticker that there is not is
+    refused too (`not_a_session`, `no_history`, `invalid`, `unknown_source`, `provider_unknown`,
     `unknown_ticker` ...), and a session that the accounts of all pipelines have passed
     (`clock_back`): `given` is what was asked for and `suggestion` what would do in its
     place. Where nobody who knows answers in time, the work itself finds out.

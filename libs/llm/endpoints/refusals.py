@@ -53,7 +53,8 @@ ASK_LESS = (
     "takes more"
 )
 MEND_KEY = "`deskbus doctor` names where the key comes from"
-NAME_MODEL = "name another model, or mend the base_url"
+MODELS = "`models` of its [providers.NAME] in deskbus.toml (docs/providers.md)"
+NAME_MODEL = f"name another model in {MODELS}, or mend the base_url"
 
 MEANINGS: Sequence[Meaning] = (
     Meaning(
@@ -130,7 +131,8 @@ MEANINGS: Sequence[Meaning] = (
     Meaning(
         ("does not support tools", "support tool use", "enable-auto-tool-choice"),
         ModelUnknown,
-        "the desk's agents call tools: name a model that can, or switch them on at the server",
+        f"the desk's agents call tools: name one that can in {MODELS}, or switch them on at the "
+        "server",
     ),
     Meaning(
         (

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.approval import AnswerProposal, Approval, Verdict
+from contracts.approval import AnswerProposal, Approval, AwaitApproval, Verdict
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.risk import PortfolioDecision
 from contracts.types import Failure
@@ -68,8 +68,8 @@ def judge(
     `live` are the operations that still wait. The same answer by the same approver again gives the
     approval that stands already. Raises `Refused`.
     """
-    proposal = _match(answered.answer, proposals)
-    approval = _approval(answered, proposal, valid_s)
+    proposal, command = _match(answered.answer, proposals)
+    approval = _approval(answered, proposal, command, valid_s)
     first = proposal.approval
     if first is not None:
         if _same(first, approval):
@@ -88,36 +88,46 @@ def judge(
     return proposal, approval
 
 
-def _match(answer: AnswerProposal, proposals: Sequence[Proposal]) -> Proposal:
+def _match(answer: AnswerProposal, proposals: Sequence[Proposal]) -> tuple[Proposal, AwaitApproval]:
     lanes = [proposal for proposal in proposals if answer.pipeline in {None, proposal.pipeline}]
     if not lanes:
         which = f"pipeline {answer.pipeline}" if answer.pipeline else "the cycle"
         raise Refused("not_waiting", f"{which} waits for no approval", "cycle_id")
-    matches = [lane for lane in lanes if _hash(lane) == answer.proposal_hash]
+    readable = [(lane, lane.command) for lane in lanes if lane.command is not None]
+    matches = [lane for lane in readable if _hash(lane[1]) == answer.proposal_hash]
+    if not matches and len(readable) < len(lanes):
+        names = ", ".join(lane.pipeline for lane in lanes if lane.command is None)
+        raise Refused(
+            "unreadable",
+            f"the proposal of {names} cannot be read by this version of Deskbus: answer it with "
+            f"the version that wrote it, or `deskbus cycle cancel {answer.cycle_id}`",
+        )
     if not matches:
-        hashes = ", ".join(f"{lane.pipeline}: {_hash(lane)}" for lane in lanes)
+        hashes = ", ".join(f"{lane.pipeline}: {_hash(command)}" for lane, command in readable)
         raise Refused(
             "proposal_changed",
             f"what waits has another hash ({hashes}); look at it again",
             "proposal_hash",
         )
     if len(matches) > 1:
-        names = ", ".join(proposal.pipeline for proposal in matches)
+        names = ", ".join(lane.pipeline for lane, _ in matches)
         raise Refused("invalid", f"{names} wait with the same proposal: name one", "pipeline")
     return matches[0]
 
 
-def _approval(answered: ProposalAnswered, proposal: Proposal, valid_s: float) -> Approval:
+def _approval(
+    answered: ProposalAnswered, proposal: Proposal, command: AwaitApproval, valid_s: float
+) -> Approval:
     answer = answered.answer
     if answer.edits and answer.verdict is not Verdict.EDIT:
         raise Refused("invalid", f"the verdict {answer.verdict} takes no edits", "edits")
     decisions: tuple[PortfolioDecision, ...] = ()
     approved = answer.proposal_hash
     if answer.verdict is Verdict.EDIT:
-        decisions = edited(answer, proposal.command.decision_validation.decisions)
+        decisions = edited(answer, command.decision_validation.decisions)
         approved = proposal_hash(decisions)
     return Approval.of(
-        proposal.command,
+        command,
         proposal_hash=approved,
         validated_hash=answer.proposal_hash,
         verdict=answer.verdict,
@@ -163,8 +173,8 @@ def _require_smaller(asset: str, quantity: Decimal, present: Mapping[str, Decima
         raise Refused("invalid", f"{asset}: {quantity:f} is not a number of whole shares", "edits")
 
 
-def _hash(proposal: Proposal) -> str:
-    return proposal.command.decision_validation.proposal_hash
+def _hash(command: AwaitApproval) -> str:
+    return command.decision_validation.proposal_hash
 
 
 def _same(first: Approval, again: Approval) -> bool:

@@ -1,6 +1,7 @@
 """The rows that one group of inputs works on, between their loading and their writing."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from pydantic import ValidationError
 
 from contracts.approval import Approval, AwaitApproval
 from contracts.cycle import CycleStatus
@@ -201,11 +203,12 @@ class OperationRow:
 
 @dataclass
 class Proposal:
-    """A proposal to a person; all times are the database's, read under the lock."""
+    """A proposal to a person; all times are the database's, read under the lock. Without `command`
+    it is one that a later release wrote."""
 
     op_id: UUID
     pipeline: str
-    command: AwaitApproval
+    command: AwaitApproval | None
     now: datetime
     expires_at: datetime
     in_time: bool
@@ -214,15 +217,18 @@ class Proposal:
     @classmethod
     def of(cls, row: Record) -> "Proposal":
         """The row as the statement load_proposals reads it."""
-        result = row["result"]
+        command, approval, result = None, None, row["result"]
+        with suppress(ValidationError):
+            approval = Approval.model_validate_json(result) if result else None
+            command = AwaitApproval.model_validate_json(row["command"])
         return cls(
             op_id=row["op_id"],
             pipeline=row["pipeline"],
-            command=AwaitApproval.model_validate_json(row["command"]),
+            command=command,
             now=row["now"],
             expires_at=row["deadline_at"],
             in_time=row["in_time"],
-            approval=Approval.model_validate_json(result) if result else None,
+            approval=approval,
         )
 
 

@@ -209,7 +209,8 @@ async def test_a_proposal_that_this_version_cannot_read_is_named_and_can_be_canc
     said = await user.ask(answer(asked), "approval")
     done = [await user.ask({"cycle_id": each["cycle_id"]}, "cancel") for each in (asked, other)]
 
-    assert (listed.code, rows.code, approved.code, said["outcome"]) == (0, 0, 4, "rejected")
+    assert (listed.code, rows.code, approved.code, said["code"]) == (0, 0, 4, "unreadable")
+    assert f"`deskbus cycle cancel {asked['cycle_id']}`" in said["message"]
     assert [row["cycle_id"] for row in rows.rows] == [other["cycle_id"]]
     for each in (listed, rows, approved):
         assert f"`deskbus cycle cancel {short}`" in " ".join(each.err.split())

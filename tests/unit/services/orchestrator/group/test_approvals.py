@@ -1,5 +1,6 @@
 """A person's answer, and what it comes to: no clock, no I/O."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -98,6 +99,21 @@ def test_an_approval_is_bound_to_the_hash_the_approver_and_the_time() -> None:
     assert made.not_after == NOW + timedelta(seconds=VALID_S)
     assert (made.cycle_id, made.op_id, made.as_of) == (CYCLE, OP, DAY)
     assert made.decisions == ()
+
+
+def test_one_that_cannot_be_read_says_so_and_hinders_no_other() -> None:
+    other = proposal("other", UUID(int=7))
+    unreadable = replace(proposal(), command=None)
+
+    code, message = refused(said(pipeline="rules"), unreadable, other)
+
+    assert code == "unreadable"
+    assert message == (
+        "the proposal of rules cannot be read by this version of Deskbus: answer it with the "
+        f"version that wrote it, or `deskbus cycle cancel {CYCLE}`"
+    )
+    assert refused(said(proposal_hash="0" * 64), unreadable, other)[0] == "unreadable"
+    assert judged(said(), unreadable, other).op_id == other.op_id
 
 
 def test_an_edit_makes_smaller_drops_and_has_a_hash_of_its_own() -> None:
