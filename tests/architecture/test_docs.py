@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from deploy.reference import cli_pages, errors_page
+from libs.runtime.settings import Settings
+from services.exit_signal.terms import TermsFile
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,6 +31,9 @@ OF_TODAY = [
     page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "decisions"
 ]
 """Pages that speak of the tree as it is."""
+TABLE = re.compile(r"(?:`|^)\[([a-z_]+)(?:\.[^\]\n]+)?\](?:`|$)", re.MULTILINE)
+IN_BRACKETS = frozenset({"key", "clock_back"})
+"""In brackets and backquotes, but no tables: what stands in a key's place, an error's code."""
 ELSEWHERE = ("http://", "https://", "mailto:")
 
 
@@ -126,6 +131,14 @@ def test_the_tests_and_sources_that_a_page_names_are_there(page: Path) -> None:
         or (name.startswith("test_") and name not in names)
     ]
     assert absent == []
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_tables_of_settings_that_a_page_names_are_there(page: Path) -> None:
+    """In backquotes or in TOML: of deskbus.toml, or of exit_signals.toml."""
+    text = page.read_text(encoding="utf-8")
+    tables = {*Settings.model_fields, *TermsFile.model_fields, *IN_BRACKETS}
+    assert set(TABLE.findall(text)) - tables == set()
 
 
 @cache

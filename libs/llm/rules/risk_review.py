@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
 
 from contracts.account import Portfolio
+from contracts.facts import UNKNOWN_SECTOR
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
 from contracts.risk import ReviewDraft, ReviewedPick
@@ -107,6 +108,10 @@ def _confidence(daily: DailyPicks, picks: Sequence[ReviewedPick]) -> float:
     return min(daily.confidence, round(sum(pick.confidence for pick in picks) / len(picks), 3))
 
 
+def _place(sector: str) -> str:
+    return "of no known sector" if sector == UNKNOWN_SECTOR else f"in {sector}"
+
+
 def _notes(
     picks: Sequence[ReviewedPick], findings: Mapping[str, ResearchFinding], portfolio: Portfolio
 ) -> str:
@@ -117,7 +122,7 @@ def _notes(
         sector = findings[pick.ticker].sector
         sectors[sector] = sectors.get(sector, Decimal(0)) + pick.allocation_pct
     notes = [
-        f"most of the budget is in {sector}: the rules in code cut it"
+        f"most of the budget is {_place(sector)}: the rules in code cut it"
         for sector, share in sorted(sectors.items())
         if share > SECTOR_PCT_MAX
     ]
