@@ -59,6 +59,14 @@ async def test_computing_gives_way_to_services() -> None:
         await work
 
 
+async def test_ctrl_c_at_the_terminal_is_for_the_desk_alone() -> None:
+    work, pid = await begun()
+    assert os.getpgid(pid) != os.getpgid(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
 async def test_progress_is_told_while_it_works() -> None:
     heard: list[tuple[float, str]] = []
 
