@@ -124,7 +124,7 @@ async def _hold(place: Place, mark: Mark, settings: Settings, *, browser: bool, 
         await living
     except asyncio.CancelledError:
         filled = (place.mark or mark).filled
-        rest = "opens it again" if filled else "goes on filling it"
+        rest = "opens it again" if filled else "continues filling it"
         err().print(f"stopped; `deskbus demo` {rest}", style="dim")
 
 

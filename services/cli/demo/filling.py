@@ -23,12 +23,13 @@ from libs.bus.client import Client, open_client
 from libs.bus.connection import connect
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.slots import Slot
+from libs.report.ending import AWAITING_APPROVAL
 from libs.report.strategies.files import spec_of
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.cli.demo.market import FIRST, LAST, TODAY
 from services.cli.demo.sealed import MAIN, RULES, THRIFTY
-from services.cli.shell.request import Wish, build, request_and_follow, send
+from services.cli.shell.request import Wish, build, request_and_follow, send, show
 from services.cli.shell.slots import Slots, slots_of
 
 CALLER = "cli"
@@ -133,6 +134,10 @@ async def _until_it_waits(client: Client) -> None:
     cycle_id = ids.cycle_id(CALLER, WAITS_KEY)
     async with asyncio.timeout(PROPOSAL_TIMEOUT_S), client.events(cycle_id) as events:
         answer = await send(client, build(wish))
+        # A filling that was stopped here had heard of it: it is told once.
+        asked = (await show(client, str(cycle_id))).pipelines
+        if any(pipeline.state == AWAITING_APPROVAL for pipeline in asked):
+            return
         if answer.status is CycleStatus.RUNNING:
             async for event in events:
                 if event.type in {EventType.APPROVAL_REQUESTED, EventType.CYCLE_ENDED}:

@@ -70,6 +70,13 @@ def test_it_is_filled_once_and_tells_what_to_look_at(folder: Path) -> None:
     assert "of 2" not in again.stderr, "nothing is filled twice"
     assert "approve the proposal that waits" in again.stdout
 
+    # Stopped in the last moment, when the proposal waits already.
+    mark = folder / "demo.json"
+    mark.write_bytes(orjson.dumps({**orjson.loads(mark.read_bytes()), "filled": False}))
+    resumed = demo(folder)
+    assert resumed.returncode == 0, resumed.stderr
+    assert orjson.loads(mark.read_bytes())["filled"] is True
+
     (folder / "thesis.txt").write_text("mine")
     anew = demo(folder, "--fresh", "--sessions", "5")
     assert anew.returncode == 0, anew.stderr
