@@ -57,7 +57,6 @@ async def computed(module: str, request: bytes, on_progress: OnProgress) -> Any:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=ANSWER_BYTES_MAX,
-        start_new_session=True,  # Ctrl-C at the desk's terminal is for the desk alone
     )
     try:
         asking = asyncio.ensure_future(_ask(process.stdin, request))

@@ -6,6 +6,9 @@ Order matters: a change of uid clears the parent-death signal, so the uid is dro
 parent may be gone before the signal is set, so it is looked at again after. The signal belongs to
 the parent's *thread*: the thread that spawned the child has to live as long as the child should.
 Where there is no prctl (macOS) the child outlives a killed parent; the next start ends it.
+
+It is a process group of its own, so that Ctrl-C at the terminal is for the parent alone. It is no
+session of its own: Linux shares the CPU between sessions first, and niceness counts within one.
 """
 
 import ctypes
@@ -35,6 +38,8 @@ def _die_with_parent(parent_pid: int, death_signal: int) -> None:
 def _exec() -> None:
     parent_pid, death_signal, identity, *argv = sys.argv[1:]
     try:
+        if os.getpgrp() != os.getpid():  # who was started in a session of its own leads a group
+            os.setpgid(0, 0)
         _drop_to(identity)
         _die_with_parent(int(parent_pid), int(death_signal))
         # Python ignores these two; an ignored signal would stay ignored across exec.

@@ -61,7 +61,8 @@ async def test_computing_gives_way_to_services() -> None:
 
 async def test_ctrl_c_at_the_terminal_is_for_the_desk_alone() -> None:
     work, pid = await begun()
-    assert os.getpgid(pid) != os.getpgid(0)
+    assert os.getpgid(pid) == pid
+    assert os.getsid(pid) == os.getsid(0), "niceness counts within a session"
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
