@@ -39,6 +39,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KEEPER = "provisioner"
 """It makes the streams, and so can do with them what it likes."""
+FLUSH_S_MAX = 60
+"""Thousands of words may be before it, on a machine that has other work."""
 JUNK = b"junk"
 """No call of the JetStream API takes it, and no contract."""
 FORGED = b'{"forged":true}'
@@ -77,7 +79,7 @@ class Desk:
         """Until what was published has come to everybody, and what they said to that too."""
         for _ in range(3):
             for client in (*self.clients.values(), *self.thieves.values()):
-                await client.flush()
+                await client.flush(timeout=FLUSH_S_MAX)
             # Answers are tasks of this loop.
             await asyncio.sleep(0.02)
 
