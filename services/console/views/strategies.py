@@ -1,6 +1,7 @@
 """The strategies that the desk has tried, as people see them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import orjson
 from pydantic import ValidationError
@@ -70,30 +71,42 @@ async def strategy(name: str, *, store: Store) -> StrategyDetail | None:
     row = await store.strategy_whole(name)
     if row is None:
         return None
+    view = strategy_view(row)
     training = orjson.loads(row["training"]) if row["training"] else {}
     backtest = orjson.loads(row["backtest"]) if row["backtest"] else {}
-    return StrategyDetail.model_validate(
-        {
-            "strategy": strategy_view(row),
-            "loss_curve": training.get("loss_curve", ()),
-            "folds": training.get("folds", ()),
-            "sessions": tuple(picked(backtest.get("sessions", ()), CURVE_POINTS_MAX)),
-        }
-    )
+    with _reading(name):
+        return StrategyDetail.model_validate(
+            {
+                "strategy": view,
+                "loss_curve": training.get("loss_curve", ()),
+                "folds": training.get("folds", ()),
+                "sessions": tuple(picked(backtest.get("sessions", ()), CURVE_POINTS_MAX)),
+            }
+        )
 
 
 async def report(name: str, *, store: Store) -> str | None:
     """The strategy's report as its cycle exported it, made from the record; None where there is
-    none, or no training to tell of."""
+    none, or no training to tell of. Raises `UnreadableRecord`."""
     row = await store.strategy_whole(name)
     if row is None or row["training"] is None:
         return None
-    return page(
-        StrategyDesign.model_validate_json(row["design"]),
-        TrainingResult.model_validate_json(row["training"]),
-        BacktestResult.model_validate_json(row["backtest"]) if row["backtest"] else None,
-        StrategyAssessment.model_validate_json(row["assessment"]) if row["assessment"] else None,
-    )
+    backtest, judged = row["backtest"], row["assessment"]
+    with _reading(name):
+        design = StrategyDesign.model_validate_json(row["design"])
+        training = TrainingResult.model_validate_json(row["training"])
+        tested = BacktestResult.model_validate_json(backtest) if backtest else None
+        assessment = StrategyAssessment.model_validate_json(judged) if judged else None
+    return page(design, training, tested, assessment)
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Reads what is on record of a strategy. Raises `UnreadableRecord`."""
+    try:
+        yield
+    except ValidationError:
+        raise UnreadableRecord("strategy", name) from None
 
 
 class _WholeCurves(BacktestFigures):
@@ -117,10 +130,8 @@ def strategy_view(row: Row) -> StrategyView:
     results = {
         name: orjson.loads(row[name]) if row[name] else None for name in _Outputs.model_fields
     }
-    try:
+    with _reading(row["name"]):
         outputs = _Outputs.model_validate(results, extra="ignore")
-    except ValidationError:
-        raise UnreadableRecord("strategy", row["name"]) from None
     spec = outputs.design.spec
     ended, reason = _end(row, outputs)
     return StrategyView(

@@ -1,6 +1,9 @@
 """The page of decisions: what did nothing is folded; what a later version wrote hides no other."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -9,6 +12,7 @@ import orjson
 from contracts.approval import ApprovalsQuery
 from contracts.cycle_query import CycleQuery
 from contracts.execution import DecisionsQuery
+from contracts.message import Message
 from contracts.strategy_query import StrategiesQuery
 from contracts.subjects.approvals import APPROVALS, DECISIONS
 from contracts.subjects.cycles import CYCLE
@@ -16,6 +20,7 @@ from contracts.subjects.strategies import STRATEGIES
 from libs.bus.client import Client
 from tests.integration.console.conftest import AS_OF, Made
 from tests.integration.console.over_http import problem
+from tests.unit.services.strategy_results import design, training
 
 MESSAGES = Path(__file__).parents[2] / "data/messages"
 IDLE = orjson.loads((MESSAGES / "DecisionValidation.json").read_bytes()) | {
@@ -125,21 +130,49 @@ async def test_a_strategy_that_cannot_be_read_is_named_and_hides_no_other(
 ) -> None:
     name = f"later-{made.cycle_id.hex[:8]}"
     designed = await made.operation("designing", "design", result={"spec": {"of": "later"}})
-    await made.db.execute(
-        "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id, train_op_id)"
-        " values ($1, $2, $3, $4, $5, $5)",
-        *(made.cycle_id, name, "0" * 64, AS_OF, designed),
-    )
-    try:
+    async with strategy(made, name, designed, designed):
         page = await client.ask(STRATEGIES, StrategiesQuery())
         shown = await http.get("/strategies", headers={"Accept": "text/html"})
         one = await http.get(f"/api/v1/strategies/{name}")
-    finally:  # other tests list all strategies
-        await made.db.execute("delete from strategies where name = $1", name)
 
     assert name in page.unreadable
     assert (shown.status_code, name in shown.text) == (200, True)
     assert problem(one, 409, "unreadable")["detail"].startswith(f"strategy {name} is on record")
+
+
+async def test_a_strategys_page_and_report_name_the_figures_that_cannot_be_read(
+    http: httpx2.AsyncClient, client: Client, made: Made
+) -> None:
+    name = f"later-{made.cycle_id.hex[:8]}"
+    designed = await made.operation("designing", "design", result=on_record(design()))
+    newer = on_record(training()) | {"folds": [{"of": "a newer desk"}]}
+    trained = await made.operation("training", "train", result=newer)
+    async with strategy(made, name, designed, trained):
+        listed = await client.ask(STRATEGIES, StrategiesQuery(names=(name,)))
+        whole = await http.get(f"/api/v1/strategies/{name}")
+        report = await http.get(f"/api/v1/strategies/{name}/report")
+
+    assert len(listed.strategies) == 1, "its figures can be read"
+    for answer in (whole, report):
+        assert problem(answer, 409, "unreadable")["detail"].startswith(f"strategy {name} is on")
+
+
+@asynccontextmanager
+async def strategy(made: Made, name: str, designed: UUID, trained: UUID) -> AsyncIterator[None]:
+    """A strategy on record, by its operations. Other tests list all there are: it goes again."""
+    await made.db.execute(
+        "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id, train_op_id)"
+        " values ($1, $2, $3, $4, $5, $6)",
+        *(made.cycle_id, name, "0" * 64, AS_OF, designed, trained),
+    )
+    try:
+        yield
+    finally:
+        await made.db.execute("delete from strategies where name = $1", name)
+
+
+def on_record(result: Message) -> dict[str, Any]:
+    return result.model_dump(mode="json")
 
 
 async def decided(
