@@ -5,6 +5,7 @@ add up to its books to the cent. What was bought and sold of it is counted in sh
 splits since, which is what a price of one share has to be compared in.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -61,14 +62,15 @@ class Move:
 class Trip:
     """A position from its first share on, until `closed`; None while something of it is held.
 
-    `bought` shares cost `cost`; `sold` of them brought `proceeds`. `entry` is the order that opened
-    it, `exit` the one that sold last.
+    `bought` shares cost `cost`; `sold` of them brought `proceeds`; those `held` cost `held_cost`.
+    `entry` is the order that opened it, `exit` the one that sold last.
     """
 
     ticker: str
     opened: date
     closed: date | None = None
     held: Decimal = _ZERO
+    held_cost: Decimal = _ZERO
     bought: Decimal = _ZERO
     sold: Decimal = _ZERO
     cost: Decimal = _ZERO
@@ -99,6 +101,13 @@ class Trip:
         """The average price of a share sold, before fees."""
         return self.proceeds / self.sold if self.sold else None
 
+    def sessions(self, closes: Sequence[date]) -> int | None:
+        """The number of these closes, oldest first, at which it was held, from its opening to its
+        end, as shares change hands before a close; None while it is held still."""
+        if self.closed is None:
+            return None
+        return bisect_left(closes, self.closed) - bisect_left(closes, self.opened)
+
     def take(self, move: Move) -> None:
         """Add one more entry of its ticker."""
         if move.is_split:
@@ -112,6 +121,7 @@ class Trip:
             self.proceeds += move.realised - move.cost
             self.exit = move.order
         self.held += move.quantity
+        self.held_cost += move.cost
         self.realised += move.realised
         self.dividends += move.dividends
         self.fees += move.fees
@@ -120,10 +130,16 @@ class Trip:
 
     def _split(self, move: Move) -> None:
         """Count earlier shares as the new ones; a part of a share is paid out with the split."""
-        ratio = (self.held + move.quantity) / self.held if self.held else Decimal(1)
-        if ratio > 0:
+        left, left_cost = self.held + move.quantity, self.held_cost + move.cost
+        if not left:
+            # Nothing that the new shares could be counted by: all old ones were paid out.
+            self.sold += self.held
+        elif self.held:
+            # The part took its part of the cost along, by which the ledger knows its size.
+            part = left * -move.cost / left_cost if left_cost > 0 else _ZERO
+            ratio = (left + part) / self.held
             self.bought *= ratio
-            self.sold *= ratio
+            self.sold = self.sold * ratio + part
         self.proceeds += move.realised - move.cost
 
 

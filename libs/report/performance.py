@@ -66,32 +66,36 @@ def ratio(value: Decimal) -> str:
 def trading(of: TradeFigures, currency: str) -> Sequence[tuple[str, str]]:
     """The sums of the round trips, a label and a text each."""
 
-    def money(amount: Decimal | None) -> str:
-        return amounts.UNKNOWN if amount is None else amounts.change(amount)
-
-    def number(value: Decimal | None, after: str = "") -> str:
-        return amounts.UNKNOWN if value is None else f"{ratio(value)}{after}"
-
-    won = amounts.UNKNOWN
-    if of.win_rate_pct is not None:
-        won = f"{amounts.percent(of.win_rate_pct)} ({of.won} of {of.closed})"
-    held = amounts.UNKNOWN
-    if of.sessions_held is not None:
-        held = amounts.count(round(of.sessions_held), "session")
     return [
         ("Round trips", f"{of.closed} closed, {of.open} open"),
-        ("Win rate", won),
-        ("Average win", money(of.mean_win)),
-        ("Average loss", money(of.mean_loss)),
-        ("Best, worst", f"{money(of.best)}, {money(of.worst)}"),
-        ("Profit factor", number(of.profit_factor)),
-        ("Average holding time", held),
+        *_closed(of),
         (
             "Average exposure",
             amounts.UNKNOWN if of.exposure_pct is None else amounts.percent(of.exposure_pct),
         ),
-        ("Turnover a year", number(of.turnover, " times equity")),
+        (
+            "Turnover a year",
+            amounts.UNKNOWN if of.turnover is None else f"{ratio(of.turnover)} times equity",
+        ),
         ("Fees", amounts.money(of.fees, currency)),
+    ]
+
+
+def _closed(of: TradeFigures) -> Sequence[tuple[str, str]]:
+    """What the closed ones came to; in words where there is none to speak of."""
+    if of.best is None or of.worst is None or of.win_rate_pct is None or of.sessions_held is None:
+        return [("Win rate, best, worst", "none has closed yet")]
+
+    def of_some(value: Decimal | None, none: str, write: Callable[[Decimal], str]) -> str:
+        return none if value is None else write(value)
+
+    return [
+        ("Win rate", f"{amounts.percent(of.win_rate_pct)} ({of.won} of {of.closed})"),
+        ("Average win", of_some(of.mean_win, "none was won", amounts.change)),
+        ("Average loss", of_some(of.mean_loss, "none was lost", amounts.change)),
+        ("Best, worst", f"{amounts.change(of.best)}, {amounts.change(of.worst)}"),
+        ("Profit factor", of_some(of.profit_factor, "none was lost", ratio)),
+        ("Average holding time", amounts.count(round(of.sessions_held), "session")),
     ]
 
 

@@ -40,6 +40,13 @@ def _down(fall: str) -> Callable[[Values], float]:
     return way
 
 
+def _trail(seen: Values) -> float:
+    """The part of the price down to the close that fires it. The price may be that of a fill after
+    the newest close, so the fall so far, which is of closes, does not say it."""
+    price = seen["price"]
+    return 1 - seen["peak"] * (1 - seen["limit"]) / price if price > 0 else 0.0
+
+
 def _up(seen: Values) -> float:
     return (seen["limit"] - seen["gain"]) / (1 + seen["gain"])
 
@@ -49,7 +56,7 @@ WAYS: Mapping[str, tuple[Unit, Callable[[Values], float]]] = {
     REGIME: ("return", lambda seen: seen["basket_return"]),
     STOP_LOSS: ("price", _down("loss")),
     TAKE_PROFIT: ("price", _up),
-    TRAILING_STOP: ("price", _down("fall")),
+    TRAILING_STOP: ("price", _trail),
     HOLD_PERIOD: ("sessions", lambda seen: seen["limit"] - seen["sessions_held"]),
 }
 """By rule: the unit, and the way that is left by what the rule saw."""
@@ -100,12 +107,14 @@ def _trigger(position: Position, signal: Signal) -> ExitTrigger:
     trigger = ExitTrigger(rule=rule.name, primary=rule.is_primary, unit=unit)
     if isinstance(finding, NotEvaluated):
         return trigger.model_copy(update={"detail": finding.reason})
-    left = round(max(way(finding.values), 0.0), DISTANCE_PLACES)
+    left = way({**finding.values, "price": float(traded(position).amount)})
     return trigger.model_copy(
         update={
             "triggered": isinstance(finding, Fired),
-            "distance": 0.0 if isinstance(finding, Fired) else left,
-            "at": _at(position, rule.name, way(finding.values)) if unit == "price" else None,
+            "distance": 0.0
+            if isinstance(finding, Fired)
+            else round(max(left, 0.0), DISTANCE_PLACES),
+            "at": _at(position, rule.name, left) if unit == "price" else None,
             "detail": finding.detail,
         }
     )

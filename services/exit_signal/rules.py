@@ -197,12 +197,14 @@ def _trailing_stop(facts: Facts, terms: ExitTerms) -> Finding:
         return NotEvaluated("the highest close since the position was opened is not known")
     fall = 1 - close / peak
     reason = f"{_pct(-fall)} from the highest close since it was opened"
-    return _beyond(fall, own.pct / 100, own, reason, "fall")
+    return _beyond(fall, own.pct / 100, own, reason, "fall", peak=peak)
 
 
-def _beyond(value: float, limit: float, terms: SellTerms, reason: str, name: str) -> Finding:
+def _beyond(
+    value: float, limit: float, terms: SellTerms, reason: str, name: str, **seen: float
+) -> Finding:
     """Fires at the limit and beyond it; half as severe at the limit as at twice the limit."""
-    values = {name: value, "limit": limit}
+    values = {name: value, "limit": limit, **seen}
     if value < limit - _BLUR:
         return Quiet(reason, values)
     return Fired(min(value / (2 * limit), 1.0), terms.sell_pct, reason, values)
@@ -225,4 +227,5 @@ def _returns(months: Sequence[float | None]) -> Sequence[float]:
 
 
 def _pct(value: float) -> str:
-    return f"{100 * value:+.2f}%"
+    # z: what rounds to zero has no sign.
+    return f"{100 * value:+z.2f}%"

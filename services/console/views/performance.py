@@ -1,6 +1,5 @@
 """How an account did: read its snapshots and its ledger, let libs/quant compute, give the view."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -36,6 +35,8 @@ HUNDRED = Decimal(100)
 STEP = Decimal("0.0001")
 """Percentages and ratios are given to four places."""
 PRICE_STEP = Decimal("0.0001")
+SHARES_STEP = Decimal("0.01")
+"""A split may leave parts of the shares that were sold before it."""
 
 Grown = Mapping[date, Decimal]
 
@@ -163,13 +164,6 @@ def _newest_first(trip: Trip) -> tuple[bool, int, str]:
     return trip.closed is not None, -ended.toordinal(), trip.ticker
 
 
-def _sessions_held(trip: Trip, days: Sequence[date]) -> int | None:
-    """Closes of the account from the one it was first held at; None while it is held."""
-    if trip.closed is None:
-        return None
-    return bisect_right(days, trip.closed) - bisect_right(days, trip.opened)
-
-
 def _round_trip(trip: Trip, days: Sequence[date]) -> RoundTrip:
     left, entered = trip.exit, trip.entry
     closing = left.closing if left else None
@@ -179,8 +173,8 @@ def _round_trip(trip: Trip, days: Sequence[date]) -> RoundTrip:
         ticker=trip.ticker,
         opened=trip.opened,
         closed=trip.closed,
-        sessions=_sessions_held(trip, days),
-        quantity=trip.bought,
+        sessions=trip.sessions(days),
+        quantity=trip.bought.quantize(SHARES_STEP),
         entry_price=_price(trip.entry_price),
         exit_price=_price(trip.exit_price),
         gain=trip.gain,
@@ -205,7 +199,7 @@ def _trade_figures(
 ) -> TradeFigures:
     of = trades.tally(trips)
     days = [it["session"] for it in snapshots]
-    held = [_sessions_held(trip, days) for trip in trips]
+    held = [trip.sessions(days) for trip in trips]
     closed = [sessions for sessions in held if sessions is not None]
     worth = [it["equity"] for it in snapshots if it["equity"] > 0]
     traded = sum((row["traded"] for row in moves if row["traded"] is not None), Decimal(0))

@@ -46,6 +46,21 @@ def test_a_trip_goes_from_the_first_share_to_the_last_and_names_who_sold_last() 
     assert trip.gain_pct == Decimal("2.7")
 
 
+def test_the_sessions_held_are_the_closes_between_the_open_that_bought_and_the_one_that_sold() -> (
+    None
+):
+    closes = [DAY + timedelta(day) for day in range(3)]
+    (trip,) = round_trips([bought(10, 1_000), sold(10, 1_000, 0, 2)])
+    assert trip.sessions(closes) == 2
+    assert trip.sessions(closes[:2]) == 2, "the close of the sale's session changes nothing"
+    (day_trade,) = round_trips([bought(10, 1_000), sold(10, 1_000, 0, 0)])
+    assert day_trade.sessions(closes) == 0
+    (brought_in,) = round_trips([bought(10, 1_000, -400), sold(10, 1_000, 0, 1)])
+    assert brought_in.sessions(closes) == 1, "not that of the session that sold it"
+    (held,) = round_trips([bought(10, 1_000)])
+    assert held.sessions(closes) is None
+
+
 def test_what_is_bought_again_after_the_last_share_is_another_trip() -> None:
     trips = round_trips([bought(10, 1_000), sold(10, 1_000, 5, 2), bought(4, 300, 5)])
     assert [(trip.opened, trip.closed) for trip in trips] == [
@@ -61,13 +76,33 @@ def test_after_a_split_prices_are_of_the_new_shares() -> None:
     assert (trip.entry_price, trip.exit_price) == (Decimal(50), Decimal(60))
 
 
+def test_a_part_of_a_share_that_a_split_pays_out_is_a_share_of_the_new_ones() -> None:
+    # 66 at 20, 21 sold; 45 become 67.5 at 1.5 for one, and the half is paid out with its cost.
+    split = Move(
+        DAY + timedelta(2),
+        "AAPL",
+        Decimal(22),
+        Decimal("-6.67"),
+        realised=Decimal("10.21"),
+        is_split=True,
+    )
+    (trip,) = round_trips([bought(66, 1_320), sold(21, 420, 210, 1), split])
+    cent = Decimal("0.01")
+    assert (trip.bought.quantize(cent), trip.sold.quantize(cent)) == (99, 32)
+    assert trip.held == 67
+    assert trip.entry_price is not None
+    assert trip.exit_price is not None
+    assert trip.entry_price.quantize(cent) == Decimal("13.33"), "20 over 1.5"
+    assert trip.exit_price.quantize(cent) == Decimal("20.21"), "646.88 over 32"
+
+
 def test_a_reverse_split_that_leaves_nothing_closes_the_trip() -> None:
     paid_out = Move(
         DAY + timedelta(1), "AAPL", Decimal(-3), Decimal(-30), realised=Decimal(-6), is_split=True
     )
     (trip,) = round_trips([bought(3, 30), paid_out])
     assert trip.closed == DAY + timedelta(1)
-    assert trip.proceeds == Decimal(24)
+    assert (trip.proceeds, trip.exit_price) == (Decimal(24), Decimal(8))
     assert trip.exit is None
 
 

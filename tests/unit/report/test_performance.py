@@ -31,7 +31,23 @@ def test_what_is_not_defined_is_a_dash_and_never_a_zero() -> None:
     assert rows["Sharpe ratio"] == ("-", "-")
     trading = dict(performance.trading(TradeFigures(open=2), "USD"))
     assert trading["Round trips"] == "0 closed, 2 open"
-    assert trading["Win rate"] == trading["Profit factor"] == trading["Average win"] == "-"
+    assert trading["Win rate, best, worst"] == "none has closed yet"
+    assert "-, -" not in trading.values()
+
+
+def test_a_figure_of_winners_or_losers_without_any_says_so() -> None:
+    won = TradeFigures(
+        closed=1,
+        won=1,
+        win_rate_pct=D(100),
+        mean_win=D(5),
+        best=D(5),
+        worst=D(5),
+        sessions_held=D(3),
+    )
+    trading = dict(performance.trading(won, "USD"))
+    assert trading["Average win"] == "+5.00"
+    assert trading["Average loss"] == trading["Profit factor"] == "none was lost"
 
 
 def test_who_sold_is_said_with_the_rules_that_fired() -> None:

@@ -60,6 +60,19 @@ def test_a_trailing_stop_is_measured_from_the_close() -> None:
     assert (found.distance, found.at) == (pytest.approx(0.1), Money(amount=Decimal(90)))
 
 
+def test_a_trailing_stop_fires_at_its_close_whatever_a_later_fill_paid() -> None:
+    seen = {"peak": 125.0, "close": 110.0}
+    found = trigger(told(trailing_stop={"pct": 28}, seen=seen), "trailing_stop")
+    assert found.at == Money(amount=Decimal(90)), "28% below 125, not below 125 * 100 / 110"
+    assert found.distance == pytest.approx(0.1), "of the price that is shown, 100"
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    seen = {"peak": 100.0, "close": 99.9999}
+    found = trigger(told(trailing_stop={"pct": 28}, seen=seen), "trailing_stop")
+    assert found.detail.startswith("+0.00% from the highest close")
+
+
 def test_a_stop_order_that_waits_is_a_trigger_too() -> None:
     found = trigger(told(stop_order("95")), "stop_order")
     assert (found.distance, found.at) == (pytest.approx(0.05), Money(amount=Decimal(95)))
