@@ -82,7 +82,7 @@ def trading(of: TradeFigures, currency: str) -> Sequence[tuple[str, str]]:
 
 
 def _closed(of: TradeFigures) -> Sequence[tuple[str, str]]:
-    """What the closed ones came to; in words where there is none to speak of."""
+    """The sums of the closed ones, in words where there is none to count."""
     if of.best is None or of.worst is None or of.win_rate_pct is None or of.sessions_held is None:
         return [("Win rate, best, worst", "none has closed yet")]
 
