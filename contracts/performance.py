@@ -47,6 +47,13 @@ class MonthReturn(Value):
     benchmark_pct: Decimal | None = None
 
 
+class YearReturn(Value):
+    """The return of a calendar year, `2012`, in percent, as far as the account saw it."""
+
+    year: ShortText
+    return_pct: Decimal
+
+
 class RoundTrip(Value):
     """A position from its first share to its last; without `closed` something of it is held.
 
@@ -143,6 +150,7 @@ class PerformanceView(Message):
     benchmark_message: Text = ""
     compared: PerformanceFigures | None = None
     months: tuple[MonthReturn, ...] = ()
+    years: tuple[YearReturn, ...] = ()
     trades: TradeFigures = TradeFigures()
     tickers: tuple[TickerReturn, ...] = ()
     trips: tuple[RoundTrip, ...] = ()

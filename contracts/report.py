@@ -45,12 +45,14 @@ class Gains(Value):
 
 class Worth(Value):
     """The account at the session's close. `earned` is since `previous`, the session before, or
-    since the opening where there is none; `ever` is since the opening."""
+    since the opening where there is none; `ever` is since the opening. `paid_in` is what came in
+    since `previous`, less what was taken out, which is no gain."""
 
     cash: Decimal
     positions: Decimal
     equity: Decimal
     previous: date | None = None
+    paid_in: Decimal = Decimal(0)
     earned: Gains
     ever: Gains
 

@@ -58,13 +58,22 @@ def drawdowns(grown: Mapping[date, Decimal]) -> Mapping[date, Decimal]:
 def monthly(grown: Mapping[date, Decimal]) -> Mapping[str, Decimal]:
     """The return of each calendar month, as `2012-06`: its last close against that of the month
     before; the first month's against the first close of all. As a part: 0.01 is one percent."""
+    return _periods(grown, "%Y-%m")
+
+
+def yearly(grown: Mapping[date, Decimal]) -> Mapping[str, Decimal]:
+    """The return of each calendar year, as `2012`, by the same rule as `monthly`."""
+    return _periods(grown, "%Y")
+
+
+def _periods(grown: Mapping[date, Decimal], named: str) -> Mapping[str, Decimal]:
     last: dict[str, Decimal] = {}
     for day in sorted(grown):
-        last[f"{day:%Y-%m}"] = grown[day]
+        last[f"{day:{named}}"] = grown[day]
     if not last:
         return {}
     begins = [grown[min(grown)], *last.values()]
     return {
-        month: end / begin - ONE if begin else Decimal(0)
-        for (month, end), begin in zip(last.items(), begins, strict=False)
+        period: end / begin - ONE if begin else Decimal(0)
+        for (period, end), begin in zip(last.items(), begins, strict=False)
     }

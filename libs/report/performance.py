@@ -110,18 +110,11 @@ def sold_by(cause: str, rules: Sequence[str]) -> str:
     return f"{SOLD_BY[cause]}{of}"
 
 
-def years(view: PerformanceView) -> Sequence[tuple[str, Sequence[Decimal | None]]]:
-    """Each year with its twelve months' returns in percent, None where the account saw none."""
+def years(view: PerformanceView) -> Sequence[tuple[str, Sequence[Decimal | None], Decimal]]:
+    """Each year with its twelve months' returns in percent, None where the account saw none, and
+    its own return."""
     of = {it.month: it.return_pct for it in view.months}
     return [
-        (year, [of.get(f"{year}-{month:02}") for month in range(1, 13)])
-        for year in sorted({month[:4] for month in of})
+        (it.year, [of.get(f"{it.year}-{month:02}") for month in range(1, 13)], it.return_pct)
+        for it in view.years
     ]
-
-
-def year_return(months: Sequence[Decimal | None]) -> Decimal:
-    """The return of a year by its months, in percent."""
-    grown = Decimal(1)
-    for month in months:
-        grown *= 1 + (month or Decimal(0)) / 100
-    return (grown - 1) * 100

@@ -587,8 +587,8 @@ order by o.finished_at, ticker
 -- name: day_snapshots
 -- The session's close, and the newest one before it that could be valued.
 select session, cash, positions, equity, realised, unrealised, dividends, fees, unpriced,
-       stops::text, closes::text
-from snapshots
+       coalesce(s.paid_in, a.starting_cash) as paid_in, stops::text, closes::text
+from snapshots s join accounts a using (account)
 where account = $1 and (session = $2 or session < $2 and equity is not null)
 order by session desc limit 2
 

@@ -126,7 +126,9 @@ def _notes(view: PerformanceView) -> Iterable[Text]:
 
 
 def _toned(text: str) -> str:
-    return "green" if text.startswith("+") else "red" if text.startswith("-0.") else ""
+    if text == amounts.UNKNOWN:
+        return ""
+    return "green" if text.startswith("+") else "red" if text.startswith("-") else ""
 
 
 def _curve(view: PerformanceView, console: Console) -> Iterable[RenderableType]:
@@ -154,9 +156,9 @@ def _months(view: PerformanceView, *, narrow: bool) -> Table:
             grid.add_row(it.month, _gain(it.return_pct), other)
         return grid
     grid = table("year", *((month, "right") for month in MONTHS), ("year's", "right"))
-    for year, months in words.years(view):
+    for year, months, whole in words.years(view):
         cells = [Text("") if pct is None else _gain(pct, short=True) for pct in months]
-        grid.add_row(year, *cells, _gain(words.year_return(months)))
+        grid.add_row(year, *cells, _gain(whole))
     return grid
 
 

@@ -15,10 +15,11 @@ from contracts.performance import (
     RoundTrip,
     TickerReturn,
     TradeFigures,
+    YearReturn,
 )
 from libs.postgres.pool import Record
 from libs.quant import trades
-from libs.quant.returns import ONE, drawdowns, growth, monthly
+from libs.quant.returns import ONE, drawdowns, growth, monthly, yearly
 from libs.quant.strategy import performance as figures
 from libs.quant.trades import Closing, Trip
 from libs.runtime.settings import Settings
@@ -78,6 +79,9 @@ async def performance(
         benchmark_message=_absent(held),
         compared=_figures(held.grown),
         months=_months(grown, held.grown),
+        years=tuple(
+            YearReturn(year=year, return_pct=_pct(part)) for year, part in yearly(grown).items()
+        ),
         trades=_trade_figures(trips, snapshots, moves),
         tickers=tuple(
             TickerReturn(ticker=it.ticker, trips=it.trips, gain=it.gain)

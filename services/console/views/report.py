@@ -133,6 +133,7 @@ def _worth(closes: Sequence[Mapping[str, Any]], session: date) -> Worth | None:
         positions=now["positions"],
         equity=now["equity"],
         previous=before["session"] if before else None,
+        paid_in=now["paid_in"] - before["paid_in"] if before else NOTHING,
         earned=earned,
         ever=ever,
     )

@@ -52,12 +52,17 @@ def _headline(report: DayReport) -> str:
     if worth is None:
         return "What the account was worth at the close is not known."
     change = worth.earned.whole
+    # What was paid in counts from the session's beginning on, as in every return.
     before = worth.equity - change
+    flow = ""
+    if worth.paid_in:
+        way = "paid in" if worth.paid_in > 0 else "taken out"
+        flow = f" {amounts.money(abs(worth.paid_in))} {way}."
     share = f" ({amounts.gain_percent(change / before * 100)})" if before else ""
     since = f"since {_day(worth.previous)}" if worth.previous else "since the opening"
     return (
         f"**{amounts.money(worth.equity)} {report.currency}**, {_signed(change)}{share} {since}: "
-        f"cash {amounts.money(worth.cash)}, positions {amounts.money(worth.positions)}."
+        f"cash {amounts.money(worth.cash)}, positions {amounts.money(worth.positions)}.{flow}"
     )
 
 

@@ -44,7 +44,8 @@ def summary(view: AccountView, snapshots: Sequence[Record]) -> AccountSummary | 
     equity, as_of = books.equity.amount, books.as_of
     earlier = [snapshot for snapshot in snapshots if snapshot["session"] < as_of]
     gain = _day_gain(view, earlier)
-    begun = earlier[-1]["equity"] if earlier else ZERO
+    # As a session's return is: with what was paid in since at its beginning.
+    begun = equity - gain if gain is not None else ZERO
     risk, unprotected = _at_risk(books)
     grown = growth({it["session"]: worth_of(it) for it in earlier})
     curve = (*logic.picked(list(grown.values()), CURVE_POINTS - 1), ONE + view.return_pct / 100)

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from libs.quant.returns import Worth, drawdowns, growth, period_return
+from libs.quant.returns import Worth, drawdowns, growth, monthly, period_return, yearly
 
 D = Decimal
 MON, TUE, WED, THU = (date(2012, 7, day) for day in (2, 3, 4, 5))
@@ -50,3 +50,9 @@ def test_a_drawdown_is_the_distance_from_the_highest_close_before() -> None:
 
 def test_an_account_without_a_close_has_no_growth() -> None:
     assert growth({}) == {}
+
+
+def test_a_years_return_is_that_of_its_closes_from_the_last_one_of_the_year_before() -> None:
+    grown = {date(2012, 11, 30): D(1), date(2012, 12, 31): D("1.21"), date(2013, 1, 2): D("1.331")}
+    assert yearly(grown) == {"2012": D("0.21"), "2013": D("0.1")}
+    assert list(monthly(grown).values()) == [0, D("0.21"), D("0.1")]

@@ -9,6 +9,7 @@ from contracts.performance import (
     PerformanceView,
     RoundTrip,
     TradeFigures,
+    YearReturn,
 )
 from libs.report import performance
 
@@ -70,11 +71,15 @@ def test_a_year_has_twelve_months_and_what_they_come_to() -> None:
             MonthReturn(month="2012-11", return_pct=D(10)),
             MonthReturn(month="2012-12", return_pct=D(10)),
             MonthReturn(month="2013-01", return_pct=D(-5)),
-        )
+        ),
+        years=(
+            YearReturn(year="2012", return_pct=D("21.0001")),
+            YearReturn(year="2013", return_pct=D(-5)),
+        ),
     )
-    (first, months), (second, others) = performance.years(view)
+    (first, months, whole), (second, others, _) = performance.years(view)
     assert (first, second) == ("2012", "2013")
     assert months[10:] == [D(10), D(10)]
     assert months[0] is None
-    assert performance.year_return(months) == D(21)
+    assert whole == D("21.0001"), "measured, not multiplied from rounded months"
     assert others[0] == D(-5)

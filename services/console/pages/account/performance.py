@@ -43,7 +43,6 @@ def performance(desk: DeskAccess, show: Show) -> APIRouter:
             figures=words.figures(view),
             trading=words.trading(view.trades, view.currency or ""),
             years=words.years(view),
-            year_return=words.year_return,
             plots=_plots(view.points),
         )
 

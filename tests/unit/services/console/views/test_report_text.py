@@ -73,6 +73,15 @@ def test_what_was_earned_is_the_sum_of_its_parts_less_the_fees() -> None:
     assert "| Fees       |        -1.00 |" in section(text, "Earned")
 
 
+@pytest.mark.parametrize(
+    ("flow", "told"),
+    [("0", ""), ("10000", " 10,000.00 paid in."), ("-700.5", " 700.50 taken out.")],
+)
+def test_what_was_paid_in_or_taken_out_stands_beside_the_gain(flow: str, told: str) -> None:
+    worth = WORTH.model_copy(update={"paid_in": Decimal(flow)})
+    assert f"positions 40,000.00.{told}\n" in markdown(EMPTY.model_copy(update={"worth": worth}))
+
+
 def test_decisions_orders_and_fills_are_told_with_their_fate() -> None:
     order = OrderLine(
         asset="AAPL",
