@@ -13,6 +13,7 @@ from contracts.risk import Evidence
 from contracts.trader import StockPick
 from libs.quant.risk.movement import Movement
 
+_CENT = Decimal("0.01")
 _PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _PCT_STEPS_SHOWN = (Decimal("0.01"), Decimal("0.001"), _PCT_STEP)
 _HUNDRED = Decimal(100)
@@ -185,7 +186,7 @@ def floor_pct(value: Decimal) -> Decimal:
 
 def money(value: Decimal) -> str:
     """An amount for people: `1,234.50`."""
-    return f"{value.quantize(Decimal('0.01')):,f}"
+    return f"{value.quantize(_CENT, ROUND_HALF_UP):,f}"
 
 
 def pct(value: Decimal, beside: Decimal | None = None) -> str:

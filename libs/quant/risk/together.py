@@ -1,6 +1,6 @@
 """The rules on what moves together: the forecast of the whole account, and its clusters."""
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from libs.quant.risk.facts import Facts, Finding, Leg, floor_pct, pct, share_of_room
 
@@ -43,7 +43,8 @@ def _of_equity(variance: Decimal, facts: Facts) -> str:
     if not facts.equity:
         return "unknown"
     share = variance.sqrt() * _HUNDRED / facts.equity
-    return f"{share.quantize(Decimal('0.1'))}%"
+    # The rules compute rounding down; what is shown is the nearest.
+    return f"{share.quantize(Decimal('0.1'), ROUND_HALF_UP)}%"
 
 
 def cluster_exposure(leg: Leg, facts: Facts) -> Finding:

@@ -272,3 +272,9 @@ def test_a_buy_of_whose_reports_no_calendar_is_known_passes_and_says_so(
     assert check.passed
     assert check.value == told[0]
     assert told[1] in check.reason
+
+
+def test_a_rule_shows_the_nearest_value_though_it_computes_rounding_down():
+    checks = asked(pick("AAA", "49.9"), **moved(20)).judged().checks
+    (volatility,) = [check for check in checks if check.rule == "account_volatility"]
+    assert volatility.value.startswith("10.0% a year with all buys"), "9.98"
