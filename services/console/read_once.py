@@ -9,7 +9,8 @@ Kept = TypeVar("Kept")
 
 
 class ReadOnce(Generic[Kept]):
-    """Records by id, kept; beyond `kept_max` the one that was longest not asked for goes first."""
+    """Records by id, kept; beyond `kept_max` the one that was longest not asked for goes first, and
+    of those that were asked for at once the first."""
 
     def __init__(
         self, read: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Kept]]], kept_max: int
@@ -28,9 +29,10 @@ class ReadOnce(Generic[Kept]):
         all_of = {key: self._kept[key] for key in ids if key in self._kept}
         if new := [key for key in ids if key not in all_of]:
             all_of |= await self._read(new)
-        for key, kept in all_of.items():
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
+        for key in ids:
+            if key in all_of:
+                self._kept[key] = all_of[key]
+                self._kept.move_to_end(key)
         while len(self._kept) > self._kept_max:
             self._kept.popitem(last=False)
         return all_of
