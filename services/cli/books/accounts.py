@@ -44,7 +44,11 @@ def accounts(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the accounts: equity, P&L, return beside the benchmark, drawdown and open positions."""
+    """List the accounts: equity, P&L, return beside the benchmark, drawdown and open positions.
+
+    Money and returns are those of the newest close, `as of`; open positions count a fill at the
+    open after it too, as `deskbus portfolio` does.
+    """
     settings = load_settings()
 
     async def work() -> tuple[Sequence[AccountRow], int]:
