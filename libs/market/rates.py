@@ -13,7 +13,8 @@ from contracts.types import ExchangeRate
 from libs.market.errors import NotInSource
 from libs.market.replay.store import ReplayStore
 from libs.market.source import MarketData
-from libs.quant.exchange import PRICE_STEP, RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
+from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
+from libs.quant.ticks import PRICE_STEP
 
 
 class ExchangeRates(Protocol):

@@ -5,10 +5,10 @@ from decimal import ROUND_DOWN, Context, Decimal, localcontext
 
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.sizing import CENT, EXACT_DOWN
+from libs.quant.ticks import PRICE_STEP
 
 RATE_AGE_DAYS_MAX = 7
 """An older rate is none: over the longest holidays markets close for less than a week."""
-PRICE_STEP = Decimal("0.000001")  # contracts.types.Amount keeps six places
 RATE_STEP = Decimal("0.0000000001")  # contracts.types.ExchangeRate keeps ten
 _WIDE = Context(prec=60)
 

@@ -25,8 +25,9 @@ from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
-from libs.quant.exchange import PRICE_STEP, price_in
+from libs.quant.exchange import price_in
 from libs.quant.sizing import CENT
+from libs.quant.ticks import PRICE_STEP
 from libs.runtime.errors import ClockBack
 from services.execution.books import Books, Holding
 from services.execution.errors import CurrencyMismatch, NoExchangeRate

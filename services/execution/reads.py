@@ -15,7 +15,8 @@ from libs.market.facts import facts_of
 from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, MarketData
-from libs.quant.exchange import PRICE_STEP, Mark, no_rate
+from libs.quant.exchange import Mark, no_rate
+from libs.quant.ticks import PRICE_STEP
 from services.execution.account import Account, Action, Quotes
 from services.execution.errors import NoPrice
 from services.execution.exits import LOOK_BACK_DAYS

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
-from libs.quant.exchange import PRICE_STEP, Mark
+from libs.quant.exchange import Mark
+from libs.quant.ticks import PRICE_STEP
 from services.execution.books import Book, Books, Holding
 
 _ZERO = Decimal(0)

@@ -12,7 +12,7 @@ from decimal import ROUND_FLOOR, Decimal
 from contracts.account import OrderType, Side
 from contracts.execution import OrderStatus
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
-from libs.quant.exchange import PRICE_STEP
+from libs.quant.ticks import PRICE_STEP
 from libs.runtime import ids
 from services.execution import books as ledger
 from services.execution.account import Account, BookedOrder, stop_money

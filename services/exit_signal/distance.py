@@ -10,7 +10,7 @@ from typing import Literal
 from contracts.account import OpenOrder, OrderType, Position, Side
 from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
-from libs.quant.exchange import PRICE_STEP
+from libs.quant.ticks import PRICE_STEP
 from services.exit_signal.logic import Assessment, Held, Signal, traded
 from services.exit_signal.rules import (
     HOLD_PERIOD,

@@ -1,7 +1,7 @@
 """What tests of the tree look at in a file. Each is parsed once a process and not kept whole."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,13 +13,12 @@ Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 class Source:
     """One file of Python.
 
-    `docstrings` are all, the module's own first; `functions` are the lines of each, `own` the names
-    that the module itself defines (without those that a decorator hands on), `used` those that are
-    read, `given` all names of variables, parameters, functions and classes.
+    `docstrings` are all, the module's own first; `own` are the names that the module itself
+    defines (without those that a decorator hands on), `used` those that are read, `given` all
+    names of variables, parameters, functions and classes.
     """
 
     docstrings: tuple[str, ...]
-    functions: Mapping[str, int]
     own: frozenset[str]
     used: frozenset[str]
     given: frozenset[str]
@@ -35,16 +34,10 @@ def read(text: str) -> Source:
     """The same of a text."""
     tree = ast.parse(text)
     nodes = list(ast.walk(tree))
-    functions: dict[str, int] = {}
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            functions[node.name] = max(lines, functions.get(node.name, 0))
     names = (node for node in nodes if isinstance(node, ast.Name))
     documented = (node for node in nodes if isinstance(node, ast.Module | Defined))
     return Source(
         docstrings=tuple(ast.get_docstring(each) or "" for each in documented),
-        functions=functions,
         own=frozenset(_own(tree.body)),
         used=frozenset(node.id for node in names if isinstance(node.ctx, ast.Load)),
         given=frozenset(_given(nodes)),

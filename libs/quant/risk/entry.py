@@ -4,10 +4,10 @@ from decimal import ROUND_CEILING, Decimal
 
 from contracts.account import EntryPlan
 from contracts.types import Money
-from libs.quant.exchange import PRICE_STEP
 from libs.quant.recalibration import in_words
 from libs.quant.risk.facts import Facts, Finding, Leg, gate, money, pct, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
+from libs.quant.ticks import PRICE_STEP
 
 CONFIDENCE_FACTOR_MIN = Decimal("0.5")
 """Confidence is badly calibrated, so it may halve what a trade may lose, and no more."""

@@ -25,8 +25,9 @@ from contracts.account_query import AccountQuery, AccountView, EquityPoint, Equi
 from contracts.http import PriceBar
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
-from libs.quant.exchange import PRICE_STEP, Mark
+from libs.quant.exchange import Mark
 from libs.quant.returns import ONE, Worth, drawdowns, growth
+from libs.quant.ticks import PRICE_STEP
 from services.console import logic
 from services.console.store import Store
 

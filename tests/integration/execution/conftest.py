@@ -42,8 +42,9 @@ from libs.postgres.pool import (
     Pool,
     open_pool,
 )
-from libs.quant.exchange import PRICE_STEP, inverse
+from libs.quant.exchange import inverse
 from libs.quant.risk.evaluation import proposal_hash
+from libs.quant.ticks import PRICE_STEP
 from libs.runtime import ids
 from libs.servers.embedded import Servers
 from services.execution.handler import Trading, execute_decisions, open_books

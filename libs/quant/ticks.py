@@ -1,0 +1,33 @@
+"""The tick of a price: the step in which its listing is quoted. Pure; prices are Decimal.
+
+A fixed step of one cent is 0.004 % of 246 USD, and a hundred times the price of a share at 0.0001.
+So the tick falls with the price: it is at most one ten-thousandth of it, never more than a cent,
+and never finer than the six places in which prices are stored.
+"""
+
+from decimal import Decimal
+
+PRICE_STEP = Decimal("0.000001")
+"""The finest step of a stored price (`contracts.types.Amount` and the tables keep six places)."""
+TICK_MAX = Decimal("0.01")
+"""The tick of every price from 100 on."""
+TICK_PLACES = 4
+"""A tick is at most 10 ** -TICK_PLACES of the price, where a stored price can be that fine."""
+TICK_PCT_MAX = Decimal(1)
+"""Where one tick is more than this percentage of the price, nothing is bought."""
+
+
+def tick_of(price: Decimal) -> Decimal:
+    """The tick of a price (> 0) in its own currency, a power of ten: from PRICE_STEP to a cent."""
+    return max(PRICE_STEP, min(TICK_MAX, Decimal(1).scaleb(price.adjusted() - TICK_PLACES)))
+
+
+def rounded_to_tick(price: Decimal, rounding: str) -> Decimal:
+    """The price (> 0) on its tick, rounded as told (a mode of `decimal`); never below one tick."""
+    tick = tick_of(price)
+    return max(tick, price.quantize(tick, rounding))
+
+
+def is_too_coarse(price: Decimal) -> bool:
+    """Whether one tick is more than TICK_PCT_MAX of the price: no fill there is a fair one."""
+    return tick_of(price) * 100 > price * TICK_PCT_MAX
