@@ -22,7 +22,7 @@ def faults() -> dict[str, list[str]]:
 
 def test_each_fault_names_a_test_that_there_is() -> None:
     paths = (ROOT / "tests").rglob("test_*.py")
-    there = {name for path in paths for name in source(path).functions}
+    there = {name for path in paths for name in source(path).given}
     named = faults()
     assert len(named) > 5
     assert [fault for fault, tests in named.items() if not tests] == []
