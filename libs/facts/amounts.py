@@ -3,7 +3,8 @@
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
-from contracts.types import Foreign, Usage
+from contracts.types import Foreign, Money, Usage
+from libs.quant import ticks
 from libs.runtime import ids
 
 MINUTE_S = 60.0
@@ -37,11 +38,28 @@ def money(amount: Decimal | float, currency: str = "") -> str:
     return f"{text} {currency}" if currency else text
 
 
+def priced(amount: Decimal | float, currency: str) -> Money:
+    """An amount that was measured, such as an average: Money that may have any number of places.
+
+    Only for display; what is stored or sent is validated Money.
+    """
+    exact = amount if isinstance(amount, Decimal) else Decimal(str(amount))
+    return Money.model_construct(amount=exact, currency=currency)
+
+
+def price(of: Money, column: str = "") -> str:
+    """A price on its tick, with its currency: `552.69 GBX`, `0.000493 USD`.
+
+    In a column whose heading names the currency `column`, only prices in another one carry theirs.
+    """
+    return ticks.digits(of) if of.currency == column else ticks.quoted(of)
+
+
 def foreign(traded: Foreign) -> str:
     """`127.29 EUR at EURUSD 1.1234 of Fri 2024-03-15`."""
-    price, rate = traded.price, traded.rate
+    rate = traded.rate
     pair = f"{rate.currency}{rate.into} {rate.rate.normalize():f} of {session(rate.on)}"
-    return f"{money(price.amount, price.currency)} at {pair}"
+    return f"{ticks.quoted(traded.price)} at {pair}"
 
 
 def quantity(amount: Decimal) -> str:

@@ -5,12 +5,16 @@ So the tick falls with the price: it is at most one ten-thousandth of it, never 
 and never finer than the six places in which prices are stored.
 """
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
+
+from contracts.types import Money
 
 PRICE_STEP = Decimal("0.000001")
 """The finest step of a stored price (`contracts.types.Amount` and the tables keep six places)."""
 TICK_MAX = Decimal("0.01")
 """The tick of every price from 100 on."""
+PLACES_MIN = 2
+"""Decimal places that a written price has at least."""
 TICK_PLACES = 4
 """A tick is at most 10 ** -TICK_PLACES of the price, where a stored price can be that fine."""
 TICK_PCT_MAX = Decimal(1)
@@ -31,3 +35,23 @@ def rounded_to_tick(price: Decimal, rounding: str) -> Decimal:
 def is_too_coarse(price: Decimal) -> bool:
     """Whether one tick is more than TICK_PCT_MAX of the price: no fill there is a fair one."""
     return tick_of(price) * 100 > price * TICK_PCT_MAX
+
+
+def quoted(price: Money) -> str:
+    """A price for people, `552.69 GBX`: the digits of its tick with its currency."""
+    return f"{digits(price)} {price.currency}"
+
+
+def digits(price: Money) -> str:
+    """A price without its currency, `0.000493`: only for a cell whose column names the currency.
+
+    Rounded to its tick, halves away from zero, with at least two decimal places and without further
+    zeros. A price other than zero is never written as zero.
+    """
+    amount = price.amount
+    tick = tick_of(abs(amount)) if amount else TICK_MAX
+    shown = amount.quantize(tick, ROUND_HALF_UP) + 0  # plus nothing: a zero has no sign
+    if not shown and amount:
+        return f"under {PRICE_STEP:f}" if amount > 0 else f"over -{PRICE_STEP:f}"
+    whole, _, places = f"{shown:,f}".partition(".")
+    return f"{whole}.{places.rstrip('0'):0<{PLACES_MIN}}"
