@@ -62,14 +62,14 @@ class Show:
         first_request: str,
     ) -> None:
         self._now = now
-        self._templates = Environment(
+        self.environment = Environment(
             loader=FileSystemLoader([TEMPLATES, STUDY_TEMPLATES]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals.update(
+        self.environment.globals.update(
             amounts=amounts,
             words=words,
             static=statics.url,
@@ -79,7 +79,8 @@ class Show:
             is_demo=is_demo,
             first_request=first_request,
         )
-        self._templates.filters.update(words.FILTERS)
+        self.environment.filters.update(words.FILTERS)
+        self.environment.tests["curve"] = words.is_curve
 
     def __call__(
         self,
@@ -93,7 +94,7 @@ class Show:
         return HTMLResponse(self._html(request, template, facts), http_status, HEADERS)
 
     def _html(self, request: Request, template: str, facts: Mapping[str, Any]) -> str:
-        page = self._templates.get_template(template)
+        page = self.environment.get_template(template)
         return page.render(now=self._now(), path=request.url.path, **facts)
 
     def problem(self, request: Request, refused: Refused) -> Response:

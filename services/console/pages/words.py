@@ -19,7 +19,8 @@ from libs.report.calls import results
 from libs.report.notify import channels
 from libs.report.sections import Fact
 from libs.report.tickers import Row
-from libs.report.tones import tone
+from libs.report.tones import Tone, tone
+from libs.report.view import Cell
 from libs.runtime import recorded_call
 
 UNKNOWN = "\N{EN DASH}"
@@ -178,6 +179,27 @@ def toned(amount: Any) -> str:
     return "" if not amount else "gain" if amount > 0 else "loss"
 
 
+def cell_class(cell: Cell, right: bool) -> Markup:
+    """The class attribute of a table's cell: its tone, its side, a date that no line breaks."""
+    toned_as = CELL_CLASSES.get(cell.tone, "") if cell.tone else ""
+    day = "day" if isinstance(cell.value, date) else ""
+    names = " ".join(filter(None, ("right" if right else "", toned_as, day)))
+    return Markup(' class="{}"').format(names) if names else Markup()
+
+
+CELL_CLASSES: Mapping[Tone, str] = {
+    Tone.GOOD: "gain",
+    Tone.BAD: "loss",
+    Tone.WARN: "warn",
+    Tone.QUIET: "soft",
+}
+
+
+def is_curve(value: object) -> bool:
+    """Whether a cell's value is a line over time."""
+    return isinstance(value, tuple)
+
+
 def tempo(per_minute: float) -> float:
     """So many a minute, in full where there are many: 0, 0.4, 12."""
     return round(per_minute) if per_minute >= TEMPO_WHOLE else round(per_minute, 1) or 0
@@ -202,6 +224,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "begun_large": begun_large,
     "brief": results.brief,
     "called": recorded_call.called,
+    "cell_class": cell_class,
     "change": amounts.change,
     "clock": clock,
     "coded": coded,

@@ -1,0 +1,116 @@
+"""The terminal's renderer of what libs/report describes (libs/report/view.py)."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text as Line
+
+from libs.facts.amounts import plain
+from libs.report.tones import Tone
+from libs.report.view import Absence, Cell, Empty, Facts, Part, Screen, Table, Text
+from services.cli.render import chart
+from services.cli.shell.terminal import TONE_STYLES, Sheet, table
+
+CURVE_WIDTH = 12
+UNBOUNDED = 1_000
+"""A width at which the true need is measured."""
+GAP = 4
+"""Blanks between facts that stand side by side."""
+
+
+def screen(of: Screen, console: Console) -> RenderableType:
+    """A heading and its parts, with a blank line between them."""
+    head = Line.assemble(
+        (plain(of.title), "bold"), (f"  {plain(of.under)}" if of.under else "", "dim")
+    )
+    return stacked([head, *(placed(part, console) for part in of.parts)])
+
+
+def stacked(parts: Sequence[RenderableType]) -> RenderableType:
+    """The parts below one another, a blank line between them."""
+    spaced: list[RenderableType] = []
+    for part in parts:
+        spaced += [Line(), part] if spaced else [part]
+    return Group(*spaced)
+
+
+def placed(part: Part | tuple[Facts, ...], console: Console) -> RenderableType:
+    """A part; facts in a tuple stand side by side, or below one another where that is too wide."""
+    if not isinstance(part, tuple):
+        return described(part, console)
+    grids = [_facts(facts, console) for facts in part]
+    beside = Grid.grid(padding=(0, GAP, 0, 0))
+    beside.add_row(*grids)
+    unbounded = console.options.update(width=UNBOUNDED)
+    needed = console.measure(beside, options=unbounded).maximum
+    return beside if needed <= console.width else stacked(grids)
+
+
+def described(part: Part, console: Console) -> RenderableType:
+    """One part."""
+    match part:
+        case Text():
+            return _note(part)
+        case Facts():
+            return _facts(part, console)
+        case Table():
+            return Group(*_table(part, console))
+
+
+def _table(of: Table, console: Console) -> Iterable[RenderableType]:
+    if of.title:
+        yield Line(plain(of.title), "bold")
+    yield sheet(of, console) if of.rows else absent(of.empty)
+    yield from map(_note, of.notes)
+
+
+def sheet(of: Table, console: Console) -> Sheet:
+    """The rows of a table; the first cell of each names it. Rows of a table without titles have no
+    head."""
+    of = of.in_use
+    grid = table(
+        *(
+            (column.title.lower(), "right" if column.right else "gives" if column.wraps else "left")
+            for column in of.columns
+        ),
+        spare=[title.lower() for title in of.spare],
+    )
+    grid.columns[-1].no_wrap = not of.columns[-1].wraps
+    grid.show_header = any(column.title for column in of.columns)
+    for entry in of.rows:
+        first, *rest = entry.cells
+        head = line(first, of.currency, console)
+        head.style = head.style or "bold"
+        grid.add_row(head, *(line(cell, of.currency, console) for cell in rest))
+    return grid
+
+
+def absent(of: Empty) -> Line:
+    """The words in place of what is not there; a source that did not answer stands out."""
+    style = TONE_STYLES[Tone.WARN if of.absence is Absence.NO_ANSWER else Tone.QUIET]
+    return Line(plain(f"{of.text} {of.todo}".rstrip()), style)
+
+
+def line(cell: Cell, currency: str, console: Console) -> Line:
+    """A cell on a line."""
+    if isinstance(cell.value, tuple):
+        marks = chart.levels(console.encoding)
+        return Line(chart.sparkline(cell.value, CURVE_WIDTH, marks), "cyan", no_wrap=True)
+    style = TONE_STYLES[cell.tone] if cell.tone else ""
+    return Line(plain(cell.shown(currency)), f"bold {style}".strip() if cell.is_strong else style)
+
+
+def _facts(of: Facts, console: Console) -> RenderableType:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="cyan")
+    numbers = all(cell.unit or cell.value is None for _, cell in of.rows)
+    grid.add_column(justify="right" if numbers else "left")
+    for label, cell in of.rows:
+        grid.add_row(plain(label), line(cell, of.currency, console))
+    title = [Line(plain(of.title), "bold")] if of.title else []
+    return Group(*title, grid, *map(_note, of.notes))
+
+
+def _note(of: Text) -> Line:
+    return Line(plain(of.text), TONE_STYLES[of.tone] if of.tone else "")
