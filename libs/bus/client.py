@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from contracts.audit import Event
 from contracts.subjects.subject import BACKBONE, PREFIX, SERVICES, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
-from libs.bus.connection import BusNotReachable, connect, flush
+from libs.bus.connection import BusNotReachable, Connection, NoConnectionLeft, connect, flush
 from libs.bus.headers import (
     AGAIN_HEADER,
     CODE_HEADER,
@@ -23,6 +23,7 @@ from libs.bus.headers import (
     MISTYPED_HEADER,
     SUGGESTION_HEADER,
 )
+from libs.keys.credentials import nkey_seed_path
 from libs.runtime.errors import DeskError, Unavailable
 
 ASK_TIMEOUT_S = 5.0
@@ -73,7 +74,7 @@ class Client:
         self, connection: nats.aio.client.Client, identity: str, closed: asyncio.Event
     ) -> None:
         self._connection = connection
-        self._identity = identity
+        self.identity = identity
         self._closed = closed
 
     async def ask(
@@ -86,7 +87,7 @@ class Client:
         """
         try:
             answer = await self._connection.request(
-                row.by(self._identity), encode(message), timeout=timeout_s
+                row.by(self.identity), encode(message), timeout=timeout_s
             )
         except nats.errors.NoRespondersError as error:
             raise DeskNotReachable(
@@ -206,17 +207,36 @@ async def _next(ready: asyncio.Queue[Msg], closed: asyncio.Event) -> Msg | None:
 
 @asynccontextmanager
 async def open_client(
-    url: str, secrets_dir: Path, identity: str = "cli", *, timeout_s: float = CONNECT_TIMEOUT_S
+    url: str,
+    secrets_dir: Path,
+    identity: str = "cli",
+    *,
+    spare: str | None = None,
+    timeout_s: float = CONNECT_TIMEOUT_S,
 ) -> AsyncIterator[Client]:
-    """A client while the block runs. Raises `DeskNotReachable`."""
+    """A client while the block runs. Raises `DeskNotReachable`.
+
+    `spare` is the identity to use instead, where its key is here, when programs with the key of
+    `identity` hold every connection that one key may have.
+    """
     closed = asyncio.Event()
 
     async def on_closed() -> None:
         closed.set()
 
-    try:
+    async def connected() -> Connection:
         connecting = connect(url, identity, secrets_dir, on_closed=on_closed)
-        connection = await asyncio.wait_for(connecting, timeout_s)
+        return await asyncio.wait_for(connecting, timeout_s)
+
+    try:
+        try:
+            connection = await connected()
+        except NoConnectionLeft as error:
+            if spare is None or not nkey_seed_path(secrets_dir, spare).exists():
+                raise
+            log.warning("client.spare_key", identity=spare, why=error.message)
+            identity = spare
+            connection = await connected()
     except BusNotReachable as error:
         raise DeskNotReachable(error.message) from error
     except TimeoutError as error:

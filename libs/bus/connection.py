@@ -40,6 +40,9 @@ PING_EVERY_S = 10
 REFUSED_WAIT_S_MAX = 10.0
 """Between two tries of a key that was let in before and is not now."""
 AUTHORIZATION = "authorization violation"
+KEY_FULL = "maximum account active connections exceeded"
+SERVER_FULL = "maximum connections exceeded"
+"""What nats-server says where a key's share of its connections, or all of them, are in use."""
 ERRORS_KEPT_MAX = 64
 FLUSH_GIVEN_UP_S = 3_600
 """By then the connection is another one, and its late answer cannot come any more."""
@@ -51,6 +54,17 @@ class BusNotReachable(Unavailable):
     """NATS does not answer at the given address, or refuses the key."""
 
     code = "bus_not_reachable"
+
+
+class NoConnectionLeft(BusNotReachable):
+    """NATS knows the key, and as many connections as the key may hold are open."""
+
+    def __init__(self, identity: str) -> None:
+        super().__init__(
+            f"NATS has no connection left for {identity!r}: programs with this key hold all that "
+            "one key may have. End some of them; if they are not yours, the key is stolen: replace "
+            "it (docs/security.md)"
+        )
 
 
 class BusLost(DeskError):
@@ -79,6 +93,7 @@ class Connection(Client):
 
     _was_connected = False
     _refusals = 0
+    _is_key_full = False
 
     @property
     def problem(self) -> str:
@@ -87,6 +102,8 @@ class Connection(Client):
             return ""
         if not self._refusals:
             return "not connected"
+        if self._is_key_full:
+            return "every connection that this key may hold is in use; it is tried again"
         tries = f"{self._refusals} {'try' if self._refusals == 1 else 'tries'}"
         return (
             f"NATS refuses this key ({tries}; it is tried again): is it in the server's nats.conf?"
@@ -106,15 +123,23 @@ class Connection(Client):
         except (ssl.SSLError, TlsMismatch) as error:
             if self._was_connected:
                 raise  # a server that comes back wrongly set up may be set right
-            if self._transport is not None:
-                self._transport.close()  # type: ignore[no-untyped-call]
+            self._close_transport()
             raise _TlsRefused(str(error)) from error
         except nats.errors.Error as error:
-            if AUTHORIZATION in str(error).lower() and self._was_connected:
+            words = str(error).lower()
+            self._is_key_full = KEY_FULL in words
+            if self._is_key_full and not self._was_connected:
+                self._close_transport()
+                raise _NoneLeft from error
+            if self._was_connected and (self._is_key_full or AUTHORIZATION in words):
                 self._refused()
             raise
         self._was_connected, self._refusals = True, 0
         self.options["reconnect_time_wait"] = RECONNECT_WAIT_S
+
+    def _close_transport(self) -> None:
+        if self._transport is not None:
+            self._transport.close()  # type: ignore[no-untyped-call]
 
     def _refused(self) -> None:
         """The server is there and does not want this key: while it is set up anew, or until
@@ -152,6 +177,10 @@ class Connection(Client):
 
 class _TlsRefused(Exception):
     """At the first connection: there is no use in trying again."""
+
+
+class _NoneLeft(Exception):
+    """At the first connection: another key may have one left."""
 
 
 def _check_tls(scheme: str, server_wants_it: bool) -> None:
@@ -259,6 +288,8 @@ async def connect(
         raise BusNotReachable(
             f"NATS at {url} does not take {identity!r}: {error}; {todo}"
         ) from error
+    except _NoneLeft as error:
+        raise NoConnectionLeft(identity) from error
     except (OSError, TimeoutError, nats.errors.Error) as error:
         seed = nkey_seed_path(secrets_dir, identity)
         no_key = "" if seed.exists() else f"; there is no key {seed}"

@@ -21,8 +21,19 @@ _NO_JETSTREAM_OF_ITS_OWN = {
 """Where an account has no JetStream, NATS answers every call of its API by a refusal, also those
 that another account answers: unless the account takes the whole API from somewhere. Here it takes
 it from where nobody answers."""
+CONNECTIONS_EACH_MAX = 64
+"""Connections that one key may hold. A process of a service holds one or two, a console four and a
+command one: so 16 consoles, 32 to 64 replicas of a service, or 64 commands at a time."""
+SUBSCRIPTIONS_EACH_MAX = 256
+"""Subscriptions of one connection; the console's 34 are the most that the desk uses."""
+PAYLOAD_BYTES_MAX = 1024 * 1024
+"""Also where the server itself takes more. Contracts allow 900 kB."""
+STREAMS_MAX, CONSUMERS_MAX = 32, 512
+"""Of the account that keeps the streams: the desk has 4 streams, and a consumer for each command.
+The bytes of each stream are bounded where it is made (libs.bus.streams)."""
 PULL = ".CONSUMER.MSG.NEXT."
 """A pull request is answered by any number of messages, every other call by one."""
+_JETSTREAM = {"max_streams": STREAMS_MAX, "max_consumers": CONSUMERS_MAX}
 
 
 @dataclass(frozen=True)
@@ -43,8 +54,10 @@ def accounts(
 ) -> dict[str, object]:
     """The `accounts` block of a nats-server configuration.
 
-    Who keeps the streams has JetStream in its account, and whoever else may do everything with
-    them is there too; where nobody keeps any, each account has a JetStream of its own.
+    The account of the identity that keeps the streams has JetStream, and identities that may do
+    everything with the streams share it; where no identity keeps any, each account has its own
+    JetStream. `limits` are the account's share of the server: a stolen key takes up its own share
+    and nothing of another's.
     """
     keeper = next((name for name, allowed in permissions.items() if allowed.keeps), None)
     homes: dict[str, list[str]] = {}
@@ -71,7 +84,8 @@ def accounts(
     silent = {SILENT: {"exports": [{"service": NOTHING}]}} if keeper is not None else {}
     return silent | {
         home: {
-            **({"jetstream": "enabled"} if keeper in (None, home) else {}),
+            **({"jetstream": _JETSTREAM} if keeper in (None, home) else {}),
+            "limits": _limits(len(names)),
             "users": [
                 {"nkey": public_keys[name], "permissions": _rendered(permissions[name])}
                 for name in names
@@ -82,6 +96,20 @@ def accounts(
             "imports": imports[home],
         }
         for home, names in homes.items()
+    }
+
+
+def connections_max(identities: int) -> int:
+    """The connections that so many identities may hold together."""
+    return identities * CONNECTIONS_EACH_MAX
+
+
+def _limits(identities: int) -> dict[str, int]:
+    return {
+        "max_connections": connections_max(identities),
+        "max_subscriptions": SUBSCRIPTIONS_EACH_MAX,
+        "max_payload": PAYLOAD_BYTES_MAX,
+        "max_leafnodes": 0,
     }
 
 

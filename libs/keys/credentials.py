@@ -14,12 +14,11 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import nkeys
 
-from libs.keys.accounts import NatsPermissions, accounts
+from libs.keys.accounts import PAYLOAD_BYTES_MAX, NatsPermissions, accounts, connections_max
 from libs.runtime.errors import StartError
 
 DIRECTORY_MODE = 0o700
@@ -29,10 +28,11 @@ NATS_CONFIG = "nats.conf"
 PASSWORD_BYTES = 24
 NKEY_RAW_SEED_BYTES = 32
 
-NATS_PAYLOAD_BYTES_MAX = 1024 * 1024
 NATS_MEMORY_STORE_BYTES_MAX = 64 * 1024 * 1024
 NATS_FILE_STORE_BYTES_MAX = 4 * 1024 * 1024 * 1024
-NATS_CONNECTIONS_MAX = 1024
+NATS_CONNECTIONS_MAX = 4096
+"""More than the shares of all keys together (libs.keys.accounts). The rest is for connections that
+have not logged in, which NATS closes after two seconds."""
 # A frozen orchestrator stays in the queue group, and gets its share of the questions, until the
 # server gives it up: after three unanswered pings instead of the default's six minutes.
 NATS_PING_EVERY_S = 2
@@ -43,16 +43,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 class CredentialError(StartError):
     """A secret is missing, unreadable or spoiled; the text names the file and what to do."""
-
-
-@dataclass(frozen=True)
-class NatsLimits:
-    """The sizes that the embedded NATS server keeps to, in bytes where not said otherwise."""
-
-    payload_bytes_max: int = NATS_PAYLOAD_BYTES_MAX
-    memory_store_bytes_max: int = NATS_MEMORY_STORE_BYTES_MAX
-    file_store_bytes_max: int = NATS_FILE_STORE_BYTES_MAX
-    connections_max: int = NATS_CONNECTIONS_MAX
 
 
 def ensure_secrets(
@@ -126,30 +116,28 @@ def nats_config(
     monitor_port: int,
     store_dir: Path,
     server_name: str = "deskbus",
-    limits: NatsLimits | None = None,
 ) -> str:
     """Render a nats-server configuration for one machine: loopback, JetStream, nkeys, allow lists,
-    and an account for each identity (libs.keys.accounts).
+    and for each identity an account with its share of the server (libs.keys.accounts).
 
     JSON is a subset of nats-server's format; it is used for its exact quoting. The text holds
     public keys only. `public_keys` must have an entry for each identity in `permissions`.
     """
     if not permissions:
         raise ValueError("nats-server lets everyone in when it knows no user: name at least one.")
-    limits = limits or NatsLimits()
     config = {
         "server_name": server_name,
         "host": "127.0.0.1",
         "port": port,
         "http": f"127.0.0.1:{monitor_port}",
-        "max_payload": limits.payload_bytes_max,
-        "max_connections": limits.connections_max,
+        "max_payload": PAYLOAD_BYTES_MAX,
+        "max_connections": max(NATS_CONNECTIONS_MAX, 2 * connections_max(len(permissions))),
         "ping_interval": f"{NATS_PING_EVERY_S}s",
         "ping_max": NATS_PINGS_MAX,
         "jetstream": {
             "store_dir": str(store_dir),
-            "max_memory_store": limits.memory_store_bytes_max,
-            "max_file_store": limits.file_store_bytes_max,
+            "max_memory_store": NATS_MEMORY_STORE_BYTES_MAX,
+            "max_file_store": NATS_FILE_STORE_BYTES_MAX,
         },
         "accounts": accounts(permissions, public_keys),
     }

@@ -19,7 +19,6 @@ import structlog
 
 from libs.keys.accounts import NatsPermissions
 from libs.keys.credentials import (
-    NatsLimits,
     ensure_secrets,
     nats_config,
     nkey_public_key,
@@ -98,7 +97,6 @@ async def embedded_servers(
     *,
     pg_bindir: Path | None = None,
     database_owner: str | None = None,
-    nats_limits: NatsLimits | None = None,
     outside_root: Path | None = None,
 ) -> AsyncIterator[Servers]:
     """Start both servers, hold them while the block runs, stop them at its end.
@@ -117,7 +115,7 @@ async def embedded_servers(
     data_dir = Path(os.path.abspath(data_dir))  # noqa: PTH100, ASYNC240
     with locked(data_dir):
         desk = _Preparation(data_dir, ServerRecord.load(data_dir), outside_root)
-        prepare = partial(desk.prepare, permissions, roles, pg_bindir, nats_limits)
+        prepare = partial(desk.prepare, permissions, roles, pg_bindir)
         async with _started(prepare) as supervisor:
             servers = desk.servers(supervisor)
             await _ensure_database(servers, roles, database_owner)
@@ -190,7 +188,6 @@ class _Preparation:
         permissions: Mapping[str, NatsPermissions],
         roles: Sequence[str],
         pg_bindir: Path | None,
-        nats_limits: NatsLimits | None,
     ) -> list[Child]:
         """Everything up to the first start; the two children in their order."""
         try:
@@ -204,7 +201,7 @@ class _Preparation:
             )
             return [
                 self._noted(await self._postgres(pg_bindir)),
-                self._noted(self._nats(permissions, nats_limits)),
+                self._noted(self._nats(permissions)),
             ]
         except OSError as error:
             raise DataDirError(
@@ -285,7 +282,7 @@ class _Preparation:
         port = self._record.ports["postgres"]
         return postgres_child(programs, cluster, port, log_path, self._run_as)
 
-    def _nats(self, permissions: Mapping[str, NatsPermissions], limits: NatsLimits | None) -> Child:
+    def _nats(self, permissions: Mapping[str, NatsPermissions]) -> Child:
         ports = self._record.ports
         config = nats_config(
             permissions,
@@ -294,7 +291,6 @@ class _Preparation:
             monitor_port=ports["nats_monitor"],
             store_dir=store_dir(self._server_dir),
             server_name=self._nats_name,
-            limits=limits,
         )
         return nats_child(
             nats_program(self._run_as, self._copies_root),

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from contracts.subjects.subject import USERS
 from libs.bus.client import Client, open_client
 from libs.runtime.settings import SETTINGS_FILE, Settings
 from libs.runtime.wording import describe
@@ -132,9 +133,13 @@ def is_alive(pid: int) -> bool:
 
 @asynccontextmanager
 async def desk_client(settings: Settings) -> AsyncIterator[Client]:
-    """A client of the running desk. Raises `Problem` and `DeskNotReachable`."""
+    """A client of the running desk. Raises `Problem` and `DeskNotReachable`.
+
+    People have two keys: who holds all connections of one keeps no person from the kill switch.
+    """
     desk = find_desk(settings)
-    async with open_client(desk.nats_url, desk.secrets_dir) as client:
+    identity, spare, *_ = USERS
+    async with open_client(desk.nats_url, desk.secrets_dir, identity, spare=spare) as client:
         yield client
 
 
