@@ -351,7 +351,10 @@ def _announced(settings: Settings) -> Iterator[None]:
 
 def main(name: str) -> None:
     """Run one service as this process, until SIGTERM or SIGINT; exit 1 when it is lost."""
-    settings = Settings()
+    try:
+        settings = Settings()
+    except DeskError as error:
+        sys.exit(f"{name}: {error.message}")
     configure_logging(settings.log_level, settings.log_format)
     structlog.contextvars.bind_contextvars(service=name)
     try:

@@ -4,14 +4,13 @@ import ast
 import inspect
 import re
 import textwrap
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
-from libs.runtime.settings import Settings
+from libs.runtime.settings import Settings, settings_in_file
 
 MASK = "********"
 PREFIX = "DESKBUS_"
@@ -35,7 +34,7 @@ class Setting(BaseModel):
 def in_force(settings: Settings, environment: Mapping[str, str], file: Path) -> tuple[Setting, ...]:
     """All settings, in the order of their definition."""
     from_environment = {name.upper() for name in environment}
-    from_file = set(tomllib.loads(file.read_text())) if file.exists() else set()
+    from_file = set(settings_in_file(file))
     return _listed(settings, lambda name: _source(name, from_environment, from_file))
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import (
@@ -15,9 +16,9 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 
 from contracts.account import AccountLimits
@@ -41,6 +42,7 @@ from libs.runtime.model_settings import (
     Rate,
 )
 from libs.runtime.notify_settings import Notify
+from libs.runtime.own_text import Unreadable, text_in, toml_in
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.wording import describe
 
@@ -52,6 +54,16 @@ class NoServers(DeskError):
     """A service was started without knowing where its servers are."""
 
     code = "no_servers"
+
+
+def settings_in_file(path: Path = Path(SETTINGS_FILE)) -> dict[str, Any]:
+    """The settings file as tables; empty where there is none. Raises Unreadable."""
+    try:
+        return toml_in(text_in(path))
+    except FileNotFoundError:
+        return {}
+    except (Unreadable, OSError) as error:
+        raise Unreadable(f"{path} cannot be read: {error}") from error
 
 
 class Limits(AccountLimits):
@@ -84,9 +96,7 @@ class Gates(GateThresholds):
 class Settings(BaseSettings):
     """Everything that can be set. Times end in _s, sizes in _bytes; money is US dollars."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="DESKBUS_", toml_file=SETTINGS_FILE, extra="forbid", frozen=True
-    )
+    model_config = SettingsConfigDict(env_prefix="DESKBUS_", extra="forbid", frozen=True)
 
     data_dir: Path = Path(".deskbus")
     """Where the embedded servers keep their data, and runtime.json says where the desk is."""
@@ -413,4 +423,4 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then deskbus.toml in the working directory."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, InitSettingsSource(settings_cls, settings_in_file())

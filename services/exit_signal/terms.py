@@ -13,7 +13,6 @@
 The most particular entry that names something wins.
 """
 
-import tomllib
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -31,10 +30,10 @@ from pydantic import model_validator as checked
 
 from contracts.types import Name, Ticker
 from libs.runtime.errors import DeskError
+from libs.runtime.own_text import Unreadable, text_in, toml_in
 from libs.runtime.wording import place_of, worded
 
 BASKET_MAX = 500
-FILE_BYTES_MAX = 1_000_000
 LEAST_GAP_PCT = 0.5
 """Selling and buying back costs about 0.2% by fee and slippage (5 basis points each, both ways),
 and the open is seldom where the close was: a month that is worse by less than half a point cannot
@@ -191,18 +190,13 @@ class TermsFile(Terms):
 def terms_in(path: Path) -> TermsFile:
     """The terms in the file; the defaults where there is none. Raises BadExitTerms."""
     try:
-        text = path.read_bytes()
+        return TermsFile.model_validate(toml_in(text_in(path), parse_float=Decimal))
     except FileNotFoundError:
         return TermsFile()
     except OSError as error:
         raise BadExitTerms(path, error.strerror or str(error)) from error
-    if len(text) > FILE_BYTES_MAX:
-        raise BadExitTerms(path, f"it has more than {FILE_BYTES_MAX} bytes")
-    try:
-        read: Mapping[str, Any] = tomllib.loads(text.decode(), parse_float=Decimal)
-        return TermsFile.model_validate(read)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadExitTerms(path, f"it is not valid TOML: {error}") from error
+    except Unreadable as error:
+        raise BadExitTerms(path, error.message) from error
     except ValidationError as error:
         raise BadExitTerms(path, _first(error)) from error
 

@@ -4,7 +4,6 @@ None of prices or records is read here, so that whoever only describes the sourc
 """
 
 import importlib.util
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from libs.market.calendar import DEFAULT_EXCHANGE
 from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
+from libs.runtime.own_text import Unreadable, text_in, toml_in
 
 SUFFIXES = (".csv", ".parquet")
 TICKERS_MAX = 5_000
@@ -123,9 +123,9 @@ def _settings(directory: Path) -> Mapping[str, object]:
     if not path.exists():
         return {}
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeError) as error:
-        raise BadReplayData(path, None, str(error)[:120], "correct the TOML") from error
+        settings = toml_in(text_in(path))
+    except (Unreadable, OSError) as error:
+        raise BadReplayData(path, None, str(error)[:160], "correct the file") from error
     allowed = {"name": str, "description": str, "synthetic": bool, "currency": str, "exchange": str}
     for key, value in settings.items():
         if not isinstance(value, allowed.get(key, ())):

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from libs.runtime.notify_settings import GIVE_UP_S_MAX, Notify
 from libs.runtime.schedule_settings import Schedule
@@ -80,8 +80,6 @@ def seal(environment: MutableMapping[str, str] = os.environ) -> None:
 
 class SealedSettings(Settings):
     """Settings that only arguments set: neither the environment nor a deskbus.toml does."""
-
-    model_config = SettingsConfigDict(toml_file=None)
 
     @classmethod
     def settings_customise_sources(

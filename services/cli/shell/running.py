@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tomllib
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -13,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from contracts.subjects.subject import USERS
 from libs.bus.client import Client, open_client
-from libs.runtime.settings import SETTINGS_FILE, Settings
+from libs.runtime.own_text import Unreadable
+from libs.runtime.settings import Settings
 from libs.runtime.wording import describe
 from libs.telemetry.logging import configure_logging
 from services.cli.shell.problem import ExitCode, Problem
@@ -56,11 +56,11 @@ def load_settings() -> Settings:
     """The settings in force. A wrong one is a `Problem` that names it."""
     try:
         return Settings()
-    except tomllib.TOMLDecodeError as error:
+    except Unreadable as error:
         raise Problem(
             ExitCode.USAGE,
-            f"{SETTINGS_FILE} in this folder is no TOML: {error}",
-            "mend the line that it names; docs/configuration.md shows how settings are written",
+            error.message,
+            "correct the file; docs/configuration.md shows how settings are written",
         ) from error
     except (ValidationError, ValueError) as error:
         what = describe(error, Settings) if isinstance(error, ValidationError) else str(error)

@@ -7,6 +7,7 @@ import typer
 from pydantic import ValidationError
 
 from contracts.study import Study
+from libs.runtime.own_text import Unreadable, text_in, yaml_in
 from services.cli.shell.invalid import invalid
 from services.cli.shell.problem import ExitCode, Problem
 
@@ -25,17 +26,12 @@ NameArgument = Annotated[
 
 def read_study(path: Path) -> Study:
     """The study in a file. What is wrong with it is a `Problem` that names the field."""
-    from libs.report.yaml_text import YamlUnreadable, mapping_in  # noqa: PLC0415 - few read files
-
     try:
-        with path.open("rb") as file:
-            read = mapping_in(file.read(FILE_BYTES_MAX + 1).decode(), FILE_BYTES_MAX)
+        read = yaml_in(text_in(path, FILE_BYTES_MAX))
     except OSError as error:
         why = f"{path} cannot be read: {error.strerror}"
         raise Problem(ExitCode.USAGE, why, EXAMPLE_HINT) from None
-    except UnicodeDecodeError:
-        raise Problem(ExitCode.USAGE, f"{path} is no UTF-8 text", EXAMPLE_HINT) from None
-    except YamlUnreadable as error:
+    except Unreadable as error:
         raise Problem(ExitCode.USAGE, f"{path}: {error.message}", EXAMPLE_HINT) from None
     universe = read.get("universe")
     for ticker in universe if isinstance(universe, list) else ():

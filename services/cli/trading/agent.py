@@ -17,9 +17,9 @@ from contracts.strategy_query import StrategyView
 from contracts.subjects.cycles import CYCLES
 from contracts.subjects.operations import OPERATIONS
 from libs.bus.client import Client
-from libs.report.strategies.files import SPEC_BYTES_MAX, spec_of
-from libs.report.yaml_text import YamlUnreadable
+from libs.report.strategies.files import spec_in
 from libs.runtime.errors import DeskError
+from libs.runtime.own_text import Unreadable
 from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
 from services.cli.shell import progress as meanwhile
@@ -161,15 +161,11 @@ def _wish(path: Path | None, attempts: int) -> StrategyWish:
 def _spec(path: Path) -> StrategySpec:
     """The design in a file. Raises `Problem` (usage) that names the field at fault."""
     try:
-        with path.open("rb") as file:
-            return spec_of(file.read(SPEC_BYTES_MAX + 1).decode())
+        return spec_in(path)
     except OSError as error:
         why = f"{path} cannot be read: {error.strerror}"
         raise Problem(ExitCode.USAGE, why, DESIGN_HINT) from error
-    except UnicodeDecodeError as error:
-        why = f"cannot read {path}: it is not UTF-8 text"
-        raise Problem(ExitCode.USAGE, why, DESIGN_HINT) from error
-    except YamlUnreadable as error:
+    except Unreadable as error:
         raise Problem(ExitCode.USAGE, f"{path}: {error.message}", DESIGN_HINT) from error
     except ValidationError as error:
         raise invalid(f"spec ({path})", error, StrategySpec) from error

@@ -77,7 +77,7 @@ def test_a_file_that_is_wrong_is_refused_and_says_where(path: Path, text: str, t
 
 def test_a_file_that_is_no_text_or_no_file_is_refused(path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadExitTerms, match="not valid TOML"):
+    with pytest.raises(BadExitTerms, match="not UTF-8"):
         terms_in(path)
     path.unlink()
     path.mkdir()

@@ -36,7 +36,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("name: [open", "not valid YAML"),
         ("- a", "a mapping"),
         ("a: &x [1]\nb: *x", "aliases"),
-        ("#" * (FILE_BYTES_MAX + 1), f"{FILE_BYTES_MAX} bytes"),
+        ("#" * (FILE_BYTES_MAX + 1), f"{FILE_BYTES_MAX:,} bytes"),
     ],
 )
 def test_a_file_that_is_no_study_is_refused_with_the_place(
@@ -53,5 +53,5 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="cannot be read"):
         read_study(tmp_path / "none.yaml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(Problem, match="no UTF-8 text"):
+    with pytest.raises(Problem, match="not UTF-8 text"):
         read_study(tmp_path / "binary")

@@ -1,0 +1,115 @@
+"""Files that people write: read within bounds, refused with the reason."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from libs.market.errors import BadReplayData
+from libs.market.replay.layout import layout_of
+from libs.report.strategies.files import spec_in
+from libs.runtime.own_text import FILE_BYTES_MAX, Unreadable, text_in, toml_in, yaml_in
+from services.cli.shell.problem import Problem
+from services.cli.shell.running import load_settings
+from services.cli.studies.file import read_study
+from services.exit_signal.terms import BadExitTerms, terms_in
+
+DEEP = 50_000
+
+
+def test_a_file_is_read_up_to_its_limit_and_not_beyond(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 1_000)
+    assert text_in(path, 1_000) == "x" * 1_000
+    with pytest.raises(Unreadable, match="more than 999 bytes"):
+        text_in(path, 999)
+    with pytest.raises(Unreadable, match=f"more than {FILE_BYTES_MAX:,} bytes"):
+        text_in(Path("/dev/zero"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
+    path.write_bytes(b"\xef\xbb\xbfa = 1")
+    assert toml_in(text_in(path)) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * DEEP,
+        "a = " + "{a=" * DEEP,
+        "a" + ".a" * DEEP + " = 1",
+        "[a" + ".a" * DEEP + "]",
+        '"a"' + '."a"' * DEEP + " = 1",
+        "\n".join(["[a" + ".a" * 1_000 + "]", *(f"k{n} = 1" for n in range(1_000))]),
+    ],
+)
+def test_toml_that_is_nested_too_deep_is_refused_before_it_is_parsed(text: str) -> None:
+    with pytest.raises(Unreadable, match="nested more than 32 levels deep"):
+        toml_in(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a = " + "9" * 5_000, "a number is too large"),
+        ("a = 0x" + "f" * 5_000, "a number is too large"),
+        ("a = 1e" + "9" * 30, "a number is too large"),
+        ('a = "no end', "not valid TOML"),
+    ],
+)
+def test_toml_that_python_cannot_hold_is_refused(text: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        toml_in(text, parse_float=Decimal)
+
+
+def test_brackets_and_dots_in_text_and_comments_are_no_nesting() -> None:
+    many = "[{." * 100
+    text = f'# {many}\na = "{many}\\""\nb = \'{many}\'\nc = \'\'\'\n{many}\'\'\'\nd = """{many}"""'
+    assert set(toml_in(text)) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize("text", ["[" * DEEP, "{" * DEEP, "- " * DEEP, "? " * DEEP, "[a," * DEEP])
+def test_yaml_that_is_nested_too_deep_is_refused_at_once(text: str) -> None:
+    with pytest.raises(Unreadable, match="nested more than 32 levels deep"):
+        yaml_in(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: " + "9" * 5_000, "more than 100 characters"),
+        ("a: " + "1:" * 5_000 + "1", "more than 100 characters"),
+        ("a: 2001-99-99", "month must be"),
+        ("a: 0b_", "not valid YAML"),
+        ("a: &x [1]\nb: *x", "aliases"),
+    ],
+)
+def test_yaml_that_python_cannot_hold_is_refused(text: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        yaml_in(text)
+
+
+def test_every_reader_of_such_files_names_the_file_and_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    deep = tmp_path / "deep"
+    deep.write_text("a: " + "[" * DEEP)
+    why = "nested more than 32 levels deep"
+    with pytest.raises(Problem, match=rf"deep: .*{why}"):
+        read_study(deep)
+    with pytest.raises(Unreadable, match=why):
+        spec_in(deep)
+    deep.write_text("a = " + "[" * DEEP)
+    with pytest.raises(BadExitTerms, match=rf"deep cannot be used: .*{why}"):
+        terms_in(deep)
+    deep.rename("deskbus.toml")
+    with pytest.raises(Problem, match=rf"deskbus.toml cannot be read: .*{why}"):
+        load_settings()
+    market = tmp_path / "market"
+    market.mkdir()
+    (market / "AAPL.csv").write_text("date,open,high,low,close,volume\n2012-01-03,1,1,1,1,1\n")
+    (market / "source.toml").write_text("a = " + "{a=" * DEEP)
+    with pytest.raises(BadReplayData, match=rf"source.toml: .*{why}"):
+        layout_of(market)
