@@ -78,11 +78,13 @@ class Guard:
         address: HttpAddress,
         request_s_max: float | None = None,
         door: Door | None = None,
+        body_bytes_max: int = MESSAGE_BYTES_MAX,
     ) -> None:
         self._app = app
         self._address = address
         self._door = door
         self._request_s_max = request_s_max
+        self._body_bytes_max = body_bytes_max
         self._seats, self._strangers_seats = Seats(IN_FLIGHT_MAX), Seats(STRANGERS_IN_FLIGHT_MAX)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,7 +97,7 @@ class Guard:
             if not is_stranger:
                 let_in(scope)
             body = await _whole_body(
-                receive, STRANGERS_BODY_BYTES_MAX if is_stranger else MESSAGE_BYTES_MAX
+                receive, STRANGERS_BODY_BYTES_MAX if is_stranger else self._body_bytes_max
             )
             seats = self._strangers_seats if is_stranger else self._seats
             with seats.taken() as seat:
@@ -112,7 +114,7 @@ class Guard:
         is_stranger = not self._bears_token(scope, headers)
         if scope["method"] not in READS:
             _check_origin(headers)
-            _check_content(headers, takes_form=self._takes_form(scope))
+            _check_content(headers, self._body_bytes_max, takes_form=self._takes_form(scope))
         return is_stranger
 
     def _takes_form(self, scope: Scope) -> bool:
@@ -224,7 +226,7 @@ def _check_origin(headers: Headers) -> None:
         )
 
 
-def _check_content(headers: Headers, *, takes_form: bool) -> None:
+def _check_content(headers: Headers, bytes_max: int, *, takes_form: bool) -> None:
     length = headers.get("content-length", "0")
     has_body = length != "0" or "transfer-encoding" in headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -236,7 +238,7 @@ def _check_content(headers: Headers, *, takes_form: bool) -> None:
             "unsupported_media_type",
             "send the body as JSON, with Content-Type: application/json",
         )
-    _check_size(int(length), MESSAGE_BYTES_MAX)
+    _check_size(int(length), bytes_max)
 
 
 def _check_form(headers: Headers) -> None:

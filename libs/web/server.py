@@ -11,6 +11,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import BACKLOG, Certificate, HttpAddress
 from libs.web.connections import Connections
 from libs.web.door import Door
@@ -41,17 +42,19 @@ async def serving(
     request_s_max: float | None = None,
     lifespan: bool = False,
     door: Door | None = None,
+    body_bytes_max: int = MESSAGE_BYTES_MAX,
 ) -> AsyncIterator[None]:
     """`app` at `address` while the block runs. Raises `HttpRefused` where it cannot listen.
 
     `lifespan`: the application has a start and an end of its own. `door`: browsers come here too.
+    `body_bytes_max` bounds the body of a request.
     """
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     certificate = address.certificate
     protocol: Any = Connections(_tls(certificate)).protocol
     config = uvicorn.Config(
-        Heads(Measured(Guard(app, address, request_s_max, door))),
+        Heads(Measured(Guard(app, address, request_s_max, door, body_bytes_max))),
         http=protocol,
         ws="none",
         lifespan="on" if lifespan else "off",

@@ -23,6 +23,7 @@ from contracts.subjects.subject import MCP, MCP_REQUESTER
 from libs.market.sources import latest_session_of, market_of
 from libs.runtime.http_address import HttpAddress
 from libs.runtime.settings import Settings
+from libs.web.post_only import PostOnly
 from libs.web.server import serving
 from services.mcp_server.desk import DeskLink, Where
 from services.mcp_server.handler import called
@@ -32,6 +33,9 @@ NAME = "deskbus"
 PATH = "/mcp"
 REQUEST_S_MAX = 90.0
 """A live market source takes its time."""
+BODY_BYTES_MAX = 65_536
+"""The largest request of a tool has a tenth of this; read as JSON it takes up to fifteen times as
+much memory."""
 INSTRUCTIONS = (
     "An LLM trading desk that trades on paper. Market tools tell what was known at a session's "
     "close (as_of). Cycles, decisions and operations are on record and cannot be changed here; "
@@ -73,7 +77,13 @@ async def over_http(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     try:
-        async with serving(app, address, request_s_max=REQUEST_S_MAX, lifespan=True):
+        async with serving(
+            PostOnly(app),
+            address,
+            request_s_max=REQUEST_S_MAX,
+            lifespan=True,
+            body_bytes_max=BODY_BYTES_MAX,
+        ):
             ready()
             await asyncio.Event().wait()
     finally:

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES
+from services.mcp_server.app import BODY_BYTES_MAX
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.command_line import DESKBUS, CommandLine, ended, up
 from tests.integration.desk.conftest import Desk
@@ -392,6 +393,43 @@ def test_over_http_nobody_is_let_in_without_the_token(http: Http, deskbus: Comma
     assert httpx2.post(http.url, json=body, headers=bearer).is_success
     token = deskbus.data_dir / "secrets/mcp.token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS", "HEAD"])
+def test_over_http_nothing_but_post_is_taken_so_no_stream_can_be_held(
+    http: Http, method: str
+) -> None:
+    headers = {
+        "Authorization": f"Bearer {http.token}",
+        "Accept": "text/event-stream",
+        "Last-Event-ID": "1",
+        "Mcp-Session-Id": "0" * 32,
+    }
+    answer = httpx2.request(method, http.url, headers=headers, timeout=10)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b" " * (BODY_BYTES_MAX + 1), 413),
+        (b"[" * BODY_BYTES_MAX, 400),
+        (b"[" + b",".join([b'{"jsonrpc":"2.0","id":1,"method":"ping"}'] * 1000) + b"]", 400),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', 400),
+        (b"\xff", 400),
+    ],
+)
+def test_over_http_a_hostile_body_is_refused_and_the_next_call_answered(
+    http: Http, body: bytes, status: int
+) -> None:
+    headers = {
+        "Authorization": f"Bearer {http.token}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
+    assert httpx2.post(http.url, content=body, headers=headers).status_code == status
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert httpx2.post(http.url, json=ping, headers=headers).json()["result"] == {}
 
 
 def test_a_busy_port_is_said(http: Http, deskbus: CommandLine) -> None:
