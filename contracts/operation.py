@@ -181,7 +181,8 @@ class RecordAnswer(Message):
 
     `wait_s`: the reserved call may begin after so long; its provider would be asked too fast else.
 
-    `fenced`: a newer epoch has the work. `cancelled`: the operation ended. `budget_exhausted`:
+    `fenced`: a newer epoch has the work. `cancelled`: the operation ended. `refused`: the record
+    cannot be kept, and `message` says why: nothing of it is on record. `budget_exhausted`:
     `message` names the budget and `field` its limit, a setting (`operation_tokens_max`,
     `operation_cost_usd_max`, `day_tokens_max`, `day_cost_usd_max`, or `providers.NAME.rate` where
     the call's turn would come too late) or a field of the request (`budgets.tokens`,
@@ -189,7 +190,9 @@ class RecordAnswer(Message):
     in `ClaimAnswer`.
     """
 
-    outcome: Literal["ok", "fenced", "cancelled", "budget_exhausted", "unknown", "forbidden"]
+    outcome: Literal[
+        "ok", "fenced", "cancelled", "refused", "budget_exhausted", "unknown", "forbidden"
+    ]
     lease_s: float = 0.0
     wait_s: float = Field(default=0.0, ge=0)
     message: Text = ""
@@ -216,9 +219,11 @@ class Result(Message):
 
 
 class ResultAnswer(Message):
-    """`ok`: this or an earlier result stands. All else: it does not count."""
+    """`ok`: this or an earlier result stands. `refused`: it cannot be kept, and `message` says why;
+    a failure is to be sent in its place. All else: it does not count."""
 
-    outcome: Literal["ok", "fenced", "unknown", "forbidden"]
+    outcome: Literal["ok", "fenced", "refused", "unknown", "forbidden"]
+    message: Text = ""
 
 
 class CancelOperation(Message):

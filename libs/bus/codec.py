@@ -5,6 +5,7 @@ from typing import Literal, TypeVar
 
 import orjson
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from contracts.message import MESSAGE_BYTES_MAX, Message, Request
 from libs.runtime.errors import DeskError
@@ -31,15 +32,27 @@ class BodyTooLarge(MessageInvalid):
     code = "too_large"
 
 
-class MessageTooLarge(DeskError):
+class NotSendable(DeskError):
+    """A message that cannot be written as JSON, refused before it is sent."""
+
+    code = "not_sendable"
+
+
+class MessageTooLarge(NotSendable):
     """A message over the size limit, refused before it is sent."""
 
     code = "too_large"
 
 
 def encode(message: Message) -> bytes:
-    """The message as JSON. Raises `MessageTooLarge`."""
-    body = message.model_dump_json().encode()
+    """The message as JSON. Raises `NotSendable`."""
+    try:
+        body = message.model_dump_json().encode()
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        # Half of a surrogate pair is a text to Python, and none in UTF-8.
+        raise NotSendable(
+            f"{type(message).__name__} cannot be written as JSON: {type(error).__name__}: {error}"
+        ) from None
     if len(body) > MESSAGE_BYTES_MAX:
         raise MessageTooLarge(
             f"{type(message).__name__} has {len(body):,} bytes; the limit is "

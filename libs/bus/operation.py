@@ -28,11 +28,17 @@ from contracts.operation import (
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from contracts.types import Failure
-from libs.bus.codec import MessageTooLarge, decode, encode
+from libs.bus.codec import NotSendable, decode, encode
 from libs.bus.local import Line
 from libs.runtime import recorded_call
 from libs.runtime.errors import DeskError, is_outage
-from libs.runtime.journal import Journal, Known, OperationStopped
+from libs.runtime.journal import (
+    Journal,
+    Known,
+    NotStorable,
+    OperationStopped,
+    without_contents,
+)
 
 RETRY_AFTER_S = 0.1
 RENEWALS_PER_LEASE = 3
@@ -93,17 +99,34 @@ class Orchestrator:
         return answer.model_copy(update={"journal": tuple(journal)})
 
     async def record(self, record: Record) -> tuple[RecordAnswer, float]:
-        """Ask until somebody answers: the entries are paid for. With the answer, when that was
-        asked for which was answered, by the monotonic clock."""
+        """Ask until somebody answers: the entries are paid for. Returns the answer, and when the
+        question was asked that it belongs to, by the monotonic clock."""
         while True:
             asked_at = time.monotonic()
-            answer = await self._ask_once(RECORD, record)
+            try:
+                answer = await self._ask_once(RECORD, record)
+            except NotSendable as error:
+                return RecordAnswer(outcome="refused", message=error.message), asked_at
             if answer is not None:
                 return answer, asked_at
 
     async def result(self, result: Result) -> ResultAnswer:
-        """Tell until somebody answers; the orchestrator takes a repeated result once."""
-        return await self._insist(RESULT, result)
+        """Send until somebody answers; the orchestrator takes a repeated result once."""
+        try:
+            return await self._insist(RESULT, result)
+        except NotSendable as error:
+            return ResultAnswer(outcome="refused", message=error.message)
+
+    async def end(self, result: Result) -> Result:
+        """Send a result; in the place of one that cannot be kept, the failure that says why.
+        Returns what stands."""
+        answer = await self.result(result)
+        if answer.outcome != "refused":
+            return result
+        failed = failed_result(result, NotStorable(f"the result cannot be kept: {answer.message}"))
+        log.error("operation.result_refused", op_id=str(result.op_id), why=answer.message)
+        await self.result(failed)
+        return failed
 
     async def _insist(self, row: Subject[Asked, Answered], message: Asked) -> Answered:
         while True:
@@ -138,6 +161,8 @@ class Lease:
         self._lease_s = granted.lease_s
         self._until = time.monotonic() + granted.lease_s
         self._kept = True
+        self._held: Reserve | None = None
+        self._refused: NotStorable | None = None
 
     def check(self) -> None:
         """Raise `OperationStopped` where the lease has run out."""
@@ -153,7 +178,8 @@ class Lease:
         """Commit entries and renew; returns when the reserved calls may begin, with the answers to
         those of them that need not.
 
-        Raises `BudgetExhausted` and `OperationStopped`.
+        Raises `BudgetExhausted`, `OperationStopped`, and `NotStorable` where a call cannot be kept:
+        then it is on record without its contents, and the operation ends with that failure.
         """
         record = Record(
             op_id=self._op_id,
@@ -162,7 +188,13 @@ class Lease:
             reserve=reserve,
             progress=progress,
         )
-        answer = await self._recorded(record)
+        try:
+            answer = await self._recorded(record)
+        except NotStorable as error:
+            self._refused = error
+            await self._keep_one_by_one(entries)
+            raise
+        self._held = reserve or self._held
         self._log(entries)
         known = {answered.address: answered.reply for answered in answer.known}
         while answer.more and reserve is not None:
@@ -182,24 +214,57 @@ class Lease:
         answer, asked_at = await self._orchestrator.record(record)
         if answer.outcome == "budget_exhausted":
             raise BudgetExhausted(answer.message, answer.field)
+        if answer.outcome == "refused":
+            raise NotStorable(f"a call cannot be put on record: {answer.message}")
         if answer.outcome != "ok":
             log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
             raise OperationStopped
         self._until = asked_at + answer.lease_s
         return answer
 
-    async def end(self, result: Result, rest: Sequence[JournalEntry]) -> None:
-        """Tell the result, and with it the calls that are not on record.
+    async def _keep_one_by_one(self, entries: Sequence[JournalEntry]) -> None:
+        """Put calls on record after they were refused together; those that are refused by
+        themselves without their contents."""
+        held = self._held
+        for entry in entries:
+            try:
+                await self._recorded(self._record_of(entry))
+            except NotStorable as error:
+                log.error(  # noqa: TRY400 - the reason is the orchestrator's
+                    "operation.call_refused",
+                    op_id=str(self._op_id),
+                    name=entry.name,
+                    why=str(error),
+                )
+                bare = without_contents(entry, held, error.message)
+                with contextlib.suppress(NotStorable):
+                    await self._recorded(self._record_of(bare))
 
-        Raises `OperationStopped`, and `MessageTooLarge` where the result alone is too large.
+    def _record_of(self, entry: JournalEntry) -> Record:
+        return Record(op_id=self._op_id, epoch=self.epoch, entries=(entry,))
+
+    async def end(self, result: Result, journal: Journal) -> Result:
+        """Send the result, and with it the calls that are not on record. Returns what stands: the
+        failure, where a call or the result cannot be kept.
+
+        Raises `OperationStopped`.
         """
-        try:
+        rest: Sequence[JournalEntry] = ()
+        with contextlib.suppress(NotStorable):
+            rest = await journal.rest()
+        if self._refused is None:
             whole = result.model_copy(update={"entries": tuple(rest)})
-            await self._orchestrator.result(whole)
-            self._log(rest)
-        except MessageTooLarge:
-            await self.record(rest, None, None)
-            await self._orchestrator.result(result)
+            answer = await self._orchestrator.result(whole)
+            if answer.outcome != "refused":
+                self._log(rest)
+                return result
+        # Together they are too large, or one of them cannot be kept: the calls first.
+        if rest:
+            with contextlib.suppress(NotStorable):
+                await self.record(rest, None, None)
+        if self._refused is not None:
+            result = failed_result(result, self._refused)
+        return await self._orchestrator.end(result)
 
     def _log(self, entries: Sequence[JournalEntry]) -> None:
         """Log calls of tools for people who follow; all else is for a closer look."""
@@ -247,6 +312,11 @@ def is_unreachable(error: Exception) -> bool:
 def failure_of(error: DeskError) -> Failure:
     """The failure that a handler's "no" is reported as."""
     return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
+
+
+def failed_result(result: Result, error: DeskError) -> Result:
+    """The failure of the same operation in a result's place."""
+    return Result(op_id=result.op_id, epoch=result.epoch, failure=failure_of(error))
 
 
 async def tell_wait(journal: Journal, why: str) -> None:

@@ -232,7 +232,7 @@ class ServiceRunner:
             async with delivery.in_progress():
                 with self._cancellable(command.op_id):
                     result = await self._outcome(route, command, journal, None, tries_max)
-                    await self._orchestrator.result(result)
+                    result = await self._orchestrator.end(result)
                 await delivery.acknowledge()
                 return _how(result)
         except NoAnswer as error:
@@ -278,7 +278,7 @@ class ServiceRunner:
                 # What may be paid for is not made again because of a defect.
                 result = await self._outcome(route, command, journal, lease.epoch, 1)
                 try:
-                    await lease.end(result, await journal.rest())
+                    result = await lease.end(result, journal)
                 except OperationStopped:
                     raise asyncio.CancelledError from None
                 return _how(result)

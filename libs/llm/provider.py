@@ -3,6 +3,7 @@
 All of it is JSON, so that a call can be hashed, journalled and answered again from the record.
 """
 
+import operator
 from enum import StrEnum
 from typing import Annotated, Literal, Protocol
 
@@ -120,13 +121,15 @@ class ModelRequest(Value):
 
 
 class ModelReply(Value):
-    """A model's answer and its cost. `why` is the endpoint's reason for a refusal."""
+    """A model's answer and its cost. `why` is the endpoint's reason for a refusal;
+    `usage_estimated` says why `usage` is an estimate, where it is one."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     stop_reason: StopReason = StopReason.END
     why: str = ""
     usage: Usage = Usage()
+    usage_estimated: str = Field(default="", exclude_if=operator.not_)
     raw: JsonValue = None
 
 

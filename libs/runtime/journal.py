@@ -12,11 +12,14 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 import orjson
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from contracts.operation import (
+    FAULTS,
     JOURNAL_BATCH_BYTES_MAX,
     JOURNAL_BATCH_MAX,
     CallKind,
@@ -26,8 +29,10 @@ from contracts.operation import (
 )
 from contracts.types import Usage
 from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.wording import describe
 from libs.telemetry import call_spans, tracing
 
+NAME_CHARS_MAX = 100
 Known = Mapping[str, JsonValue]
 """Answers that are on record already, by the addresses of their calls."""
 RecordFunction = Callable[
@@ -43,6 +48,12 @@ class JournalMismatch(DeskError):
 
 class CallNotRecorded(JournalMismatch):
     """A replay asks for a call that the record does not have."""
+
+
+class NotStorable(DeskError):
+    """A call, or a result, that cannot be put on record as it is; the message says why."""
+
+    code = "not_storable"
 
 
 class OperationStopped(Exception):
@@ -228,7 +239,7 @@ def batches(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     lists: list[list[JournalEntry]] = []
     size_bytes = 0
     for entry in entries:
-        entry_bytes = len(entry.model_dump_json())
+        entry_bytes = _size_bytes(entry)
         size_bytes += entry_bytes
         full = (
             size_bytes > JOURNAL_BATCH_BYTES_MAX or len(lists[-1]) >= JOURNAL_BATCH_MAX
@@ -240,6 +251,13 @@ def batches(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
             size_bytes = entry_bytes
         lists[-1].append(entry)
     return lists
+
+
+def _size_bytes(entry: JournalEntry) -> int:
+    try:
+        return len(entry.model_dump_json())
+    except PydanticSerializationError:
+        return JOURNAL_BATCH_BYTES_MAX  # a batch of its own, which is refused when it is sent
 
 
 def _answered(call: Call, known: Known) -> Call:
@@ -270,10 +288,32 @@ def _entries_and_errors(
     entries = [outcome for outcome in outcomes if isinstance(outcome, JournalEntry)]
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, _Failed)]
+    errors += [failure.error for failure in failed if isinstance(failure.error, NotStorable)]
     away = [failure.error for failure in failed if isinstance(failure.error, Unavailable)]
     if away and not entries:
         return entries, [*errors, *away]
     return entries + [failure.entry for failure in failed], errors
+
+
+def without_contents(entry: JournalEntry, held: Reserve | None, why: str) -> JournalEntry:
+    """A call that cannot be put on record as it is: when, which and how much, and why not what.
+
+    It counts for what it used, and for no more than was held back for it.
+    """
+    used, held = entry.usage, held or Reserve()
+    if used.tokens > held.tokens or used.cost_usd > held.cost_usd:
+        used = Usage(unsorted_tokens=held.tokens, cost_usd=held.cost_usd)
+    return JournalEntry(
+        index=entry.index,
+        kind=entry.kind,
+        name=entry.name[:NAME_CHARS_MAX],
+        request_sha256=entry.request_sha256,
+        request={},
+        reply={FAULTS.get(entry.kind, "error"): {"code": NotStorable.code, "message": why}},
+        usage=used,
+        duration_ms=entry.duration_ms,
+        passed=entry.passed,
+    )
 
 
 async def _timed(index: int, call: Call) -> JournalEntry | _Failed:
@@ -287,19 +327,24 @@ async def _timed(index: int, call: Call) -> JournalEntry | _Failed:
                 raise
             reply, error = call.failed(failure), failure
         call_spans.tell(span, call.kind, reply.value, reply.usage)
-    entry = JournalEntry(
-        index=index,
-        kind=call.kind,
-        name=call.name,
-        request_sha256=call.digest(),
-        request=call.stored,
-        reply=reply.value,
-        usage=reply.usage,
-        passed=reply.passed,
-        address=call.address,
-        reused=reply.reused,
-        duration_ms=round((time.perf_counter() - started) * 1000, 3),
-    )
+    fields: dict[str, Any] = {
+        "index": index,
+        "kind": call.kind,
+        "name": call.name,
+        "request_sha256": call.digest(),
+        "request": call.stored,
+        "reply": reply.value,
+        "usage": reply.usage,
+        "passed": reply.passed,
+        "address": call.address,
+        "reused": reply.reused,
+        "duration_ms": round((time.perf_counter() - started) * 1000, 3),
+    }
+    try:
+        entry = JournalEntry(**fields)
+    except ValidationError as invalid:
+        error = NotStorable(f"{call.kind} {call.name}: {describe(invalid, JournalEntry)}")
+        entry = without_contents(JournalEntry.model_construct(**fields), call.reserve, str(error))
     return entry if error is None else _Failed(error, entry)
 
 

@@ -124,7 +124,6 @@ class EndpointSettings(BaseModel):
     tool_choice: bool | None = None
     parallel_calls: bool | None = None
     reasoning_echo: bool | None = None
-    usage_reliable: bool | None = None
     effort: str | None = Field(default=None, pattern=EFFORT)
     effort_with_tools: str | None = Field(default=None, pattern=EFFORT)
     stream: bool | None = None

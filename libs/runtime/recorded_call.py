@@ -27,7 +27,8 @@ TOOL_CALLS_MAX = 12
 
 def outline(entry: JournalEntry) -> dict[str, Any]:
     """Of a tool's call or a read: `arguments` and `result`; of a model's turn: `request`, `reply`,
-    `tool_calls` and `stop_reason`; of all: `error`, empty where there was none."""
+    `tool_calls`, `stop_reason` and `usage_estimated` (why its tokens are an estimate, empty where
+    the endpoint counted them); of all: `error`, empty where there was none."""
     error = _error(entry)
     if entry.kind is CallKind.MODEL:
         return {**_turn(entry), "error": error}
@@ -74,6 +75,7 @@ def _turn(entry: JournalEntry) -> dict[str, Any]:
         "reply": _clean(str(reply.get("text", "")), RESULT_CHARS_MAX),
         "tool_calls": [*calls, *more],
         "stop_reason": _text(_value(reply.get("stop_reason", ""))),
+        "usage_estimated": _clean(str(reply.get("usage_estimated", "")), ERROR_CHARS_MAX),
     }
 
 

@@ -234,8 +234,9 @@ class CommitLoop:
     ) -> None:
         """A group failed on one of its inputs: the others must not suffer for the one that offends.
 
-        It ends its operation, and what ends is committed like all else. Where nothing can be
-        committed nothing is answered: whoever asked asks again.
+        It ends its operation, and what ends is committed like all else; a record is refused, and
+        its service then keeps the call without its contents and ends the operation. Where nothing
+        can be committed nothing is answered: whoever asked asks again.
         """
         if len(asks) > 1:
             for ask in asks:
@@ -252,7 +253,7 @@ class CommitLoop:
         op_id = inputs.operation_of(item)
         if isinstance(item, inputs.OperationOverdue) or not _is_its_own_fault(error):
             refused = NotCommitted(str(error))
-        elif op_id is not None:
+        elif op_id is not None and not isinstance(item, inputs.Recorded):
             end = inputs.Ask(inputs.OperationOverdue(op_id, store.failure_of(error)))
             await self._settle(db, [end])
             if end.answer.exception() is not None:
@@ -355,7 +356,7 @@ def _is_its_own_fault(error: Exception) -> bool:
 
 
 class InputRefused(Exception):
-    """An input could not be stored: it has ended its operation, if any, and is not tried again."""
+    """An input could not be stored, for what it holds, and is not tried again."""
 
 
 class NotCommitted(Exception):

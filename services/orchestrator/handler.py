@@ -77,9 +77,9 @@ class Handler:
         await server.serve(CANCEL_CYCLE, self._cancel, self._refuse_request)
         await server.serve(ANSWER_PROPOSAL, self._approval, self._refuse_request)
         unread = self._unread
-        await server.serve(CLAIM, self._claim, unread("claim", ClaimAnswer(outcome="unknown")))
-        await server.serve(RECORD, self._record, unread("record", RecordAnswer(outcome="unknown")))
-        await server.serve(RESULT, self._result, unread("result", ResultAnswer(outcome="unknown")))
+        await server.serve(CLAIM, self._claim, unread("claim", _claim_refused))
+        await server.serve(RECORD, self._record, unread("record", _record_refused))
+        await server.serve(RESULT, self._result, unread("result", _result_refused))
 
     async def cycle(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
         """Answer a request; None where another orchestrator is to be asked."""
@@ -145,11 +145,8 @@ class Handler:
         return await self._for_now(_answer(answer, lambda _: ClaimAnswer(outcome="done")))
 
     async def _record(self, service: str, record: Record) -> RecordAnswer | None:
-        def cancelled(why: str) -> RecordAnswer:
-            return RecordAnswer(outcome="cancelled", message=why)
-
         answer = self._committer.ask(inputs.Recorded(service, record))
-        return await self._for_now(_answer(answer, cancelled))
+        return await self._for_now(_answer(answer, _record_refused))
 
     async def _result(self, service: str, result: Result) -> ResultAnswer | None:
         answer = self._committer.ask(inputs.Resulted(service, result))
@@ -164,15 +161,15 @@ class Handler:
         except TimeoutError:
             return None
 
-    def _unread(self, what: str, answer: Answered) -> Refuse[Answered]:
-        """Keep what a service said and nobody can read; to it, the operation is unknown."""
+    def _unread(self, what: str, answer: Callable[[str], Answered]) -> Refuse[Answered]:
+        """Keep a message of a service that cannot be read, and tell the service why."""
 
         async def refuse(service: str, refused: Unreadable) -> Answered:
             error = refused.error
             failure = Failure(code=error.code, message=error.message, field=error.field)
             if self._refusals.is_kept(service):
                 await self._publisher.dead_letter(what, refused, failure, service)
-            return answer
+            return answer(error.message[:REASON_CHARS_MAX])
 
         return refuse
 
@@ -260,3 +257,15 @@ async def _answer(
 
 def _not_storable(why: str) -> RequestAnswer:
     return rejection("not_storable", why)
+
+
+def _claim_refused(_: str) -> ClaimAnswer:
+    return ClaimAnswer(outcome="unknown")
+
+
+def _record_refused(why: str) -> RecordAnswer:
+    return RecordAnswer(outcome="refused", message=why)
+
+
+def _result_refused(why: str) -> ResultAnswer:
+    return ResultAnswer(outcome="refused", message=why)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.message import Command, Contract
@@ -80,7 +80,9 @@ class DoPicks(Command):
 
 
 class Picked(Contract):
-    """What it makes."""
+    """What it makes. `note` is not checked before it is sent."""
+
+    note: str = ""
 
 
 class DoReview(Command):
@@ -91,6 +93,8 @@ class DoReview(Command):
 
 class Reviewed(Contract):
     """The end."""
+
+    note: str = ""
 
 
 PICK = command("trader", "picks", DoPicks, Picked, claimed=True)
@@ -104,17 +108,21 @@ WORKFLOW = Workflow(
 
 @dataclass
 class Services:
-    """Both services in the orchestrator's process; how many commands each has run."""
+    """Both services in the orchestrator's process; how many commands each has run, what the model
+    replies, and what the results note."""
 
     picked: int = 0
     reviewed: int = 0
+    reply: Reply = field(default_factory=lambda: Reply({"thought": "it"}, PAID))
+    picked_note: str = ""
+    reviewed_note: str = ""
 
     async def pick(self, order: DoPicks, journal: Journal) -> Picked:
         async def look() -> Reply:
             return Reply(7)
 
         async def think() -> Reply:
-            return Reply({"thought": "it"}, PAID)
+            return self.reply
 
         self.picked += 1
         await journal.call(Call(CallKind.READ, "look", {"at": "the sky"}, look))
@@ -123,12 +131,12 @@ class Services:
         held = Reserve(tokens=PAID.tokens, name="model", index=2, provider="paid")
         await journal.call(Call(CallKind.MODEL, "paid:model", {"of": "it"}, think, reserve=held))
         await journal.call(Call(CallKind.READ, "look", {"at": "it again"}, look))
-        return Picked.of(order)
+        return Picked.of(order, note=self.picked_note)
 
     async def review(self, order: DoReview, _: Journal) -> Reviewed:
         assert order.picked.cycle_id == order.cycle_id
         self.reviewed += 1
-        return Reviewed.of(order)
+        return Reviewed.of(order, note=self.reviewed_note)
 
     def runners(self, settings: Settings, local: LocalBus) -> Sequence[ServiceRunner]:
         return [

@@ -25,6 +25,7 @@ from libs.llm.endpoints.endpoint import Endpoint
 from libs.llm.endpoints.fields import GRAMMAR, Fields
 from libs.llm.endpoints.refusals import one_line
 from libs.llm.endpoints.streams import ClaudeAssembly, received
+from libs.llm.endpoints.usage import TokenCount
 from libs.llm.errors import RequestRefused
 from libs.llm.provider import (
     AssistantMessage,
@@ -81,10 +82,10 @@ _Block = Annotated[_Text | _ToolUse | _Other, Field(union_mode="left_to_right")]
 
 
 class _Usage(_Body):
-    input_tokens: int = Field(ge=0)
-    output_tokens: int = Field(ge=0)
-    cache_read_input_tokens: int | None = Field(default=0, ge=0)
-    cache_creation_input_tokens: int | None = Field(default=0, ge=0)
+    input_tokens: TokenCount
+    output_tokens: TokenCount
+    cache_read_input_tokens: TokenCount | None = 0
+    cache_creation_input_tokens: TokenCount | None = 0
 
 
 class _StopDetails(_Body):

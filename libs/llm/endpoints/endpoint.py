@@ -31,10 +31,9 @@ class Capabilities:
     """The abilities of an endpoint; servers refuse or ignore fields they do not know.
 
     `tool_choice`, `parallel_calls` and `seed`: the request may have that field. `reasoning_echo`:
-    a model's thoughts must come back verbatim. `usage_reliable`: its token counts are believed;
-    else a count far below what was sent is replaced by an estimate. `effort`: how much models that
-    reason shall, in the endpoint's own words; empty for its default. `effort_with_tools`: the same
-    where there are tools; empty for `effort`. `stream`: replies may come in pieces.
+    a model's thoughts must come back verbatim. `effort`: how much models that reason shall, in the
+    endpoint's own words; empty for its default. `effort_with_tools`: the same where there are
+    tools; empty for `effort`. `stream`: replies may come in pieces.
     """
 
     output: OutputMode = OutputMode.NONE
@@ -43,7 +42,6 @@ class Capabilities:
     parallel_calls: bool = False
     seed: bool = False
     reasoning_echo: bool = False
-    usage_reliable: bool = True
     effort: str = ""
     effort_with_tools: str = ""
     stream: bool = True
@@ -113,9 +111,7 @@ def _sizes(small: str, medium: str, large: str) -> Mapping[str, str]:
     return MappingProxyType({"small": small, "medium": medium, "large": large})
 
 
-_LOCAL = Capabilities(
-    output=OutputMode.JSON_SCHEMA, seed=True, parallel_calls=True, usage_reliable=False
-)
+_LOCAL = Capabilities(output=OutputMode.JSON_SCHEMA, seed=True, parallel_calls=True)
 
 PRESETS: Mapping[str, Endpoint] = MappingProxyType(
     {
@@ -154,7 +150,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             "vllm",
             "openai",
             "http://127.0.0.1:8000/v1",
-            replace(_LOCAL, usage_reliable=True),
+            _LOCAL,
             key_variable="VLLM_API_KEY",
             key_needed=False,
             free=True,
@@ -179,9 +175,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             free=True,
             patient=True,
         ),
-        COMPATIBLE: Endpoint(
-            COMPATIBLE, "openai", "", Capabilities(usage_reliable=False), key_needed=False
-        ),
+        COMPATIBLE: Endpoint(COMPATIBLE, "openai", "", key_needed=False),
     }
 )
 

@@ -24,6 +24,7 @@ from libs.llm.endpoints import faults
 from libs.llm.endpoints.endpoint import Capabilities, Endpoint, OutputMode
 from libs.llm.endpoints.fields import GRAMMAR, Fields
 from libs.llm.endpoints.streams import OpenAIAssembly, received
+from libs.llm.endpoints.usage import TokenCount
 from libs.llm.errors import RequestRefused
 from libs.llm.provider import (
     AssistantMessage,
@@ -104,16 +105,16 @@ class _Completion(_Body):
 
 
 class _Details(_Body):
-    cached_tokens: int | None = Field(default=0, ge=0)
-    cache_write_tokens: int | None = Field(default=0, ge=0)
+    cached_tokens: TokenCount | None = 0
+    cache_write_tokens: TokenCount | None = 0
 
 
 class _Usage(_Body):
-    prompt_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
-    total_tokens: int | None = Field(default=None, ge=0)
+    prompt_tokens: TokenCount
+    completion_tokens: TokenCount
+    total_tokens: TokenCount | None = None
     prompt_tokens_details: _Details | None = None
-    num_cached_tokens: int | None = Field(default=None, ge=0)
+    num_cached_tokens: TokenCount | None = None
 
 
 _COMPLETION = TypeAdapter(_Completion)

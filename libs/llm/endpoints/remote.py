@@ -15,6 +15,7 @@ from pydantic import SecretStr, ValidationError
 
 from contracts.operation import Reserve
 from contracts.types import Usage
+from libs.llm.endpoints import usage
 from libs.llm.endpoints.endpoint import Endpoint, Wire
 from libs.llm.errors import ModelError, PriceUnknown, ProviderFault, ProviderNotUsable
 from libs.llm.json_values import storable
@@ -26,10 +27,6 @@ WIRES: Mapping[str, str] = {
     "openai": "libs.llm.endpoints.openai",
 }
 """The module of each wire format; it has a function `wire`."""
-BYTES_PER_TOKEN = 2
-"""Tokens are estimated high: JSON full of figures has about three bytes to the token."""
-IMPLAUSIBLY_FEW = 8
-"""An estimate is at most this many times what a server that counts would tell."""
 KEY_CHARS_MIN = 8
 """Anything shorter is no key, and would be found in every text."""
 REPLY_BYTES_MAX = 200_000
@@ -76,7 +73,8 @@ class RemoteProvider:
 
     def reserve(self, request: ModelRequest) -> Reserve:
         """The whole request and the longest reply, at this model's price."""
-        tokens, price = estimated_tokens(_sent_bytes(request)), self._price(request.model)
+        tokens = usage.estimated_tokens(_sent_bytes(request))
+        price = self._price(request.model)
         output_tokens = self._endpoint.tokens_max(request)
         longest = Usage(output_tokens=output_tokens)
         worst = max(
@@ -86,11 +84,13 @@ class RemoteProvider:
         return Reserve(tokens=tokens + output_tokens, cost_usd=worst, provider=self.name)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """One call. What it used is counted; where the endpoint does not say, it is estimated."""
+        """One call, with its usage and cost; `usage_estimated` of the reply says why the usage is
+        not as the endpoint reported it, where that is so."""
         price = self._price(request.model)
         wire = await self._opened()
         try:
-            reply = self._without_key(await wire.send(request))
+            answered = await wire.send(request)
+            reply = self._without_key(answered.model_copy(update={"usage": Usage()}))
         except ModelError as error:
             error.args = (self._hidden(error.message),)
             raise
@@ -99,9 +99,16 @@ class RemoteProvider:
                 f"{self.name}: the reply cannot be kept: {error.errors()[0]['msg']}",
                 may_have_cost=True,
             ) from None
-        usage = self._believed(request, reply)
-        paid = usage.model_copy(update={"cost_usd": cost_usd(price, usage)})
-        return reply.model_copy(update={"usage": paid})
+        used, why = usage.checked(
+            answered.usage,
+            sent_bytes=_sent_bytes(request),
+            received_bytes=_received_bytes(reply),
+            output_tokens_max=self._endpoint.tokens_max(request),
+        )
+        if why:
+            log.warning("llm.usage_estimated", provider=self.name, model=request.model, why=why)
+        paid = used.model_copy(update={"cost_usd": cost_usd(price, used)})
+        return reply.model_copy(update={"usage": paid, "usage_estimated": why})
 
     async def close(self) -> None:
         """Give the connections back; a later call opens new ones."""
@@ -127,20 +134,6 @@ class RemoteProvider:
         module = importlib.import_module(WIRES[self._endpoint.wire])
         wire: Wire = module.wire(self._endpoint, self._key)
         return wire
-
-    def _believed(self, request: ModelRequest, reply: ModelReply) -> Usage:
-        """The usage as told; where there is none, or less than can be, an estimate."""
-        usage = reply.usage
-        if usage.tokens and self._endpoint.capabilities.usage_reliable:
-            return usage
-        guess = Usage(
-            input_tokens=estimated_tokens(_sent_bytes(request)),
-            output_tokens=estimated_tokens(len(reply.model_dump_json(exclude={"raw"}))),
-        )
-        if usage.tokens * IMPLAUSIBLY_FEW > guess.tokens:
-            return usage
-        log.warning("llm.usage_estimated", provider=self.name, told=usage.tokens, by=guess.tokens)
-        return guess
 
     def _without_key(self, reply: ModelReply) -> ModelReply:
         """The reply, where an endpoint that echoes its request has put the key into it."""
@@ -168,26 +161,27 @@ class RemoteProvider:
         return text.replace(key, HIDDEN) if len(key) >= KEY_CHARS_MIN else text
 
 
-def cost_usd(price: Price, usage: Usage) -> Decimal:
+def cost_usd(price: Price, used: Usage) -> Decimal:
     """The cost of the tokens, rounded up to a hundred-millionth of a dollar."""
-    whole_input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    whole_input = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
     is_long = price.long_from_tokens is not None and whole_input > price.long_from_tokens
     taken = (
-        usage.input_tokens * price.input
-        + usage.cache_read_tokens * price.cache_read
-        + usage.cache_write_tokens * price.cache_write
+        used.input_tokens * price.input
+        + used.cache_read_tokens * price.cache_read
+        + used.cache_write_tokens * price.cache_write
     )
-    output_cost = usage.output_tokens * price.output
+    output_cost = used.output_tokens * price.output
     if is_long:
         taken, output_cost = taken * price.long_input_factor, output_cost * price.long_output_factor
     return ((taken + output_cost) / MILLION).quantize(CENT_PARTS, rounding=ROUND_UP)
 
 
-def estimated_tokens(size_bytes: int) -> int:
-    """Tokens of so many bytes, rather too many than too few."""
-    return -(-size_bytes // BYTES_PER_TOKEN)
-
-
 def _sent_bytes(request: ModelRequest) -> int:
     """About what travels; `task` and `evidence` do not, they stand in the messages."""
-    return len(request.model_dump_json(exclude={"task", "evidence"}))
+    return len(request.model_dump_json(exclude={"task", "evidence"}).encode())
+
+
+def _received_bytes(reply: ModelReply) -> int:
+    """About what came: the reply as it is read, or with the thoughts as the endpoint wrote it."""
+    read = reply.model_dump_json(exclude={"raw", "usage"})
+    return max(len(read.encode()), len(orjson.dumps(reply.raw)))

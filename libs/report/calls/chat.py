@@ -165,9 +165,11 @@ def _replied(
         _wanted(wanted, answers or {}) for wanted in map(_mapping, _list(reply.get("tool_calls")))
     ]
     text = str(reply.get("text") or "")
-    if not text and not calls and entry.reply is not None:
-        return [Turn(Role.ASSISTANT, note="an empty reply")]
-    return [Turn(Role.ASSISTANT, text, calls)] if entry.reply is not None else []
+    why = str(reply.get("usage_estimated") or "")
+    notes = [] if text or calls else ["an empty reply"]
+    notes += [f"tokens: {why}"] if why else []
+    turn = Turn(Role.ASSISTANT, text, calls, "; ".join(notes))
+    return [turn] if entry.reply is not None else []
 
 
 def _wanted(call: Mapping[str, Any], answers: Mapping[bytes, JournalEntry]) -> Spoken:

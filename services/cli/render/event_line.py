@@ -107,7 +107,8 @@ def _call(event: Event) -> str:
         text += f"  {amounts.duration(float(data['duration_ms']) / 1000)}"
     usage = data.get("usage") or {}
     used = sum(int(count) for sort, count in usage.items() if sort.endswith("_tokens"))
-    text += f"  {used:,} tokens" if used else ""
+    estimated = " (estimated)" if data.get("usage_estimated") else ""
+    text += f"  {used:,} tokens{estimated}" if used else ""
     if data.get("fault"):
         return f"{text}  no reply ({data['fault']})"
     return f"{text}  {data['error']}" if data.get("error") else text

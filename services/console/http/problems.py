@@ -19,7 +19,7 @@ from contracts.schedule import JobAnswer
 from contracts.study import StudyAnswer
 from contracts.upkeep import LetterAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
-from libs.bus.codec import MessageInvalid, MessageTooLarge
+from libs.bus.codec import MessageInvalid, NotSendable
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
@@ -206,7 +206,7 @@ REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], Refused]] = {
     RequestValidationError: _not_valid,
     HTTPException: _of_the_framework,
     MessageInvalid: _no_message,
-    MessageTooLarge: _no_message,
+    NotSendable: _no_message,
     QuestionRefused: _desk_refused,
     DeskNotReachable: _not_reachable,
     DeskError: _not_possible,

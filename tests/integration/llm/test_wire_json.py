@@ -294,7 +294,13 @@ def test_cached_tokens_are_told_apart_from_the_rest_in_both_formats():
     assert within.usage.cache_write_tokens == 20
 
 
+NO_COUNTS = (-1, True, "12", "many", 1.5, float("nan"), float("inf"), [3], None)
+"""What an endpoint may write where a count of tokens stands."""
+
+
 @BOTH
-@pytest.mark.parametrize("usage", [None, {"input_tokens": -1, "prompt_tokens": -1}])
+@pytest.mark.parametrize(
+    "usage", [None, *({"input_tokens": each, "prompt_tokens": each} for each in NO_COUNTS)]
+)
 def test_a_usage_that_is_missing_or_impossible_is_no_usage(reply_from, usage):
     assert reply_from(Says("x", usage=usage, no_usage=usage is None)).usage.tokens == 0

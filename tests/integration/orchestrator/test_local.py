@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -20,7 +21,7 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest, RequestAnswer
-from contracts.message import Pipeline
+from contracts.message import MESSAGE_BYTES_MAX, Pipeline
 from contracts.operation import (
     CallKind,
     Claim,
@@ -45,6 +46,7 @@ from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.postgres.pool import Pool
 from libs.runtime import ids
 from libs.runtime.errors import Unavailable
+from libs.runtime.journal import Reply
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from libs.servers.postgres_server import SUPERUSER
@@ -52,6 +54,7 @@ from services.orchestrator import app
 from tests.fakes.local_desk import (
     COMMIT_POINTS,
     LANE,
+    PAID,
     PICK,
     WORDS,
     WORKFLOW,
@@ -306,6 +309,79 @@ async def test_what_is_said_again_late_or_for_nothing_inside_the_process_changes
     assert record is not None
     assert decode(RecordAnswer, record).outcome == "cancelled"
     assert await rows_of(pool, cycle_id) == before
+
+
+# --- what cannot be kept --------------------------------------------------------------------------
+
+
+def nested(depth: int) -> Any:
+    """A list in a list, so many times."""
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+UNKEEPABLE = {
+    "a NUL": Reply({"thought": "a\x00b"}, PAID),
+    "half a surrogate pair": Reply({"thought": "\ud800"}, PAID),
+    "no number": Reply({"thought": float("nan")}, PAID),
+    "too deep": Reply(nested(230), PAID),
+    "too long": Reply("x" * 2 * MESSAGE_BYTES_MAX, PAID),
+    "too dear": Reply(1, PAID.model_copy(update={"cost_usd": Decimal(10**12)})),
+    "too many tokens": Reply(1, PAID.model_copy(update={"input_tokens": 10**30})),
+    "too many for the table": Reply(1, PAID.model_copy(update={"input_tokens": 2**63})),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "over"), [*((what, "a line") for what in UNKEEPABLE), ("too dear", "the bus")]
+)
+async def test_a_paid_call_that_cannot_be_kept_fails_its_operation_once_and_is_counted(
+    local: LocalBus, settings: Settings, pool: Pool, what: str, over: str
+) -> None:
+    bus = local if over == "a line" else LocalBus()
+    async with at_work(settings, bus) as services:
+        services.reply = UNKEEPABLE[what]
+        cycle_id = await begin(local)
+        assert await ended(pool, cycle_id) == "failed"
+    assert services.picked == 1
+    [row] = await pool.fetch(
+        "select status, epoch, tokens, failure->>'code' as code, failure->>'message' as message"
+        " from operations where cycle_id = $1",
+        cycle_id,
+    )
+    assert (row["status"], row["epoch"], row["code"]) == ("failed", 1, "not_storable")
+    assert row["tokens"] == PAID.tokens, "it is in the budget, and no more than was held for it"
+    bodies = await pool.fetch(
+        "select entry from journal join operations using (op_id)"
+        " where cycle_id = $1 order by index",
+        cycle_id,
+    )
+    entries = [JournalEntry.model_validate_json(body["entry"]) for body in bodies]
+    assert [entry.fault.get("code") for entry in entries] == [None, None, "not_storable"]
+
+
+@pytest.mark.parametrize("step", ["picks", "review"])
+async def test_a_result_that_cannot_be_kept_fails_its_operation_once_with_the_reason(
+    local: LocalBus, settings: Settings, pool: Pool, step: str
+) -> None:
+    async with at_work(settings, local) as services:
+        note = "a\x00b"
+        if step == "picks":
+            services.picked_note = note
+        else:
+            services.reviewed_note = note
+        cycle_id = await begin(local)
+        assert await ended(pool, cycle_id) == "failed"
+    assert services.picked == 1
+    failure = await pool.fetchrow(
+        "select failure->>'code' as code, failure->>'message' as message from operations"
+        " where cycle_id = $1 and step = $2 and status = 'failed'",
+        *(cycle_id, step),
+    )
+    assert failure["code"] == "not_storable"
+    assert "NUL" in failure["message"]
 
 
 async def test_no_line_is_the_orchestrators(local: LocalBus) -> None:

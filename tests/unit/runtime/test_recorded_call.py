@@ -50,6 +50,7 @@ def test_a_models_turn_tells_what_was_new_what_it_said_and_which_tools_it_wanted
         "reply": "I look at prices.",
         "tool_calls": ["get_stock_price(AAPL)", "get_stock_price(FB)"],
         "stop_reason": "tools",
+        "usage_estimated": "",
         "error": "",
     }
 

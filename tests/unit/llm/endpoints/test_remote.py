@@ -15,7 +15,7 @@ from structlog.testing import CapturingLogger
 from contracts.message import Pipeline
 from contracts.types import Usage
 from libs.llm.agent import Limits, Role
-from libs.llm.endpoints import remote
+from libs.llm.endpoints import remote, usage
 from libs.llm.endpoints.endpoint import PRESETS, PRICES, OutputMode, endpoints_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider, cost_usd
@@ -129,15 +129,60 @@ async def test_missing_usage_is_estimated_high_and_never_zero(monkeypatch):
     assert reply.usage.output_tokens >= 100
     assert reply.usage.cost_usd > 0
     assert [call.args[0] for call in log.calls] == ["llm.usage_estimated"]
+    assert "no token counts" in reply.usage_estimated
 
 
-async def test_a_count_that_is_too_low_to_be_true_is_estimated_where_it_is_not_reliable():
-    few = ModelReply(text="y" * 4_000, usage=Usage(input_tokens=1, output_tokens=1))
-    models = {"small": "m"}
-    doubted = await provider(few, "llamacpp", models=models).complete(request(model="m"))
-    believed = await provider(few, "vllm", models=models).complete(request(model="m"))
-    assert doubted.usage.tokens > 1_000
-    assert believed.usage.tokens == 2
+@pytest.mark.parametrize(
+    "reported",
+    [
+        Usage(input_tokens=1, output_tokens=1),
+        Usage(input_tokens=10**12),
+        Usage(input_tokens=10**18, output_tokens=5),
+        Usage(input_tokens=1_000, output_tokens=10**6),
+        Usage(cache_read_tokens=10**9, input_tokens=1_000),
+        Usage(cache_write_tokens=10**4_000),
+        Usage(input_tokens=10**30, output_tokens=10**30),
+    ],
+)
+@pytest.mark.parametrize("name", ["claude", "llamacpp"])
+async def test_counts_that_cannot_be_true_are_estimated_and_the_reply_says_so(reported, name):
+    model = "claude-opus-5-5"
+    asked = request(model=model, text="x" * 4_000)
+    answering = provider(
+        ModelReply(text="y" * 4_000, usage=reported), name, models={"large": model}
+    )
+    reply = await answering.complete(asked)
+    reserved = answering.reserve(asked)
+    assert 2_000 <= reply.usage.tokens <= reserved.tokens
+    assert reply.usage.cost_usd <= reserved.cost_usd
+    assert "estimated" in reply.usage_estimated
+    assert "usage_estimated" in reply.model_dump()
+
+
+@given(
+    text=st.text(max_size=500),
+    said=st.text(max_size=500),
+    counts=st.tuples(*(st.integers(0, 10**20) for _ in range(4))),
+)
+async def test_no_report_of_an_endpoint_makes_a_call_cost_more_than_about_twice_its_reserve(
+    text, said, counts
+):
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    reported = Usage(**dict(zip(names, counts, strict=True)))
+    asked = request(text=text)
+    answering = provider(ModelReply(text=said, usage=reported))
+    reply = await answering.complete(asked)
+    unseen = Usage(cache_write_tokens=usage.UNSEEN_INPUT_TOKENS)
+    most = 2 * answering.reserve(asked).cost_usd + cost_usd(PRICES[asked.model], unseen)
+    assert reply.usage.cost_usd <= most
+
+
+async def test_a_plausible_count_is_believed_and_nothing_is_said():
+    counted = Usage(input_tokens=900, output_tokens=800)
+    answering = provider(ModelReply(text="y" * 4_000, usage=counted))
+    reply = await answering.complete(request(text="x" * 4_000))
+    assert (reply.usage.tokens, reply.usage_estimated) == (1_700, "")
+    assert "usage_estimated" not in reply.model_dump()
 
 
 async def test_a_reply_that_echoes_the_key_is_kept_without_it():
