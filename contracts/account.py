@@ -2,7 +2,7 @@
 
 import operator
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import StrEnum
 from uuid import UUID
 
@@ -180,10 +180,10 @@ class Fill(Value):
     @property
     def value(self) -> Decimal:
         """The value of the shares in the account's currency, to the cent as the ledger has it."""
-        if self.foreign is None:
-            return self.price.amount * self.quantity
-        traded = (self.foreign.price.amount * self.quantity).quantize(_CENT)
-        return (traded * self.foreign.rate.rate).quantize(_CENT)
+        price = self.price if self.foreign is None else self.foreign.price
+        against_the_trader = ROUND_CEILING if self.side is Side.BUY else ROUND_FLOOR
+        traded = (price.amount * self.quantity).quantize(_CENT, against_the_trader)
+        return traded if self.foreign is None else (traded * self.foreign.rate.rate).quantize(_CENT)
 
 
 class ExitAct(Value):

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
-from operator import mul
 
 from contracts.account import Side
 from libs.broker.broker import (
@@ -17,7 +16,8 @@ from libs.broker.broker import (
     Working,
 )
 from libs.quant.costs import affordable, fee_on, slipped
-from libs.quant.sizing import affordable_shares, slipped_price, trade_fee, trade_value
+from libs.quant.sizing import affordable_shares, fill_value, slipped_price, trade_fee
+from libs.quant.ticks import PRICE_STEP, TICK_PCT_MAX, is_too_coarse, tick_of
 
 _ZERO = Decimal(0)
 
@@ -27,7 +27,7 @@ class Counting:
     """How shares and money are counted: a fill's price, its value, its fee, and what cash buys."""
 
     price: Callable[[Decimal, Decimal, bool], Decimal]
-    value: Callable[[Decimal, Decimal], Decimal]
+    value: Callable[[Decimal, Decimal, bool], Decimal]
     fee: Callable[[Decimal, Decimal], Decimal]
     affordable: Callable[[Decimal, Decimal, Decimal], Decimal]
     shares: Callable[[Decimal], Decimal]
@@ -45,15 +45,24 @@ def _exact_price(price: Decimal, slippage_bps: Decimal, buying: bool) -> Decimal
     return slipped(price, slippage_bps, Decimal(1 if buying else -1))
 
 
-WHOLE = Counting(_whole_price, trade_value, trade_fee, affordable_shares, _whole)
-"""As an account is booked: whole shares, whole cents, rounded against the trader."""
-EXACT = Counting(_exact_price, mul, fee_on, affordable, Decimal)
+def _whole_value(price: Decimal, quantity: Decimal, buying: bool) -> Decimal:
+    return fill_value(price, quantity, buying=buying)
+
+
+def _exact_value(price: Decimal, quantity: Decimal, _: bool) -> Decimal:
+    return price * quantity
+
+
+WHOLE = Counting(_whole_price, _whole_value, trade_fee, affordable_shares, _whole)
+"""As an account is booked: whole shares, prices on their tick, money in cents, each rounded against
+the trader."""
+EXACT = Counting(_exact_price, _exact_value, fee_on, affordable, Decimal)
 """With every fraction, as the backtest counts on adjusted prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperBroker:
-    """`fee_bps` of the traded value; fills `slippage_bps` worse than the open, in whole cents."""
+    """`fee_bps` of the traded value; fills `slippage_bps` worse than the open, on a tick of it."""
 
     fee_bps: Decimal
     slippage_bps: Decimal
@@ -64,11 +73,15 @@ class PaperBroker:
     ) -> Answer:
         """Fill at the open. A split at that open multiplies the ordered shares, as brokers do.
 
-        A buy is cut to what `cash` pays with its fee, a sale to `held`; both say so in the note.
+        A buy is cut to what `cash` pays with its fee, a sale to `held`; both say so in the note. At
+        an open below the finest price that is kept nothing is filled, and nothing is bought where
+        one tick is too large a part of the price.
         """
         if opening is None:
             return Working("no open after the decision yet: it fills once there is one")
         buying = order.side is Side.BUY
+        if why := _no_fair_price(opening, buying):
+            return Refused(why)
         count = self.counting
         wanted = count.shares(order.quantity * opening.split_ratio)
         price = count.price(opening.price, self.slippage_bps, buying)
@@ -77,7 +90,7 @@ class PaperBroker:
         if quantity <= 0:
             why = f"cash of {cash} buys no share at {price}" if buying else "no share is left"
             return Refused(f"at the open of {opening.session} {why}")
-        value = count.value(price, quantity)
+        value = count.value(price, quantity, buying)
         fee = count.fee(value, self.fee_bps)
         if not buying:
             fee = min(fee, value)  # a sale never costs money
@@ -105,6 +118,16 @@ class PaperBroker:
             else f"the stop at {stop:f} was reached"
         )
         return replace(answer, note="; ".join(filter(None, (trigger, answer.note))))
+
+
+def _no_fair_price(opening: Opening, buying: bool) -> str:
+    """Why nothing can be filled at an open; empty where it can."""
+    at, price = f"the open of {opening.session} is {opening.price:f}", opening.price
+    if price < PRICE_STEP:
+        return f"{at}, below {PRICE_STEP:f}, the finest price that is kept"
+    if buying and is_too_coarse(price):
+        return f"{at}, and one tick, {tick_of(price):f}, is more than {TICK_PCT_MAX}% of it"
+    return ""
 
 
 def _note(

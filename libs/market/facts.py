@@ -21,15 +21,15 @@ from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
 from libs.market.filings.reported import Filing
 from libs.market.filings.words import filing_text
-from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
+from libs.market.source import EarningsReport, Listing, MarketData, NewsItem, price_kept
 from libs.quant.indicators import average_true_range
 from libs.quant.risk.score import RISK_CLOSES_WANTED, measured_risk
+from libs.quant.ticks import PRICE_STEP
 from libs.runtime.untrusted import clean_line
 
 HEADLINES_MAX = EVENTS_MAX - 2
 """Of one ticker, beside its last report and the next one."""
 TEXT_CHARS_MAX = 200
-_PRICE_STEP = Decimal("0.0001")
 
 
 async def facts_of(
@@ -52,10 +52,10 @@ async def facts_of(
         exchange=clean_line(listing.exchange, TEXT_CHARS_MAX),
         currency=listing.currency,
         sector=clean_line(listing.sector, TEXT_CHARS_MAX) or UNKNOWN_SECTOR,
-        price=Decimal(str(closes[-1])).quantize(_PRICE_STEP),
+        price=price_kept(ticker, closes[-1]),
         measured_risk=risk.score,
         risk_reason=risk.reason,
-        atr=None if atr is None else Decimal(str(atr)).quantize(_PRICE_STEP, ROUND_CEILING),
+        atr=None if atr is None else Decimal(str(atr)).quantize(PRICE_STEP, ROUND_CEILING),
         report=_report_ahead(reports or (), as_of, market.calendar),
         has_reports=bool(reports),
         events=await _events(market, ticker, as_of, without_events=without_events),

@@ -12,9 +12,8 @@ from typing import Protocol
 from contracts.types import ExchangeRate
 from libs.market.errors import NotInSource
 from libs.market.replay.store import ReplayStore
-from libs.market.source import MarketData
+from libs.market.source import MarketData, price_kept
 from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
-from libs.quant.ticks import PRICE_STEP
 
 
 class ExchangeRates(Protocol):
@@ -37,7 +36,7 @@ async def mark(
 ) -> Mark:
     """The close of `session`, with its value in `into` by those of `rates`. Raises MarketError."""
     bars = await market.bars(ticker, session, 1)
-    price = Decimal(str(bars["close"][-1])).quantize(PRICE_STEP)
+    price = price_kept(ticker, bars["close"][-1])
     currency = (await market.universe(session, (ticker,)))[0].currency
     if currency == into:
         return Mark(price, currency, price)

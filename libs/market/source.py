@@ -17,6 +17,7 @@ import polars as pl
 from libs.market.calendar import DayKind, ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NotASession
 from libs.market.filings.reported import Filing
+from libs.quant.ticks import PRICE_STEP
 
 BAR_SCHEMA = pl.Schema(
     {
@@ -263,6 +264,16 @@ async def bars_until(market: MarketData, ticker: str, as_of: date, sessions: int
         if error.last is None:
             raise
         return await market.bars(ticker, error.last, sessions)
+
+
+def price_kept(ticker: str, price: float) -> Decimal:
+    """A price of a bar with the places that are kept of it. Raises NoHistory where it is smaller
+    than all of them: nothing can be valued or traded at zero.
+    """
+    kept = Decimal(str(price)).quantize(PRICE_STEP)
+    if kept == 0:
+        raise NoHistory(f"{ticker} is at {price}, below {PRICE_STEP:f}, the finest price kept")
+    return kept
 
 
 def move_of(bars: pl.DataFrame) -> SessionMove:

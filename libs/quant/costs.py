@@ -1,7 +1,7 @@
 """The cost of a fill, before any rounding: the one home of the formula.
 
-The paper broker computes with Decimal and rounds to shares and cents (`sizing.py`); the backtest
-computes with arrays (`fills.py`). Both begin here. `side` is 1 for a buy and -1 for a sale.
+The paper broker computes with Decimal and rounds to shares, ticks and cents (`sizing.py`); the
+backtest computes with arrays (`fills.py`). Both begin here. `side` is 1 for a buy, -1 for a sale.
 """
 
 from decimal import Decimal

@@ -1,8 +1,10 @@
 """From money to whole shares, and what trading them costs. Pure; money is Decimal throughout."""
 
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Context, Decimal, localcontext
+from bisect import bisect_right
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 
 from libs.quant.costs import affordable, fee_on, slipped
+from libs.quant.ticks import rounded_to_tick
 
 CENT = Decimal("0.01")
 BPS_IN_ONE = Decimal(10_000)
@@ -26,6 +28,14 @@ def trade_value(price: Decimal, quantity: Decimal) -> Decimal:
         return (price * quantity).quantize(CENT)
 
 
+def fill_value(price: Decimal, quantity: Decimal, *, buying: bool) -> Decimal:
+    """The money of a fill before its fee: price times quantity, rounded once to the cent
+    against the trader, so that no number of small trades makes money.
+    """
+    with localcontext(Context(prec=60)):
+        return (price * quantity).quantize(CENT, ROUND_CEILING if buying else ROUND_FLOOR)
+
+
 def trade_fee(value: Decimal, fee_bps: Decimal) -> Decimal:
     """The fee on a traded value, in basis points of it, rounded up to the cent."""
     with localcontext(Context(prec=60)):
@@ -33,29 +43,26 @@ def trade_fee(value: Decimal, fee_bps: Decimal) -> Decimal:
 
 
 def slipped_price(price: Decimal, slippage_bps: Decimal, *, buying: bool) -> Decimal:
-    """The price after slippage against the trader, rounded against the trader to the cent.
-
-    A sale is never priced below one cent.
+    """The price (at least PRICE_STEP) after slippage against the trader, rounded against the trader
+    to its tick. A sale is never priced below one tick.
     """
     with localcontext(Context(prec=60)):
-        if buying:
-            return slipped(price, slippage_bps, Decimal(1)).quantize(CENT, ROUND_CEILING)
-        return max(CENT, slipped(price, slippage_bps, Decimal(-1)).quantize(CENT, ROUND_DOWN))
+        exact = slipped(price, slippage_bps, Decimal(1 if buying else -1))
+        return rounded_to_tick(exact, ROUND_CEILING if buying else ROUND_FLOOR)
 
 
 def affordable_shares(cash: Decimal, price: Decimal, fee_bps: Decimal) -> Decimal:
-    """The most whole shares whose value and fee `cash` pays at `price` (> 0, in cents)."""
+    """The most whole shares whose value and fee `cash` pays at `price` (> 0)."""
+
+    def cost(quantity: int) -> Decimal:
+        value = fill_value(price, Decimal(quantity), buying=True)
+        return value + trade_fee(value, fee_bps)
+
     with localcontext(EXACT_DOWN):
-        quantity = max(Decimal(0), affordable(cash, price, fee_bps)).to_integral_value(ROUND_FLOOR)
-        # The fee is rounded up to a cent, which may cost one share more.
-        while quantity > 0 and _cost(price, quantity, fee_bps) > cash:
-            quantity -= 1
-        return quantity
-
-
-def _cost(price: Decimal, quantity: Decimal, fee_bps: Decimal) -> Decimal:
-    value = trade_value(price, quantity)
-    return value + trade_fee(value, fee_bps)
+        # Value and fee are rounded up by less than two cents together.
+        most = max(0, int(affordable(cash, price, fee_bps)))
+        least = max(0, int(affordable(cash - 2 * CENT, price, fee_bps)))
+        return Decimal(bisect_right(range(least + 1, most + 1), cash, key=cost) + least)
 
 
 def cash_hold(price: Decimal, quantity: Decimal, reserve_bps: Decimal) -> Decimal:

@@ -27,9 +27,14 @@ def tick_of(price: Decimal) -> Decimal:
 
 
 def rounded_to_tick(price: Decimal, rounding: str) -> Decimal:
-    """The price (> 0) on its tick, rounded as told (a mode of `decimal`); never below one tick."""
+    """The price (> 0) on its tick, rounded as told (a mode of `decimal`); never below one tick.
+
+    With two decimal places, and as many more as it needs.
+    """
     tick = tick_of(price)
-    return max(tick, price.quantize(tick, rounding))
+    rounded = max(tick, price.quantize(tick, rounding))
+    cents = rounded.quantize(TICK_MAX)
+    return cents if cents == rounded else rounded.normalize()
 
 
 def is_too_coarse(price: Decimal) -> bool:

@@ -29,8 +29,8 @@ from contracts.study import ACCOUNT_PREFIX
 from contracts.trader import StockPick
 from contracts.types import Failure
 from libs.market.calendar import ExchangeCalendar
+from libs.quant.ticks import PRICE_STEP
 
-PRICE_STEP = Decimal("0.0001")
 RETURN_STEP = Decimal("0.01")
 """Returns are told in percent to two places: the daily close is no more exact than that."""
 SENTENCE_CHARS_MAX = 400

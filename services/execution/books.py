@@ -19,7 +19,8 @@ from contracts.account import Side
 from contracts.types import ExchangeRate
 from libs.broker.broker import Filled
 from libs.quant.exchange import cents_in
-from libs.quant.sizing import CENT, trade_value
+from libs.quant.sizing import CENT, fill_value, trade_value
+from libs.quant.ticks import PRICE_STEP
 
 _ZERO = Decimal(0)
 
@@ -209,7 +210,7 @@ def cash_moved(amount: Decimal, session: date, key: str) -> Entry:
 
 def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) -> Entry:
     """A fill: shares against cash, with its fee, and for a sale the gain over average cost."""
-    value, rate = trade_value(fill.price, fill.quantity), fill.rate
+    value, rate = fill_value(fill.price, fill.quantity, buying=side is Side.BUY), fill.rate
     lines: tuple[Line, ...]
     if side is Side.BUY:
         bought = _line(Book.POSITION, value, rate, ticker, fill.quantity)
@@ -237,13 +238,13 @@ def split(
     before = books.quantity_before(ticker, session)
     exact = before * ratio
     whole = exact.to_integral_value(ROUND_FLOOR)
-    value = trade_value(open_price, exact - whole)
+    value = fill_value(open_price, exact - whole, buying=False)
     part = _sold(ticker, exact - whole, replace(books.holdings[ticker], quantity=exact))
     moved = replace(part, quantity=whole - before)
     lines = (moved, _gain(_line(Book.REALISED, -value, rate), part))
     memo = f"{ratio.normalize():f} new shares for one: {before:f} became {whole:f}"
     if exact != whole:
-        memo += f", {exact - whole:f} paid at {open_price}{_at(rate)}"
+        memo += f", {exact - whole:f} paid at {open_price.quantize(PRICE_STEP)}{_at(rate)}"
     key = split_key(ticker, session)
     return Entry(key, EntryKind.SPLIT, session, _paid(lines), ticker, memo)
 

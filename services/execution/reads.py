@@ -16,7 +16,6 @@ from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, MarketData
 from libs.quant.exchange import Mark, no_rate
-from libs.quant.ticks import PRICE_STEP
 from services.execution.account import Account, Action, Quotes
 from services.execution.errors import NoPrice
 from services.execution.exits import LOOK_BACK_DAYS
@@ -174,7 +173,7 @@ class Reads:
             why = no_rate(at_open.currency, currency)
             return Refused(f"it trades in {at_open.currency}, and {why} at the open it was for")
         ratio = at_open.action.split_ratio if at_open.action is not None else Decimal(1)
-        return Opening(at_open.session, _exact(at_open.open), ratio, rate)
+        return Opening(at_open.session, at_open.open, ratio, rate)
 
     async def _day(self, ticker: str, session: date, into: str) -> DayPrices | None:
         """Of a session up to as_of what may trigger a stop order; None where it did not trade, or
@@ -187,7 +186,8 @@ class Reads:
         rate = await self._rate_at_open(currency, into, session)
         if rate is None and currency != into:
             return None
-        return DayPrices(session, _exact(bars["open"][-1]), _exact(bars["low"][-1]), rate)
+        opened, low = (Decimal(str(bars[name][-1])) for name in ("open", "low"))
+        return DayPrices(session, opened, low, rate)
 
     async def _actions_of(
         self, account: Account, as_of: date, sessions: Sequence[date], closes: Closes
@@ -217,7 +217,7 @@ class Reads:
             action.session,
             action.split_ratio,
             action.dividend_per_share,
-            _exact(opened.open),
+            opened.open,
             opened.currency,
             await self._rate_at_open(opened.currency, currency, action.session),
         )
@@ -258,8 +258,3 @@ def _as_one(actions: Sequence[CorporateAction], session: date) -> CorporateActio
         ratio *= action.split_ratio
         dividend = dividend / action.split_ratio + action.dividend_per_share
     return CorporateAction(actions[0].ticker, session, ratio, dividend)
-
-
-def _exact(price: float | Decimal) -> Decimal:
-    """A price with the places that contracts carry; a float by its shortest decimal."""
-    return Decimal(str(price)).quantize(PRICE_STEP)

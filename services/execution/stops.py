@@ -7,12 +7,12 @@ smaller in the same transaction.
 """
 
 from dataclasses import replace
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from contracts.account import OrderType, Side
 from contracts.execution import OrderStatus
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
-from libs.quant.ticks import PRICE_STEP
+from libs.quant.ticks import rounded_to_tick
 from libs.runtime import ids
 from services.execution import books as ledger
 from services.execution.account import Account, BookedOrder, stop_money
@@ -73,7 +73,7 @@ def _stop_after(filled: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrd
         hold=Decimal(0),
         status=OrderStatus.WORKING,
         reason="",
-        stop_price=None if price is None else (price / ratio).quantize(PRICE_STEP),
+        stop_price=None if price is None else _after_split(price, ratio),
         fill=None,
         acts=None,
         plan=None,
@@ -89,11 +89,16 @@ def after_split(changes: Changes, ticker: str, ratio: Decimal) -> Changes:
     quantity = (stop.quantity * ratio).to_integral_value(ROUND_FLOOR)
     if quantity < 1:
         return changes.end(_cancelled(stop, "the split left less than one share of it"))
-    price = (stop.stop_price / ratio).quantize(PRICE_STEP)
+    price = _after_split(stop.stop_price, ratio)
     why = f"split of {ratio.normalize():f} for 1: {quantity:f} shares at {price.normalize():f}"
     reason = also(stop.reason, why)
     stop = replace(stop, quantity=quantity, stop_price=price, reason=reason)
     return within_held(changes.alter(stop), ticker)
+
+
+def _after_split(price: Decimal, ratio: Decimal) -> Decimal:
+    """A stop price in new shares, rounded up: a stop is never lowered. As it is without a split."""
+    return price if ratio == 1 else rounded_to_tick(price / ratio, ROUND_CEILING)
 
 
 def within_held(changes: Changes, ticker: str) -> Changes:

@@ -4,13 +4,13 @@ The rules have said what they saw; here that becomes the way that is left, in on
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Literal
 
 from contracts.account import OpenOrder, OrderType, Position, Side
 from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
-from libs.quant.ticks import PRICE_STEP
+from libs.quant.ticks import rounded_to_tick
 from services.exit_signal.logic import Assessment, Held, Signal, traded
 from services.exit_signal.rules import (
     HOLD_PERIOD,
@@ -121,10 +121,12 @@ def _trigger(position: Position, signal: Signal) -> ExitTrigger:
 
 
 def _at(position: Position, rule: str, way: float) -> Money:
-    """The price that fires the rule, in the account's currency: behind the price once it has."""
-    moved = 1 + way if rule == TAKE_PROFIT else 1 - way
-    amount = position.price.amount * Decimal(str(moved))
-    return Money(amount=amount.quantize(PRICE_STEP), currency=position.price.currency)
+    """The price that fires the rule, in the account's currency: behind the price once it has. On
+    its tick, never farther from the price than it is."""
+    up = rule == TAKE_PROFIT
+    amount = position.price.amount * Decimal(str(1 + way if up else 1 - way))
+    rounded = rounded_to_tick(amount, ROUND_FLOOR if up else ROUND_CEILING)
+    return Money(amount=rounded, currency=position.price.currency)
 
 
 def _stop(position: Position, order: OpenOrder) -> ExitTrigger:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import StrEnum
 
 from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
 from contracts.exit_signal import ExitCheck, ExitSignal, Holdings
 from contracts.types import Money, Month
 from libs.quant.sizing import CENT
+from libs.quant.ticks import rounded_to_tick
 from services.exit_signal.acted import Standing, standing
 from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
 from services.exit_signal.terms import ExitTerms
@@ -244,9 +245,8 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
     if terms.stop_price is not None:
         stop_price = terms.stop_price
     elif terms.stop_pct is not None:
-        stop_price = (price * (1 - Decimal(str(terms.stop_pct)) / _HUNDRED)).quantize(
-            CENT, ROUND_DOWN
-        )
+        left = price * (1 - Decimal(str(terms.stop_pct)) / _HUNDRED)
+        stop_price = rounded_to_tick(left, ROUND_CEILING) if left > 0 else _ZERO
     else:
         return None, ""
     if stop_price <= 0:

@@ -7,7 +7,7 @@ from contracts.types import Money
 from libs.quant.recalibration import in_words
 from libs.quant.risk.facts import Facts, Finding, Leg, gate, money, pct, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
-from libs.quant.ticks import PRICE_STEP
+from libs.quant.ticks import rounded_to_tick
 
 CONFIDENCE_FACTOR_MIN = Decimal("0.5")
 """Confidence is badly calibrated, so it may halve what a trade may lose, and no more."""
@@ -19,7 +19,7 @@ _PCT_STEP = Decimal("0.0001")
 
 def stop_price(leg: Leg, facts: Facts) -> Decimal | None:
     """The price below which the buy was wrong, in the currency that it trades in: the plan's number
-    of average true ranges below the close, rounded up to a cent. None without a plan, without a
+    of average true ranges below the close, rounded up to its tick. None without a plan, without a
     range, or where nothing would be left of the price."""
     evidence, plan = facts.evidence.get(leg.ticker), leg.pick.plan
     price = traded_price(leg.ticker, facts)
@@ -28,8 +28,10 @@ def stop_price(leg: Leg, facts: Facts) -> Decimal | None:
     distance = max(
         evidence.atr * Decimal(str(plan.stop_atr)), price * STOP_DISTANCE_PCT_MIN / _HUNDRED
     )
-    stop = (price - distance).quantize(CENT if price >= 1 else PRICE_STEP, ROUND_CEILING)
-    return stop if 0 < stop < price else None
+    if distance >= price:
+        return None
+    stop = rounded_to_tick(price - distance, ROUND_CEILING)
+    return stop if stop < price else None
 
 
 def traded_price(ticker: str, facts: Facts) -> Decimal | None:

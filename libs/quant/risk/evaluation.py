@@ -225,7 +225,7 @@ def _judge_buys(
 
 def _size_buy(leg: Leg, findings: Findings, facts: Facts) -> _Judged:
     allowed = _lowest(leg, findings)
-    price = facts.prices.get(leg.ticker, _ZERO)
+    price = facts.price_to_size_by(leg.ticker)
     amount = allowed * facts.budget / _HUNDRED
     shares = whole_shares(amount, price) if price > 0 else _ZERO
     return _Judged(leg, findings, allowed, shares)

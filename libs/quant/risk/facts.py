@@ -131,6 +131,14 @@ class Facts:
         named = (source.sector.strip().lower() for source in sources if source is not None)
         return next((name for name in named if name not in {"", UNKNOWN_SECTOR}), UNKNOWN_SECTOR)
 
+    def price_to_size_by(self, ticker: str) -> Decimal:
+        """The price of a buy in the account's currency, 0 where there is none. After an exchange it
+        is kept to six places; rounded down there it would buy more shares than are allowed."""
+        price, known = self.prices.get(ticker, _ZERO), self.evidence.get(ticker)
+        if known is None or known.foreign is None:
+            return price
+        return max(price, known.foreign.price.amount * known.foreign.rate.rate)
+
     def amount(self, leg: Leg) -> Decimal:
         """The money a buy asks for."""
         return leg.allocation_pct * self.budget / _HUNDRED

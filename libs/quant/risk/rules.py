@@ -15,6 +15,7 @@ from libs.quant.exchange import no_rate
 from libs.quant.risk.entry import report_window, risk_per_trade
 from libs.quant.risk.exits import cooling_off, not_being_sold, one_exit_a_session
 from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct, share_of_room
+from libs.quant.risk.size import tick_size
 from libs.quant.risk.together import account_volatility, cluster_exposure
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS
 
@@ -333,6 +334,7 @@ BUY_GATES: tuple[Rule, ...] = (
     Rule("not_being_sold", "two orders against each other only cost money", not_being_sold),
     Rule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
     Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
+    Rule("tick_size", "a rounding must not decide what a buy costs", tick_size),
     Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),
     Rule("report_window", "no stop limits what a report does overnight", report_window),
 )

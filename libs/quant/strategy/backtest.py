@@ -47,11 +47,11 @@ class Sizing:
     position: float = ALL_IN
     shares: float | None = None
 
-    def wanted(self, equity: Array, closes: Array, terms: Terms) -> Array:
+    def wanted(self, equity: Array, closes: Array) -> Array:
         """The shares asked for by accounts of this equity at these closes."""
         if self.shares is not None:
             return np.full_like(equity, self.shares)
-        return terms.shares(self.position * np.maximum(equity, _TINY) / closes)
+        return self.position * np.maximum(equity, _TINY) / closes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,13 +231,13 @@ def _fill(
     side, was, closes, price = fills.side[at], fills.was[at], fills.closes[at], fills.in_price[at]
     equity = np.maximum(cash + held * closes, 0.0)
     # Leave. Where the entry had come to nothing, nothing is held and nothing is paid.
-    value = terms.value(np.abs(held), fills.out_price[at])
+    value = np.abs(held) * fills.out_price[at]
     fee = terms.fee(value, -was)
     cash = cash + was * value - fee
     # Enter: a part of what the close knew, and no more than the cash pays at the open.
     room = np.where(equity > 0, terms.affordable(np.maximum(cash, 0.0), price), 0.0)
-    quantity = np.abs(side) * np.minimum(sizing.wanted(equity, closes, terms), room)
-    value = terms.value(quantity, price)
+    quantity = np.abs(side) * np.minimum(sizing.wanted(equity, closes), room)
+    value = quantity * price
     account.out_fee[at], account.in_fee[at] = fee, terms.fee(value, side)
     account.cash[at] = cash - side * value - account.in_fee[at]
     account.shares[at] = side * quantity

@@ -97,7 +97,7 @@ def test_a_stop_that_was_reached_fills_at_its_price_with_slippage_and_fee():
     for low in ("9.00", "3.00"):
         answer = stop("10", low)
         assert isinstance(answer, Filled)
-        assert (answer.price, answer.quantity, answer.fee) == (D("8.95"), D(100), D("0.90"))
+        assert (answer.price, answer.quantity, answer.fee) == (D("8.955"), D(100), D("0.90"))
         assert answer.note == "the stop at 9 was reached"
 
 

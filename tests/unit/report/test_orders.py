@@ -55,7 +55,7 @@ def test_the_value_of_a_fill_is_what_the_ledger_posted_to_the_cent() -> None:
     (abroad,), (at_home,) = _result(foreign=EUROS).fills, _result().fills
 
     assert abroad.value == Decimal("112.33")  # 99.99 euros at 1.1234
-    assert at_home.value == 3 * Decimal("37.442922")
+    assert at_home.value == Decimal("112.33")  # 112.328766, rounded up: it was bought
     assert "for 112.33 USD" in in_short(_result(foreign=EUROS))
 
 

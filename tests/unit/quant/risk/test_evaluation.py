@@ -19,8 +19,8 @@ from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
-from libs.quant.risk.evaluation import RuleVerdict, evaluate, proposal_hash
-from libs.quant.risk.rules import is_currency_pair
+from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict, evaluate, proposal_hash
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, is_currency_pair
 from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
 
@@ -155,7 +155,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == 23
+    assert len(verdict.checks) == len((*BUY_GATES, *BUY_CEILINGS, WHOLE_SHARES))
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 

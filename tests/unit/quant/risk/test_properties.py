@@ -65,7 +65,8 @@ class Case:
         self.budget = None if cap is None else Money(amount=cap)
 
     def _price(self) -> Decimal:
-        return self.rng.choice([D("0.01"), D(10), D(10), D("33.33"), D(999), D("123456.789")])
+        coarse = self.rng.choice([D("0.000002"), D("0.01")])
+        return self.rng.choice([coarse, D(10), D(10), D("33.33"), D(999), D("123456.789")])
 
     def _near(self, price: Decimal) -> Decimal:
         factor = self.rng.choice([D(1), D(1), D("1.05"), D("1.0501"), D("0.95"), D("0.9")])

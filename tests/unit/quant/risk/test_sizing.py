@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 from libs.quant.sizing import (
     affordable_shares,
     cash_hold,
+    fill_value,
     slipped_price,
     trade_fee,
-    trade_value,
     whole_shares,
 )
 
 D = Decimal
 cents = st.decimals(D("0.01"), D(1_000_000), places=2)
+prices = st.decimals(D("0.000001"), D(1_000_000), places=6)
+shares = st.integers(1, 10**9).map(D)
 money = st.decimals(D(-10), D(10_000_000), places=2)
 bps = st.decimals(D(0), D(500), places=2)
 
@@ -27,10 +29,10 @@ def test_whole_shares_are_the_most_that_the_amount_buys(amount, price):
     assert shares * price <= max(amount, D(0)) < (shares + 1) * price
 
 
-@given(money, cents, bps)
+@given(money, prices, bps)
 def test_affordable_shares_pay_their_fee_and_one_more_would_not(cash, price, fee_bps):
     def cost(quantity):
-        value = trade_value(price, quantity)
+        value = fill_value(price, quantity, buying=True)
         return value + trade_fee(value, fee_bps)
 
     shares = affordable_shares(cash, price, fee_bps)
@@ -38,14 +40,21 @@ def test_affordable_shares_pay_their_fee_and_one_more_would_not(cash, price, fee
     assert cost(shares + 1) > cash
 
 
-@given(cents, bps)
+@given(prices, bps)
 def test_slippage_is_always_against_the_trader(price, slippage_bps):
     assert slipped_price(price, slippage_bps, buying=True) >= price
     assert slipped_price(price, slippage_bps, buying=False) <= price
 
 
-def test_a_sale_is_never_priced_below_a_cent():
-    assert slipped_price(D("0.01"), D(5000), buying=False) == D("0.01")
+def test_a_sale_is_never_priced_below_the_finest_step():
+    assert slipped_price(D("0.01"), D(5000), buying=False) == D("0.005")
+    assert slipped_price(D("0.000001"), D(5000), buying=False) == D("0.000001")
+
+
+@given(prices, shares)
+def test_what_is_bought_and_sold_at_one_price_never_makes_money(price, quantity):
+    paid = fill_value(price, quantity, buying=True)
+    assert fill_value(price, quantity, buying=False) <= price * quantity <= paid
 
 
 def test_a_fee_is_rounded_up_to_the_cent():

@@ -79,6 +79,10 @@ def reporting(sessions: int) -> Evidence:
     return known("AAA").model_copy(update={"report": report, "has_reports": True})
 
 
+def priced(price: str) -> Evidence:
+    return known("AAA").model_copy(update={"price": D(price)})
+
+
 def moved(volatility_pct: float) -> dict[str, object]:
     limits = limited(volatility_pct_max=10)
     return {"limits": limits, "moves": moving({"AAA": volatility_pct})}
@@ -135,6 +139,10 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "daily_loss": (
         asked(A10, portfolio=books(95_000, before=_before(100_000))),
         asked(A10, portfolio=books(94_999, before=_before(100_000))),
+    ),
+    "tick_size": (
+        asked(A10, evidence=[priced("0.0001")], prices={"AAA": D("0.0001")}),
+        asked(A10, evidence=[priced("0.000099")], prices={"AAA": D("0.000099")}),
     ),
     "price_drift": (
         asked(A10, prices={"AAA": D("10.5")}),

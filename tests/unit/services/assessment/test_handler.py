@@ -28,7 +28,7 @@ async def test_a_failed_cycle_is_remembered_with_its_reason(desk):
 
 def test_a_decision_is_remembered_with_its_picks_and_directions(found):
     memory = found["memory"]
-    assert "MSFT 13.38%" in memory.short_term_summary
+    assert "MSFT 13.34%" in memory.short_term_summary
     assert any("GOOG is bearish at 2012-06-29" in line for line in memory.active_hypotheses)
 
 

@@ -215,7 +215,7 @@ async def test_a_stop_is_proposed_on_what_the_sale_leaves(prices: Prices) -> Non
 
     sale, stop = told["recommended_actions"]
     assert (sale["quantity"], stop["quantity"]) == (30, 10)
-    assert (stop["stop_price"], stop["time_in_force"]) == ("125.18", "gtc")
+    assert (stop["stop_price"], stop["time_in_force"]) == ("125.19", "gtc")
 
 
 async def test_a_trailing_stop_and_a_hold_period_count_from_the_opening(prices: Prices) -> None:

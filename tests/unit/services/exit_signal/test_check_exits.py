@@ -99,7 +99,7 @@ async def test_every_position_is_checked_and_only_those_that_fire_are_to_be_sold
     found = {each.ticker: each for each in report.checks}
     assert found["AAPL"].assessment == "EXIT (momentum)"
     assert (found["AAPL"].quantity, found["AAPL"].sell_pct) == (30, 75)
-    assert found["AAPL"].stop_price == Money(amount=D("125.18"))
+    assert found["AAPL"].stop_price == Money(amount=D("125.19"))
     assert found["MSFT"].assessment == "HOLD"
     assert found["MSFT"].quantity is None
     assert [each.rule for each in found["MSFT"].signals] == ["momentum", "regime"]

@@ -1,0 +1,28 @@
+"""The rules on the price and the size that a buy would have."""
+
+from decimal import Decimal
+
+from libs.quant.risk.entry import traded_price
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct
+from libs.quant.ticks import TICK_PCT_MAX, is_too_coarse, tick_of
+
+_HUNDRED = Decimal(100)
+
+
+def tick_size(leg: Leg, facts: Facts) -> Finding:
+    """The gate on a price that is too small to be written exactly: as it trades, and in the
+    account's currency, in which the buy is sized."""
+    both = (traded_price(leg.ticker, facts), facts.prices.get(leg.ticker))
+    known = [price for price in both if price is not None and price > 0]
+    if not known:
+        return Finding(leg.allocation_pct, "no price", "a price", "there is no tick to judge")
+    price = min(known)
+    tick = tick_of(price)
+    return gate(
+        leg,
+        ok=not is_too_coarse(price),
+        value=f"one tick of {tick:f} is {pct(tick * _HUNDRED / price, TICK_PCT_MAX)} of the price",
+        limit=pct(TICK_PCT_MAX),
+        kept="its price has the places that a fair fill needs",
+        vetoed="its price is so small that rounding it would decide what the buy costs",
+    )
