@@ -2,7 +2,6 @@
 
 import re
 
-import orjson
 from pydantic import JsonValue
 
 from libs.llm.json_values import storable
@@ -20,10 +19,11 @@ def spoken(content: str) -> str:
 
 def tool_call(call_id: str, name: str, arguments: JsonValue) -> ToolCall:
     """A model's call; `error` says why its arguments cannot be used, where they cannot."""
-    if not isinstance(arguments, dict):
-        return ToolCall(id=call_id, name=name, error="the arguments are not a JSON object")
     try:
-        orjson.dumps(storable(arguments))
-    except (ValueError, TypeError) as error:
+        # Of OpenAI's format they are a text within the reply's, and are read here first.
+        kept = storable(arguments)
+    except ValueError as error:
         return ToolCall(id=call_id, name=name, error=f"the arguments cannot be kept: {error}")
-    return ToolCall(id=call_id, name=name, arguments=arguments)
+    if not isinstance(kept, dict):
+        return ToolCall(id=call_id, name=name, error="the arguments are not a JSON object")
+    return ToolCall(id=call_id, name=name, arguments=kept)

@@ -7,7 +7,7 @@ request; what was asked is kept.
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,7 +110,16 @@ class Stalls:
     ends: bool = False
 
 
-Answer = Says | Error | Body | Drop | Hang | Stalls
+@dataclass(frozen=True)
+class Pours:
+    """Bytes without an end, or until the caller has had enough: a fresh iterator for each reply."""
+
+    body: Callable[[], Iterator[bytes]]
+    headers: Mapping[str, str]
+    status: int = 200
+
+
+Answer = Says | Error | Body | Drop | Hang | Stalls | Pours
 Script = Callable[[Asked], Answer]
 
 
@@ -201,6 +210,8 @@ class ModelServer:
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"[:after_bytes])
                 await writer.drain()
                 return False
+            case Pours(body, headers, status):
+                return await _pour(writer, status, headers, body())
             case Hang(wait_s):
                 return await self._silence(reader, wait_s)
 
@@ -240,6 +251,18 @@ async def _send(
     writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + content)
     await writer.drain()
     return True
+
+
+async def _pour(
+    writer: asyncio.StreamWriter, status: int, headers: Mapping[str, str], body: Iterator[bytes]
+) -> bool:
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    writer.write(f"HTTP/1.1 {status} X\r\n{head}connection: close\r\n\r\n".encode())
+    for piece in body:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(0)
+    return False
 
 
 async def _stream(

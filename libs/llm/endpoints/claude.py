@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import anthropic
 import orjson
 from pydantic import (
+    AliasPath,
     BaseModel,
     ConfigDict,
     Field,
@@ -95,14 +96,11 @@ class _StopDetails(_Body):
 
 class _Message(_Body):
     type: Literal["message"]
-    content: list[_Block]
+    content: list[dict[str, JsonValue]]
+    blocks: list[_Block] = Field(validation_alias=AliasPath("content"))
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
     usage: JsonValue = None
-
-
-class _Raw(_Body):
-    content: list[dict[str, JsonValue]]
 
 
 _MESSAGE = TypeAdapter(_Message)
@@ -123,7 +121,7 @@ class ClaudeWire:
             api_key=key.get_secret_value() if key else "",
             base_url=endpoint.base_url,
             max_retries=0,
-            timeout=faults.time_limits(endpoint),
+            http_client=faults.client(endpoint),
         )
 
     async def close(self) -> None:
@@ -232,24 +230,20 @@ def _block_sent_back(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def reply_of(who: str, body: bytes) -> ModelReply:
     """The reply in an HTTP body. Raises ProviderFault where there is none."""
-    try:
-        message = _MESSAGE.validate_json(body)
-        raw = _Raw.model_validate_json(body).content
-    except ValidationError as error:
-        raise faults.no_reply(who, body, error) from None
+    message = faults.reply_in(who, body, _MESSAGE)
     calls = tuple(
         tool_call(block.id, block.name, block.input)
-        for block in message.content
+        for block in message.blocks
         if isinstance(block, _ToolUse)
     )
     stop = STOPS.get(message.stop_reason or "", StopReason.END)
     return ModelReply(
-        text=spoken("".join(block.text for block in message.content if isinstance(block, _Text))),
+        text=spoken("".join(block.text for block in message.blocks if isinstance(block, _Text))),
         tool_calls=calls,
         stop_reason=StopReason.TOOL_CALLS if calls and stop is StopReason.END else stop,
         why=_why(message.stop_details),
         usage=_usage_of(message.usage),
-        raw=list(raw),
+        raw=list(message.content),
     )
 
 

@@ -7,18 +7,24 @@ here once, and what an endpoint's own words mean in `refusals`.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
-import orjson
-from pydantic import ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from libs.llm.endpoints import refusals
 from libs.llm.endpoints.endpoint import Endpoint
 from libs.llm.endpoints.refusals import one_line
 from libs.llm.errors import ModelError, ProviderFault, ProviderUnavailable
+from libs.llm.json_values import loaded, storable
+from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
+
+T = TypeVar("T")
 
 CONNECT_TIMEOUT_S = 20.0
+CONNECTIONS_MAX = 1_000
+STREAM_BYTES_MAX = 16_000_000
+"""Of one reply in pieces, with all that is around them: some 300 bytes for each token."""
 START_BYTES = 60
 """Shown of a body that is no reply."""
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -44,9 +50,30 @@ async def told_by(sdk: Any, who: str, endpoint: Endpoint) -> AsyncIterator[None]
     except sdk.APIStatusError as error:
         raise refusals.refusal(who, error.status_code, error.body, error.response.headers) from None
     except sdk.APIConnectionError as error:
-        raise lost(who, error.__cause__, endpoint) from None
+        cause = error.__cause__
+        raise _refused_answer(who, cause) or lost(who, cause, endpoint) from None
     except httpx2.TransportError as error:
-        raise lost(who, error, endpoint) from None
+        raise _refused_answer(who, error) or lost(who, error, endpoint) from None
+
+
+def _refused_answer(who: str, cause: BaseException | None) -> ModelError | None:
+    """The fault of an answer that the desk's own client did not take."""
+    if isinstance(cause, SentElsewhere):
+        why = "set the base_url to the address that answers itself"
+        return ProviderFault(f"{who}: {cause}; {why}")
+    if isinstance(cause, AnswerTooLarge):
+        why = "check the base_url, and what answers there"
+        return ProviderFault(f"{who}: {cause}; {why}", may_have_cost=True)
+    return None
+
+
+def client(endpoint: Endpoint) -> BoundedClient:
+    """The HTTP client for an SDK."""
+    return BoundedClient(
+        STREAM_BYTES_MAX,
+        timeout=time_limits(endpoint),
+        limits=httpx2.Limits(max_connections=CONNECTIONS_MAX),
+    )
 
 
 def lost(who: str, cause: BaseException | None, endpoint: Endpoint) -> ProviderUnavailable:
@@ -79,14 +106,27 @@ def too_slow(who: str, timeout_s: float) -> ProviderUnavailable:
     )
 
 
-def no_reply(who: str, body: bytes, error: ValidationError) -> ModelError:
+def reply_in(who: str, body: bytes, form: TypeAdapter[T]) -> T:
+    """The reply that a body holds, with nothing in it that cannot be kept: the one place where the
+    text of a model comes in. Raises ProviderFault where there is none, and what an error means."""
+    value: JsonValue = None
+    try:
+        value = storable(loaded(body))
+        return form.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(step) for step in first["loc"]) or "body"
+        raise _no_reply(who, body, value, f"{place}: {first['msg']}") from None
+    except ValueError as error:
+        raise _no_reply(who, body, value, f"body: {error}") from None
+
+
+def _no_reply(who: str, body: bytes, value: JsonValue, why: str) -> ModelError:
     """HTTP 200 with something that is no reply, or with an error that should have been a status."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(step) for step in first["loc"]) or "body"
     start = one_line(body[:START_BYTES].decode(errors="replace"))
-    what = f"{who}: answered with no reply ({place}: {one_line(first['msg'])}); it begins {start!r}"
+    what = f"{who}: answered with no reply ({one_line(why)}); it begins {start!r}"
     what += "; check the base_url, and what answers there"
-    refusal = refusals.error_body(_as_json(body))
+    refusal = refusals.error_body(value)
     return refusals.meant(refusal.line(who, 200), refusal, {}) or ProviderFault(
         what, may_have_cost=True
     )
@@ -115,10 +155,3 @@ STATUS_OF = {
     "overloaded_error": 529,
 }
 """Anthropic's kinds of error, which a stream names without their status."""
-
-
-def _as_json(body: bytes) -> object:
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        return None

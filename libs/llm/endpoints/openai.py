@@ -140,7 +140,7 @@ class OpenAIWire:
             admin_api_key="",
             base_url=endpoint.base_url,
             max_retries=0,
-            timeout=faults.time_limits(endpoint),
+            http_client=faults.client(endpoint),
             **elsewhere,
         )
 
@@ -271,10 +271,7 @@ def _assistant_turn(message: AssistantMessage, can: Capabilities) -> dict[str, A
 
 def reply_of(who: str, body: bytes) -> ModelReply:
     """The reply in an HTTP body. Raises ProviderFault where there is none."""
-    try:
-        completion = _COMPLETION.validate_json(body)
-    except ValidationError as error:
-        raise faults.no_reply(who, body, error) from None
+    completion = faults.reply_in(who, body, _COMPLETION)
     choice = completion.choices[0]
     message = choice.message
     calls = _calls_of(message.tool_calls or ())

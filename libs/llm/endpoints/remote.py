@@ -150,9 +150,9 @@ class RemoteProvider:
                 may_have_cost=True,
             )
         hidden = self._hidden(body)
-        if hidden == body:
-            return reply
-        log.warning("llm.key_echoed", provider=self.name)
+        if hidden != body:
+            log.warning("llm.key_echoed", provider=self.name)
+        # What goes on is what was checked, and nothing else.
         return ModelReply.model_validate_json(hidden)
 
     def _hidden(self, text: str) -> str:

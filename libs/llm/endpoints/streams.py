@@ -2,23 +2,33 @@
 
 So a reply is read in one place, streamed or not. A streamed one is asked for because then an
 endpoint that has died is told from a model that thinks: the one is silent, the other is not.
+
+Each bound stands before what it limits: the client counts the bytes of a stream, a line is cut off
+while it comes, and what is kept of the pieces is counted as they are added.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
 import httpx2
-import orjson
 
 from libs.llm.endpoints import faults
 from libs.llm.endpoints.endpoint import Endpoint
 from libs.llm.errors import ProviderFault
+from libs.llm.json_values import loaded, storable
 
 EVENTS = "text/event-stream"
-DATA = "data:"
-DONE = "[DONE]"
-BODY_BYTES_MAX = 16_000_000
-"""Of one reply with all that is around its pieces: an endpoint that never ends is given up."""
+DATA = b"data:"
+DONE = b"[DONE]"
+BODY_BYTES_MAX = 1_000_000
+"""Of one reply at once, of one line of a stream, and of what is kept of all its pieces. A reply is
+kept up to a fifth of it; JSON takes up to twenty times its size in memory."""
+
+EVENTS_MAX = 250_000
+"""Pieces of one reply: one for each token, of which a reply that can be kept has some 50,000."""
+PIECE_BYTES = 64
+"""Counted for each piece beside its text: Python's own for it."""
 
 
 class Assembly(Protocol):
@@ -26,6 +36,8 @@ class Assembly(Protocol):
 
     whole: bool
     """The reply has come to its end."""
+    size: int
+    """Characters kept so far."""
 
     def add(self, event: dict[str, Any]) -> None:
         """Take in one event; one of another shape may raise LookupError, TypeError, ValueError."""
@@ -41,31 +53,60 @@ async def received(
 ) -> bytes:
     """The body of a reply, however it came.
 
-    Raises ProviderUnavailable where a stream ends before its reply, ProviderFault where it is none,
-    and what an error in it means.
+    Raises ProviderUnavailable where a stream ends before its reply, ProviderFault where it is none
+    or too large, and what an error in it means.
     """
     if not response.headers.get("content-type", "").startswith(EVENTS):
-        return await response.aread()
-    size_bytes = 0
-    async for line in response.aiter_lines():
-        size_bytes += len(line)
-        if size_bytes > BODY_BYTES_MAX:
-            raise ProviderFault(
-                f"{who}: the reply is over {BODY_BYTES_MAX} bytes", may_have_cost=True
-            )
-        data = line.removeprefix(DATA).strip() if line.startswith(DATA) else ""
+        return await _whole(who, response)
+    count = 0
+    async for data in _events(who, response):
+        count += 1
+        if count > EVENTS_MAX:
+            raise _too_large(who, "the reply", f"{EVENTS_MAX:,} pieces")
         if data == DONE:
             assembly.whole = True
-        elif data:
+        else:
             _take(who, data, assembly)
     if not assembly.whole:
         raise faults.lost(who, None, endpoint)
-    return orjson.dumps(assembly.body())
+    return json.dumps(assembly.body()).encode()
 
 
-def _take(who: str, data: str, assembly: Assembly) -> None:
+async def _whole(who: str, response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > BODY_BYTES_MAX:
+            raise _too_large(who, "the reply")
+    return bytes(body)
+
+
+async def _events(who: str, response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The data of a stream, line by line; only LF, CR LF and CR end a line."""
+    rest = bytearray()
+    async for piece in response.aiter_bytes():
+        rest += piece
+        if b"\n" not in piece and b"\r" not in piece:
+            end = -1
+        else:  # A CR at the very end may be half of a CR LF.
+            end = max(rest.rfind(b"\n"), rest.rfind(b"\r", 0, -1))
+        for data in _data(rest[: end + 1]):
+            yield data
+        del rest[: end + 1]
+        if len(rest) > BODY_BYTES_MAX:
+            raise _too_large(who, "a line of the reply")
+    for data in _data(rest):
+        yield data
+
+
+def _data(lines: bytearray) -> list[bytes]:
+    rows = (line for line in bytes(lines).splitlines() if line.startswith(DATA))
+    return [data for row in rows if (data := row.removeprefix(DATA).strip())]
+
+
+def _take(who: str, data: bytes, assembly: Assembly) -> None:
     try:
-        event = orjson.loads(data)
+        event = loaded(data)
         # Some servers end a reply that is whole, or cut at its limit, with an error of their own.
         if event.get("error") and not assembly.whole:
             raise faults.in_stream(who, event)
@@ -75,6 +116,16 @@ def _take(who: str, data: str, assembly: Assembly) -> None:
             f"{who}: a piece of the reply cannot be read ({type(error).__name__}: {error})",
             may_have_cost=True,
         ) from None
+    if assembly.size > BODY_BYTES_MAX:
+        raise _too_large(who, "the reply")
+
+
+def _too_large(who: str, what: str, limit: str = f"{BODY_BYTES_MAX:,} bytes") -> ProviderFault:
+    return ProviderFault(
+        f"{who}: {what} has more than {limit}, the limit; no reply needs so many: check the "
+        "base_url, and what answers there",
+        may_have_cost=True,
+    )
 
 
 class ClaudeAssembly:
@@ -89,50 +140,80 @@ class ClaudeAssembly:
 
     def __init__(self) -> None:
         self.whole = False
+        self.size = 0
         self._message: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._inputs: dict[int, str] = {}
+        self._texts: dict[int, dict[str, list[str]]] = {}
+        self._inputs: dict[int, list[str]] = {}
 
     def add(self, event: dict[str, Any]) -> None:
         """Take in one event."""
         match event["type"]:
             case "message_start":
-                self._message = event["message"]
+                self._message = self._kept(event["message"])
             case "content_block_start":
-                self._blocks[event["index"]] = event["content_block"]
+                index = int(event["index"])
+                self._blocks[index] = self._kept(event["content_block"])
+                self._texts[index] = {}
             case "content_block_delta":
-                self._extend(event["index"], event["delta"])
+                self._extend(int(event["index"]), event["delta"])
             case "message_delta":
-                self._message |= event["delta"]
-                usage = {k: v for k, v in (event.get("usage") or {}).items() if v is not None}
-                self._message["usage"] = {**(self._message.get("usage") or {}), **usage}
+                self._message |= self._kept(event["delta"])
+                usage = self._kept(event.get("usage") or {})
+                counted = {name: value for name, value in usage.items() if value is not None}
+                self._message["usage"] = {**(self._message.get("usage") or {}), **counted}
             case "message_stop":
                 self.whole = True
             case _:
                 pass  # A ping, or news of a kind that came later: nothing of the reply.
 
+    def _kept(self, value: dict[str, Any]) -> dict[str, Any]:
+        self.size += _size(value)
+        return {**value}
+
     def _extend(self, index: int, delta: dict[str, Any]) -> None:
         block, kind = self._blocks[index], delta["type"]
         if kind in self.TEXTS:
             source, target = self.TEXTS[kind]
-            block[target] = (block.get(target) or "") + delta[source]
+            pieces = self._texts[index].setdefault(target, [])
+            self.size += _append_text(pieces, delta[source])
         elif kind == "input_json_delta":
-            self._inputs[index] = self._inputs.get(index, "") + delta["partial_json"]
+            pieces = self._inputs.setdefault(index, [])
+            self.size += _append_text(pieces, delta["partial_json"])
         elif kind == "citations_delta":
-            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+            self.size += _size(delta["citation"])
+            # Null in the block that began.
+            block["citations"] = block.get("citations") or []
+            block["citations"].append(delta["citation"])
 
     def body(self) -> dict[str, Any]:
-        """The message, with the inputs of its tools read."""
-        for index, text in self._inputs.items():
-            self._blocks[index]["input"] = _read(text)
+        """The message, with its texts joined and the inputs of its tools read."""
+        for index, texts in self._texts.items():
+            block = self._blocks[index]
+            for target, pieces in texts.items():
+                block[target] = "".join([block.get(target) or "", *pieces])
+        for index, pieces in self._inputs.items():
+            self._blocks[index]["input"] = _read("".join(pieces))
         blocks = [block for _, block in sorted(self._blocks.items())]
         return {**self._message, "content": blocks}
+
+
+def _append_text(pieces: list[str], text: str) -> int:
+    """Add a piece of text and return its size. Raises TypeError where it is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"text is expected, not {type(text).__name__}")
+    pieces.append(text)
+    return len(text) + PIECE_BYTES
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value)) + PIECE_BYTES
 
 
 def _read(text: str) -> Any:
     """The input of a tool; what is no JSON stays text, and is told to the model as unreadable."""
     try:
-        return orjson.loads(text) if text.strip() else {}
+        return storable(loaded(text)) if text.strip() else {}
     except ValueError:
         return text
 
@@ -142,8 +223,12 @@ class OpenAIAssembly:
 
     def __init__(self) -> None:
         self.whole = False
-        self._message: dict[str, Any] = {}
+        self.size = 0
+        self._fields: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._blocks: dict[str, list[Any]] = {}
         self._calls: list[dict[str, Any]] = []
+        self._arguments: list[list[str]] = []
         self._at: dict[int, int] = {}
         self._finish_reason: str | None = None
         self._usage: Any = None
@@ -162,21 +247,27 @@ class OpenAIAssembly:
                 self._finish_reason, self.whole = choice["finish_reason"], True
 
     def _extend(self, name: str, value: Any) -> None:
-        known = self._message.get(name)
         if name == "tool_calls":
             for piece in value or ():
                 self._call(piece)
         elif value is None or name == "role":
             pass
-        elif isinstance(value, list) or isinstance(known, list):
-            self._message[name] = _joined([*_as_blocks(known), *_as_blocks(value)])
-        elif isinstance(value, str) and isinstance(known, str):
-            self._message[name] = known + value
+        elif isinstance(value, str) and name not in self._blocks:
+            self.size += len(name) + _append_text(self._texts.setdefault(name, []), value)
+        elif isinstance(value, str | list):
+            self.size += len(name) + _size(value)
+            begun = "".join(self._texts.pop(name, ()))
+            blocks = self._blocks.setdefault(name, _as_blocks(begun))
+            for block in _as_blocks(value):
+                _append_block(blocks, block)
         else:
-            self._message[name] = value
+            self.size += len(name) + _size(value)
+            self._fields[name] = value
 
     def _call(self, piece: dict[str, Any]) -> None:
-        call = self._calls[self._place(piece)]
+        self.size += _size(piece)
+        place = self._place(piece)
+        call = self._calls[place]
         for name, value in piece.items():
             if name not in {"function", "index"} and value:
                 call[name] = value
@@ -184,10 +275,10 @@ class OpenAIAssembly:
         function["name"] = function["name"] or news.get("name") or ""
         arguments = news.get("arguments")
         if isinstance(arguments, str):
-            function["arguments"] += arguments
+            self._arguments[place].append(arguments)
         elif arguments is not None:
             # Whole and already read, as some servers give them.
-            function["arguments"] = orjson.dumps(arguments).decode()
+            self._arguments[place] = [json.dumps(arguments)]
 
     def _place(self, piece: dict[str, Any]) -> int:
         """The place of a piece's call: some servers give all of them one index, or none."""
@@ -196,7 +287,8 @@ class OpenAIAssembly:
         begun = self._calls[place] if place >= 0 else None
         named = index is None and not call_id and (piece.get("function") or {}).get("name")
         if begun is None or (call_id and call_id != begun.get("id")) or named:
-            self._calls.append({"function": {"name": "", "arguments": ""}})
+            self._calls.append({"function": {"name": ""}})
+            self._arguments.append([])
             place = len(self._calls) - 1
         if index is not None:
             self._at[index] = place
@@ -204,8 +296,12 @@ class OpenAIAssembly:
 
     def body(self) -> dict[str, Any]:
         """The completion, of one choice."""
-        calls = {"tool_calls": self._calls} if self._calls else {}
-        message = {"content": None, **self._message, **calls}
+        message: dict[str, Any] = {"content": None, **self._fields, **self._blocks}
+        message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
+        for call, pieces in zip(self._calls, self._arguments, strict=True):
+            call["function"]["arguments"] = "".join(pieces)
+        if self._calls:
+            message["tool_calls"] = self._calls
         choice = {"message": message, "finish_reason": self._finish_reason}
         return {"choices": [choice], "usage": self._usage}
 
@@ -214,31 +310,27 @@ GROWS = {"text", "thinking", "summary"}
 """Fields of a block that come in pieces, each piece as a block of its own."""
 
 
-def _joined(blocks: Sequence[Any]) -> list[Any]:
-    """The blocks, with neighbours that are pieces of one put together: a block a token is too long
-    to keep."""
-    joined: list[Any] = []
-    for block in blocks:
-        last = joined[-1] if joined else None
-        if isinstance(block, dict) and isinstance(last, dict) and _is_one(last, block):
-            joined[-1] = {**last, **{name: _grown(name, last, block) for name in block}}
-        else:
-            joined.append(block)
-    return joined
+def _append_block(blocks: list[Any], block: Any) -> None:
+    """Add a block; one that is a piece of the last is put together with it: a block a token is too
+    long to keep."""
+    last = blocks[-1] if blocks else None
+    if not (isinstance(block, dict) and isinstance(last, dict) and _is_one(last, block)):
+        blocks.append(block)
+        return
+    for name, new in block.items():
+        known = last.get(name)
+        if name in GROWS and isinstance(known, str) and isinstance(new, str):
+            last[name] = known + new
+        elif name in GROWS and isinstance(known, list) and isinstance(new, list):
+            for inner in new:
+                _append_block(known, inner)
+        elif new is not None:
+            last[name] = new
 
 
 def _is_one(last: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
     same = all(last.get(name) == block.get(name) for name in ("type", "index", "id"))
     return same and bool(GROWS & block.keys() & last.keys())
-
-
-def _grown(name: str, last: Mapping[str, Any], block: Mapping[str, Any]) -> Any:
-    known, new = last.get(name), block[name]
-    if name in GROWS and isinstance(known, str) and isinstance(new, str):
-        return known + new
-    if name in GROWS and isinstance(known, list) and isinstance(new, list):
-        return _joined([*known, *new])
-    return known if new is None else new
 
 
 def _as_blocks(value: Any) -> list[Any]:

@@ -1,0 +1,101 @@
+"""The HTTP client for other people's servers: their answers are bounded, and none leads elsewhere.
+
+    bytes      counted while they are unpacked, in steps of 1 MB, before they are kept
+    redirects  not followed: a request, and all that stands in it, goes to the host that was meant
+
+This holds for every answer, also for those that an SDK reads by itself, such as errors.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+
+REFUSAL_BYTES_MAX = 256_000
+"""Of an answer with an error's status; the rest is cut off, and the status still counts."""
+REFUSED = 400
+PIECE_BYTES_MAX = 65_536
+"""Handed on at once: between two pieces everything else in the process has its turn."""
+UNPACKED = frozenset({"content-encoding", "content-length"})
+"""Headers that are not true of an answer whose bytes are unpacked."""
+
+
+class AnswerTooLarge(httpx2.TransportError):
+    """An answer has more bytes than it may have. The message names the limit, and no address."""
+
+
+class SentElsewhere(httpx2.TransportError):
+    """A server answered with a redirect. The message names the host that it leads to."""
+
+
+class BoundedClient(httpx2.AsyncClient):
+    """httpx2's client; an answer of more than `bytes_max`, unpacked, raises AnswerTooLarge where it
+    is read, and a redirect raises SentElsewhere.
+
+    `options` are httpx2's own. Its time limits are for single waits: one for the whole answer is
+    the caller's (`asyncio.timeout`).
+    """
+
+    def __init__(self, bytes_max: int, **options: Any) -> None:
+        super().__init__(**options, follow_redirects=False)
+        self.headers["Accept-Encoding"] = "gzip"
+        self._bytes_max = bytes_max
+
+    async def send(
+        self, request: httpx2.Request, *, stream: bool = False, **options: Any
+    ) -> httpx2.Response:
+        """Send a request; its answer is bounded. Raises SentElsewhere, httpx2.HTTPError."""
+        options["follow_redirects"] = False
+        answer = await super().send(request, stream=True, **options)
+        if answer.has_redirect_location:
+            await answer.aclose()
+            raise SentElsewhere(_elsewhere(request.url, answer))
+        headers = answer.headers.multi_items()
+        bounded = httpx2.Response(
+            answer.status_code,
+            headers=[pair for pair in headers if pair[0].lower() not in UNPACKED],
+            stream=_Bounded(answer, self._bytes_max),
+            request=request,
+            extensions=answer.extensions,
+        )
+        if not stream:
+            await bounded.aread()
+        return bounded
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of an answer, as many as it may have."""
+
+    def __init__(self, answer: httpx2.Response, bytes_max: int) -> None:
+        self._answer = answer
+        self._is_refusal = answer.status_code >= REFUSED
+        self._bytes_max = min(bytes_max, REFUSAL_BYTES_MAX) if self._is_refusal else bytes_max
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for unpacked in self._answer.aiter_bytes():
+            room = self._bytes_max - size
+            size += len(unpacked)
+            for at in range(0, min(len(unpacked), room), PIECE_BYTES_MAX):
+                yield unpacked[at : min(at + PIECE_BYTES_MAX, room)]
+                await asyncio.sleep(0)
+            if size > self._bytes_max:
+                await self._answer.aclose()
+                if self._is_refusal:
+                    return
+                limit = f"{self._bytes_max:,} bytes, the limit"
+                raise AnswerTooLarge(f"the answer has more than {limit}")
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        await self._answer.aclose()
+
+
+def _elsewhere(asked: httpx2.URL, answer: httpx2.Response) -> str:
+    try:
+        host = asked.join(answer.headers["Location"]).host
+    except httpx2.InvalidURL:
+        host = ""
+    where = f"to {host[:100]}" if host else "to no valid address"
+    return f"a redirect {where} (HTTP {answer.status_code}) is not followed, nothing was sent there"
