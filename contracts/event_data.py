@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Generic, Literal, TypeVar
 from uuid import UUID
 
@@ -154,10 +153,10 @@ class OrderEvent(Value):
 
 
 class FillEvent(OrderEvent):
-    """An order that was filled, at which price and fee, on which session."""
+    """An order that was filled: the session, and the price and fee in the account's currency."""
 
-    price: Decimal = Field(gt=0)
-    fee: Decimal = Field(ge=0)
+    price: Money
+    fee: Money
     session: date
 
 

@@ -25,7 +25,7 @@ from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.strategy import ATTEMPTS_MAX, EPOCHS_MAX, FOLDS_MAX, StrategySpec, StrategyWish
 from contracts.strategy_query import CURVE_POINTS_MAX, StrategyView
 from contracts.strategy_result import FoldResult
-from contracts.types import Name, Percent, ShortText, Ticker, Usage
+from contracts.types import Currency, Name, Percent, ShortText, Ticker, Usage
 
 PROBLEM_TYPE = "urn:deskbus:problem"
 
@@ -246,6 +246,7 @@ class PriceBars(Shape):
     """A ticker's bars up to a session, adjusted for splits and dividends up to it."""
 
     ticker: Ticker
+    currency: Currency
     as_of: date
     source: str
     bars: tuple[PriceBar, ...]

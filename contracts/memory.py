@@ -13,6 +13,7 @@ from contracts.types import (
     Confidence,
     CycleId,
     Failure,
+    Money,
     Name,
     Percent,
     ShortText,
@@ -51,13 +52,13 @@ class PickFate(StrEnum):
 
 
 class PastPick(Value):
-    """One pick as the trader made it, and what became of it. Prices are in the share's currency."""
+    """One pick as the trader made it, and what became of it. `fill_price` is as it was traded."""
 
     ticker: Ticker
     action: Side
     allocation_pct: Percent
     fate: PickFate
-    fill_price: Amount | None = None
+    fill_price: Money | None = None
     filled_on: date | None = None
     confidence: Confidence | None = Field(default=None, exclude_if=is_none)
 
@@ -104,8 +105,8 @@ class PickOutcome(Value):
     action: Side
     fate: PickFate
     basis: Basis
-    entry_price: Amount | None = None
-    exit_price: Amount | None = None
+    entry_price: Money | None = None
+    exit_price: Money | None = None
     return_pct: Amount | None = None
     absence: Failure | None = None
 

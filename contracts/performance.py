@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from contracts.message import PAGE_MAX, Message
-from contracts.types import Currency, Name, ShortText, Text, Ticker, Value
+from contracts.types import Currency, Money, Name, ShortText, Text, Ticker, Value
 
 CANDIDATES, CASH = "candidates", "cash"
 BENCHMARK_PATTERN = rf"^({CANDIDATES}|{CASH}|[A-Za-z0-9][A-Za-z0-9.^=/-]{{0,14}})$"
@@ -160,16 +160,16 @@ class PerformanceView(Message):
 
 
 class TickerFill(Value):
-    """The fill of one order, at a `price` in the currency that the ticker trades in.
+    """The fill of one order, at the `price` as the ticker trades.
 
-    `gain` is what it has brought: of a sale with its fee, of a buy the fee alone. `decided_on` is
-    the session of the decision, and `why` its reason; the ids lead to it.
+    `gain` is what it has brought the account: of a sale with its fee, of a buy the fee alone.
+    `decided_on` is the session of the decision, and `why` its reason; the ids lead to it.
     """
 
     side: Literal["buy", "sell"]
     quantity: Decimal
-    price: Decimal
-    gain: Decimal
+    price: Money
+    gain: Money
     why: ShortText = ""
     decided_on: date
     cycle_id: UUID
@@ -189,18 +189,20 @@ class TickerDay(Value):
 class TickerChart(Value):
     """A ticker's prices as of an account's session, `as_of`, with what the account did in it.
 
-    Lists of one length, a value a session, oldest first: prices in the currency that the ticker
-    trades in, adjusted for splits and dividends up to `as_of`; `averages` as the technical
-    indicators have them, null while there are too few bars; the `average_cost` of what was held at
-    the close, and the stop order that waited, both on the scale of these prices. `days` has the
-    account's trades; those after `as_of`, at an open whose close is not known yet, have no bar.
+    Lists of one length, a value a session, oldest first: prices in `currency`, in which the ticker
+    trades, adjusted for splits and dividends up to `adjusted_to` (up to that session they are what
+    was known at it); `averages` as the technical indicators have them, null while there are too few
+    bars; the `average_cost` of what was held at the close, and the stop order that waited, both on
+    the scale of these prices. `days` has the account's trades; those after `as_of`, at an open
+    whose close is not known yet, have no bar.
     """
 
     account: Name
     ticker: Ticker
-    currency: Currency | None = None
+    currency: Currency
     source: Text
     as_of: date
+    adjusted_to: date
     sessions: tuple[date, ...]
     open: tuple[float, ...]
     high: tuple[float, ...]

@@ -23,7 +23,18 @@ from contracts.reasons import (
     Words,
 )
 from contracts.sentiment import SentimentReport, SignalDigest
-from contracts.types import Amount, Confidence, Currency, Score10, ShortText, Text, Ticker, Value
+from contracts.types import (
+    Amount,
+    Confidence,
+    Currency,
+    Money,
+    Score10,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+    is_none,
+)
 
 FINDINGS_MAX = 10
 
@@ -75,7 +86,7 @@ class QuantDraft(Value):
 
 class AssetView(Value):
     """The quant's view of one asset. Code composed `reasoning` from the `reasons`;
-    `technical_indicators` are the computed values behind it.
+    `technical_indicators` are the computed values behind it, those that are prices in `currency`.
     """
 
     ticker: Ticker
@@ -84,6 +95,7 @@ class AssetView(Value):
     reasons: tuple[Reason, ...] = Field(default=(), max_length=REASONS_MAX)
     reasoning: Text
     technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
+    currency: Currency | None = Field(default=None, exclude_if=is_none)
 
 
 class QuantReport(Reasoned):
@@ -158,6 +170,11 @@ class ResearchFinding(Value):
     report: ReportAhead | None = None
     has_reports: bool = False
     catalyst_event: DatedEvent | None = None
+
+    @property
+    def close(self) -> Money:
+        """Its current price with the currency that it is in."""
+        return Money(amount=self.current_price, currency=self.currency)
 
     @property
     def risk(self) -> float:

@@ -1,7 +1,10 @@
 """Numbers and times as people read them. Pure."""
 
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+
+from pydantic import ValidationError
 
 from contracts.types import Foreign, Money, Usage
 from libs.quant import ticks
@@ -53,6 +56,28 @@ def price(of: Money, column: str = "") -> str:
     In a column whose heading names the currency `column`, only prices in another one carry theirs.
     """
     return ticks.digits(of) if of.currency == column else ticks.quoted(of)
+
+
+def recorded(value: object) -> str | None:
+    """The price that recorded JSON holds as `{"amount": "763.81", "currency": "GBX"}`, in words:
+    `763.81 GBX`. None where the value is something else."""
+    if not isinstance(value, Mapping) or value.keys() != {"amount", "currency"}:
+        return None
+    try:
+        return price(Money.model_validate(value))
+    except ValidationError:
+        return None
+
+
+def figure(number: Decimal | float) -> str:
+    """A recorded number whose unit is not known, as fine as a price of its size: `12,345.60`."""
+    return ticks.digits(priced(number, ""))
+
+
+def measured(number: float) -> str:
+    """A recorded measure of any unit: three decimal places, and below 1 three digits."""
+    text = f"{number:,.3f}" if abs(number) >= 1 else f"{Decimal(f'{number:.3g}'):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def foreign(traded: Foreign) -> str:

@@ -151,9 +151,8 @@ def sentiment_facts(report: SentimentReport) -> Iterator[Fact]:
 
 
 @_with_operation
-def quant_facts(report: QuantReport, currencies: Mapping[str, str]) -> Iterator[Fact]:
-    """The quant's view of each asset, and the indicators that it had of it. `currencies` are those
-    that the tickers trade in, as far as they are known."""
+def quant_facts(report: QuantReport) -> Iterator[Fact]:
+    """The quant's view of each asset, and the indicators that it had of it."""
     known = report.as_of.isoformat()
     measured = (figure.source for figure in report.figures if figure.call)
     source = next(measured, "indicators of the quant")
@@ -165,7 +164,7 @@ def quant_facts(report: QuantReport, currencies: Mapping[str, str]) -> Iterator[
         for name, (quantity, unit, label) in INDICATORS.items():
             value = view.technical_indicators.get(name)
             if value is not None:
-                own = currencies.get(view.ticker, PLAIN) if unit == "money" else unit
+                own = (view.currency or PLAIN) if unit == "money" else unit
                 yield Fact(Key(view.ticker, quantity), value, own, label, source, known)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from libs.facts.fact import DAY, DAYS, PERCENT, PLAIN, SHARES, TEXT, Fact, FactValue, Key
+from libs.facts.written import number
 
 Result = Mapping[str, Any]
 
@@ -35,6 +36,8 @@ INDICATORS: Mapping[str, tuple[str, str, str]] = {
     "ema_26": ("ema_26", "money", "26-day exponential average"),
 }
 """Indicators by the name that the tool gives them: the fact's quantity, unit and label."""
+SIGNED = frozenset({"momentum_3m_pct", "momentum_1m_pct"})
+"""Indicators that are a change."""
 FIGURES: Mapping[str, tuple[str, str]] = {
     "pe_ratio": (PLAIN, "P/E"),
     "profit_margin_pct": (PERCENT, "profit margin"),
@@ -50,6 +53,12 @@ FIGURES: Mapping[str, tuple[str, str]] = {
 }
 CHANGES: Mapping[int, str] = {1: "1 day", 5: "1 week", 21: "1 month", 63: "3 months"}
 """Changes that are computed of a history: over so many sessions, and what they are called."""
+
+
+def indicator(name: str, value: float, currency: str) -> str:
+    """An indicator's value with its unit; of a ticker that trades in `currency`."""
+    _, unit, _ = INDICATORS.get(name, ("", PLAIN, ""))
+    return number(value, currency if unit == "money" else unit, signed=name in SIGNED)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _EVEN_PCT = 0.05
 
 
 def value_of(fact: Fact) -> str:
-    """`584.00 USD`, `-2.6%`, `7.5 of 10`, `2012-06-28`, `"a headline"`."""
+    """`584.00 USD`, `0.000493 USD`, `-2.6%`, `7.5 of 10`, `2012-06-28`, `"a headline"`."""
     value = fact.value
     if isinstance(value, str):
         return f'"{value}"' if fact.is_published else value
@@ -40,11 +40,13 @@ def number(value: Decimal | float, unit: str, *, signed: bool = False) -> str:
     for size, word in LARGE:
         if abs(exact) >= size:
             return f"{amounts.rounded(exact / size, _HUNDREDTH):,f} {word} {unit}".rstrip()
-    whole = isinstance(value, int) or (unit != "" and not _is_currency(unit) and unit != SCORE)
+    if _is_currency(unit):
+        return amounts.price(amounts.priced(exact, unit))
+    whole = isinstance(value, int) or unit not in ("", SCORE)
     text = amounts.quantity(exact) if whole else f"{amounts.rounded(exact, _HUNDREDTH):,f}"
     if unit == SCORE:
         text = text.removesuffix("0").removesuffix(".0")
-    one = exact == 1 and whole and not _is_currency(unit)
+    one = exact == 1 and whole
     return f"{text} {unit.removesuffix('s') if one else unit}".rstrip()
 
 

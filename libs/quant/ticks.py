@@ -17,6 +17,8 @@ PLACES_MIN = 2
 """Decimal places that a written price has at least."""
 TICK_PLACES = 4
 """A tick is at most 10 ** -TICK_PLACES of the price, where a stored price can be that fine."""
+MEASURE_PLACES = 4
+"""Decimal places of what is measured in prices, such as an average, from a price of 1 on."""
 TICK_PCT_MAX = Decimal(1)
 """Where one tick is more than this percentage of the price, nothing is bought."""
 
@@ -40,6 +42,13 @@ def rounded_to_tick(price: Decimal, rounding: str) -> Decimal:
 def is_too_coarse(price: Decimal) -> bool:
     """Whether one tick is more than TICK_PCT_MAX of the price: no fill there is a fair one."""
     return tick_of(price) * 100 > price * TICK_PCT_MAX
+
+
+def places_of(price: float) -> int:
+    """The decimal places that keep five digits of a price (> 0) below 1, and of what is measured in
+    such prices; MEASURE_PLACES from 1 on."""
+    below_one = -Decimal(str(price)).adjusted() if price > 0 else 0
+    return MEASURE_PLACES + max(0, below_one)
 
 
 def quoted(price: Money) -> str:

@@ -40,10 +40,10 @@ def plans(books: Portfolio) -> Sequence[str]:
 
 
 def _plan(held: Position, plan: HeldPlan, stop: Money | None, as_of: date) -> str:
-    """`bought on Mon 2012-05-14 (For: ...); wrong if it falls to 545.20; looked at again by
+    """`bought on Mon 2012-05-14 (For: ...); wrong if it falls to 545.20 USD; looked at again by
     2012-07-14`. The stop is the one that stands now: a split or an exit moves it."""
     event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
-    falls = f"if it falls to {amounts.money(stop.amount, stop.currency)}" if stop else ""
+    falls = f"if it falls to {amounts.price(stop)}" if stop else ""
     wrong = " or ".join(filter(None, (falls, event)))
     again = f"looked at again by {plan.review_by}" if plan.review_by else ""
     if plan.is_due(as_of):
@@ -54,12 +54,12 @@ def _plan(held: Position, plan: HeldPlan, stop: Money | None, as_of: date) -> st
 
 
 def waiting(order: OpenOrder) -> str:
-    """`buy 3 AAPL, 100.00 reserved, decided Fri 2012-06-29`; of a stop its price."""
+    """`buy 3 AAPL, 100.00 USD reserved, decided Fri 2012-06-29`; of a stop its price."""
     text = f"{order.side.value} {amounts.quantity(order.quantity)} {order.asset}"
     if stop := order.stop_price:
-        text += f" at a stop of {amounts.money(stop.amount, stop.currency)}"
+        text += f" at a stop of {amounts.price(stop)}"
     if order.hold.amount:
-        text += f", {amounts.money(order.hold.amount)} reserved"
+        text += f", {amounts.money(order.hold.amount, order.hold.currency)} reserved"
     return f"{text}, decided {amounts.session(order.as_of)}" if order.as_of else text
 
 

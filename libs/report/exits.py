@@ -36,7 +36,7 @@ class ExitRow:
     def stop(self) -> str:
         """`95.00 USD`; empty where no stop follows."""
         price = self.check.stop_price
-        return amounts.money(price.amount, price.currency) if price else ""
+        return amounts.price(price) if price else ""
 
     @property
     def why(self) -> str:

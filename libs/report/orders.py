@@ -24,9 +24,9 @@ class OrderRow:
 
     @property
     def name(self) -> str:
-        """`sell AAPL`, and for a stop order `sell AAPL, stop at 95.00`."""
+        """`sell AAPL`, and for a stop order `sell AAPL, stop at 95.00 USD`."""
         order, stop = self.order, self.order.stop_price
-        at = f", stop at {amounts.money(stop.amount)}" if stop and _is_stop(order) else ""
+        at = f", stop at {amounts.price(stop)}" if stop and _is_stop(order) else ""
         return f"{order.side.value} {order.asset}{at}"
 
     @property
@@ -81,16 +81,16 @@ def _traded(result: ExecutionResult, side: Side) -> str:
 
 
 def planned(plan: EntryPlan) -> str:
-    """`risks 1,020.00 USD (1% of equity) down to 545.20; wrong if it falls there; looked at again
-    by 2010-07-14`: a gap through the stop can lose more. An event that it names may prove it wrong
-    too."""
+    """`risks 1,020.00 USD (1% of equity) down to 545.20 USD; wrong if it falls there; looked at
+    again by 2010-07-14`: a gap through the stop can lose more. An event that it names may prove it
+    wrong too."""
     money = amounts.money(plan.risk.amount, plan.risk.currency)
     risks = f"risks {money} ({amounts.percent(plan.risk_pct)} of equity)"
     event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
     if plan.stop_price is None:
         risks, wrong = f"{risks}, all of it, as there is no stop", event
     else:
-        risks = f"{risks} down to {amounts.money(plan.stop_price.amount)}"
+        risks = f"{risks} down to {amounts.price(plan.stop_price)}"
         wrong = " or ".join(filter(None, ("if it falls there", event)))
     again = f"looked at again by {plan.review_by}" if plan.review_by else ""
     return "; ".join(filter(None, (risks, wrong and f"wrong {wrong}", again)))

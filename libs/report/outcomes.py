@@ -92,8 +92,8 @@ def _return(pick: PickOutcome) -> str:
     change = amounts.gain_percent(pick.return_pct)
     if pick.entry_price is None or pick.exit_price is None:
         return change
-    prices = f"{amounts.money(pick.entry_price)} to {amounts.money(pick.exit_price)}"
-    return f"{change} from {BASIS_WORDS[pick.basis]}, {prices} in that session's terms"
+    prices = f"{amounts.price(pick.entry_price)} to {amounts.price(pick.exit_price)}"
+    return f"{change} from {BASIS_WORDS[pick.basis]}, {prices}, adjusted to that session"
 
 
 def _beside(outcome: DecisionOutcome) -> str:

@@ -34,7 +34,7 @@ class Listed(Generic[T_co]):
 
 @dataclass(frozen=True)
 class Fact:
-    """A label and what there is to say, line by line, or `values` by name.
+    """A label and what there is to say, line by line, or `values` with their units by name.
 
     `op_id` is the operation that says so, `call` the result of it that the values are from.
     A `detail` has no place in a summary of one screen.
@@ -43,7 +43,7 @@ class Fact:
     label: str
     lines: Listed[Line] = Listed()
     tone: Tone | None = None
-    values: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     op_id: UUID | None = None
     call: str = ""
     detail: bool = False

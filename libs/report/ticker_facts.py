@@ -1,11 +1,13 @@
 """One ticker, stage by stage: who named it, what was found of it, what was decided. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.memory import DecisionOutcome
+from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Candidate, Slot
 from libs.facts import amounts
+from libs.facts.market import indicator
 from libs.report import approval, outcomes, rules, tickers
 from libs.report.cited import Piece
 from libs.report.reports import Reports
@@ -78,16 +80,23 @@ def finding_facts(row: tickers.Row) -> Iterable[Fact]:
         yield from _finding(row)
 
 
+def indicators(view: AssetView) -> Mapping[str, str]:
+    """The values behind the quant's view, each with its unit, by the indicator's name."""
+    return {
+        name: indicator(name, value, view.currency or "")
+        for name, value in view.technical_indicators.items()
+    }
+
+
 def _indicators(row: tickers.Row) -> Fact:
-    values = row.signal.technical_indicators if row.signal else {}
-    if not values:
+    if row.signal is None or not row.signal.technical_indicators:
         return Fact("Indicators", words("none"), Tone.QUIET)
     quant, plan = row.reports.quant, row.reports.plan
     # The quant is given one result a planned ticker, in the plan's order.
     planned = plan is not None and row.ticker in plan.assets
     return Fact(
         "Indicators",
-        values=values,
+        values=indicators(row.signal),
         op_id=quant.op_id if quant else None,
         call=f"E{plan.assets.index(row.ticker)}" if plan and planned else "",
     )
@@ -104,7 +113,7 @@ def _finding(row: tickers.Row) -> Iterable[Fact]:
     scores = (
         f"fundamental {fundamental}, technical {technical}, risk {finding.risk_score:.1f}"
         " (0 to 10, a high risk is bad) at "
-        f"{amounts.money(finding.current_price, finding.currency)}"
+        f"{amounts.price(finding.close)}"
     )
     measured = f"measured risk {finding.measured_risk:g}: {finding.measured_risk_reason}"
     lines = [*words(scores, measured).items, *row.finding_words]
@@ -138,7 +147,7 @@ def executed(row: tickers.Row) -> Iterable[Fact]:
             "Decision",
             words(
                 f"{decision.action.value} {amounts.quantity(decision.quantity)} shares at "
-                f"{amounts.money(decision.price.amount, decision.price.currency)}, "
+                f"{amounts.price(decision.price)}, "
                 f"{amounts.percent(decision.allocation_pct)}"
             ),
         )
@@ -158,7 +167,7 @@ def _order(row: tickers.Row) -> str:
     text = f"{order.side.value} {amounts.quantity(order.quantity)}: {order.status.value}"
     if fill is not None:
         text += (
-            f" at {amounts.money(fill.price.amount, fill.price.currency)} on "
+            f" at {amounts.price(fill.price)} on "
             f"{amounts.session(fill.session)}'s open, fee "
             f"{amounts.money(fill.fee.amount, fill.fee.currency)}"
         )

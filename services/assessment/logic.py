@@ -27,7 +27,7 @@ from contracts.memory import (
 from contracts.risk import DecisionAction
 from contracts.study import ACCOUNT_PREFIX
 from contracts.trader import StockPick
-from contracts.types import Failure
+from contracts.types import Failure, Money
 from libs.market.calendar import ExchangeCalendar
 from libs.quant.ticks import PRICE_STEP
 
@@ -49,7 +49,7 @@ class Due:
 
 @dataclass(frozen=True)
 class Closes:
-    """One ticker's prices in the terms of an outcome's session: adjusted up to it.
+    """One ticker's prices in `currency`, adjusted up to an outcome's session.
 
     `decided` and `measured` are the closes at the decision's as_of and at the outcome's session,
     `next_open` the open after the decision; `filled` the fill's price, None where nothing filled.
@@ -58,7 +58,12 @@ class Closes:
     decided: float | None
     next_open: float | None
     measured: float
+    currency: str
     filled: float | None = None
+
+    def price(self, amount: float) -> Money:
+        """A price in the ticker's currency, with the places that are stored."""
+        return Money(amount=_exact(amount, PRICE_STEP), currency=self.currency)
 
 
 Prices = Mapping[str, Closes | Failure]
@@ -147,9 +152,9 @@ def _past_pick(
     )
 
 
-def _paid(fill: Fill) -> Decimal:
+def _paid(fill: Fill) -> Money:
     """The price as it is traded, like the closes that it will be compared with."""
-    return (fill.foreign.price if fill.foreign else fill.price).amount
+    return fill.foreign.price if fill.foreign else fill.price
 
 
 # --- which outcomes are due -----------------------------------------------------------------------
@@ -201,8 +206,8 @@ def _pick_outcome(pick: PastPick, decision: PastDecision, closes: Closes | Failu
         return outcome.model_copy(update={"absence": _no_entry(pick, basis, decision.as_of)})
     return outcome.model_copy(
         update={
-            "entry_price": _exact(entry, PRICE_STEP),
-            "exit_price": _exact(closes.measured, PRICE_STEP),
+            "entry_price": closes.price(entry),
+            "exit_price": closes.price(closes.measured),
             "return_pct": _return_pct(entry, closes.measured),
         }
     )

@@ -58,6 +58,7 @@ async def _prices(
         bars = await market.bars(ticker, due.session, due.sessions + 1)
         closes = dict(zip(bars["date"].to_list(), bars["close"].to_list(), strict=True))
         filled = await _filled(market, closes, ticker, pick)
+        (listing,) = await market.universe(due.session, (ticker,))
     except LookAhead:
         raise
     except MarketError as error:
@@ -68,6 +69,7 @@ async def _prices(
         decided=closes.get(decided),
         next_open=opens.get(market.calendar.next_session(decided)),
         measured=closes[due.session],
+        currency=listing.currency,
         filled=filled,
     )
 
@@ -81,4 +83,4 @@ async def _filled(
     if pick.filled_on not in closes:
         return None
     raw = await market.bars(ticker, pick.filled_on, 1)
-    return float(pick.fill_price) * closes[pick.filled_on] / float(raw["close"][-1])
+    return float(pick.fill_price.amount) * closes[pick.filled_on] / float(raw["close"][-1])

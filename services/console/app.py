@@ -106,6 +106,11 @@ class MarketHistory:
         those up to its last one. Raises `MarketError`."""
         return await bars_until(self._market, ticker, as_of, sessions)
 
+    async def currency(self, ticker: str, as_of: date) -> str:
+        """The currency that the ticker trades in. Raises `MarketError`."""
+        (listing,) = await self._market.universe(as_of, (ticker,))
+        return listing.currency
+
     async def closes(self, ticker: str, first: date, last: date) -> Mapping[date, Decimal]:
         """The closes from `first` to `last`, adjusted up to it; empty where the source has none.
         Raises `MarketError` where it could not say."""

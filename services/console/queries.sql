@@ -316,8 +316,10 @@ order by quantity = 0, ticker limit $2
 -- and `cost`. `gain` is the account's: realised gains and dividends less fees.
 select e.session, p.quantity, p.cost, p.gain, o.cycle_id, o.pipeline, o.side, o.type, o.exit,
        o.exit_rules, o.thesis, o.as_of, f.quantity as filled,
-       coalesce(f.foreign_price, f.price) as price
+       coalesce(f.foreign_price, f.price) as price, coalesce(f.currency, a.currency) as currency,
+       a.currency as account_currency
 from entries e
+join accounts a using (account)
 cross join lateral (
     select coalesce(sum(quantity), 0) as quantity,
            coalesce(sum(coalesce(foreign_amount, amount)) filter (where book = 'position'), 0)

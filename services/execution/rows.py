@@ -311,8 +311,8 @@ def ended_event(order: BookedOrder, currency: str) -> tuple[Any, ...]:
     more: dict[str, Any] = {}
     if fill is not None:
         more = {
-            "price": str(price_in(fill.price, fill.rate) if fill.rate else fill.price),
-            "fee": str(cents_in(fill.fee, fill.rate)),
+            "price": _json(Money(amount=price_in(fill.price, fill.rate), currency=currency)),
+            "fee": _json(Money(amount=cents_in(fill.fee, fill.rate), currency=currency)),
             "session": str(fill.session),
         }
         if fill.rate is not None:
@@ -335,7 +335,7 @@ def _event(
         "reason": order.reason,
         "op_id": str(order.op_id),
         **({} if order.foreign is None else {"foreign": _json(order.foreign)}),
-        **({} if stop is None else {"stop_price": stop.model_dump(mode="json")}),
+        **({} if stop is None else {"stop_price": _json(stop)}),
         **more,
     }
     session_id = f"{order.account}/{order.as_of}"
@@ -375,5 +375,5 @@ def unpriced_event(command: OpenBooks, held: Position) -> tuple[Any, ...]:
     )
 
 
-def _json(foreign: Foreign | None) -> Any:
-    return None if foreign is None else foreign.model_dump(mode="json")
+def _json(value: Foreign | Money | None) -> Any:
+    return None if value is None else value.model_dump(mode="json")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from contracts.account import OpenOrder
 from contracts.exit_signal import ExitFormat
+from libs.quant.ticks import quoted
 from services.exit_signal.logic import Assessment, Held, Signal, Sizing, traded
 from services.exit_signal.rules import Fired, NotEvaluated
 
@@ -53,7 +54,7 @@ def result_of(
         "trade_eligible": sizing is not None,
         "recommended_actions": _actions(named["ticker"], held, sizing) if sizing else [],
         "position": _position(held, orders),
-        "sizing": _sizing(sizing) if sizing else None,
+        "sizing": _sizing(sizing, held) if sizing else None,
         "not_sold": assessment.not_sold or None,
         **({"warnings": list(warnings)} if warnings else {}),
     }
@@ -99,16 +100,19 @@ def _order(order: OpenOrder) -> Json:
     }
     if order.stop_price is None:
         return body
-    return {**body, "stop_price": str(order.stop_price.amount)}
+    price = order.stop_price
+    return {**body, "stop_price": str(price.amount), "stop_currency": price.currency}
 
 
-def _sizing(sizing: Sizing) -> Json:
+def _sizing(sizing: Sizing, held: Held) -> Json:
+    stop = sizing.stop_price
     return {
         "sell_pct": float(sizing.sell_pct),
         "sell_quantity": int(sizing.quantity),
         "remaining": int(sizing.remaining),
         "reason": sizing.reason,
-        "stop_price": None if sizing.stop_price is None else str(sizing.stop_price),
+        "stop_price": None if stop is None else str(stop),
+        "stop_currency": None if stop is None else traded(held.position).currency,
         "no_stop": sizing.no_stop or None,
     }
 
@@ -123,15 +127,16 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
     }
     if sizing.stop_price is None:
         return [sale]
-    price = traded(held.position).amount
+    price = traded(held.position)
     stop = {
         "action": "stop",
         "ticker": ticker,
         "quantity": int(sizing.remaining),
         "order_type": "stop",
         "stop_price": str(sizing.stop_price),
+        "stop_currency": price.currency,
         "time_in_force": "gtc",
-        "reason": f"on what remains, once the sale is filled; the price is {price.normalize():f}",
+        "reason": f"on what remains, once the sale is filled; the price is {quoted(price)}",
     }
     return [sale, stop]
 
@@ -187,6 +192,7 @@ def _condensed(result: Mapping[str, Any]) -> Json:
         "shares": shares,
         "sell_quantity": sold,
         "stop_price": text(sizing.get("stop_price"), "") or None,
+        "stop_currency": text(sizing.get("stop_currency"), "") or None,
         **({"not_sold": not_sold} if (not_sold := text(result.get("not_sold"), "")) else {}),
     }
 
@@ -303,7 +309,7 @@ def shaped(result: Json, shape: ExitFormat, saved: Json | None = None) -> Json:
         return {**body, **_of(result, "error", "error_code", "warnings"), **(saved or {})}
     return {
         **_of(condensed, "ticker", "status", "verdict", "overall_assessment", "trade_eligible"),
-        **_of(condensed, "shares", "sell_quantity", "stop_price"),
+        **_of(condensed, "shares", "sell_quantity", "stop_price", "stop_currency"),
         **_of(result, "account", "as_of", "error", "error_code", "warnings"),
         **(_of(result, "not_sold") if result.get("not_sold") else {}),
         "format": shape.value,

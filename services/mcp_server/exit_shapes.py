@@ -31,6 +31,7 @@ class ActionShape(Shape):
     order_type: str
     reason: str = Field("", description="In full")
     stop_price: str | None = Field(None, description="In full, of a stop")
+    stop_currency: str | None = Field(None, description="In full, of a stop")
     time_in_force: str | None = Field(None, description="In full, of a stop")
 
 
@@ -48,6 +49,7 @@ class SnapshotShape(Shape):
     shares: int = 0
     sell_quantity: int = 0
     stop_price: str | None = Field(None, description="Of the stop on what remains")
+    stop_currency: str | None = Field(None, description="In which the stop's price is")
     not_sold: str | None = Field(None, description="Why nothing is sold although a rule fired")
 
 
@@ -67,6 +69,7 @@ class SizingShape(Shape):
     remaining: int
     reason: str
     stop_price: str | None
+    stop_currency: str | None
     no_stop: str | None = Field(description="Why there is no stop although one is named")
 
 
@@ -77,6 +80,7 @@ class HeldOrderShape(Shape):
     quantity: int
     order_type: str
     stop_price: str | None = None
+    stop_currency: str | None = None
 
 
 class HeldShape(Shape):
@@ -113,6 +117,7 @@ class ExitShape(Shape):
     shares: int = 0
     sell_quantity: int = 0
     stop_price: str | None = None
+    stop_currency: str | None = None
     signals: tuple[SignalShape, ...] = ()
     recommended_actions: tuple[ActionShape, ...] = ()
     position: HeldShape | None = None

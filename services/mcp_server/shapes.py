@@ -14,6 +14,7 @@ from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView
 from contracts.operation import OperationDetail, OperationStatus, OperationView, Progress
 from contracts.types import Usd
+from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
 from libs.report import account, ending, rules
 from libs.report.reports import Reports
@@ -272,7 +273,7 @@ def decision(view: DecisionView) -> DecisionShape:
                 action=pick.action.value,
                 ticker=pick.asset,
                 quantity=pick.quantity,
-                price=f"{pick.price.amount} {pick.price.currency}",
+                price=amounts.price(pick.price),
                 why=pick.reasoning[:REASON_CHARS],
             )
             for pick in decided.decisions
@@ -286,7 +287,7 @@ def decision(view: DecisionView) -> DecisionShape:
                 action=fill.side.value,
                 ticker=fill.asset,
                 quantity=fill.quantity,
-                price=f"{fill.price.amount} {fill.price.currency}",
+                price=amounts.price(fill.price),
             )
             for fill in (executed.fills if executed else ())
         ),

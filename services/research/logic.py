@@ -83,8 +83,8 @@ def research_problems(draft: ResearchDraft, evidence: Sequence[Evidence]) -> tup
 
 def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) -> dict[str, Any]:
     """The fields of the quant's report: its judgements, with the texts that code writes of them."""
-    values = {
-        item.result["ticker"]: _numbers(item.result.get("values"))
+    computed = {
+        item.result["ticker"]: item.result
         for item in evidence
         if isinstance(item.result, dict) and "ticker" in item.result
     }
@@ -99,6 +99,7 @@ def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) 
         reasons, fell = settled(view.reasons, facts)
         corrected += (f"{view.ticker}: {text}" for text in fell)
         text = argued(reasons, facts, view.ticker)
+        own = computed.get(view.ticker, {})
         texts[f"assets.{place}.reasoning"] = text
         views.append(
             AssetView(
@@ -107,7 +108,8 @@ def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) 
                 confidence=view.confidence,
                 reasons=reasons,
                 reasoning=text.text or _no_reason(view.ticker, evidence),
-                technical_indicators=values.get(view.ticker, {}),
+                technical_indicators=_numbers(own.get("values")),
+                currency=own.get("currency"),
             )
         )
     cited = Cited.of(texts)

@@ -64,11 +64,9 @@ async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) ->
 
 def facts_given(command: ReviewPicks) -> Iterator[Fact]:
     """The facts of the picks, of what the stages before have found, and of the account."""
-    research = command.research_report
-    currencies = {finding.ticker: finding.currency for finding in research.tickers}
     yield from desk.picks_facts(command.daily_picks)
-    yield from desk.research_facts(research)
-    yield from desk.quant_facts(command.quant_report, currencies)
+    yield from desk.research_facts(command.research_report)
+    yield from desk.quant_facts(command.quant_report)
     yield from desk.account_facts(command.portfolio)
 
 

@@ -80,12 +80,10 @@ def closed_problems(draft: PicksDraft, rooms: Mapping[str, Room]) -> tuple[str, 
 
 def facts_given(command: PickTrades, rooms: Mapping[str, Room]) -> Iterator[Fact]:
     """The facts of what the stages before have found, of the account, and of what it may buy."""
-    research = command.research_report
-    currencies = {finding.ticker: finding.currency for finding in research.tickers}
     yield from desk.account_facts(command.portfolio)
     yield from desk.room_facts(rooms, command.as_of)
-    yield from desk.research_facts(research)
-    yield from desk.quant_facts(command.quant_report, currencies)
+    yield from desk.research_facts(command.research_report)
+    yield from desk.quant_facts(command.quant_report)
     yield from desk.sentiment_facts(command.sentiment_report)
     yield from desk.digest_facts(command.signal_digest)
 

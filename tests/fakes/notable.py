@@ -30,7 +30,13 @@ STOP = {
     "type": "stop",
     "stop_price": {"amount": "215.02", "currency": "USD"},
 }
-FILL = {**ORDER, "status": "filled", "price": "243.84", "fee": "1.83", "session": "2012-07-02"}
+FILL = {
+    **ORDER,
+    "status": "filled",
+    "price": {"amount": "243.84", "currency": "USD"},
+    "fee": {"amount": "1.83", "currency": "USD"},
+    "session": "2012-07-02",
+}
 BUY = {
     "action": "buy",
     "asset": "AAPL",

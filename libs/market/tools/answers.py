@@ -25,6 +25,7 @@ from libs.market.source import (
     NewsItem,
 )
 from libs.quant.indicators import BARS_WANTED, indicators
+from libs.quant.ticks import places_of
 from libs.runtime.untrusted import clean_line
 
 RESULT_BYTES_MAX = 32_000
@@ -100,7 +101,7 @@ async def stock_price(
     return {
         "ticker": arguments.ticker,
         "session": as_of.isoformat(),
-        "price": round(close[-1], PRICE_DECIMALS),
+        "price": round(close[-1], places_of(close[-1])),
         "day_change_pct": change,
         "volume": round(bars["volume"][-1]),
         "currency": await _currency(market, arguments.ticker, as_of),
@@ -123,8 +124,9 @@ async def stock_history(
 ) -> dict[str, Any]:
     """The last sessions' bars as a table, oldest first."""
     bars = await market.bars(arguments.ticker, as_of, arguments.days)
+    places = places_of(bars["close"][-1])
     rows = [
-        [day.isoformat(), *(round(price, PRICE_DECIMALS) for price in prices), round(volume)]
+        [day.isoformat(), *(round(price, places) for price in prices), round(volume)]
         for day, *prices, volume in bars.iter_rows()
     ]
     return {
@@ -143,8 +145,9 @@ async def technical_indicators(
     """Indicators on the same number of bars each time, absent ones with the reason."""
     bars = await market.bars(arguments.ticker, as_of, BARS_WANTED)
     computed = indicators(bars)
+    places = places_of(bars["close"][-1])
     values = {
-        name: None if value is None else round(value, PRICE_DECIMALS)
+        name: None if value is None else round(value, places)
         for name, value in computed.values().items()
     }
     return {

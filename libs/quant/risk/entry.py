@@ -5,9 +5,9 @@ from decimal import ROUND_CEILING, Decimal
 from contracts.account import EntryPlan
 from contracts.types import Money
 from libs.quant.recalibration import in_words
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, money, pct, share_of_room
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
-from libs.quant.ticks import rounded_to_tick
+from libs.quant.ticks import quoted, rounded_to_tick
 
 CONFIDENCE_FACTOR_MIN = Decimal("0.5")
 """Confidence is badly calibrated, so it may halve what a trade may lose, and no more."""
@@ -42,6 +42,15 @@ def traded_price(ticker: str, facts: Facts) -> Decimal | None:
     return facts.prices.get(ticker)
 
 
+def _traded(price: Decimal, ticker: str, facts: Facts) -> Money:
+    """A price with the currency that its ticker trades in."""
+    evidence = facts.evidence.get(ticker)
+    if evidence is not None and evidence.foreign is not None:
+        return Money(amount=price, currency=evidence.foreign.price.currency)
+    without_rate = evidence.no_rate if evidence else None
+    return Money(amount=price, currency=without_rate or facts.currency)
+
+
 def risked(leg: Leg, amount: Decimal, facts: Facts) -> Decimal:
     """The part of an amount bought that is lost at the stop, with the reserve for fees and a small
     gap; all of it where there is no stop.
@@ -66,7 +75,11 @@ def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
     stop = stop_price(leg, facts)
     again = leg.pick.recalibrated
     stated = f"{in_words(leg.pick.confidence, again)}; " if again else ""
-    where = "without a stop" if stop is None else f"lost down to the stop at {money(stop)}"
+    where = (
+        "lost, without a stop"
+        if stop is None
+        else f"lost down to the stop at {quoted(_traded(stop, leg.ticker, facts))}"
+    )
     return share_of_room(
         leg,
         facts,
@@ -84,14 +97,12 @@ def entry_plan(leg: Leg, quantity: Decimal, facts: Facts) -> EntryPlan | None:
     plan, price = leg.pick.plan, facts.prices.get(leg.ticker)
     if plan is None or price is None:
         return None
-    stop, evidence = stop_price(leg, facts), facts.evidence.get(leg.ticker)
-    foreign = evidence.foreign if evidence else None
-    currency = facts.currency if foreign is None else foreign.price.currency
+    stop = stop_price(leg, facts)
     risk = risked(leg, quantity * price, facts).quantize(CENT, ROUND_CEILING)
     share = risk * _HUNDRED / facts.equity if facts.equity else _HUNDRED
     return EntryPlan(
         horizon_sessions=plan.horizon_sessions,
-        stop_price=None if stop is None else Money(amount=stop, currency=currency),
+        stop_price=None if stop is None else _traded(stop, leg.ticker, facts),
         risk=Money(amount=risk, currency=facts.currency),
         risk_pct=share.quantize(_PCT_STEP, ROUND_CEILING),
         review_by=plan.review_by,

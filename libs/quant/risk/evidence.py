@@ -6,7 +6,7 @@ from decimal import Decimal
 from contracts.account import Portfolio
 from contracts.research import QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import Evidence
-from contracts.types import ExchangeRate, Foreign, Money
+from contracts.types import ExchangeRate, Foreign
 from libs.quant.exchange import price_in
 
 
@@ -45,7 +45,7 @@ def _evidence(
 ) -> Evidence | None:
     is_foreign = finding.currency != into
     rate = rates.get(finding.currency) if is_foreign else None
-    paid = Money(amount=finding.current_price, currency=finding.currency)
+    paid = finding.close
     price = price_in(finding.current_price, rate)
     if price == 0:
         return None

@@ -143,6 +143,10 @@ class Facts:
         """The money a buy asks for."""
         return leg.allocation_pct * self.budget / _HUNDRED
 
+    def money(self, amount: Decimal) -> str:
+        """An amount in the account's currency for people: `1,234.50 USD`."""
+        return f"{amount.quantize(_CENT, ROUND_HALF_UP):,f} {self.currency}"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -169,7 +173,7 @@ def share_of_room(
     allowed = leg.allocation_pct
     if wanted > room:
         allowed = floor_pct(allowed * room / wanted)
-    return Finding(allowed, f"{money(wanted)} {name}", f"{money(room)} {facts.currency}", reason)
+    return Finding(allowed, f"{facts.money(wanted)} {name}", facts.money(room), reason)
 
 
 Judge = Callable[[Leg, Facts], Finding]
@@ -190,11 +194,6 @@ Findings = tuple[tuple[Rule, Finding], ...]
 def floor_pct(value: Decimal) -> Decimal:
     """A percentage with the four places that contracts carry, rounded down."""
     return value.quantize(_PCT_STEP, ROUND_FLOOR)
-
-
-def money(value: Decimal) -> str:
-    """An amount for people: `1,234.50`."""
-    return f"{value.quantize(_CENT, ROUND_HALF_UP):,f}"
 
 
 def pct(value: Decimal, beside: Decimal | None = None) -> str:

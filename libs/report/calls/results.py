@@ -13,6 +13,8 @@ AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
 
 def flat(value: JsonValue, text_of: Callable[[object], str] = str) -> str:
     """A summary in one line: `buys AAPL MSFT, confidence 0.5`; `text_of` words single values."""
+    if (price := amounts.recorded(value)) is not None:
+        return price
     if isinstance(value, dict):
         return ", ".join(
             f"{key.replace('_', ' ')} {flat(inner, text_of)}"
@@ -35,7 +37,7 @@ def _rounded(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.3f}".rstrip("0").rstrip(".")
+        return amounts.measured(value)
     if isinstance(value, str) and AMOUNT.fullmatch(value):
-        return amounts.money(Decimal(value))
+        return amounts.figure(Decimal(value))
     return str(value)

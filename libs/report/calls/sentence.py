@@ -1,4 +1,4 @@
-"""A call in one sentence: `get_stock_price(AAPL) = 584.00`. Pure."""
+"""A call in one sentence: `get_stock_price(AAPL) = 584.00 USD`. Pure."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -56,7 +56,7 @@ def _value(reply: JsonValue) -> str:
         return _scalar(reply) if not isinstance(reply, list) else _count("items", len(reply))
     for name in HEADLINES:
         if isinstance(reply.get(name), int | float | str):
-            return _scalar(reply[name])
+            return f"{_scalar(reply[name])} {reply.get('currency') or ''}".rstrip()
     return _listed(reply)
 
 
@@ -74,9 +74,9 @@ def _count(many: str, number: int) -> str:
 
 def _scalar(value: JsonValue) -> str:
     if isinstance(value, float):
-        return amounts.money(value)
+        return amounts.figure(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     is_amount = text.removeprefix("-").replace(".", "", 1).isdecimal()
-    return amounts.money(Decimal(text)) if is_amount else amounts.cut(text, VALUE_CHARS)
+    return amounts.figure(Decimal(text)) if is_amount else amounts.cut(text, VALUE_CHARS)

@@ -194,9 +194,9 @@ def _exits(event: Event, data: ExitReport, account: str) -> Telling:
 
 
 def _what(data: OrderEvent) -> str:
-    """`sell 15 AAPL, stop at 215.02`."""
+    """`sell 15 AAPL, stop at 215.02 USD`."""
     stop = data.stop_price
-    at = f", stop at {amounts.money(stop.amount, stop.currency)}" if _is_stop(data) and stop else ""
+    at = f", stop at {amounts.price(stop)}" if _is_stop(data) and stop else ""
     return f"{data.side.value} {amounts.quantity(data.quantity)} {data.asset}{at}"
 
 
@@ -216,8 +216,9 @@ def _placed(event: Event, data: OrderEvent, account: str) -> Telling:
 def _filled(event: Event, data: FillEvent, account: str) -> Telling:
     verb = "bought" if data.side is Side.BUY else "sold"
     stop = " by its stop" if _is_stop(data) else ""
-    traded = f"{verb} {amounts.quantity(data.quantity)} {data.asset} at {amounts.money(data.price)}"
-    lines = [f"on {amounts.session(data.session)}, fee {amounts.money(data.fee)}"]
+    traded = f"{verb} {amounts.quantity(data.quantity)} {data.asset} at {amounts.price(data.price)}"
+    fee = amounts.money(data.fee.amount, data.fee.currency)
+    lines = [f"on {amounts.session(data.session)}, fee {fee}"]
     if data.foreign:
         lines.append(amounts.foreign(data.foreign))
     severity = Severity.WARNING if _is_stop(data) else Severity.INFO
@@ -232,7 +233,7 @@ def _not_filled(event: Event, data: OrderEvent, account: str) -> Telling:
 
 
 def _unpriced(_: Event, data: UnpricedEvent, account: str) -> Telling:
-    price = amounts.money(data.price.amount, data.price.currency)
+    price = amounts.price(data.price)
     title = f"{data.ticker} of {account} has no price"
     line = (
         f"it counts at {price}, of {amounts.session(data.priced_on)}, and cannot be sold until it "

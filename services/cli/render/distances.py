@@ -47,7 +47,7 @@ def _head(position: PositionExits) -> tuple[Text, ...]:
     return (
         Text(position.ticker, style="bold"),
         Text(amounts.quantity(position.quantity)),
-        Text(amounts.money(position.price.amount, position.price.currency)),
+        Text(amounts.price(position.price)),
         Text(amounts.plain(assessment), style=style),
     )
 
@@ -57,7 +57,7 @@ def _nothing() -> tuple[Text, ...]:
 
 
 def _way(trigger: ExitTrigger) -> tuple[Text, ...]:
-    at = amounts.money(trigger.at.amount, trigger.at.currency) if trigger.at else ""
+    at = amounts.price(trigger.at) if trigger.at else ""
     known = trigger.distance is not None
     words = [] if trigger.primary else ["warning only"]
     words += [] if known and not trigger.triggered else [trigger.detail]

@@ -122,8 +122,10 @@ def _end(event: Event) -> str:
 def _order(event: Event) -> str:
     data: Mapping[str, Any] = event.data
     text = f"{data.get('side')} {data.get('quantity')} {data.get('asset')} {data.get('status')}"
+    if data.get("stop_price"):
+        text += f", stop at {amounts.recorded(data['stop_price'])}"
     if "price" in data:
-        text += f" at {data['price']} on {data.get('session')}"
+        text += f" at {amounts.recorded(data['price'])} on {data.get('session')}"
     return f"{text}: {data['reason']}" if data.get("reason") else text
 
 
@@ -141,8 +143,7 @@ def _exits(event: Event) -> str:
 
 def _unpriced(event: Event) -> str:
     data: Mapping[str, Any] = event.data
-    price = data.get("price", {})
-    paid = f"{price.get('amount')} {price.get('currency')} of {data.get('priced_on')}"
+    paid = f"{amounts.recorded(data.get('price'))} of {data.get('priced_on')}"
     return f"{data.get('ticker')} of {data.get('account')} has no price, and counts at {paid}"
 
 
@@ -205,10 +206,9 @@ def _imported(event: Event) -> str:
 
 
 def _cash(event: Event) -> str:
-    money = event.data.get("amount")
-    amount = f"{money.get('amount')} {money.get('currency')}" if isinstance(money, dict) else ""
     data = event.data
-    return f"{amount} of {data.get('account')}, from {data.get('session')} on, by {data.get('by')}"
+    amount, since = amounts.recorded(data.get("amount")), data.get("session")
+    return f"{amount} of {data.get('account')}, from {since} on, by {data.get('by')}"
 
 
 def _halt(event: Event) -> str:

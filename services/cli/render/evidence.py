@@ -33,9 +33,9 @@ from services.cli.shell.terminal import (
 from services.cli.shell.typed import meant
 
 INDICATOR_COLUMNS = 3
-INDICATOR_CELL = 26
+INDICATOR_CELL = 30
 FIELD_WIDTH = 22
-TICKER_WIDTH = 12
+TICKER_WIDTH = 15
 
 
 # --- one ticker ---------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _whole(fact: Fact, width: int) -> RenderableType:
     return text
 
 
-def _indicators(values: Mapping[str, float], width: int) -> RenderableType:
+def _indicators(values: Mapping[str, str], width: int) -> RenderableType:
     columns = max(1, min(INDICATOR_COLUMNS, (width - FIELD_WIDTH) // INDICATOR_CELL))
     grid = Table.grid(padding=(0, 3, 0, 0))
     for _ in range(columns):
@@ -147,7 +147,7 @@ def _indicators(values: Mapping[str, float], width: int) -> RenderableType:
     items = list(values.items())
     for start in range(0, len(items), columns):
         part = items[start : start + columns]
-        grid.add_row(*(cell for name, value in part for cell in (name, amounts.money(value))))
+        grid.add_row(*(cell for name, value in part for cell in (name, value)))
     return grid
 
 
@@ -245,12 +245,10 @@ def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]
     across = max(1, (width - FIELD_WIDTH) // TICKER_WIDTH)
     for start in range(0, len(views), across):
         part = views[start : start + across]
+        values = [ticker_facts.indicators(view) for view in part]
         grid = table("indicator", *((view.ticker, "right") for view in part))
         for name in names:
-            values = [view.technical_indicators.get(name) for view in part]
-            grid.add_row(
-                name, *("-" if value is None else amounts.money(value) for value in values)
-            )
+            grid.add_row(name, *(each.get(name, amounts.UNKNOWN) for each in values))
         yield grid
 
 

@@ -1,6 +1,7 @@
 """A company's reported figures, as a person reads them: each with its unit and its age."""
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,17 +11,18 @@ from rich.text import Text
 from libs.facts import amounts
 
 MILLION = 1_000_000
+_HUNDREDTH = Decimal("0.01")
 
 Written = Callable[[float, str], str]
 """A number and the figures' currency as text."""
 
 
 def _plain(value: float, _: str) -> str:
-    return amounts.money(value)
+    return f"{amounts.rounded(value, _HUNDREDTH):,f}"
 
 
 def _a_share(value: float, currency: str) -> str:
-    return amounts.money(value, currency)
+    return amounts.price(amounts.priced(value, currency))
 
 
 def _millions(value: float, currency: str) -> str:

@@ -8,9 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from libs.facts import amounts
-from libs.facts.fact import PERCENT
-from libs.facts.market import INDICATORS
-from libs.facts.written import number
+from libs.facts.market import INDICATORS, indicator
 from services.cli.render import figures
 
 HEADLINES_SHOWN = 5
@@ -25,7 +23,7 @@ def answer(tool: str, result: Result) -> RenderableType:
 
 
 def _price(result: Result) -> RenderableType:
-    parts = [amounts.money(result["price"], result["currency"])]
+    parts = [amounts.price(amounts.priced(result["price"], result["currency"]))]
     if result["day_change_pct"] is not None:
         parts.append(f"{amounts.gain_percent(result['day_change_pct'])} on the day")
     return Text(", ".join([*parts, f"{result['volume']:,} shares traded"]))
@@ -37,13 +35,7 @@ def _indicators(result: Result) -> RenderableType:
     grid.add_column(justify="right", no_wrap=True)
     for name, value in result["values"].items():
         if value is not None:
-            _, unit, label = INDICATORS[name]
-            written = number(
-                value,
-                result["currency"] if unit == "money" else unit,
-                signed=unit == PERCENT and name.startswith("momentum"),
-            )
-            grid.add_row(label, written)
+            grid.add_row(INDICATORS[name][2], indicator(name, value, result["currency"]))
     absent = [
         Text(f"{INDICATORS[name][2]}: none; {why}", "dim") for name, why in result["absent"].items()
     ]

@@ -28,7 +28,7 @@ def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
         spare=(f"fee {currency}", "status"),
     )
     for row in rows:
-        _add(grid, row)
+        _add(grid, row, currency)
     before, after = result.cash_before.amount, result.cash_after.amount
     for label, value in (
         ("cash before", amounts.money(before)),
@@ -39,13 +39,13 @@ def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
     return grid
 
 
-def _add(grid: Table, row: OrderRow) -> None:
+def _add(grid: Table, row: OrderRow, currency: str) -> None:
     order, fill = row.order, row.fill
     grid.add_row(
         Text(row.name, "bold green" if order.side is Side.BUY else "bold red"),
         order.status.value,
         amounts.quantity(order.quantity),
-        amounts.money(fill.price.amount) if fill else "",
+        amounts.price(fill.price, currency) if fill else "",
         amounts.session(fill.session) if fill else "",
         amounts.money(fill.value) if fill else "",
         amounts.money(fill.fee.amount) if fill else "",

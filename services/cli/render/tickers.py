@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -55,11 +56,10 @@ def _width(columns: Sequence[Column], rows: Sequence[Row]) -> int:
 
 def _columns(rows: Sequence[Row]) -> Sequence[Column]:
     currencies = {row.finding.currency for row in rows if row.finding}
-    mixed = len(currencies) > 1
-    currency = f" {currencies.pop()}" if len(currencies) == 1 else ""
+    currency = currencies.pop() if len(currencies) == 1 else ""
     return (
         Column("ticker", KEEP, lambda r: Text(r.ticker, "bold" if r.pick else ""), is_number=False),
-        Column(f"close{currency}", 6, _priced_in if mixed else _price),
+        Column(f"close {currency}".rstrip(), 6, partial(_price, column=currency)),
         Column("sentiment", 7, _mood),
         Column("quant", KEEP, _quant, is_number=False),
         Column("RSI 14", 5, _indicator("rsi_14", "{:.0f}".format)),
@@ -75,13 +75,8 @@ def _columns(rows: Sequence[Row]) -> Sequence[Column]:
     )
 
 
-def _price(row: Row) -> Text:
-    return Text(amounts.money(row.finding.current_price) if row.finding else "")
-
-
-def _priced_in(row: Row) -> Text:
-    finding = row.finding
-    return Text(amounts.money(finding.current_price, finding.currency) if finding else "")
+def _price(row: Row, *, column: str) -> Text:
+    return Text(amounts.price(row.finding.close, column) if row.finding else "")
 
 
 def _mood(row: Row) -> Text:

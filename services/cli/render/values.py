@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from libs.facts.amounts import plain
+from libs.facts import amounts
 
 ITEMS_SHOWN_MAX = 4
 """Of a long list: half from its beginning, half from its end."""
@@ -18,7 +18,9 @@ Fields = Mapping[str, JsonValue]
 
 
 def flat(value: JsonValue) -> str:
-    """On one line: `price 584.0, currency USD, (…)`."""
+    """On one line: `price 584.00 USD, quantity 12, (…)`."""
+    if (price := amounts.recorded(value)) is not None:
+        return price
     if isinstance(value, dict):
         shown = {
             key: inner for key, inner in value.items() if key not in HIDDEN and not _empty(inner)
@@ -31,7 +33,7 @@ def flat(value: JsonValue) -> str:
 
 def _nested(value: JsonValue) -> str:
     text = flat(value)
-    return f"({text})" if isinstance(value, dict) else text
+    return f"({text})" if isinstance(value, dict) and text != amounts.recorded(value) else text
 
 
 def _listed(items: Sequence[JsonValue]) -> str:
@@ -51,7 +53,7 @@ def _empty(value: JsonValue) -> bool:
 def _scalar(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "nothing" if value is None else " ".join(plain(str(value)).split())
+    return "nothing" if value is None else " ".join(amounts.plain(str(value)).split())
 
 
 def lines(value: JsonValue, leave_out: Iterable[str] = ()) -> Sequence[tuple[str, str]]:

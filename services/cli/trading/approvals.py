@@ -276,7 +276,7 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
 def _stop(decision: PortfolioDecision) -> str:
     """The stop order that an exit places on what it leaves."""
     price = decision.exit.stop_price if decision.exit else None
-    return f"; then a stop at {amounts.money(price.amount, price.currency)}" if price else ""
+    return f"; then a stop at {amounts.price(price)}" if price else ""
 
 
 def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
@@ -289,7 +289,7 @@ def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
         grid.add_row(
             Text(f"{decision.action.value} {decision.asset}", style=f"bold {style}"),
             amounts.quantity(decision.quantity),
-            amounts.money(decision.price.amount),
+            amounts.price(decision.price),
             amounts.money(value, decision.price.currency),
             amounts.percent(decision.allocation_pct),
         )

@@ -262,32 +262,34 @@ def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> RenderableType:
         what = "what can be read so far of account"
     head = Text.assemble(
         (f"{what} {shown.account}", "bold"),
-        (f"  as of {amounts.session(shown.as_of)}, amounts in {currency}", "dim"),
+        (f"  as of {amounts.session(shown.as_of)}", "dim"),
     )
     if not is_whole:
         return Group(head, Text(), _positions(shown))
-    sums = f"cash {amounts.money(shown.cash.amount)}, equity {amounts.money(shown.equity.amount)}"
+    cash, equity = (amounts.money(it.amount, currency) for it in (shown.cash, shown.equity))
+    sums = f"cash {cash}, equity {equity}"
     return Group(head, Text(), _positions(shown), Text(), Text(sums, style="bold"))
 
 
 def _positions(shown: HoldingsImport) -> Table:
+    currency = shown.cash.currency
     grid = table(
         "position",
         ("shares", "right"),
         ("cost", "right"),
         "since",
         ("price", "right"),
-        ("value", "right"),
-        ("P&L", "right"),
+        (f"value {currency}", "right"),
+        (f"P&L {currency}", "right"),
     )
     for item in shown.positions:
         gain = item.value - item.cost_value
         grid.add_row(
             Text(item.ticker, style="bold"),
             amounts.quantity(item.quantity),
-            amounts.money(item.cost.amount),
+            amounts.price(item.cost),
             item.opened_on.isoformat(),
-            amounts.money(item.price.amount),
+            amounts.price(item.price),
             amounts.money(item.value),
             Text(amounts.change(gain), style="green" if gain > 0 else "red" if gain < 0 else "dim"),
         )
@@ -299,11 +301,11 @@ def _cash_line(shown: CashMoved) -> str:
     amount = amounts.money(shown.amount.amount, shown.amount.currency)
     did = "paid" if shown.kind == "deposit" else "taken"
     would = "" if shown.posted else "would be "
-    free = (
-        f"free cash {amounts.money(shown.free_before.amount)} before,"
-        f" {amounts.money(shown.free_after.amount)} after"
+    before, after = (
+        amounts.money(it.amount, it.currency) for it in (shown.free_before, shown.free_after)
     )
+    free = f"free cash {before} before, {after} after"
     if shown.posted and not shown.changed:
-        free = f"free cash {amounts.money(shown.free_after.amount)}"
+        free = f"free cash {after}"
     since = f"counts from {amounts.session(shown.session)} on"
     return f"{amount} {would}{did} {way} account {shown.account}; {since}; {free}"

@@ -20,6 +20,7 @@ from contracts.exit_signal import (
     ExitSignals,
 )
 from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
+from libs.facts import amounts
 from services.cli.render import distances as ways
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
@@ -147,15 +148,21 @@ def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
         write(_signals(snapshot["signals"]), data)
     if snapshot.get("recommended_actions"):
         data.print()
-        write(_actions(snapshot["recommended_actions"], snapshot.get("stop_price")), data)
-    elif snapshot.get("stop_price"):
-        data.print(Text(f"  then a stop on what remains at {snapshot['stop_price']}"))
+        write(_actions(snapshot["recommended_actions"], _stop(snapshot)), data)
+    elif stop := _stop(snapshot):
+        data.print(Text(f"  then a stop on what remains at {stop}"))
     if snapshot.get("not_sold"):
         data.print(Text(f"\nnothing is proposed: {snapshot['not_sold']}", style="yellow"))
     sizing = snapshot.get("sizing") or {}
     if sizing.get("no_stop"):
         data.print(Text(f"\nno stop: {sizing['no_stop']}", style="yellow"))
     _notes(answer, words)
+
+
+def _stop(answer: Mapping[str, Any]) -> str:
+    """The price of the stop on what remains, `763.81 GBX`; empty where there is none."""
+    price = {"amount": answer.get("stop_price"), "currency": answer.get("stop_currency")}
+    return amounts.recorded(price) or ""
 
 
 def _notes(answer: Mapping[str, Any], words: Console) -> None:
@@ -184,12 +191,12 @@ def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
     return grid
 
 
-def _actions(actions: Sequence[Mapping[str, Any]], stop_price: str | None) -> Table:
+def _actions(actions: Sequence[Mapping[str, Any]], stop: str) -> Table:
     """The stop's price is in the action of a full answer, and beside those of an agent's."""
     grid = table("proposed", ("shares", "right"), "ticker", ("at", "right"), "why")
     for action in actions:
         at_market = action["order_type"] == "market"
-        price = "the open" if at_market else action.get("stop_price") or stop_price or "-"
+        price = "the open" if at_market else _stop(action) or stop or amounts.UNKNOWN
         grid.add_row(
             Text(action["action"], style="red"),
             f"{action['quantity']:,}",

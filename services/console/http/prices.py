@@ -33,23 +33,35 @@ def market(desk: DeskAccess) -> APIRouter:
         """A ticker's daily bars, the newest ones up to the session `as_of`; nothing after it."""
         try:
             bars = await desk.prices.bars(ticker, as_of, sessions)
+            currency = await desk.prices.currency(ticker, as_of)
         except UnknownTicker as error:
             raise not_found(str(error)) from error
         except MarketError as error:
             raise Refused(422, error.code, str(error)) from error
-        source = desk.prices.described
-        return json_of(PriceBars(ticker=ticker, as_of=as_of, source=source, bars=tuple(bars)))
+        body = PriceBars(
+            ticker=ticker,
+            currency=currency,
+            as_of=as_of,
+            source=desk.prices.described,
+            bars=tuple(bars),
+        )
+        return json_of(body)
 
     @router.get("/chart", response_model=TickerChart, responses=problems(404))
     async def get_chart(
         ticker: Ticker,
         account: Name = MAIN_ACCOUNT,
         sessions: Annotated[int, Query(ge=1, le=CHART_SESSIONS_MAX)] = CHART_SESSIONS,
+        adjusted_to: date | None = None,
     ) -> Response:
         """A ticker as an account has seen it: daily bars up to the account's session, moving
-        averages, average cost and stop over time, and its trades, a day each."""
+        averages, average cost and stop over time, and its trades, a day each. Prices are adjusted
+        for splits and dividends up to the account's session, or up to `adjusted_to`, the session of
+        a decision: then up to there they are what the decision saw."""
         try:
-            body = await chart(account, ticker, sessions, store=desk.store, prices=desk.prices)
+            body = await chart(
+                account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.prices
+            )
         except UnknownTicker as error:
             raise not_found(str(error)) from error
         except MarketError as error:

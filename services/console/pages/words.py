@@ -240,6 +240,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "money": amounts.money,
     "message_outcome": channels.outcome,
     "percent": amounts.percent,
+    "price": amounts.price,
     "quantity": amounts.quantity,
     "part": part,
     "nature": story.nature,

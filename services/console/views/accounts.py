@@ -66,6 +66,10 @@ class Prices(Protocol):
         """The same as a frame (BAR_SCHEMA)."""
         ...
 
+    async def currency(self, ticker: str, as_of: date) -> str:
+        """The currency that they are in. Raises `MarketError`."""
+        ...
+
 
 @dataclass(frozen=True)
 class Standing:

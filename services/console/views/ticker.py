@@ -8,13 +8,17 @@ from datetime import date
 from decimal import Decimal
 from itertools import groupby
 
+import polars as pl
+
 from contracts.account import OpenOrder, Portfolio, Position, Side
 from contracts.performance import TickerChart, TickerDay, TickerFill
+from contracts.types import Money
 from libs.facts import amounts
 from libs.market.errors import NoHistory
 from libs.postgres.pool import Record
 from libs.quant.indicators import averages
 from libs.quant.returns import ONE
+from libs.quant.ticks import places_of
 from libs.report import performance as words
 from services.console.store import Store
 from services.console.views.accounts import Prices
@@ -23,8 +27,6 @@ from services.console.views.trips import closing_of
 ENTRIES_MAX = 5_000
 """Entries of the ledger in one ticker: twenty years of one a session."""
 WHY_CHARS = 200
-PLACES = 4
-"""A price or an average is drawn with so many decimal places."""
 
 Line = tuple[float | None, ...]
 
@@ -88,38 +90,52 @@ def stop_of(books: Portfolio, ticker: str) -> StopDistance | None:
 
 
 async def chart(
-    account: str, ticker: str, sessions: int, *, store: Store, prices: Prices
+    account: str,
+    ticker: str,
+    sessions: int,
+    adjusted_to: date | None = None,
+    *,
+    store: Store,
+    prices: Prices,
 ) -> TickerChart | None:
-    """The ticker as the account has seen it: nothing is newer than the account's clock. None where
-    there is no such account. Raises `MarketError`."""
+    """The ticker as the account has seen it: nothing is newer than the account's clock. Prices are
+    adjusted up to it, or up to an earlier session, `adjusted_to`. None where there is no such
+    account. Raises `MarketError`."""
     row = await store.account(account)
     if row is None:
         return None
     as_of = row["clock"]
     entries = await store.ticker_entries(account, ticker, ENTRIES_MAX)
     closes = await store.ticker_closes(account, ticker)
+    seen = as_of
     try:
-        bars = await prices.frame(ticker, as_of, sessions)
+        bars = await prices.frame(ticker, seen, sessions)
     except NoHistory:
         # A share that trades no more is shown up to the last close that the account valued it at.
         if not closes:
             raise
-        bars = await prices.frame(ticker, closes[-1]["session"], sessions)
-    columns = {name: tuple(bars[name].round(PLACES).to_list()) for name in _PRICES}
+        seen = closes[-1]["session"]
+        bars = await prices.frame(ticker, seen, sessions)
+    adjusted_to = min(adjusted_to or seen, seen)
+    if adjusted_to < seen:
+        bars = _continued(await prices.frame(ticker, adjusted_to, sessions), bars).tail(sessions)
+    places = places_of(bars["close"][-1])
+    columns = {name: tuple(bars[name].round(places).to_list()) for name in _PRICES}
     own = bars["date"].to_list()
-    cost, stop = _levels(closes, _lots(entries), dict(zip(own, bars["close"], strict=True)))
+    cost, stop = _levels(closes, _lots(entries), dict(zip(own, bars["close"], strict=True)), places)
     return TickerChart(
         account=account,
         ticker=ticker,
-        currency=closes[-1]["currency"] if closes else None,
+        currency=await prices.currency(ticker, own[-1]),
         source=prices.described,
         as_of=as_of,
+        adjusted_to=adjusted_to,
         sessions=tuple(own),
         **columns,
         volume=tuple(bars["volume"]),
         averages={
             name: tuple(
-                None if math.isnan(value) else value for value in line.round(PLACES).tolist()
+                None if math.isnan(value) else value for value in line.round(places).tolist()
             )
             for name, line in averages(bars).items()
         },
@@ -132,8 +148,21 @@ async def chart(
 _PRICES = ("open", "high", "low", "close")
 
 
-def _round(value: float) -> float:
-    return round(value, PLACES)
+def _continued(known: pl.DataFrame, later: pl.DataFrame) -> pl.DataFrame:
+    """The bars as they were known at a session, and after it later ones on the same scale: a split
+    or a dividend since then does not move what was known."""
+    last = known.row(-1, named=True)
+    same_day = later.filter(pl.col("date") == last["date"])
+    if same_day.is_empty():
+        return later
+    then = same_day.row(0, named=True)
+    price = last["close"] / then["close"]
+    volume = last["volume"] / then["volume"] if then["volume"] else 1.0
+    since = later.filter(pl.col("date") > last["date"])
+    scaled = since.with_columns(
+        *(pl.col(name) * price for name in _PRICES), pl.col("volume") * volume
+    )
+    return pl.concat([known, scaled])
 
 
 def _lots(entries: Sequence[Record]) -> Sequence[Lot]:
@@ -148,7 +177,7 @@ def _lots(entries: Sequence[Record]) -> Sequence[Lot]:
 
 
 def _levels(
-    closes: Sequence[Record], lots: Sequence[Lot], bars: Mapping[date, float]
+    closes: Sequence[Record], lots: Sequence[Lot], bars: Mapping[date, float], places: int
 ) -> tuple[Mapping[date, float], Mapping[date, float]]:
     """By session: the average cost and the waiting stop, scaled as the bar's close is to the close
     that the account was valued at: so a split or a dividend since moves all of them alike."""
@@ -160,9 +189,9 @@ def _levels(
         if day not in bars or not row["price"] or lot.since > day or lot.quantity <= 0:
             continue
         scale = bars[day] / float(row["price"])
-        cost[day] = _round(float(lot.average) * scale)
+        cost[day] = round(float(lot.average) * scale, places)
         if row["stop_price"] is not None:
-            stop[day] = _round(float(row["stop_price"]) * scale)
+            stop[day] = round(float(row["stop_price"]) * scale, places)
     return cost, stop
 
 
@@ -191,8 +220,8 @@ def _fill(row: Record) -> TickerFill:
     return TickerFill(
         side=row["side"],
         quantity=row["filled"],
-        price=row["price"],
-        gain=row["gain"],
+        price=Money(amount=row["price"], currency=row["currency"]),
+        gain=Money(amount=row["gain"], currency=row["account_currency"]),
         why=amounts.cut(_why(row), WHY_CHARS),
         decided_on=row["as_of"],
         cycle_id=row["cycle_id"],

@@ -75,13 +75,13 @@ async def test_outcomes_reach_the_past_decision_the_next_prompt_and_a_person(
     fills = {each["asset"]: each for each in picked(decided, "execution_result")["fills"]}
     for pick in week["picks"]:
         assert (pick["fate"], pick["basis"]) == ("filled", "fill")
-        assert Decimal(pick["entry_price"]) == round(
+        assert Decimal(pick["entry_price"]["amount"]) == round(
             Decimal(fills[pick["ticker"]]["price"]["amount"]), 4
         )
     assert week["benchmark"]["counted"] == 5
     # From the prices in the file: MSFT bought at the open of 2 July, its close on 9 July.
     microsoft = next(each for each in week["picks"] if each["ticker"] == "MSFT")
-    assert Decimal(microsoft["exit_price"]) == Decimal("30.00")
+    assert Decimal(microsoft["exit_price"]["amount"]) == Decimal("30.00")
 
     after = await user.run(body_for(account, "2012-07-31"))
     memory = (await command_of(desk, user, after, "plan"))["agent_memory"]

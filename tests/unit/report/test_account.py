@@ -60,7 +60,7 @@ def test_a_waiting_order_says_what_it_holds_back_and_a_stop_its_price() -> None:
         }
     )
 
-    assert account.waiting(order) == "buy 3 AAPL, 600.00 reserved, decided Fri 2012-06-29"
+    assert account.waiting(order) == "buy 3 AAPL, 600.00 USD reserved, decided Fri 2012-06-29"
     assert account.waiting(stop) == "sell 3 AAPL at a stop of 95.00 USD, decided Fri 2012-06-29"
 
 

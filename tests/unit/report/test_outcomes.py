@@ -16,7 +16,7 @@ from contracts.memory import (
     PickFate,
     PickOutcome,
 )
-from contracts.types import Failure
+from contracts.types import Failure, Money
 from libs.report import outcomes
 from libs.report.sections import text_of
 
@@ -40,8 +40,8 @@ BOUGHT = PickOutcome(
     action=Side.BUY,
     fate=PickFate.FILLED,
     basis=Basis.FILL,
-    entry_price=Decimal("585.03"),
-    exit_price=Decimal("613.89"),
+    entry_price=Money(amount=Decimal("585.03")),
+    exit_price=Money(amount=Decimal("613.89")),
     return_pct=Decimal("4.93"),
 )
 VETOED = PickOutcome(
@@ -77,8 +77,8 @@ def test_one_tickers_outcome_is_a_sentence_beside_all_candidates() -> None:
     (goog,) = outcomes.of_ticker([WEEK], "GOOG")
 
     assert aapl == (
-        "after 5 sessions, 2012-07-09: +4.93% from the fill, 585.03 to 613.89"
-        " in that session's terms; all candidates in equal parts -0.61%"
+        "after 5 sessions, 2012-07-09: +4.93% from the fill, 585.03 USD to 613.89 USD"
+        ", adjusted to that session; all candidates in equal parts -0.61%"
     )
     assert goog.startswith("after 5 sessions, 2012-07-09: - (GOOG was  [31mdelisted)")
     assert outcomes.of_ticker([WEEK], "IBM") == []

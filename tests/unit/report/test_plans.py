@@ -19,9 +19,14 @@ PLAN = EntryPlan(
 
 def test_it_says_what_is_at_risk_until_when_and_what_would_prove_it_wrong():
     assert planned(PLAN) == (
-        "risks 1,020.00 USD (1% of equity) down to 545.20; wrong if it falls there; "
+        "risks 1,020.00 USD (1% of equity) down to 545.20 USD; wrong if it falls there; "
         "looked at again by 2010-07-14"
     )
+
+
+def test_a_stop_abroad_stands_in_the_currency_that_the_share_trades_in():
+    stop = Money(amount=D("763.81"), currency="GBX")
+    assert "of equity) down to 763.81 GBX;" in planned(PLAN.model_copy(update={"stop_price": stop}))
 
 
 def test_an_event_may_prove_it_wrong_too():

@@ -10,6 +10,7 @@ from contracts.account import Portfolio
 from contracts.account_query import EquityPoint
 from contracts.exit_signal import ExitDistancesQuery
 from contracts.types import Name
+from libs.facts import amounts
 from libs.market.choice import SourceName, source_of
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
@@ -80,7 +81,7 @@ def no_account(
 def stops_of(books: Portfolio) -> dict[str, str]:
     """By ticker: the price of the stop order that waits."""
     return {
-        order.asset: f"{order.stop_price.amount.normalize():f} {order.stop_price.currency}"
+        order.asset: amounts.price(order.stop_price)
         for order in books.open_orders
         if order.stop_price is not None
     }

@@ -5,6 +5,7 @@
 import { ask } from "./ask.js";
 import { groups, marks } from "./chart/marks.js";
 import { Border, Levels } from "./chart/painted.js";
+import { digits, price } from "./price.js";
 import { colour, onTheme } from "./themed.js";
 import { CandlestickSeries, createChart, createSeriesMarkers, CrosshairMode, HistogramSeries, LineSeries, PriceScaleMode, TickMarkType } from "./vendor/lightweight-charts.mjs";
 
@@ -24,7 +25,6 @@ const NARROW_PX = 560;
 const FILLS_SHOWN = 5;
 const KEPT = "deskbus-averages";
 
-const number = (value, places = 2) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }));
 const many = (value) => value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
 const faint = (name, alpha) => colour(name).replace("rgb(", "rgba(").replace(")", `, ${alpha})`);
 
@@ -91,7 +91,8 @@ class TickerChart {
   }
 
   read(ticker) {
-    return ask("GET", `/market/chart?${new URLSearchParams({ ticker, account: this.root.dataset.account })}`);
+    const { account, asOf } = this.root.dataset;
+    return ask("GET", `/market/chart?${new URLSearchParams({ ticker, account, ...(asOf && { adjusted_to: asOf }) })}`);
   }
 
   fail(message) {
@@ -110,6 +111,7 @@ class TickerChart {
     this.days = data.days.filter((each) => at.has(each.session)).map((each) => ({ ...each, at: at.get(each.session) }));
     this.at = at;
     this.levels = [];
+    this.root.querySelector("[data-adjusted]").textContent = data.adjusted_to;
   }
 
   draw(range = null) {
@@ -129,7 +131,7 @@ class TickerChart {
       grid: { vertLines: { visible: false }, horzLines: { color: colour("--edge") } },
       crosshair: { mode: CrosshairMode.Normal },
       // Below zero there are only the volume's bars.
-      localization: { priceFormatter: (price) => (price < 0 ? "" : number(price)) },
+      localization: { priceFormatter: (value) => (value < 0 ? "" : digits(value)) },
       rightPriceScale: { mode: this.mode, borderColor: colour("--edge"), entireTextOnly: true, scaleMargins: { top: 0.08, bottom: 0.22 } },
       timeScale: { borderColor: colour("--edge"), rightOffset: 4, minBarSpacing: 0.02, tickMarkFormatter: tick },
       handleScroll: { vertTouchDrag: false },
@@ -290,22 +292,22 @@ class TickerChart {
   // --- words
 
   say(logical) {
-    const { sessions, open, high, low, close, volume, averages, average_cost: cost, stop } = this.data;
+    const { sessions, currency, open, high, low, close, volume, averages, average_cost: cost, stop } = this.data;
     // Where the pointer is elsewhere it is the bar of the decision, or the newest one.
     const rest = Math.min(this.at.get(this.border) ?? Infinity, close.length - 1);
     const at = logical === null || logical === undefined || logical < 0 || logical >= close.length ? rest : logical;
     for (const button of this.root.querySelectorAll("[data-average]")) {
       const isOn = this.shown.has(button.dataset.average);
       button.setAttribute("aria-pressed", String(isOn));
-      button.querySelector("b").textContent = number(averages[button.dataset.average][at]);
+      button.querySelector("b").textContent = digits(averages[button.dataset.average][at]);
     }
     if (at < 0) return;
     const moved = at > 0 ? ((close[at] / close[at - 1] - 1) * 100).toFixed(2) : null;
-    const parts = [["", sessions[at]], ["O", number(open[at])], ["H", number(high[at])], ["L", number(low[at])], ["C", number(close[at])]];
+    const parts = [["", sessions[at]], ["", currency], ["O", digits(open[at])], ["H", digits(high[at])], ["L", digits(low[at])], ["C", digits(close[at])]];
     if (moved !== null) parts.push(["", `${moved > 0 ? "+" : ""}${moved}%`, moved > 0 ? "gain" : moved < 0 ? "loss" : ""]);
     parts.push(["Vol", many(volume[at])]);
     const levels = [["Cost", cost[at], "cost"], ["Stop", stop[at], "stop"], ...this.levels.map((each) => [RULES[each.rule].name, each.values[at], each.rule])];
-    for (const [name, value, key] of levels) if (value !== null && value !== undefined) parts.push([name, number(value), "", key]);
+    for (const [name, value, key] of levels) if (value !== null && value !== undefined) parts.push([name, digits(value), "", key]);
     this.legend.replaceChildren(...parts.map(([name, text, tone = "", key = ""]) => {
       const part = element("span", key ? `pen ${key}` : "");
       part.append(element("span", "soft", name), element("b", tone, text));
@@ -321,12 +323,12 @@ class TickerChart {
     const fills = group.days.flatMap((day) => day.fills.map((fill) => ({ ...fill, session: day.session })));
     const lines = fills.slice(0, FILLS_SHOWN).map((fill) => {
       const line = element("li", "");
-      const what = element("span", `trade ${fill.side}`, `${fill.side === "buy" ? "bought" : "sold"} ${Number(fill.quantity).toLocaleString("en")} at ${number(Number(fill.price))}`);
+      const what = element("span", `trade ${fill.side}`, `${fill.side === "buy" ? "bought" : "sold"} ${Number(fill.quantity).toLocaleString("en")} at ${price(fill.price)}`);
       const link = element("a", "", "why");
       link.href = `/decisions/${fill.cycle_id}/${fill.pipeline}`;
-      const gain = Number(fill.gain);
+      const gain = Number(fill.gain.amount);
       line.append(element("span", "soft", fill.session), what);
-      if (fill.side === "sell") line.append(element("b", gain < 0 ? "loss" : "gain", `${gain < 0 ? "" : "+"}${number(gain)}`));
+      if (fill.side === "sell") line.append(element("b", gain < 0 ? "loss" : "gain", `${gain < 0 ? "" : "+"}${price(fill.gain)}`));
       line.append(link);
       if (fill.why) line.append(element("p", "detail", fill.why));
       return line;

@@ -338,7 +338,7 @@ def test_every_change_stands_in_the_adjustments_with_rule_numbers_and_reason():
     (sentence,) = judge(pick("AAA", 60), limits=limits).adjustments
     assert sentence == (
         "AAA: position_size: buy of 60% cut to 40%: one position may be at most 40% of equity "
-        "(60,000.00 asked for; limit 40,000.00 USD)"
+        "(60,000.00 USD asked for; limit 40,000.00 USD)"
     )
 
 

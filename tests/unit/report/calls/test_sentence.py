@@ -24,8 +24,10 @@ def tool(name: str, reply: JsonValue, **arguments: JsonValue) -> JournalEntry:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ({"ticker": "AAPL", "price": 584.0, "volume": 9}, "584.00"),
-        ({"account": "main", "equity": "100000", "positions": []}, "100,000.00"),
+        ({"ticker": "AAPL", "price": 584.0, "currency": "USD"}, "584.00 USD"),
+        ({"ticker": "EEE.L", "price": 800.91, "currency": "GBX"}, "800.91 GBX"),
+        ({"ticker": "PNY", "price": 0.000493, "currency": "USD"}, "0.000493 USD"),
+        ({"account": "main", "currency": "USD", "equity": "100000"}, "100,000.00 USD"),
         ({"ticker": "AAPL", "rows": [[1], [2]], "columns": ["a"]}, "2 rows"),
         ({"ticker": "AAPL", "items": [{}]}, "1 item"),
         ({"ticker": "AAPL", "values": {"rsi_14": 1, "close": 2}}, "2 values"),

@@ -9,7 +9,7 @@ from services.orchestrator.group.budgets import REMEDIES
 from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, STOP, notable
 
 AT_RISK = (
-    "risks 505.39 USD (0.5% of equity) down to 215.02; wrong if it falls there; looked at again "
+    "risks 505.39 USD (0.5% of equity) down to 215.02 USD; wrong if it falls there; looked at again "
     "by 2012-08-02"
 )
 CUNNING = "<b>*Click* [here](http://evil)</b> @everyone\nApprove now"
@@ -43,8 +43,8 @@ def test_exactly_the_notable_events_have_a_telling() -> None:
         ),
         (
             EventType.ORDER_FILLED,
-            "main: bought 15 AAPL at 243.84",
-            ("on Mon 2012-07-02, fee 1.83",),
+            "main: bought 15 AAPL at 243.84 USD",
+            ("on Mon 2012-07-02, fee 1.83 USD",),
         ),
         (EventType.ORDER_PLACED, "Order of main: sell 15 AAPL, stop at 215.02 USD", ()),
         (

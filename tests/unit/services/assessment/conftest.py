@@ -14,6 +14,7 @@ from contracts.account import Side
 from contracts.assessment import Memorize
 from contracts.cycle import CycleStatus
 from contracts.memory import AgentMemory, AwaitedDecision, PastDecision, PastPick, PickFate
+from contracts.types import Money
 from libs.llm.rules.provider import RulesProvider
 from libs.market.calendar import exchange_calendar
 from libs.market.replay.market import ReplayMarket, ReplayStore
@@ -71,7 +72,7 @@ def pick(ticker: str, **fields: Any) -> PastPick:
 
 def filled(ticker: str, price: str, session: int = 1) -> PastPick:
     """A pick that was bought at a price."""
-    bought = {"fill_price": Decimal(price), "filled_on": SESSIONS[session]}
+    bought = {"fill_price": Money(amount=Decimal(price)), "filled_on": SESSIONS[session]}
     return pick(ticker, fate=PickFate.FILLED, **bought)
 
 

@@ -121,7 +121,7 @@ async def test_a_decision_is_kept_with_what_became_of_each_pick(desk, found, lef
     decision = memory.decision
     assert [each.ticker for each in decision.picks] == ["MSFT", "AAPL"]
     assert tuple(each.fate for each in decision.picks) == fates
-    paid = Decimal("30.75") if status is OrderStatus.FILLED else None
+    paid = Money(amount=Decimal("30.75")) if status is OrderStatus.FILLED else None
     assert decision.picks[0].fill_price == paid
     assert set(decision.universe) == {"AAPL", "FB", "GOOG", "IBM", "MSFT"}
     assert (decision.pipeline, decision.as_of) == ("rules", desk.as_of)
@@ -140,7 +140,7 @@ async def test_a_fill_in_another_currency_is_kept_at_the_price_that_the_share_tr
         daily_picks=found["picks"],
         execution_result=result.model_copy(update={"fills": (fill,)}),
     )
-    assert memory.decision.picks[0].fill_price == Decimal("24.60")
+    assert memory.decision.picks[0].fill_price == Money(amount=Decimal("24.60"), currency="EUR")
 
 
 async def test_a_cycle_that_never_came_to_picks_leaves_no_decision(desk):

@@ -7,6 +7,7 @@ import pytest
 from contracts.account import Side
 from contracts.memory import AWAITED_MAX, OUTCOMES_MAX, TRACK_RECORD_MAX, Basis, PickFate
 from contracts.message import MESSAGE_BYTES_MAX
+from contracts.types import Money
 from libs.market.errors import LookAhead
 from tests.unit.services.assessment.conftest import (
     SESSIONS,
@@ -15,6 +16,10 @@ from tests.unit.services.assessment.conftest import (
     pick,
     remembered,
 )
+
+
+def usd(amount: int) -> Money:
+    return Money(amount=Decimal(amount))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +46,8 @@ async def test_a_filled_pick_counts_from_its_fill_and_every_other_from_the_close
     past = Past([filled("ONE", "105"), pick("TWO", fate=PickFate.VETOED)], ["ONE", "TWO"])
     (told,) = (await remembered(market.desk(), 5, past)).outcomes
     bought, vetoed = told.picks
-    assert (bought.basis, bought.entry_price, bought.return_pct) == (Basis.FILL, 105, 20)
-    assert (vetoed.basis, vetoed.entry_price, vetoed.return_pct) == (Basis.CLOSE, 100, -10)
+    assert (bought.basis, bought.entry_price, bought.return_pct) == (Basis.FILL, usd(105), 20)
+    assert (vetoed.basis, vetoed.entry_price, vetoed.return_pct) == (Basis.CLOSE, usd(100), -10)
     # ONE +26%, TWO -10%, both from the close: the universe does not know what was paid.
     assert (told.benchmark.return_pct, told.benchmark.counted) == (8, 2)
 
@@ -63,13 +68,13 @@ async def test_a_split_is_neither_a_loss_nor_a_gain(market, split_on, bought):
     picks = [filled("TWO1", paid) if bought else pick("TWO1")]
     (told,) = (await remembered(market.desk(), 5, Past(picks, ["TWO1"]))).outcomes
     assert (told.picks[0].return_pct, told.benchmark.return_pct) == (0, 0)
-    assert (told.picks[0].entry_price, told.picks[0].exit_price) == (50, 50)
+    assert (told.picks[0].entry_price, told.picks[0].exit_price) == (usd(50), usd(50))
 
 
 async def test_a_split_after_the_outcomes_session_does_not_show_in_it(market):
     market.share("TWO1", {0: 100, 5: 110, 6: 55}, split=(6, 2))
     (told,) = (await remembered(market.desk(), 7, Past([filled("TWO1", "100")]))).outcomes
-    assert (told.picks[0].entry_price, told.picks[0].exit_price) == (100, 110)
+    assert (told.picks[0].entry_price, told.picks[0].exit_price) == (usd(100), usd(110))
     assert told.picks[0].return_pct == 10
 
 

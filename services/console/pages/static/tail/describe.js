@@ -1,5 +1,7 @@
 // One event in a few words, as `deskbus tail` has it.
 
+import { price } from "../price.js";
+
 const FAILURES = new Set(["request_rejected", "operation_failed", "message_refused", "approval_expired"]);
 const BAD_ENDS = new Set(["failed", "rejected", "expired"]);
 const TONES = {
@@ -61,7 +63,8 @@ const end = (_event, data) => (data.reason ? `${data.status}: ${data.reason}` : 
 
 const order = (_event, data) => {
   let text = `${data.side} ${data.quantity} ${data.asset} ${data.status}`;
-  if (data.price !== undefined) text += ` at ${data.price} on ${data.session}`;
+  if (data.stop_price) text += `, stop at ${price(data.stop_price)}`;
+  if (data.price) text += ` at ${price(data.price)} on ${data.session}`;
   return data.reason ? `${text}: ${data.reason}` : text;
 };
 
@@ -75,7 +78,7 @@ const halt = (_event, data) =>
   `${data.account || "every account"}, by ${data.by}${data.reason ? `: ${data.reason}` : ""}`;
 
 const cash = (_event, data) =>
-  `${data.amount.amount} ${data.amount.currency} of ${data.account}, from ${data.session} on, by ${data.by}`;
+  `${price(data.amount)} of ${data.account}, from ${data.session} on, by ${data.by}`;
 
 const imported = (_event, data) =>
   `account ${data.account} with ${(data.positions || []).length} positions, by ${data.by}`;
@@ -102,7 +105,7 @@ const exits = (_event, data) =>
   "nothing is held";
 
 const unpriced = (_event, data) =>
-  `${data.ticker} of ${data.account} has no price, and counts at ${data.price.amount} ${data.price.currency} of ${data.priced_on}`;
+  `${data.ticker} of ${data.account} has no price, and counts at ${price(data.price)} of ${data.priced_on}`;
 
 const TOLD = {
   state_entered: (event) => event.state || "",

@@ -132,10 +132,21 @@ def test_a_line_break_in_a_models_text_stays_on_one_line() -> None:
                 quantity="39",
                 asset="AAPL",
                 status="filled",
-                price="585.03",
+                price={"amount": "585.030000", "currency": "USD"},
                 session="2012-07-02",
             ),
-            "buy 39 AAPL filled at 585.03 on 2012-07-02",
+            "buy 39 AAPL filled at 585.03 USD on 2012-07-02",
+        ),
+        (
+            _event(
+                EventType.ORDER_PLACED,
+                side="sell",
+                quantity="973",
+                asset="EEE.L",
+                status="working",
+                stop_price={"amount": "763.810000", "currency": "GBX"},
+            ),
+            "sell 973 EEE.L working, stop at 763.81 GBX",
         ),
         (
             _event(

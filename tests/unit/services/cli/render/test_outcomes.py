@@ -38,7 +38,7 @@ def test_without_an_outcome_there_is_no_table(cycle_view: CycleView) -> None:
 def test_a_tickers_evidence_says_how_it_fared(cycle_view: CycleView) -> None:
     view = with_outcomes(cycle_view, WEEK)
 
-    bought = "after 5 sessions, 2012-07-09: +4.93% from the fill, 585.03 to 613.89"
+    bought = "after 5 sessions, 2012-07-09: +4.93% from the fill, 585.03 USD to 613.89 USD"
     assert bought in _of_ticker(view, [], "AAPL")
     assert "after 5 sessions, 2012-07-09: - (GOOG was [31mdelisted)" in _of_ticker(view, [], "GOOG")
     assert "Outcome" not in _of_ticker(view, [], "IBM")

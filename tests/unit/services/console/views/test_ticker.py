@@ -48,6 +48,9 @@ class Prices:
     async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[Any]:
         raise NotImplementedError
 
+    async def currency(self, ticker: str, as_of: date) -> str:
+        return "USD"
+
     async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         self.asked.append(as_of)
         if as_of > self.until:
@@ -74,6 +77,8 @@ def entry(session: date, shares: int, cost: str, **given: Any) -> dict[str, Any]
         "as_of": MON,
         "filled": D(abs(shares)),
         "price": D(100),
+        "currency": "USD",
+        "account_currency": "USD",
         **given,
     }
 
@@ -101,6 +106,45 @@ async def test_cost_and_stop_are_drawn_while_something_is_held_and_a_split_moves
     assert chart.average_cost == (None, 110.0, 110.0, None)
     assert chart.stop == (None, 100.0, 50.0, None)
     assert chart.currency == "USD"
+
+
+class Split(Prices):
+    """A source of a share that was split two for one at the open of Wednesday."""
+
+    async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        bars = await super().frame(ticker, as_of, sessions)
+        if as_of < WED:
+            return bars
+        halved = {**dict.fromkeys(("open", "high", "low", "close"), 0.5), "volume": 2.0}
+        factor = pl.when(pl.col("date") < WED)
+        return bars.with_columns(
+            pl.col(name) * factor.then(by).otherwise(1.0) for name, by in halved.items()
+        )
+
+
+async def test_the_chart_of_a_decision_shows_the_prices_that_the_decision_saw() -> None:
+    prices = Split(close=(200.0, 220.0, 112.0, 115.0))
+    tables = Tables([entry(TUE, 10, "2200"), split(WED, 10)], [close(TUE, "220", "200")])
+
+    async def drawn(adjusted_to: date | None) -> Any:
+        return await view.chart("main", "AAPL", 9, adjusted_to, store=tables, prices=prices)  # type: ignore[arg-type]
+
+    decided, now = await drawn(TUE), await drawn(None)
+    assert (now.adjusted_to, now.close) == (THU, (100.0, 110.0, 112.0, 115.0))
+    assert (decided.adjusted_to, decided.as_of) == (TUE, THU)
+    # What came of it follows on the scale of the decision: 112 after the split was 224 before.
+    assert decided.close == (200.0, 220.0, 224.0, 230.0)
+    assert decided.volume == (1e6, 1e6, 0.5e6, 0.5e6)
+    assert (now.average_cost[1], decided.average_cost[1]) == (110.0, 220.0)
+    assert (now.stop[1], decided.stop[1]) == (100.0, 200.0)
+    assert (await drawn(FRI)).adjusted_to == THU
+
+
+async def test_a_price_below_a_cent_keeps_its_digits_in_the_chart() -> None:
+    prices = Prices(close=(0.000493, 0.000481, 0.0005, 0.0005129))
+    chart = await view.chart("main", "PNY", 9, store=Tables([], []), prices=prices)  # type: ignore[arg-type]
+    assert chart is not None
+    assert chart.close[-1] == 0.0005129
 
 
 async def test_nothing_newer_than_the_accounts_clock_is_asked_for() -> None:
