@@ -126,7 +126,8 @@ async def test_a_tickers_chart_has_the_ledgers_trades_cost_and_stop_and_no_later
     assert len(chart["sessions"]) > 3_000
     ((day),) = [each for each in chart["days"] if each["session"] == str(fill["session"])]
     (one,) = day["fills"]
-    assert (Decimal(one["quantity"]), Decimal(one["price"])) == (fill["quantity"], fill["price"])
+    assert (Decimal(one["quantity"]), one["price"]["currency"]) == (fill["quantity"], "USD")
+    assert Decimal(one["price"]["amount"]) == fill["price"]
     assert one["cycle_id"] == str(fill["cycle_id"])
     # Nothing was held before it, and the newest prices are on the ledger's own scale.
     bought_at = chart["sessions"].index(str(fill["session"]))
@@ -136,6 +137,16 @@ async def test_a_tickers_chart_has_the_ledgers_trades_cost_and_stop_and_no_later
     assert chart["averages"]["sma_50"][-1] == pytest.approx(
         sum(chart["close"][-50:]) / 50, abs=0.001
     )
+    # Beside a decision it shows what the decision saw, whatever was paid out since.
+    sharing = {"ticker": "AAPL", "account": account}
+    now = await got(http, "/market/chart", **sharing)
+    decided = await got(http, "/market/chart", **sharing, adjusted_to="2012-06-29")
+    assert (now["adjusted_to"], decided["adjusted_to"]) == ("2012-08-15", "2012-06-29")
+    at = decided["sessions"].index("2012-06-29")
+    assert (decided["close"][at], decided["currency"]) == (584.0, "USD")
+    assert decided["averages"]["sma_200"][at] == pytest.approx(486.6, abs=0.01)
+    assert now["close"][at] < 582, "the dividend of 9 August is taken off"
+    assert decided["sessions"] == now["sessions"]
     refused(await http.get("/market/chart", params={"ticker": "NOPE"}), 404, "unknown_account")
     nobody = {"ticker": "NOPE", "account": account}
     refused(await http.get("/market/chart", params=nobody), 404, "not_found")
