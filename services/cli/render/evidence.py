@@ -248,7 +248,7 @@ def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]
         values = [ticker_facts.indicators(view) for view in part]
         grid = table("indicator", *((view.ticker, "right") for view in part))
         for name in names:
-            grid.add_row(name, *(each.get(name, amounts.UNKNOWN) for each in values))
+            grid.add_row(name, *(by_name.get(name, amounts.UNKNOWN) for by_name in values))
         yield grid
 
 
