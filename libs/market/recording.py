@@ -19,6 +19,7 @@ import polars as pl
 from libs.facts.cells import as_text
 from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
+from libs.market.replay.bounds import lines_of, require_bounded
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.layout import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo.market import YahooMarket
@@ -373,8 +374,8 @@ def _write(path: Path, text: str) -> None:
 def _read(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    require_bounded(path)
+    return list(csv.DictReader(lines_of(path)))
 
 
 def _key(kind: str, row: Mapping[str, str]) -> tuple[str, ...]:

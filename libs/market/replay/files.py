@@ -14,8 +14,8 @@ import polars as pl
 
 from libs.facts.cells import READ_BACK
 from libs.market.errors import BadReplayData
+from libs.market.replay.bounds import FILE_BYTES_MAX, lines_of, require_bounded
 
-FILE_BYTES_MAX = 64 * 1024 * 1024
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 PRICE_COLUMNS = ("open", "high", "low", "close")
 BAR_COLUMNS = ("date", *PRICE_COLUMNS, "volume")
@@ -195,17 +195,28 @@ def _apply(path: Path, frame: pl.DataFrame, checks: list[Check]) -> None:
 
 
 def _read_table(path: Path) -> pl.DataFrame:
-    if path.stat().st_size > FILE_BYTES_MAX:
-        raise BadReplayData(
-            path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years"
-        )
+    require_bounded(path)
     try:
-        raw = pl.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
+        raw = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
         raise BadReplayData(
             path, None, f"not readable as {path.suffix[1:]} ({str(error)[:120]})", "write it again"
         ) from error
     return raw.rename({name: name.strip().lower() for name in raw.columns})
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    raw = pl.read_parquet(path)
+    odd = [name for name, kind in raw.schema.items() if kind.is_nested() or kind == pl.Binary]
+    if odd:
+        what = f"column {odd[0][:40]} holds {raw.schema[odd[0]]!s:.40}"
+        raise BadReplayData(path, None, what, "write text, numbers and dates")
+    # Of a text that comes often a file holds one copy; each step of reading may make one a row.
+    texts = raw.select(pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum())
+    if sum(texts.row(0) if texts.width else ()) > FILE_BYTES_MAX:
+        what = f"its texts have more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
+        raise BadReplayData(path, None, what, "split it into years")
+    return raw
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
@@ -239,13 +250,7 @@ def _refuse_by_row(path: Path) -> None:
 
     That is one that is not UTF-8, or has more cells than the header.
     """
-    content = path.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = content.count(b"\n", 0, error.start) + 1
-        raise BadReplayData(path, row, "not UTF-8", "save the file as UTF-8") from error
-    rows = csv.reader(text.splitlines())
+    rows = csv.reader(lines_of(path))
     try:
         columns = len(next(rows, []))
         for cells in rows:

@@ -6,7 +6,7 @@ import pytest
 
 from contracts.cycle import UNIVERSE_MAX
 from libs.market.errors import BadReplayData
-from libs.market.replay import files, layout
+from libs.market.replay import bounds, files, layout
 from libs.market.replay import store as replay_store
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.data.fixture_market import make_fixture
@@ -140,7 +140,7 @@ async def test_another_encoding_is_refused_by_its_row(
 async def test_a_file_over_the_limit_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "FILE_BYTES_MAX", 10)
+    monkeypatch.setattr(bounds, "FILE_BYTES_MAX", 10)
     with pytest.raises(BadReplayData, match="larger than"):
         await ReplayMarket(ReplayStore(directory_of(tmp_path, *GOOD))).bars("AAA", DAY, 10)
 

@@ -1,0 +1,174 @@
+"""Bounds of a file of recorded data, looked up before Polars reads it: what it becomes in memory.
+
+A CSV file says it by its lines. A Parquet file says it in its footer, which is in Thrift's compact
+protocol (apache/parquet-format, parquet.thrift); Polars tells the schema from there, not the sizes.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from libs.market.errors import BadReplayData
+
+FILE_BYTES_MAX = 64 * 1024 * 1024
+"""Of a file, and of what a compressed one unpacks to."""
+CELLS_MAX = 8_000_000
+"""Rows times columns: each cell takes some 16 bytes in memory, and is copied once or twice."""
+HEADER_BYTES_MAX = 4_096
+"""Of a CSV file's first line; the longest that the desk reads has about 100."""
+LINE_BYTES_MAX = 1_000_000
+FOOTER_BYTES_MAX = 1_000_000
+"""Of a Parquet file's own description."""
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\xda")
+"""Beginnings of gzip, Zstandard and zlib, which Polars unpacks unasked and without a bound."""
+SPLIT = "split it into years"
+
+
+def require_bounded(path: Path) -> None:
+    """Raise BadReplayData for a file that would become too large; nothing of it is kept."""
+    if path.stat().st_size > FILE_BYTES_MAX:
+        raise BadReplayData(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", SPLIT)
+    if path.suffix == ".parquet":
+        _bound_parquet(path)
+    else:
+        _bound_csv(path)
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a CSV file that is bounded. Raises BadReplayData for one that is not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                why = "not UTF-8"
+                raise BadReplayData(path, number, why, "save the file as UTF-8") from error
+
+
+def _bound_csv(path: Path) -> None:
+    with path.open("rb") as file:
+        header = file.readline(HEADER_BYTES_MAX + 1)
+        if header.startswith(COMPRESSED):
+            raise BadReplayData(path, None, "the file is compressed", "unpack it, or use Parquet")
+        if len(header) > HEADER_BYTES_MAX:
+            what = f"the header has more than {HEADER_BYTES_MAX:,} bytes, the limit"
+            raise BadReplayData(path, 1, what, "name only the columns that are read")
+        columns, row = header.count(b",") + 1, 1
+        while line := file.readline(LINE_BYTES_MAX + 1):
+            row += 1
+            if len(line) > LINE_BYTES_MAX:
+                what = f"the line has more than {LINE_BYTES_MAX:,} bytes, the limit"
+                raise BadReplayData(path, row, what, "correct the row or leave it out")
+            _bound_cells(path, row, columns)
+
+
+def _bound_cells(path: Path, rows: int, columns: int) -> None:
+    if rows * columns > CELLS_MAX:
+        what = f"more than {CELLS_MAX:,} cells, the limit, in {columns:,} columns"
+        raise BadReplayData(path, None, what, SPLIT)
+
+
+def _bound_parquet(path: Path) -> None:
+    try:
+        groups = _row_groups(path)
+        chunks = [chunk[3] for group in groups for chunk in group[1]]
+        cells = sum(int(chunk[5]) for chunk in chunks)
+        unpacked = sum(int(chunk[6]) for chunk in chunks)
+    except (LookupError, TypeError, ValueError) as error:
+        why = str(error) if type(error) is ValueError else "its footer is damaged"
+        raise BadReplayData(
+            path, None, f"not readable as parquet ({why})", "write it again"
+        ) from error
+    _bound_cells(path, cells, 1)
+    if unpacked > FILE_BYTES_MAX:
+        what = f"it unpacks to more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
+        raise BadReplayData(path, None, what, SPLIT)
+
+
+def _row_groups(path: Path) -> list[Mapping[int, Any]]:
+    """The row groups of a footer: fields by their numbers in parquet.thrift."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 8, 0))
+        length, mark = int.from_bytes(file.read(4), "little"), file.read(4)
+        if mark != b"PAR1" or not 0 < length <= size - 8:
+            raise ValueError("it does not end as one")
+        if length > FOOTER_BYTES_MAX:
+            raise ValueError(f"its footer has more than {FOOTER_BYTES_MAX:,} bytes, the limit")
+        file.seek(size - 8 - length)
+        footer, _ = _struct(file.read(length), 0, LEVELS_MAX)
+    groups: list[Mapping[int, Any]] = footer[4]
+    return groups
+
+
+LEVELS_MAX = 16
+"""Structs and lists of a footer within one another; it has six."""
+
+
+def _struct(data: bytes, at: int, levels: int) -> tuple[dict[int, Any], int]:
+    """The fields of a struct by their numbers, and where it ends."""
+    fields: dict[int, Any] = {}
+    number = 0
+    while head := data[at]:
+        at += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, at = _integer(data, at)
+        kind = head & 15
+        if kind in (1, 2):  # true and false: the kind is the value
+            fields[number] = kind == 1
+        else:
+            fields[number], at = _value(data, at, kind, levels)
+    return fields, at + 1
+
+
+def _value(data: bytes, at: int, kind: int, levels: int) -> tuple[Any, int]:
+    if levels == 0:
+        raise ValueError("its footer is nested too deep")
+    match kind:
+        case 1 | 2 | 3:  # a byte, or a truth value within a list
+            return data[at], at + 1
+        case 4 | 5 | 6:  # whole numbers of 16, 32 and 64 bits
+            return _integer(data, at)
+        case 7:  # a float: none is needed
+            return None, at + 8
+        case 8:  # bytes or text
+            length, at = _unsigned(data, at)
+            return data[at : at + length], at + length
+        case 9 | 10:  # a list or set
+            return _list(data, at, levels - 1)
+        case 12:  # a struct
+            return _struct(data, at, levels - 1)
+        case _:
+            raise ValueError("its footer has a part of an unknown kind")
+
+
+def _list(data: bytes, at: int, levels: int) -> tuple[list[Any], int]:
+    size, kind = data[at] >> 4, data[at] & 15
+    at += 1
+    if size == 15:
+        size, at = _unsigned(data, at)
+    items = []
+    for _ in range(size):
+        item, at = _value(data, at, kind, levels)
+        items.append(item)
+    return items, at
+
+
+def _integer(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _unsigned(data, at)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _unsigned(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    raise ValueError("its footer has a number that is too large")
