@@ -28,7 +28,8 @@ THREADS = 4
 PENDING_MAX = 2_000
 """Questions that may wait for a thread."""
 ANSWER_S_MAX = 90.0
-"""How long one question may take, with its retries and its wait for a thread."""
+"""How long one question may take, with its retries and its wait for a thread. After that nobody
+waits for it, and it is not tried again."""
 
 T = TypeVar("T")
 
@@ -106,6 +107,7 @@ class Questions:
         self._limited_s = limited_s
         self._tries_when_limited = tries_when_limited
         self._sleep = sleep
+        self._clock = clock
         self._breaker = Breaker(clock, limited_s)
         self._kept = AnswerCache()
         self._workers = Workers(name.lower(), THREADS)
@@ -183,13 +185,14 @@ class Questions:
     def _patiently(self, kind: str, what: str, load: Callable[[], tuple[T, int]]) -> tuple[T, int]:
         """Ask up to ATTEMPTS_MAX times. Raises what the last try raised."""
         self._admit(what)
+        ends = self._clock() + ANSWER_S_MAX
         for attempt in range(1, ATTEMPTS_MAX + 1):
             self._sleep(self._pace.take(self._costs.get(kind, 1)))
             try:
                 loaded = load()
             except SourceUnavailable as error:
                 limited = isinstance(error, RateLimited)
-                is_last = limited and not self._tries_when_limited
+                is_last = (limited and not self._tries_when_limited) or self._clock() >= ends
                 wait_s = self._limited_s if is_last else backoff_s(attempt)
                 log.warning(
                     "market.failed",

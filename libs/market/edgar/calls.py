@@ -1,10 +1,13 @@
 """The one place that speaks to EDGAR: one GET a question, its page judged before it is used.
 
+A question is asked in a loop of its own: only so has all of an answer one time limit, from the
+look-up of the name to the last byte, with its headers.
+
 Each request names a contact in its User-Agent, because the SEC refuses callers that do not; it is
 the mail address of a person, so it stands in no error, log or answer, and no redirect is followed.
 """
 
-import time
+import asyncio
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -21,11 +24,12 @@ from libs.market.errors import (
     RateLimited,
     SourceUnavailable,
 )
+from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
 
 SOURCE = "edgar"
 DATA_URL = "https://data.sec.gov"
 FILES_URL = "https://www.sec.gov"
-FACTS_BYTES_MAX = 64 * 1024 * 1024
+FACTS_BYTES_MAX = 32 * 1024 * 1024
 """Of the figures of one company, unpacked: large companies have some 10 MB."""
 PAGE_BYTES_MAX = 16 * 1024 * 1024
 """Of every other page, unpacked: the list of tickers has about 1 MB."""
@@ -46,11 +50,7 @@ class EdgarCalls:
         self._contact = contact
         self._data_url = url or DATA_URL
         self._files_url = url or FILES_URL
-        self._client = httpx2.Client(
-            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S),
-            follow_redirects=False,
-            headers={"Accept-Encoding": "gzip", "Accept": "application/json"},
-        )
+        self._tls = httpx2.create_ssl_context()
 
     def require_contact(self) -> str:
         """The contact. Raises ContactMissing."""
@@ -89,35 +89,35 @@ class EdgarCalls:
         )
         return page
 
-    def close(self) -> None:
-        """Let go of connections."""
-        self._client.close()
-
     def _page(self, what: str, url: str, holds: Sequence[str], bytes_max: int | None = None) -> Any:
         agent = f"Deskbus/{version('deskbus')} {self.require_contact()}"
+        most = bytes_max or PAGE_BYTES_MAX
+        # No error is raised from one of these: they hold the request, and that holds the contact.
         try:
-            with self._client.stream("GET", url, headers={"User-Agent": agent}) as response:
-                body = _body(what, response, bytes_max or PAGE_BYTES_MAX)
-                kind = response.headers.get("Content-Type", "")
+            answer = asyncio.run(self._answer(url, agent, most))
+        except AnswerTooLarge:
+            raise BadVendorData(what, f"it has more than {most // 1024**2} MB", "Deskbus") from None
+        except TimeoutError:
+            raise SourceUnavailable(what, f"the answer took longer than {WHOLE_S:g} s") from None
+        except SentElsewhere as error:
+            raise SourceUnavailable(what, str(error)) from None
         except httpx2.HTTPError as error:
-            # Not from the error: it holds the request, and that holds the contact.
             raise SourceUnavailable(what, _words(error)) from None
-        page, refusal = read(response.status_code, kind, body, holds)
+        kind = answer.headers.get("Content-Type", "")
+        page, refusal = read(answer.status_code, kind, answer.content, holds)
         if refusal is not None:
             raise _ours(what, refusal.sort, refusal.why)
         return page
 
-
-def _body(what: str, response: httpx2.Response, bytes_max: int) -> bytes:
-    ends = time.monotonic() + WHOLE_S
-    body = bytearray()
-    for chunk in response.iter_bytes():
-        body += chunk
-        if len(body) > bytes_max:
-            raise BadVendorData(what, f"it has more than {bytes_max // 1024**2} MB", "Deskbus")
-        if time.monotonic() > ends:
-            raise SourceUnavailable(what, f"the answer took longer than {WHOLE_S:g} s")
-    return bytes(body)
+    async def _answer(self, url: str, agent: str, bytes_max: int) -> httpx2.Response:
+        client = BoundedClient(
+            bytes_max,
+            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S),
+            verify=self._tls,
+            headers={"Accept": "application/json", "User-Agent": agent},
+        )
+        async with asyncio.timeout(WHOLE_S), client:
+            return await client.get(url)
 
 
 def _words(error: httpx2.HTTPError) -> str:

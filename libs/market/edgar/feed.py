@@ -84,9 +84,8 @@ class EdgarFeed:
         )
 
     def close(self) -> None:
-        """Let go of threads and connections; ask nothing afterwards."""
+        """Let go of threads; ask nothing afterwards."""
         self._questions.close()
-        self._calls.close()
 
     def require_contact(self) -> None:
         """Raise ContactMissing where nobody is named whom the SEC can write to."""

@@ -16,6 +16,11 @@ WHY_CHARS_MAX = 120
 SHOWN_BYTES = 4_000
 """Of a page that is no JSON: enough to find its title and its words."""
 
+CONTAINERS_MAX = 400_000
+"""Objects and lists of a page: each takes up to 230 bytes in memory. The figures of a company are
+one each; the largest companies have some 100,000."""
+VALUES_MAX = 3_000_000
+
 _TOO_MANY = 429
 _FORBIDDEN = 403
 _NOT_FOUND = 404
@@ -54,6 +59,9 @@ def read(
         return None, refusal
     if "json" not in kind.lower():
         return None, _unavailable(status, f"{_titled(body)} instead of JSON")
+    containers = body.count(b"{") + body.count(b"[")
+    if containers > CONTAINERS_MAX or body.count(b",") > VALUES_MAX:
+        return None, _unavailable(status, "JSON of more values than any company has")
     try:
         page = orjson.loads(body)
     except orjson.JSONDecodeError:

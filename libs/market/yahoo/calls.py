@@ -80,6 +80,7 @@ class YahooCalls:
     def __init__(self, cache_dir: Path) -> None:
         self._cache_dir = cache_dir
         self._loaded: Any = None
+        self._session: Any = None
         self._slot: object = None
         self._lock = threading.Lock()
 
@@ -167,6 +168,7 @@ class YahooCalls:
 
     def _call(self, what: str, ask: Callable[[Any], T], ticker: str = "") -> T:
         yf = self._yfinance()
+        self._session.begin()
         _REFUSED.page = None
         try:
             answer = ask(yf)
@@ -191,7 +193,10 @@ class YahooCalls:
             return self._loaded
 
     def _load(self) -> Any:
-        import yfinance  # noqa: PLC0415 - pandas and more: seconds, and only for live data
+        # Pandas and more: seconds, and only for live data.
+        import yfinance  # noqa: PLC0415
+
+        from libs.market.yahoo.session import YahooSession  # noqa: PLC0415
 
         directory, self._slot = _own_directory(self._cache_dir)
         yfinance.set_tz_cache_location(str(directory))
@@ -201,7 +206,8 @@ class YahooCalls:
             cache.initialise()
         yfinance.config.debug.hide_exceptions = False
         # All its questions go through these two of its one connection.
-        data = yfinance.data.YfData()
+        self._session = YahooSession()
+        data = yfinance.data.YfData(session=self._session)
         vars(data).setdefault("get", _judged(data.get))
         vars(data).setdefault("post", _judged(data.post))
         # What it logs as errors it also raises, or answers with None that we name.

@@ -94,7 +94,7 @@ def _missing(path: str, page: Any, text: str) -> str:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
