@@ -44,6 +44,8 @@ KEY_FULL = "maximum account active connections exceeded"
 SERVER_FULL = "maximum connections exceeded"
 """What nats-server says where a key's share of its connections, or all of them, are in use."""
 ERRORS_KEPT_MAX = 64
+ANSWERS_WITHIN_S = 1.0
+"""A process is ready only where its server answers as fast."""
 FLUSH_GIVEN_UP_S = 3_600
 """By then the connection is another one, and its late answer cannot come any more."""
 
@@ -320,10 +322,17 @@ async def within(timeout_s: float, work: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def watched(client: Connection, identity: str) -> Iterator[None]:
-    """While the block runs, the process is ready only where this client is connected."""
+    """While the block runs, the process is ready only where this client is connected and the server
+    answers it."""
 
     async def problem() -> str:
-        return client.problem
+        if client.problem:
+            return client.problem
+        try:
+            await flush(client, ANSWERS_WITHIN_S)
+        except (nats.errors.Error, TimeoutError):
+            return client.problem or f"NATS does not answer within {ANSWERS_WITHIN_S:g} s"
+        return ""
 
     with readiness.checked(f"nats {identity}", problem):
         yield

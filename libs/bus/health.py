@@ -14,7 +14,7 @@ from nats.js.errors import APIError
 from contracts.http import ConsumerView, ServiceView, StreamView
 from libs.bus.client import instances
 from libs.bus.connection import connect
-from libs.bus.streams import moment, not_stored, streams
+from libs.bus.streams import moment, not_stored, not_stored_now, streams
 
 API_TIMEOUT_S = 5.0
 
@@ -39,6 +39,10 @@ class BusHealth:
     async def not_stored(self) -> str:
         """The reason why NATS does not store commands; empty where it does. Raises BUS_AWAY."""
         return await not_stored(self._client)
+
+    async def not_stored_now(self) -> str:
+        """The same, by a message that was to be stored after the question. Raises BUS_AWAY."""
+        return await not_stored_now(self._client)
 
     async def consumers(self) -> Sequence[ConsumerView]:
         """Every consumer, the one with the most that waits first. Raises BUS_AWAY."""

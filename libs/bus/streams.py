@@ -62,10 +62,11 @@ NOTICES_AT_ONCE_MAX = 32
 that died has some, another can hold those behind them until they come again."""
 REPAIR_EVERY_S = 1.0
 STORED_EVERY_S = 2.0
-STORED_TIMEOUT_S = 2.0
+STORED_TIMEOUT_S = 1.4
 STORED_AGE_S_MAX = 2 * (STORED_EVERY_S + STORED_TIMEOUT_S)
 """Where the newest word in the stream is older, NATS stores nothing, or nobody tries."""
 NOTICE_SUBJECTS = f"{PREFIX}.{Class.NOTICE}.>"
+STORED_POLL_S = 0.1
 STORED_BYTES = 16_384
 """More than a full disk has left in the last page of a file."""
 STORED = f"{PREFIX}.stored.commands"
@@ -145,6 +146,7 @@ class Provisioner:
         self._commands = commands
         self._streams = streams(replicas)
         self._not_stored = ""
+        self._trying = asyncio.Lock()
 
     async def provision(self) -> None:
         """Create or update everything. Raises `StreamsNotMade`."""
@@ -175,11 +177,13 @@ class Provisioner:
     async def watch_storing(self) -> None:
         """Find out every STORED_EVERY_S whether NATS stores commands, until cancelled."""
         while True:
-            await self._try_storing()
+            await self.not_stored()
             await asyncio.sleep(STORED_EVERY_S)
 
     async def not_stored(self) -> str:
-        """The reason why commands are not stored; empty where they are."""
+        """Why a command that is sent now is not stored; empty where it is. It is tried."""
+        async with self._trying:
+            await self._try_storing()
         return self._not_stored
 
     async def _try_storing(self) -> None:
@@ -265,6 +269,18 @@ async def not_stored(client: Client) -> str:
         return ""
     since = f"for {age_s:.0f} s" if age_s < COMMAND_AGE_S_MAX else "since its store was made"
     return f"NATS has stored nothing {since}, tried every {STORED_EVERY_S:g} s: {TODO}"
+
+
+async def not_stored_now(client: Client) -> str:
+    """The same, where nothing counts that was stored before the question: the answer takes until
+    the provisioner's next try, at most STORED_AGE_S_MAX. Raises as `not_stored`."""
+    before = (await state_of(client, COMMAND_STREAM)).last
+    until = asyncio.get_running_loop().time() + STORED_AGE_S_MAX
+    while asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(STORED_POLL_S)
+        if (await state_of(client, COMMAND_STREAM)).last > before:
+            return ""
+    return await not_stored(client) or f"NATS stores nothing now: {TODO}"
 
 
 def moment(timestamp: str) -> datetime:

@@ -81,6 +81,9 @@ PLANNING: Final[Mapping[str, str]] = MappingProxyType(
 )
 """How Postgres plans the desk's statements."""
 
+CAN_COMMIT = "select can_commit()"
+"""Fails where nothing can be committed; it commits, and changes no row."""
+
 OWNER_ROLE = "deskbus_owner"
 ORCHESTRATOR_ROLE = "deskbus_orchestrator"
 EXECUTION_ROLE = "deskbus_execution"
@@ -236,13 +239,15 @@ async def open_pool(
     size_max: int = POOL_SIZE_MAX,
     name: str = "deskbus",
     transactions_only: bool = False,
+    writes: bool = False,
 ) -> AsyncIterator[Pool]:
     """A pool of at most `size_max` connections; raises `DatabaseNotReachable`.
 
     With `transactions_only` a connection goes back without a word to the server, but for one that
     is in a transaction: whoever uses it changes nothing of its session, and holds no lock longer.
 
-    While it is open, the process is ready only where the server answers.
+    While it is open, the process is ready only where the server answers; with `writes` only where
+    it commits.
     """
     pool = Pool(
         dsn,
@@ -271,8 +276,10 @@ async def open_pool(
         pool.terminate()
         raise DatabaseNotReachable(dsn, error.__cause__ or error) from error
 
+    needed = CAN_COMMIT if writes else "select 1"
+
     async def problem() -> str:
-        await pool.fetchval("select 1")
+        await pool.fetchval(needed)
         return ""
 
     try:

@@ -6,6 +6,7 @@ loop that it lives in, as what it asks (a connection, a pool) may be used in no 
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,8 +17,13 @@ import structlog
 if TYPE_CHECKING:
     from libs.telemetry.metric import Gauge
 
-WATCH_TIMEOUT_S = 2.0
-"""How long one check or sample may take; then it has failed."""
+WATCH_TIMEOUT_S = 1.5
+"""How long one check or sample may take; then it has failed. All of them are asked at once, so the
+process answers within two seconds."""
+FRESH_S = 0.5
+"""Whoever asks more often gets the same answers: a check may cost a commit."""
+GIVEN_UP_S = 15.0
+"""A check that still hangs after so long is asked anew beside it."""
 
 Check = Callable[[], Awaitable[str]]
 """Gives what is wrong; empty where nothing is."""
@@ -32,14 +38,37 @@ def _loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Watched:
     name: str
     read: Callable[[], Awaitable[object]]
     shows: "Sequence[Gauge]" = ()
     loop: asyncio.AbstractEventLoop | None = field(default_factory=_loop)
+    asking: "asyncio.Task[object] | None" = None
+    asked_at: float = 0.0
 
-    async def ask(self) -> object:
+    async def ask(self, fresh_s: float = 0.0) -> object:
+        """The answer within WATCH_TIMEOUT_S, or the last one where that is as fresh. Raises
+        TimeoutError, and what the check raises.
+
+        What hangs is not waited for: to cancel a query of a frozen server takes as long as that is
+        frozen. While it hangs it is asked no second time.
+        """
+        now, task = time.monotonic(), self.asking
+        is_ours = task is not None and task.get_loop() is asyncio.get_running_loop()
+        is_over = task is None or (task.done() and now - self.asked_at >= fresh_s)
+        if not is_ours or is_over or now - self.asked_at > GIVEN_UP_S:
+            task = self.asking = asyncio.create_task(self._ask_in_its_loop())
+            task.add_done_callback(_seen)
+            self.asked_at = now
+        assert task is not None  # noqa: S101 - for the type checker
+        await asyncio.wait({task}, timeout=WATCH_TIMEOUT_S)
+        if not task.done() or task.cancelled():
+            task.cancel()
+            raise TimeoutError
+        return task.result()
+
+    async def _ask_in_its_loop(self) -> object:
         """Read it in its own loop; where it was registered outside of any, in this one."""
         if self.loop is None or self.loop is asyncio.get_running_loop():
             return await self.read()
@@ -79,6 +108,11 @@ def _registered(among: list[_Watched], watched: _Watched) -> Iterator[None]:
         among.remove(watched)
 
 
+def _seen(task: "asyncio.Task[object]") -> None:
+    if not task.cancelled():
+        task.exception()  # or asyncio would log what nobody waited for
+
+
 async def problems() -> Mapping[str, str]:
     """The problem that each failed check found; empty where the process can do its work."""
     from libs.telemetry import metrics  # noqa: PLC0415 - commands that watch nothing start sooner
@@ -92,14 +126,12 @@ async def problems() -> Mapping[str, str]:
 
 async def sample() -> None:
     """Bring all sampled figures up to date."""
-    await problems()
-    await asyncio.gather(*(_read(sampled_figure) for sampled_figure in _samples))
+    await asyncio.gather(problems(), *(_read(sampled_figure) for sampled_figure in _samples))
 
 
 async def _problem_of(watched: _Watched) -> str:
     try:
-        async with asyncio.timeout(WATCH_TIMEOUT_S):
-            return str(await watched.ask())
+        return str(await watched.ask(FRESH_S))
     except TimeoutError:
         return f"no answer within {WATCH_TIMEOUT_S:g} s"
     except Exception as error:  # noqa: BLE001 - whatever is wrong, that is the answer
@@ -110,8 +142,7 @@ async def _read(watched: _Watched) -> None:
     from libs.telemetry import metrics  # noqa: PLC0415
 
     try:
-        async with asyncio.timeout(WATCH_TIMEOUT_S):
-            await watched.ask()
+        await watched.ask()
     except Exception as error:  # noqa: BLE001 - a figure that cannot be read must not hide others
         log.warning("watch.sample_failed", sample=watched.name, error=f"{type(error).__name__}")
         metrics.SAMPLES_FAILED.add(watched.name)

@@ -378,7 +378,7 @@ async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> Dead
 
 async def storing(_: StoringQuery, *, health: BusHealth) -> Storing:
     """Whether NATS stores commands."""
-    return Storing(problem=await health.not_stored())
+    return Storing(problem=await health.not_stored_now())
 
 
 async def halts(_: HaltsQuery, *, store: Store) -> Halts:

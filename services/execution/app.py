@@ -66,7 +66,8 @@ async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
             "execution needs Postgres: set DESKBUS_POSTGRES_DSN, or start it through `deskbus up`"
         )
     dsn = dsn_for(settings.postgres_dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
-    async with open_pool(dsn, name="deskbus-execution", transactions_only=True) as pool:
+    name = "deskbus-execution"
+    async with open_pool(dsn, name=name, transactions_only=True, writes=True) as pool:
         await require_schema(pool)
         yield Trading(
             pool=pool,

@@ -90,7 +90,7 @@ async def _orchestrating(
     dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
     # The connections of further committers are for good, and must not be missing elsewhere.
     connections = POOL_SIZE_MAX + settings.committers - 1
-    async with open_pool(dsn, size_max=connections, name=ORCHESTRATOR_ROLE) as pool:
+    async with open_pool(dsn, size_max=connections, name=ORCHESTRATOR_ROLE, writes=True) as pool:
         await require_schema(pool)
         publisher = Publisher(client)
         relay = Relay(pool, publisher, settings)

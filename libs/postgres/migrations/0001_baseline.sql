@@ -48,6 +48,22 @@ create index cycles_of_session on cycles (as_of, accepted_at);
 -- here, reads again, and says no.
 create unique index cycles_one_strategy on cycles (kind) where kind = 'strategy' and status = 'running';
 
+-- Fails where a commit would: read-only, a standby, no room left, or a synchronous standby away.
+-- It changes no row. What is read twice is larger than work_mem: it takes a quarter of a megabyte of
+-- disk, and gives it back at once.
+create function can_commit() returns void language plpgsql set work_mem = '64kB' as $$
+declare
+    rows bigint;
+begin
+    if current_setting('transaction_read_only')::boolean then
+        raise exception 'nothing can be committed in a read-only transaction'
+            using errcode = 'read_only_sql_transaction';
+    end if;
+    perform pg_current_xact_id();
+    with kept as materialized (select repeat('x', 1000) || n as filler from generate_series(1, 256) n)
+    select count(*) into strict rows from kept one where filler >= (select max(filler) from kept two);
+end $$;
+
 create function refuse_stale(written bigint, given int) returns void language plpgsql as $$
 begin
     if written <> given then
@@ -676,6 +692,7 @@ grant update (kept_at) on bodies to deskbus_orchestrator;
 grant select, update on relay_cursor, desk_clock to deskbus_orchestrator;
 grant execute on function ensure_partitions(date), refuse_stale(bigint, int), desk_now()
     to deskbus_orchestrator;
+grant execute on function can_commit() to deskbus_orchestrator, deskbus_execution, deskbus_console;
 
 grant select, insert on accounts, orders, entries, postings, fills, executions, snapshots,
     halt_changes, limit_changes to deskbus_execution;

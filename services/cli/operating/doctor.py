@@ -51,6 +51,8 @@ from services.cli.shell.terminal import emit, out, write
 PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 500 * 1024**2
 MISSES_SHOWN_MAX = 5
+STORING_S_MAX = 15.0
+"""It is told by the next message that is stored, or that is not stored in time."""
 NAME_WIDTH = 16
 
 app = group()
@@ -325,7 +327,7 @@ async def models_of(client: Client, settings: Settings) -> Check:
 
 async def _storing(client: Client) -> Check:
     try:
-        storing = await client.ask(STORING, StoringQuery())
+        storing = await client.ask(STORING, StoringQuery(), timeout_s=STORING_S_MAX)
     except DeskError as error:
         return problem("storing", error.message, "see the console's log")
     if storing.problem:
@@ -337,6 +339,7 @@ async def _database(desk: RunningDesk, dsn: str) -> Check:
     # Only where a desk runs whose database can be asked.
     from libs.postgres.migrate import migrations  # noqa: PLC0415
     from libs.postgres.pool import (  # noqa: PLC0415
+        CAN_COMMIT,
         CONSOLE_ROLE,
         PostgresError,
         dsn_for,
@@ -348,12 +351,12 @@ async def _database(desk: RunningDesk, dsn: str) -> Check:
     try:
         async with open_pool(dsn_for(dsn, CONSOLE_ROLE, desk.secrets_dir), size_max=1) as pool:
             version = await pool.fetchval("select max(version) from schema_migrations")
+            if version != newest:
+                behind = f"{address} is at version {version} of {newest}"
+                return problem("database", behind, "run `deskbus db migrate`")
+            await pool.execute(CAN_COMMIT)
     except (Unavailable, PostgresError) as error:
         return problem("database", f"{address}: {error}", _last_word(desk.data_dir, "postgres"))
-    if version != newest:
-        return problem(
-            "database", f"{address} is at version {version} of {newest}", "run `deskbus db migrate`"
-        )
     return ok("database", f"{address}, version {version} of {newest}")
 
 

@@ -142,6 +142,7 @@ MAY: Mapping[str, Mapping[str, str]] = {
 them: what is tried is a change of the key."""
 
 CALLS: Mapping[str, str] = {
+    "can_commit": f"{CONSOLE_ROLE} {EXECUTION_ROLE} {ORCHESTRATOR_ROLE}",
     "desk_now": ORCHESTRATOR_ROLE,
     "ensure_partitions": ORCHESTRATOR_ROLE,
     "refuse_stale": ORCHESTRATOR_ROLE,

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import nats.errors
 import psutil
@@ -15,6 +16,7 @@ import pytest
 from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
 from libs.servers import supervisor
+from libs.servers.postgres_server import SUPERUSER
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.checks import Verdict
 from services.cli.operating.doctor import running
@@ -23,6 +25,7 @@ from tests.integration.desk.conftest import Desk, desk_in
 from tests.small_disk import Disk, NoSmallDisk, small_disk
 
 PATIENCE_S = 60.0
+POSTGRES_DISK_BYTES = 192 * 1024 * 1024
 
 
 @pytest.fixture
@@ -106,6 +109,9 @@ async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_ro
     async with desk.calling("user") as user:
         await user.run(wish())
     disk.fill()
+    # Asked at once: no doctor may say that NATS stores what it is given.
+    checks = await running(desk.settings)
+    assert "storing" not in {each.name for each in checks if each.verdict is Verdict.OK}
     said = await until_ready(desk, lambda text: "storing: NATS does not store" in text)
     assert "is its disk full?" in said
     cycle = await accepted(desk)
@@ -119,6 +125,90 @@ async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_ro
     await until_ready(desk, lambda text: text == "ok\n")
     assert await ended(desk, cycle) == "completed"
     assert not await bad_checks(desk.settings) & {"storing", "server nats", "nats"}
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """A server whose processes are all stopped while the block runs."""
+    server = psutil.Process(pid)
+    processes = [server, *server.children(recursive=True)]
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
+
+async def test_readiness_answers_while_a_server_is_frozen_or_read_only_and_agrees_with_doctor(
+    make_open_dir: Callable[[], Path],
+) -> None:
+    folder = make_open_dir()
+    with watched_desk(folder) as desk:
+        await until_ready(desk, lambda text: text == "ok\n")
+        marks = ServerRecord.load(folder / "data").processes
+        # The client of `until_ready` gives up after five seconds: before, no answer came.
+        with frozen(marks["postgres"].pid):
+            said = await until_ready(desk, lambda text: "postgres" in text)
+            assert "postgres deskbus_orchestrator: no answer within 1.5 s" in said
+            assert "postgres deskbus-execution: no answer within 1.5 s" in said
+        await until_ready(desk, lambda text: text == "ok\n")
+        with frozen(marks["nats"].pid):
+            said = await until_ready(desk, lambda text: "nats orchestrator" in text)
+            assert "nats execution: NATS does not answer" in said
+        await until_ready(desk, lambda text: text == "ok\n")
+
+        await read_only(desk, "on")
+        said = await until_ready(desk, lambda text: "postgres deskbus_orchestrator" in text)
+        assert "postgres deskbus-execution" in said
+        assert "read-only" in said
+        assert "database" in await bad_checks(desk.settings)
+        await read_only(desk, "off")
+        await until_ready(desk, lambda text: text == "ok\n")
+        assert "database" not in await bad_checks(desk.settings)
+
+
+async def read_only(desk: Desk, to: str) -> None:
+    """Have Postgres commit nothing, or again."""
+    secrets = desk.settings.data_dir / "secrets"
+    password = (secrets / "postgres_postgres.password").read_text().strip()
+    ports = ServerRecord.load(desk.settings.data_dir).ports
+    db = await asyncpg.connect(
+        host="127.0.0.1",
+        port=ports["postgres"],
+        user=SUPERUSER,
+        password=password,
+        database="deskbus",
+        server_settings={"default_transaction_read_only": "off"},
+    )
+    await db.execute(f"alter system set default_transaction_read_only = {to}")
+    await db.execute("select pg_reload_conf()")
+    await db.close()
+
+
+async def test_a_full_disk_of_postgres_is_seen_before_anything_is_refused(
+    open_dir: Path,
+) -> None:
+    with ExitStack() as stack:
+        try:
+            place = open_dir / "data" / "servers" / "postgres"
+            disk = stack.enter_context(small_disk(place, POSTGRES_DISK_BYTES))
+        except NoSmallDisk as error:
+            pytest.skip(str(error))
+        for folder in (open_dir / "data", open_dir / "data" / "servers"):
+            folder.chmod(0o711)
+        desk = stack.enter_context(watched_desk(open_dir))
+        await until_ready(desk, lambda text: text == "ok\n")
+        disk.fill()
+        said = await until_ready(desk, lambda text: "postgres deskbus_orchestrator" in text)
+        assert "No space left" in said
+        assert "database" in await bad_checks(desk.settings)
+        disk.free()
+        await until_ready(desk, lambda text: text == "ok\n")
+        async with desk.calling("user") as user:
+            assert (await user.run(wish()))["status"] == "completed"
 
 
 async def test_a_postgres_that_cannot_start_is_tried_again_until_it_can(

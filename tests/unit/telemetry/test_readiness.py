@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from math import isnan
 
 import pytest
@@ -42,6 +42,47 @@ async def test_what_is_wrong_is_said_by_name(monkeypatch: pytest.MonkeyPatch) ->
         said = await readiness.problems()
         assert said == {"t b": "ConnectionError: gone", "t c": "no answer within 0.02 s"}
         assert REGISTRY.get_sample_value("deskbus_ready", {"check": "t b"}) == 0
+
+
+async def test_what_hangs_and_cannot_be_cancelled_is_not_waited_for_nor_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "WATCH_TIMEOUT_S", 0.02)
+    thawed, asked = asyncio.Event(), 0
+
+    async def frozen() -> str:
+        nonlocal asked
+        asked += 1
+        while not thawed.is_set():
+            with suppress(asyncio.CancelledError):  # as asyncpg with a frozen server
+                await thawed.wait()
+        return ""
+
+    with readiness.checked("t frozen", frozen):
+        for _ in range(3):
+            assert await readiness.problems() == {"t frozen": "no answer within 0.02 s"}
+        assert asked == 1
+        thawed.set()
+        # The check that hung ends by itself; the next question is a new one.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert await readiness.problems() == {}
+
+
+async def test_a_check_that_is_asked_often_answers_once_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "FRESH_S", 3_600.0)
+    asked = 0
+
+    async def costly() -> str:
+        nonlocal asked
+        asked += 1
+        return ""
+
+    with readiness.checked("t costly", costly):
+        await asyncio.gather(*(readiness.problems() for _ in range(20)))
+    assert asked == 1
 
 
 async def test_a_part_is_asked_in_the_loop_that_it_lives_in() -> None:
