@@ -31,26 +31,30 @@ class Opening:
 class MarketOrder:
     """Buy or sell whole shares at the next open. `order_id` is also the broker's client order id.
 
-    `quantity` is in shares as they were when the order was decided.
+    `quantity` is in shares as they were when the order was decided; `currency` is the one that they
+    are traded in.
     """
 
     order_id: UUID
     ticker: str
     side: Side
     quantity: Decimal
+    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True)
 class StopOrder:
     """Sell whole shares once the price falls to `stop_price`; good till cancelled.
 
-    Quantity and price are in shares as they are on the session that is asked about.
+    Quantity and price are in shares as they are on the session that is asked about; `currency` is
+    the one that they are traded in.
     """
 
     order_id: UUID
     ticker: str
     quantity: Decimal
     stop_price: Decimal
+    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from libs.broker.broker import (
 )
 from libs.quant.costs import affordable, fee_on, slipped
 from libs.quant.sizing import affordable_shares, fill_value, slipped_price, trade_fee
-from libs.quant.ticks import PRICE_STEP, TICK_PCT_MAX, is_too_coarse, tick_of
+from libs.quant.ticks import PRICE_STEP, TICK_PCT_MAX, is_too_coarse, priced, quoted, tick_of
 
 _ZERO = Decimal(0)
 
@@ -80,7 +80,7 @@ class PaperBroker:
         if opening is None:
             return Working("no open after the decision yet: it fills once there is one")
         buying = order.side is Side.BUY
-        if why := _no_fair_price(opening, buying):
+        if why := _no_fair_price(opening, order.currency, buying):
             return Refused(why)
         count = self.counting
         wanted = count.shares(order.quantity * opening.split_ratio)
@@ -88,7 +88,9 @@ class PaperBroker:
         room = count.affordable(cash, price, self.fee_bps) if buying else held
         quantity = count.shares(min(wanted, room))
         if quantity <= 0:
-            why = f"cash of {cash} buys no share at {price}" if buying else "no share is left"
+            bought_at = quoted(priced(price, order.currency))
+            purse = quoted(priced(cash, order.currency))
+            why = f"cash of {purse} buys no share at {bought_at}" if buying else "no share is left"
             return Refused(f"at the open of {opening.session} {why}")
         value = count.value(price, quantity, buying)
         fee = count.fee(value, self.fee_bps)
@@ -101,28 +103,30 @@ class PaperBroker:
         """Fill at the stop price where the session came down to it, and at the open where that lay
         below it already; then as any sale, with slippage and fee.
         """
+        stop = quoted(priced(order.stop_price, order.currency))
         if day is None or day.low > order.stop_price:
-            return Working(f"the price has not come down to {order.stop_price.normalize():f}")
+            return Working(f"the price has not come down to {stop}")
         gap = day.open < order.stop_price
-        sale = MarketOrder(order.order_id, order.ticker, Side.SELL, order.quantity)
+        sale = MarketOrder(order.order_id, order.ticker, Side.SELL, order.quantity, order.currency)
         price = day.open if gap else order.stop_price
         answer = self.answer(
             sale, Opening(day.session, price, rate=day.rate), cash=_ZERO, held=held
         )
         if not isinstance(answer, Filled):
             return answer
-        stop = order.stop_price.normalize()
+        opened = quoted(priced(day.open, order.currency))
         trigger = (
-            f"the session opened at {day.open.normalize():f}, below the stop at {stop:f}"
+            f"the session opened at {opened}, below the stop at {stop}"
             if gap
-            else f"the stop at {stop:f} was reached"
+            else f"the stop at {stop} was reached"
         )
         return replace(answer, note="; ".join(filter(None, (trigger, answer.note))))
 
 
-def _no_fair_price(opening: Opening, buying: bool) -> str:
+def _no_fair_price(opening: Opening, currency: str, buying: bool) -> str:
     """Why nothing can be filled at an open; empty where it can."""
-    at, price = f"the open of {opening.session} is {opening.price:f}", opening.price
+    price = opening.price
+    at = f"the open of {opening.session} is {price:f} {currency}"
     if price < PRICE_STEP:
         return f"{at}, below {PRICE_STEP:f}, the finest price that is kept"
     if buying and is_too_coarse(price):
@@ -143,6 +147,6 @@ def _note(
         limit = "the cash" if order.side is Side.BUY else "the shares held"
         notes.append(
             f"cut from {wanted:f} to {filled:f} shares: {limit} at the open of "
-            f"{opening.session}, {price} a share, allowed no more"
+            f"{opening.session}, {quoted(priced(price, order.currency))} a share, allowed no more"
         )
     return "; ".join(notes)

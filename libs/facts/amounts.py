@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from contracts.types import Foreign, Money, Usage
 from libs.quant import ticks
+from libs.quant.ticks import priced
 from libs.runtime import ids
 
 MINUTE_S = 60.0
@@ -39,15 +40,6 @@ def money(amount: Decimal | float, currency: str = "") -> str:
     """`12,345.60 USD`."""
     text = f"{rounded(amount, _CENT):,f}"
     return f"{text} {currency}" if currency else text
-
-
-def priced(amount: Decimal | float, currency: str) -> Money:
-    """An amount that was measured, such as an average: Money that may have any number of places.
-
-    Only for display; what is stored or sent is validated Money.
-    """
-    exact = amount if isinstance(amount, Decimal) else Decimal(str(amount))
-    return Money.model_construct(amount=exact, currency=currency)
 
 
 def price(of: Money, column: str = "") -> str:

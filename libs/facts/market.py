@@ -208,7 +208,8 @@ def _earnings(seal: _Seal, result: Result) -> Iterator[Fact]:
         yield seal.fact(kind, on, DAY, "last report", on=on, mark=mark, known=known)
         for name, label in (("eps_actual", "reported EPS"), ("eps_estimate", "expected EPS")):
             if reported.get(name) is not None:
-                yield seal.fact(name, float(reported[name]), "money", label, on=on, known=known)
+                unit = str(reported.get("currency") or PLAIN)
+                yield seal.fact(name, float(reported[name]), unit, label, on=on, known=known)
 
 
 def _due(seal: _Seal, report: Result, as_of: date, ticker: str) -> Iterator[Fact]:
@@ -220,7 +221,8 @@ def _due(seal: _Seal, report: Result, as_of: date, ticker: str) -> Iterator[Fact
     yield its.fact(kind, on, DAY, "next report", on=on, mark=mark, known=known)
     if report.get("eps_estimate") is not None:
         estimate = float(report["eps_estimate"])
-        yield its.fact("eps_estimate", estimate, "money", "expected EPS", known=known)
+        unit = str(report.get("currency") or PLAIN)
+        yield its.fact("eps_estimate", estimate, unit, "expected EPS", known=known)
 
 
 def _calendar(seal: _Seal, result: Result) -> Iterator[Fact]:

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from libs.facts import amounts
 from libs.facts.fact import DAY, PERCENT, SCORE, TEXT, Fact
+from libs.quant.ticks import priced
 
 LARGE = (
     (Decimal(10) ** 12, "trillion"),
@@ -41,9 +42,11 @@ def number(value: Decimal | float, unit: str, *, signed: bool = False) -> str:
         if abs(exact) >= size:
             return f"{amounts.rounded(exact / size, _HUNDREDTH):,f} {word} {unit}".rstrip()
     if _is_currency(unit):
-        return amounts.price(amounts.priced(exact, unit))
+        return amounts.price(priced(exact, unit))
     whole = isinstance(value, int) or unit not in ("", SCORE)
     text = amounts.quantity(exact) if whole else f"{amounts.rounded(exact, _HUNDREDTH):,f}"
+    if not whole and exact and not amounts.rounded(exact, _HUNDREDTH):
+        text = amounts.figure(exact)  # what is not zero is not written as zero
     if unit == SCORE:
         text = text.removesuffix("0").removesuffix(".0")
     one = exact == 1 and whole

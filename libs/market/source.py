@@ -117,7 +117,8 @@ class Fundamentals:
 
 @dataclass(frozen=True, slots=True)
 class EarningsReport:
-    """One quarter's report as known at as_of; `eps_actual` is None until it was reported."""
+    """One quarter's report as known at as_of; `eps_actual` is None until it was reported. Both
+    figures are in `currency`, empty where the source does not say which."""
 
     ticker: str
     period_end: date
@@ -125,6 +126,7 @@ class EarningsReport:
     known_at: datetime
     eps_estimate: float | None
     eps_actual: float | None
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,15 @@ def places_of(price: float) -> int:
     return MEASURE_PLACES + max(0, below_one)
 
 
+def priced(amount: Decimal | float, currency: str) -> Money:
+    """An amount that was measured, such as an average: Money that may have any number of places.
+
+    Only for display; what is stored or sent is validated Money.
+    """
+    exact = amount if isinstance(amount, Decimal) else Decimal(str(amount))
+    return Money.model_construct(amount=exact, currency=currency)
+
+
 def quoted(price: Money) -> str:
     """A price for people, `552.69 GBX`: the digits of its tick with its currency."""
     return f"{digits(price)} {price.currency}"

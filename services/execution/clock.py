@@ -16,6 +16,7 @@ from contracts.types import ExchangeRate
 from libs.broker.broker import Answer, Broker, Filled, MarketOrder, Opening, Refused, Working
 from libs.quant.exchange import purse
 from libs.quant.risk.rules import HALTED, halt_words
+from libs.quant.ticks import priced, quoted
 from services.execution import books as ledger
 from services.execution import stops
 from services.execution.account import (
@@ -248,28 +249,30 @@ def _answer(
     if isinstance(opening, Refused):
         return opening
     rate = None if opening is None else opening.rate
+    currency = account.currency if rate is None else rate.currency
     if opening is not None and (why := _mixed(account, order.ticker, rate)):
         return Refused(why)
-    if opening is not None and (why := _proved_wrong(order, opening)):
+    if opening is not None and (why := _proved_wrong(order, opening, currency)):
         return Refused(why)
     return broker.answer(
-        MarketOrder(order.order_id, order.ticker, order.side, order.quantity),
+        MarketOrder(order.order_id, order.ticker, order.side, order.quantity, currency),
         opening,
         cash=purse(account.cash_free, rate),
         held=account.books.quantity(order.ticker),
     )
 
 
-def _proved_wrong(order: BookedOrder, opening: Opening) -> str:
+def _proved_wrong(order: BookedOrder, opening: Opening, currency: str) -> str:
     """Why a buy is wrong before it is filled; empty where it is not."""
     if order.side is not Side.BUY or order.stop_price is None:
         return ""
     stop = order.stop_price / opening.split_ratio
     if opening.price > stop:
         return ""
-    at = f"{opening.price.normalize():f}, not above its stop at {stop.normalize():f}"
+    opened, at = quoted(priced(opening.price, currency)), quoted(priced(stop, currency))
     return (
-        f"{order.ticker} opened on {opening.session} at {at}: what would prove it wrong was there"
+        f"{order.ticker} opened on {opening.session} at {opened}, not above its stop at {at}: "
+        "what would prove it wrong was there"
     )
 
 

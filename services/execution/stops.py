@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from contracts.account import OrderType, Side
 from contracts.execution import OrderStatus
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
-from libs.quant.ticks import rounded_to_tick
+from libs.quant.ticks import quoted, rounded_to_tick
 from libs.runtime import ids
 from services.execution import books as ledger
 from services.execution.account import Account, BookedOrder, stop_money
@@ -90,10 +90,15 @@ def after_split(changes: Changes, ticker: str, ratio: Decimal) -> Changes:
     if quantity < 1:
         return changes.end(_cancelled(stop, "the split left less than one share of it"))
     price = _after_split(stop.stop_price, ratio)
-    why = f"split of {ratio.normalize():f} for 1: {quantity:f} shares at {price.normalize():f}"
-    reason = also(stop.reason, why)
-    stop = replace(stop, quantity=quantity, stop_price=price, reason=reason)
+    stop = replace(stop, quantity=quantity, stop_price=price)
+    why = f"split of {ratio.normalize():f} for 1: {quantity:f} shares at {_quoted(stop, changes)}"
+    stop = replace(stop, reason=also(stop.reason, why))
     return within_held(changes.alter(stop), ticker)
+
+
+def _quoted(stop: BookedOrder, changes: Changes) -> str:
+    price = stop_money(stop, changes.account.currency)
+    return "" if price is None else quoted(price)
 
 
 def _after_split(price: Decimal, ratio: Decimal) -> Decimal:
@@ -118,7 +123,8 @@ def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker
     stop = stop_of(changes.account, ticker)
     if stop is None or stop.stop_price is None:
         return changes
-    asked = StopOrder(stop.order_id, ticker, stop.quantity, stop.stop_price)
+    currency = changes.account.currency if stop.foreign is None else stop.foreign.price.currency
+    asked = StopOrder(stop.order_id, ticker, stop.quantity, stop.stop_price, currency)
     held = changes.account.books.quantity(ticker)
     answer = broker.answer_stop(asked, day, held=held)
     if isinstance(answer, Working):

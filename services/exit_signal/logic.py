@@ -9,7 +9,7 @@ from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
 from contracts.exit_signal import ExitCheck, ExitSignal, Holdings
 from contracts.types import Money, Month
 from libs.quant.sizing import CENT
-from libs.quant.ticks import rounded_to_tick
+from libs.quant.ticks import priced, quoted, rounded_to_tick
 from services.exit_signal.acted import Standing, standing
 from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
 from services.exit_signal.terms import ExitTerms
@@ -222,7 +222,7 @@ def _too_little(held: Held, rest: Decimal, terms: ExitTerms) -> str:
     value = (rest * price.amount).quantize(CENT)
     if value < terms.rest_value_min:
         least = f"{terms.rest_value_min:,f} {price.currency}"
-        return f"a rest of {value:,f} is under {least}, so all is sold"
+        return f"a rest of {value:,f} {price.currency} is under {least}, so all is sold"
     return ""
 
 
@@ -241,7 +241,8 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
 
     A stop at or above the price would sell the rest at once, which is not what it is for.
     """
-    price = traded(position).amount
+    paid = traded(position)
+    price = paid.amount
     if terms.stop_price is not None:
         stop_price = terms.stop_price
     elif terms.stop_pct is not None:
@@ -250,9 +251,10 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
     else:
         return None, ""
     if stop_price <= 0:
-        return None, f"a stop {terms.stop_pct}% below {price.normalize():f} is not a price"
+        return None, f"a stop {terms.stop_pct}% below {quoted(paid)} is not a price"
     if stop_price >= price:
-        return None, f"the stop price {stop_price} is not below the price {price.normalize():f}"
+        stop = quoted(priced(stop_price, paid.currency))
+        return None, f"the stop price {stop} is not below the price {quoted(paid)}"
     return stop_price, ""
 
 

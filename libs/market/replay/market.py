@@ -158,7 +158,7 @@ class ReplayMarket:
         rows = await self._known_records("earnings", "earnings dates", as_of, tickers)
         newest = rows.unique(["ticker", "period_end"], keep="last", maintain_order=True)
         return tuple(
-            EarningsReport(**row)
+            EarningsReport(**{**row, "currency": row["currency"] or ""})
             for row in newest.sort("report_date", "ticker").iter_rows(named=True)
         )
 

@@ -54,7 +54,7 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     ),
     "earnings": (
         {"ticker": _TEXT, "period_end": _DAY, "report_date": _DAY},
-        {"eps_estimate": _NUMBER, "eps_actual": _NUMBER},
+        {"eps_estimate": _NUMBER, "eps_actual": _NUMBER, "currency": _TEXT},
     ),
     "filings": (
         {"ticker": _TEXT, "accession": _TEXT, "form": _TEXT, "filed": _DAY},

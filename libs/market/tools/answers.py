@@ -241,6 +241,7 @@ def _report(report: EarningsReport) -> dict[str, Any]:
         "report_date": report.report_date.isoformat(),
         "eps_estimate": report.eps_estimate,
         "eps_actual": report.eps_actual,
+        "currency": report.currency or None,
     }
 
 

@@ -139,6 +139,7 @@ class Report(BaseModel):
     report_date: str
     eps_estimate: float | None
     eps_actual: float | None
+    currency: Annotated[str | None, Field(description="Of both; null where it is not known")] = None
 
 
 class DueReport(Report):

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from libs.facts import amounts
+from libs.quant.ticks import priced
 
 MILLION = 1_000_000
 _HUNDREDTH = Decimal("0.01")
@@ -22,7 +23,7 @@ def _plain(value: float, _: str) -> str:
 
 
 def _a_share(value: float, currency: str) -> str:
-    return amounts.price(amounts.priced(value, currency))
+    return amounts.price(priced(value, currency))
 
 
 def _millions(value: float, currency: str) -> str:

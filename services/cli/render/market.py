@@ -8,7 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from libs.facts import amounts
+from libs.facts.fact import PLAIN
 from libs.facts.market import INDICATORS, indicator
+from libs.facts.written import number
+from libs.quant.ticks import priced
 from services.cli.render import figures
 
 HEADLINES_SHOWN = 5
@@ -23,7 +26,7 @@ def answer(tool: str, result: Result) -> RenderableType:
 
 
 def _price(result: Result) -> RenderableType:
-    parts = [amounts.price(amounts.priced(result["price"], result["currency"]))]
+    parts = [amounts.price(priced(result["price"], result["currency"]))]
     if result["day_change_pct"] is not None:
         parts.append(f"{amounts.gain_percent(result['day_change_pct'])} on the day")
     return Text(", ".join([*parts, f"{result['volume']:,} shares traded"]))
@@ -59,7 +62,7 @@ def _news(result: Result) -> RenderableType:
 def _earnings(result: Result) -> RenderableType:
     rows = []
     if report := result["last_reported"]:
-        rows.append((report, f"{amounts.money(report['eps_actual'])} a share"))
+        rows.append((report, f"{_a_share(report['eps_actual'], report)}"))
     if report := result["upcoming"]:
         rows.append((report, "next report"))
     return _dated(
@@ -70,7 +73,13 @@ def _earnings(result: Result) -> RenderableType:
 
 def _expected(report: Result) -> str:
     estimate = report["eps_estimate"]
-    return "" if estimate is None else f"; {amounts.money(estimate)} a share expected"
+    return "" if estimate is None else f"; {_a_share(estimate, report)} expected"
+
+
+def _a_share(amount: float, report: Result) -> str:
+    """`31.50 GBX a share`; without a currency where the source names none."""
+    written = number(amount, report.get("currency") or PLAIN)
+    return f"{written} a share"
 
 
 def _dated(rows: Iterable[tuple[str, str]]) -> Table | None:

@@ -97,7 +97,7 @@ async def test_what_opens_where_the_buy_was_wrong_is_not_bought(
     if not is_filled:
         (order,) = result.orders
         assert order.status is OrderStatus.REJECTED
-        assert "not above its stop at 9.9: what would prove it wrong was there" in order.reason
+        assert "not above its stop at 9.90 USD: what would prove it wrong was there" in order.reason
 
 
 async def test_a_buy_that_waits_for_its_open_places_its_stop_when_it_is_filled(

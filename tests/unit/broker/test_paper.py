@@ -98,14 +98,14 @@ def test_a_stop_that_was_reached_fills_at_its_price_with_slippage_and_fee():
         answer = stop("10", low)
         assert isinstance(answer, Filled)
         assert (answer.price, answer.quantity, answer.fee) == (D("8.955"), D(100), D("0.90"))
-        assert answer.note == "the stop at 9 was reached"
+        assert answer.note == "the stop at 9.00 USD was reached"
 
 
 def test_a_gap_through_the_stop_fills_at_the_open():
     answer = stop("8.00", "7.50")
     assert isinstance(answer, Filled)
     assert answer.price == D("7.96")
-    assert answer.note == "the session opened at 8, below the stop at 9"
+    assert answer.note == "the session opened at 8.00 USD, below the stop at 9.00 USD"
 
 
 def test_a_stop_sells_no_more_than_is_held():

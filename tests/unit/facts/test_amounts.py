@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contracts.types import Money
 from libs.facts import amounts
-from libs.quant.ticks import tick_of
+from libs.quant.ticks import priced, tick_of
 
 PRICES = st.decimals(Decimal("0.000001"), Decimal(1_000_000), places=6)
 
@@ -30,7 +30,7 @@ PRICES = st.decimals(Decimal("0.000001"), Decimal(1_000_000), places=6)
     ],
 )
 def test_a_price_is_written_on_its_tick_with_its_currency(amount: str, text: str) -> None:
-    assert amounts.price(amounts.priced(Decimal(amount), "USD")) == text
+    assert amounts.price(priced(Decimal(amount), "USD")) == text
 
 
 @given(PRICES)
@@ -49,4 +49,4 @@ def test_a_price_in_another_currency_than_its_column_carries_its_own() -> None:
 
 
 def test_a_measured_average_of_any_length_is_a_price() -> None:
-    assert amounts.price(amounts.priced(484.534321987654, "EUR")) == "484.53 EUR"
+    assert amounts.price(priced(484.534321987654, "EUR")) == "484.53 EUR"

@@ -4,7 +4,7 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import Fill, Side
+from contracts.account import Fill, OrderType, Side
 from contracts.execution import ExecutionResult, Order, OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.report.orders import in_short, proposal, rows
@@ -43,6 +43,20 @@ def test_a_fill_abroad_says_its_price_there_and_the_rate_with_its_day() -> None:
 
     assert row.name == "buy GOLF.DE"
     assert row.notes == ["cut", "33.33 EUR at EURUSD 1.1234 of Fri 2024-03-15"]
+
+
+def test_a_stop_in_pence_names_them_below_a_heading_in_dollars() -> None:
+    stop = Money(amount=Decimal("552.690000"), currency="GBX")
+    order = (
+        _result()
+        .orders[0]
+        .model_copy(
+            update={"side": Side.SELL, "asset": "EEE.L", "type": OrderType.STOP, "stop_price": stop}
+        )
+    )
+    (row,) = rows(_result().model_copy(update={"orders": (order,), "fills": ()}))
+
+    assert row.name == "sell EEE.L, stop at 552.69 GBX"
 
 
 def test_at_home_there_is_nothing_to_say() -> None:

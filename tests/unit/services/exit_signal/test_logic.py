@@ -113,7 +113,7 @@ def test_a_named_price_is_the_stop() -> None:
 def test_a_stop_at_or_above_the_price_is_none_and_says_why(price: str) -> None:
     found, why = stop_of(ExitTerms(stop_price=D(price)), position())
     assert found is None
-    assert why == f"the stop price {price} is not below the price 100"
+    assert why == f"the stop price {D(price):.2f} USD is not below the price 100.00 USD"
 
 
 def test_without_a_remainder_there_is_no_stop() -> None:
