@@ -1,8 +1,8 @@
-"""Connections, bounded: who is let in has his, and strangers share what is left.
+"""Connections, bounded: those that have shown the token, and strangers.
 
-A connection takes a file descriptor before anybody has said who he is. So there are only so many,
-and where one more comes the one that has been a stranger for longest is closed for it: unfinished
-requests by the thousand shut nobody out who shows the token.
+A connection takes a file descriptor before it has shown the token. So there are only so many. When
+there is one too many, the oldest stranger is closed. When too many have shown the token, the one
+that has asked nothing for longest is closed: so a thousand of either kind keep nobody out.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-CONNECTIONS_MAX = 512
+CONNECTIONS_MAX = 2_048
+KNOWN_PART = 0.75
+"""At most this part of them for those that have shown the token: a new one comes as a stranger."""
 DESCRIPTORS_PART = 4
 """At most this part of the descriptors that the process may open: the desk needs some itself, and
 new connections come in bunches."""
@@ -34,12 +36,11 @@ class Connections:
     """All connections of one server."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        allowed = CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else soft // DESCRIPTORS_PART
-        self._most = min(CONNECTIONS_MAX, allowed)
+        self._most = min(CONNECTIONS_MAX, _descriptors() // DESCRIPTORS_PART)
         self._context = context
+        self._known_most = max(1, int(self._most * KNOWN_PART))
         self._strangers: dict[Connection, None] = {}  # the oldest first
-        self._known: set[Connection] = set()
+        self._known: dict[Connection, None] = {}  # the one that asked last is last
 
     def protocol(self, config: Config, server_state: ServerState, **more: Any) -> "Connection":
         """The server's end of a new connection, as uvicorn asks for it."""
@@ -52,19 +53,27 @@ class Connections:
             self._leaver().abort()
 
     def let_in(self, connection: "Connection") -> None:
-        """It has shown that it may be here."""
-        if self._strangers.pop(connection, connection) is None:
-            self._known.add(connection)
+        """It has shown the token, with this request."""
+        for pool in (self._strangers, self._known):
+            if connection in pool:
+                del pool[connection]
+                self._known[connection] = None
+        if len(self._known) > self._known_most:
+            self._longest_silent().abort()
 
     def closed(self, connection: "Connection") -> None:
         """It is gone."""
         self._strangers.pop(connection, None)
-        self._known.discard(connection)
+        self._known.pop(connection, None)
 
     def _leaver(self) -> "Connection":
         # One that was to be closed waits for ever for a client that does not read what is left.
         left_open = (connection for connection in self._known if connection.is_closing)
         return next(left_open, None) or next(iter(self._strangers))
+
+    def _longest_silent(self) -> "Connection":
+        silent = (connection for connection in self._known if not connection.is_answering)
+        return next(silent, None) or next(iter(self._known))
 
 
 class Connection(H11Protocol):
@@ -147,11 +156,15 @@ class Connection(H11Protocol):
             else:
                 self._early += data  # right behind the handshake
             return
-        if self._headers_end is None and not self._in_request:
+        if self._headers_end is None and not self.is_answering:
             self._await_headers()
         super().data_received(data)
-        if self._in_request:
+        if self.is_answering:
             self._headers_came()
+            if not self.cycle.more_body and self.conn.trailing_data[0]:
+                # The next request came before the answer to this one: no browser does that. Those
+                # who do may send a thousand and read no answer. They get this one.
+                self.cycle.keep_alive = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
@@ -161,7 +174,8 @@ class Connection(H11Protocol):
             super().connection_lost(exc)
 
     @property
-    def _in_request(self) -> bool:
+    def is_answering(self) -> bool:
+        """True from the end of a request's headers to the end of its answer."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _await_headers(self) -> None:
@@ -174,6 +188,18 @@ class Connection(H11Protocol):
 
     def _let_in(self) -> None:
         self._among.let_in(self)
+
+
+def _descriptors() -> int:
+    """The descriptors that this process may open: as many as are wanted, where the system's own
+    (hard) limit allows them. Many shells start programs with 1,024."""
+    wanted = CONNECTIONS_MAX * DESCRIPTORS_PART
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limits = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+    if soft in limits and soft < wanted:
+        soft = min([wanted, *limits[1:]])
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else soft
 
 
 def _hand_over(data: bytearray, protocol: Any) -> None:

@@ -14,6 +14,10 @@ class Door(Protocol):
         """True where this may be read without the token: the login page itself, say."""
         ...
 
+    def goes_first(self, scope: Scope) -> bool:
+        """True for what waits behind nothing else: the kill switch."""
+        ...
+
     def takes_form(self, scope: Scope) -> bool:
         """True where the body may be a form, as a page of this server sends it without a script."""
         ...

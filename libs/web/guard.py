@@ -3,9 +3,7 @@
 import asyncio
 import hmac
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Hashable
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
@@ -16,6 +14,7 @@ from libs.runtime.http_address import HttpAddress
 from libs.web.connections import let_in
 from libs.web.door import Door
 from libs.web.problem import Refused, unavailable
+from libs.web.seats import ClientGone, Pace, Seats, Shared, Waiting, while_there
 from libs.web.stream import EVENT_STREAM
 
 HEADERS_BYTES_MAX = 32_768
@@ -26,37 +25,19 @@ STRANGERS_BODY_BYTES_MAX = 4_096
 """A body of somebody who has not shown the token: a login."""
 REQUEST_S_MAX = 20.0
 """From a whole request to its answer: longer than the desk itself waits for anybody."""
-IN_FLIGHT_MAX = 64
-STRANGERS_IN_FLIGHT_MAX = 16
+IN_FLIGHT_MAX = 16
+"""Answers of one kind that are being made at once: reads, and what changes something. More would
+not be faster: each takes its turn of the one event loop, and whoever asks next waits for all."""
+FIRST_IN_FLIGHT_MAX = 8
+"""Answers about the kill switch at once, beside all others."""
+STRANGERS_IN_FLIGHT_MAX = 4
 """Answers to strangers at once: the login page, what it loads, and logins."""
+OF_THE_CALLER = frozenset({b"authorization", b"cookie", b"user-agent", b"referer", b"connection"})
+"""Headers that say who asks, and change nothing in the answer to a read."""
 FORM = "application/x-www-form-urlencoded"
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::[0-9]*)?", re.IGNORECASE)
-
-
-class Seats:
-    """So many requests are answered at once; one that finds no seat is told to come again."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken: set[object] = set()
-
-    @contextmanager
-    def taken(self) -> Iterator[object]:
-        """A seat while the block runs, unless it is left before. Raises `Refused`."""
-        if len(self._taken) >= self._most:
-            raise unavailable(f"{self._most} requests are being answered; come again")
-        seat = object()
-        self._taken.add(seat)
-        try:
-            yield seat
-        finally:
-            self.leave(seat)
-
-    def leave(self, seat: object) -> None:
-        """Give a seat to others before its block ends."""
-        self._taken.discard(seat)
 
 
 class Guard:
@@ -68,8 +49,9 @@ class Guard:
     elsewhere unasked, or where the door takes one a form that names this origin. With a token every
     request bears it, or where there is a `door` for browsers, a session's cookie.
 
-    Only a request that is there as a whole takes a seat, and strangers have seats of their own: so
-    nobody without the token keeps out who has it.
+    Only a request that is there as a whole takes a seat. Seats are kept apart by what is asked: the
+    kill switch, what changes something, reads. Requests without the token have seats of their own
+    and a pace: they take little time from those with it.
     """
 
     def __init__(
@@ -85,7 +67,10 @@ class Guard:
         self._door = door
         self._request_s_max = request_s_max
         self._body_bytes_max = body_bytes_max
-        self._seats, self._strangers_seats = Seats(IN_FLIGHT_MAX), Seats(STRANGERS_IN_FLIGHT_MAX)
+        self._first, self._strangers = Seats(FIRST_IN_FLIGHT_MAX), Seats(STRANGERS_IN_FLIGHT_MAX)
+        self._reads, self._changes = Seats(IN_FLIGHT_MAX), Seats(IN_FLIGHT_MAX)
+        self._paces = {True: Pace(), False: Pace()}
+        self._waiting = Waiting()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -93,18 +78,69 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            is_stranger = self._admit(scope)
-            if not is_stranger:
-                let_in(scope)
-            body = await _whole_body(
-                receive, STRANGERS_BODY_BYTES_MAX if is_stranger else self._body_bytes_max
-            )
-            seats = self._strangers_seats if is_stranger else self._seats
-            with seats.taken() as seat:
-                await self._in_time(scope, body, receive, send, partial(seats.leave, seat))
+            await self._answer(scope, receive, send)
+        except ClientGone:
+            return
         except Refused as refused:
             no = refused.response if self._door is None else self._door.refusal(scope, refused)
             await no(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            is_stranger = self._admit(scope)
+        except Refused:
+            await self._pace(scope, receive)
+            raise
+        if is_stranger:
+            body = await _whole_body(receive, STRANGERS_BODY_BYTES_MAX)
+            await self._pace(scope, receive)
+            await self._seated(self._strangers, scope, body, receive, send)
+            return
+        let_in(scope)
+        body = await _whole_body(receive, self._body_bytes_max)
+        if self._door is not None and self._door.goes_first(scope):
+            await self._seated(self._first, scope, body, receive, send)
+        elif scope["method"] not in READS:
+            await self._seated(self._changes, scope, body, receive, send)
+        elif self._door is None or self._door.is_open(scope):
+            await self._seated(self._reads, scope, body, receive, send)
+        else:
+            await self._read(scope, body, receive, send)
+
+    async def _pace(self, scope: Scope, receive: Receive) -> None:
+        """Wait for a stranger's turn; who logs in does not wait for those who look."""
+        if self._address.token is not None:
+            pace = self._paces[scope["method"] in READS]
+            await while_there(receive, pace.turn())
+
+    async def _seated(
+        self, seats: Seats, scope: Scope, body: bytes, receive: Receive, send: Send
+    ) -> None:
+        async with seats.taken(receive) as leave:
+            await self._in_time(scope, body, receive, send, leave)
+
+    async def _read(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Answer a read; where one that asks the same waits for its seat, by the same answer."""
+        question = _question(scope)
+        waiting = self._waiting.find(question)
+        if waiting is not None:
+            answer = await while_there(receive, waiting.of_another(scope))
+            if answer is None:
+                await self._seated(self._reads, scope, body, receive, send)
+                return
+        else:
+            with self._waiting.open(question, scope) as shared:
+                async with self._reads.taken(receive) as leave:
+                    self._waiting.close(question, shared)
+                    if not shared.followers:
+                        await self._in_time(scope, body, receive, send, leave)
+                        return
+                    collected = Collected(shared, send)
+                    await self._in_time(scope, body, receive, collected.send, leave)
+                answer = collected.answer
+                shared.give(answer)
+        for message in answer:
+            await send(message)
 
     def _admit(self, scope: Scope) -> bool:
         """True for a stranger who comes to what is open to all. Raises `Refused`."""
@@ -181,6 +217,33 @@ class Guard:
             if started:
                 raise
             raise unavailable(f"the desk had no answer within {limit_s:g} s") from None
+
+
+class Collected:
+    """An answer, collected to be sent to several: a client that reads slowly holds up no other. A
+    stream is no such answer, and is sent on to the first that asked."""
+
+    def __init__(self, shared: Shared, send: Send) -> None:
+        self._shared = shared
+        self._send: Send | None = None
+        self._to_first = send
+        self.answer: list[Message] = []
+
+    async def send(self, message: Message) -> None:
+        """The next part of the answer."""
+        if _begins_stream(message):
+            self._shared.give(None)
+            self._send = self._to_first
+        if self._send is not None:
+            await self._send(message)
+        else:
+            self.answer.append(message)
+
+
+def _question(scope: Scope) -> Hashable:
+    """Equal for requests of people with the token that get the same answer."""
+    headers = (each for each in scope["headers"] if each[0] not in OF_THE_CALLER)
+    return scope["path"], scope.get("query_string", b""), tuple(sorted(headers))
 
 
 async def _whole_body(receive: Receive, most: int) -> bytes:

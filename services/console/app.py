@@ -61,6 +61,8 @@ from services.console.views.past_cycles import PastCycles
 
 CONNECTIONS_MAX = 5
 """One of them is the tail's while somebody follows it."""
+SWITCH_CONNECTIONS_MAX = 1
+"""Beside them: a page that reads for long never holds up a question about halts."""
 
 
 class MarketCloses:
@@ -247,12 +249,15 @@ async def _http(
     if address.token is not None:
         sessions = Sessions(address.token, address.port, settings.http_session_s, time.time)
     where, tail = settings.nats_address, Tail(pool, settings.tail_clients_max)
+    dsn = dsn_for(settings.postgres_address, CONSOLE_ROLE, settings.secrets_path)
     async with (
         open_client(where, settings.secrets_path, CONSOLE) as client,
+        open_pool(dsn, size_max=SWITCH_CONNECTIONS_MAX, name=f"deskbus-{CONSOLE}-halts") as halts,
         Background(tail.run()),
     ):
         desk = DeskAccess(
             store=Store(pool),
+            halts=Store(halts),
             lists=cycles.lists,
             cycles=cycles,
             past=past,

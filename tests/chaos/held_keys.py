@@ -12,8 +12,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +24,9 @@ from contracts.subjects.subject import USERS
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.permissions import permissions
 from libs.keys.credentials import nkey_seed_path
-from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
-from services.cli.shell.running import RunningDesk, find_desk
+from services.cli.shell.running import RunningDesk
+from tests.chaos.started_desk import deskbus, started_desk
 from tests.fakes.held_connections import PONG, held_connections
 
 TRIES = 1_024
@@ -58,7 +57,7 @@ async def attack(thief: str, desk: RunningDesk, alone_s: float) -> Outcome:
     async with held_connections(
         desk.nats_url, nkey_seed_path(desk.secrets_dir, thief), TRIES
     ) as answers:
-        halt_s = await _timed(_deskbus("halt"))
+        halt_s = await _timed(deskbus("halt"))
         os.kill(_execution(desk), signal.SIGKILL)
         back_s = await _timed(_back(desk))
     return Outcome(thief, answers[PONG.decode().strip()], halt_s, alone_s, back_s)
@@ -68,14 +67,6 @@ async def _timed(work: Awaitable[None]) -> float:
     began = time.monotonic()
     await work
     return time.monotonic() - began
-
-
-async def _deskbus(*words: str) -> None:
-    done = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.cli", *words, stdout=asyncio.subprocess.DEVNULL
-    )
-    if await done.wait():
-        raise RuntimeError(f"deskbus {' '.join(words)} exits {done.returncode}")
 
 
 def _execution(desk: RunningDesk) -> int:
@@ -94,21 +85,10 @@ async def _back(desk: RunningDesk) -> None:
             await asyncio.sleep(POLL_S)
 
 
-@asynccontextmanager
-async def desk_of_processes(folder: Path) -> AsyncIterator[RunningDesk]:
-    """A desk with a process for each service while the block runs."""
-    os.environ["DESKBUS_DATA_DIR"] = str(folder)
-    await _deskbus("up", "--processes", "--detach", "--no-http")
-    try:
-        yield find_desk(Settings())
-    finally:
-        await _deskbus("down")
-
-
 async def attacks(thieves: Sequence[str], folder: Path) -> Sequence[Outcome]:
     """One attack after the other on one desk."""
-    async with desk_of_processes(folder) as desk:
-        alone_s = await _timed(_deskbus("halt"))
+    async with started_desk(folder, "--processes", "--no-http") as desk:
+        alone_s = await _timed(deskbus("halt"))
         return [await attack(thief, desk, alone_s) for thief in thieves]
 
 

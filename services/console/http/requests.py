@@ -144,12 +144,13 @@ class Requests:
 @dataclass(frozen=True)
 class DeskAccess:
     """The API's and the pages' access to the desk: its tables to read, its events, and a voice to
-    ask with.
+    ask with. `halts` reads the same tables over a connection of its own.
 
     `sessions` are those of browsers; None where no token is set.
     """
 
     store: Store
+    halts: Store
     lists: Lists
     cycles: CycleList
     past: PastCycles

@@ -136,7 +136,7 @@ def switch(desk: DeskAccess) -> APIRouter:
     @router.get("", response_model=Halts)
     async def list_halts() -> Response:
         """The halts that stand; empty where buys are free."""
-        return json_of(await handler.halts(HaltsQuery(), store=desk.store))
+        return json_of(await handler.halts(HaltsQuery(), store=desk.halts))
 
     @router.post(
         "",

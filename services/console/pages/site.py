@@ -80,6 +80,10 @@ class Site:
             return bool(scope["method"] == "POST")
         return path == LOGIN or path.startswith(f"{PREFIX}/")
 
+    def goes_first(self, scope: Scope) -> bool:
+        """The kill switch."""
+        return _is_at_or_below(scope["path"], f"{ROOT}/halts")
+
     def takes_form(self, scope: Scope) -> bool:
         """The one page whose form is sent without a script."""
         return bool(scope["path"] == REQUEST_FORM)
@@ -104,6 +108,10 @@ class Site:
 def _is_api(scope: Scope) -> bool:
     path: str = scope["path"]
     return path.startswith("/api/")
+
+
+def _is_at_or_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root}/")
 
 
 def _is_for_a_person(scope: Scope) -> bool:

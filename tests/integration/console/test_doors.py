@@ -167,6 +167,36 @@ async def test_a_connection_of_the_owners_outlives_any_number_of_strangers(
         assert await anext(frames), "the stream goes on"
 
 
+GET_LOGIN = b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n"
+GET_BUDGET = (
+    f"GET /api/v1/budget HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+).encode()
+
+
+@pytest.mark.parametrize("sending", [GET_LOGIN, GET_BUDGET], ids=["stranger", "token"])
+async def test_requests_one_behind_the_other_get_the_first_answer_and_are_closed(
+    settings: Settings, sending: bytes
+) -> None:
+    async with attacked(settings) as (_, strangers):
+        await strangers.come(1, sending * 100)
+        reader, _ = strangers._open[0]
+        async with asyncio.timeout(HOLD_S_MAX):
+            answered = await reader.read(-1)  # until it is closed
+        assert answered.count(b"HTTP/1.1 200") == 1
+
+
+async def test_more_connections_than_there_may_be_that_show_the_token_keep_no_owner_out(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS_MAX", 30)
+    async with attacked(settings) as (url, strangers):
+        await strangers.come(100, GET_BUDGET)
+        assert await statuses(url, verify=False) == {200, 204}
+        reader, _ = strangers._open[0]
+        async with asyncio.timeout(HOLD_S_MAX):
+            await reader.read(-1)  # the one that was silent for longest was closed
+
+
 async def test_handshakes_that_never_end_shut_nobody_out(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

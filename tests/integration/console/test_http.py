@@ -29,7 +29,7 @@ from libs.bus.discovery import discoverable
 from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.servers.postgres_server import SUPERUSER
-from libs.web import guard
+from libs.web import guard, seats
 from tests.integration.console.over_http import client_of, problem, serving
 
 if TYPE_CHECKING:
@@ -520,14 +520,15 @@ async def test_more_than_it_can_answer_at_once_is_told_to_come_again(
 ) -> None:
     monkeypatch.setattr(guard, "IN_FLIGHT_MAX", 1)
     monkeypatch.setattr(guard, "REQUEST_S_MAX", SLOW_S)
+    monkeypatch.setattr(seats, "SEAT_S_MAX", SLOW_S / 10)
     orchestrator.says = None
     async with serving(settings) as url, client_of(url) as http:
         waiting = asyncio.create_task(http.post("/api/v1/agent/trigger"))
         await orchestrator.asked.wait()
-        full = problem(await http.get("/api/v1/budget"), 503, "unavailable")
+        full = problem(await http.post("/api/v1/agent/trigger"), 503, "unavailable")
         assert "come again" in full["detail"]
+        assert (await http.get("/api/v1/budget")).status_code == 200, "reads have their own seats"
         await waiting
-        assert (await http.get("/api/v1/budget")).status_code == 200
 
 
 async def test_a_stop_waits_for_answers_and_then_nobody_listens(

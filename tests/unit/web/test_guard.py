@@ -1,14 +1,18 @@
-"""A stream is outside the limits of requests once it has begun, and not before."""
+"""Who is answered next; a stream is outside the limits of requests once it has begun."""
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import nullcontext
+from typing import TypeAlias
 
+import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from libs.runtime.http_address import HttpAddress
-from libs.web import guard
+from libs.web import guard, seats
 from libs.web.guard import Guard
+from libs.web.problem import Refused
 from libs.web.stream import EventStream
 
 LIMIT_S = 0.05
@@ -42,6 +46,9 @@ class Caller:
     @property
     def status(self) -> int:
         return int(self.said[0]["status"])
+
+
+Asked: TypeAlias = tuple[list[Caller], list[asyncio.Task[None]]]
 
 
 def guarded(app: ASGIApp) -> Guard:
@@ -100,20 +107,145 @@ async def test_streams_take_no_place_of_requests() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_requests_that_are_no_streams_are_bounded() -> None:
-    go = asyncio.Event()
+class Desk:
+    """An application whose answers wait for `go`; a door for browsers, too."""
 
-    async def waits(scope: Scope, receive: Receive, send: Send) -> None:
-        await go.wait()
-        await PlainTextResponse()(scope, receive, send)
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.answered: list[str] = []
 
-    under_test = Guard(waits, HttpAddress("127.0.0.1", 8000, None))
-    callers = [Caller() for _ in range(guard.IN_FLIGHT_MAX)]
-    tasks = [asyncio.create_task(under_test(SCOPE, c.receive, c.send)) for c in callers]
-    await asyncio.sleep(0)
-    one_more = Caller()
-    await under_test(SCOPE, one_more.receive, one_more.send)
-    assert one_more.status == 503
-    go.set()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self.goes_first(scope):
+            await self.go.wait()
+        self.answered.append(f"{scope['method']} {scope['path']}")
+        await PlainTextResponse(f"answer {len(self.answered)}")(scope, receive, send)
+
+    def is_open(self, scope: Scope) -> bool:
+        return bool(scope["path"] == "/login")
+
+    def goes_first(self, scope: Scope) -> bool:
+        return bool(scope["path"] == "/halts")
+
+    def takes_form(self, scope: Scope) -> bool:
+        return False
+
+    def knows(self, cookies: str) -> bool:
+        return False
+
+    def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
+        return refused.response
+
+
+def of(path: str, method: str = "GET") -> Scope:
+    return {**SCOPE, "path": path, "method": method}
+
+
+async def asked(under_test: Guard, scopes: Iterable[Scope]) -> Asked:
+    """Requests that came one after the other, as far as they get by themselves."""
+    callers, tasks = [], []
+    for scope in scopes:
+        callers.append(Caller())
+        answering = under_test(scope, callers[-1].receive, callers[-1].send)
+        tasks.append(asyncio.create_task(answering))
+        for _ in range(5):
+            await asyncio.sleep(0)
+    return callers, tasks
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def under_test(desk: Desk) -> Guard:
+    return Guard(desk, HttpAddress("127.0.0.1", 8000, None), door=desk)
+
+
+MORE = guard.IN_FLIGHT_MAX + 4
+
+
+async def test_requests_that_find_no_seat_wait_in_the_order_in_which_they_came(
+    desk: Desk, under_test: Guard
+) -> None:
+    callers, tasks = await asked(under_test, (of(f"/{number}") for number in range(MORE)))
+    desk.go.set()
     await asyncio.gather(*tasks)
     assert {each.status for each in callers} == {200}
+    assert desk.answered == [f"GET /{number}" for number in range(MORE)]
+
+
+async def test_a_request_that_finds_no_seat_in_time_is_told_to_come_again(
+    desk: Desk, under_test: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seats, "SEAT_S_MAX", 0.01)
+    _, tasks = await asked(under_test, (of(f"/{n}") for n in range(guard.IN_FLIGHT_MAX)))
+    one_more = Caller()
+    await under_test(of("/more"), one_more.receive, one_more.send)
+    assert one_more.status == 503
+    desk.go.set()
+    await asyncio.gather(*tasks)
+
+
+async def test_the_kill_switch_waits_behind_nothing_and_changes_not_behind_reads(
+    desk: Desk, under_test: Guard
+) -> None:
+    reads, reading = await asked(under_test, (of(f"/{number}") for number in range(MORE)))
+    changes, changing = await asked(
+        under_test, (of(f"/{number}", "POST") for number in range(MORE))
+    )
+    for scope in (of("/halts"), of("/halts", "POST")):
+        owner = Caller()
+        await under_test(scope, owner.receive, owner.send)
+        assert owner.status == 200
+    assert not any(each.said for each in (*reads, *changes)), "all others still wait"
+    desk.go.set()
+    await asyncio.gather(*reading, *changing)
+
+
+async def test_reads_that_wait_for_the_same_answer_share_it_and_it_is_made_after_all_came(
+    desk: Desk, under_test: Guard
+) -> None:
+    first, first_tasks = await asked(under_test, (of("/0") for _ in range(MORE)))
+    others, tasks = await asked(under_test, (of(f"/{n}") for n in range(guard.IN_FLIGHT_MAX)))
+    same, same_tasks = await asked(under_test, [of("/0"), of("/1"), of("/0")])
+    desk.go.set()
+    await asyncio.gather(*first_tasks, *tasks, *same_tasks)
+    assert {each.status for each in (*first, *others, *same)} == {200}
+    assert desk.answered.count("GET /0") == guard.IN_FLIGHT_MAX + 1
+    assert desk.answered.count("GET /1") == 1
+    last = {each.said[1]["body"] for each in (*first[guard.IN_FLIGHT_MAX :], same[0], same[2])}
+    assert len(last) == 1, "those that waited have one answer"
+
+
+async def test_a_stream_is_shared_with_no_other_request(under_test: Guard, desk: Desk) -> None:
+    async def frames():  # type: ignore[no-untyped-def]
+        yield b"data: 1\n\n"
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await desk.go.wait()
+        await EventStream(frames(), nullcontext())(scope, receive, send)
+
+    streaming = Guard(answer, HttpAddress("127.0.0.1", 8000, None), door=desk)
+    callers, tasks = await asked(streaming, (of("/stream") for _ in range(MORE)))
+    desk.go.set()
+    await asyncio.gather(*tasks)
+    assert {each.said[1]["body"] for each in callers} == {b"data: 1\n\n"}
+
+
+async def test_a_client_that_leaves_while_it_waits_takes_no_seat(
+    desk: Desk, under_test: Guard
+) -> None:
+    _, tasks = await asked(under_test, (of(f"/{n}") for n in range(guard.IN_FLIGHT_MAX)))
+    leaver = Caller()
+
+    states = iter(({"type": "http.request", "body": b""}, {"type": "http.disconnect"}))
+
+    async def receive() -> Message:
+        return next(states)
+
+    await under_test(of("/left"), receive, leaver.send)
+    desk.go.set()
+    await asyncio.gather(*tasks)
+    assert leaver.said == []
+    assert "GET /left" not in desk.answered
