@@ -9,9 +9,13 @@ from pydantic_core import PydanticSerializationError
 
 from contracts.message import MESSAGE_BYTES_MAX, Message, Request
 from libs.runtime.errors import DeskError
+from libs.runtime.json_keys import repeated_key
 from libs.runtime.wording import WHOLE, describe, first_field, place_of
 
 M = TypeVar("M", bound=Message)
+
+NAME_CHARS_MAX = 60
+"""Of a name that is quoted: others are input as any."""
 
 _SUSPECT = (b"\\u0000", b"NaN", b"Infinity")
 
@@ -61,18 +65,23 @@ def encode(message: Message) -> bytes:
     return body
 
 
-def decode(model: type[M], body: bytes) -> M:
+def decode(model: type[M], body: bytes, *, by_people: bool = False) -> M:
     """`body` as `model`. Raises `MessageInvalid`, which names the field and quotes no input.
 
-    A request may have no unknown field, however deep; every other message may.
+    A request may have no unknown field, however deep; every other message may. A name that stands
+    twice in an object is refused in a request, and in all that people and their programs send.
     """
     if len(body) > MESSAGE_BYTES_MAX:
         raise BodyTooLarge(f"{len(body):,} bytes; the limit is {MESSAGE_BYTES_MAX:,}", WHOLE)
-    extra: Literal["forbid", "ignore"] = "forbid" if issubclass(model, Request) else "ignore"
+    is_request = issubclass(model, Request)
+    extra: Literal["forbid", "ignore"] = "forbid" if is_request else "ignore"
     try:
         message = model.model_validate_json(body, extra=extra)
     except ValidationError as error:
         raise MessageInvalid(describe(error, model), first_field(error)) from error
+    if (is_request or by_people) and (name := repeated_key(body)) is not None:
+        field = name if name.isidentifier() and len(name) <= NAME_CHARS_MAX else WHOLE
+        raise MessageInvalid(f"{field}: a name stands twice in one object; send it once", field)
     if any(mark in body for mark in _SUSPECT):
         _refuse_unstorable(body)
     return message

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
+from contracts.subjects.subject import AGENTS, REQUESTERS, Answered, AnySubject, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.discovery import Endpoint
 from libs.bus.doorkeeper import refused_at_the_door, replies_to
@@ -25,6 +25,7 @@ from libs.bus.headers import AGAIN_HEADER, refusal
 from libs.runtime.errors import DeskError, is_outage
 from libs.telemetry import metrics
 
+PROGRAMS_OF_PEOPLE = frozenset((*REQUESTERS, *AGENTS))
 IN_FLIGHT_MAX = 4_096
 """Questions being answered at once."""
 CALLERS_SHARE = 4
@@ -245,7 +246,7 @@ def _read(row: Subject[Asked, Answered], caller: str, body: bytes, reply: str) -
     size = len(body)
     read: Asked | Unreadable
     try:
-        read = decode(row.message, body)
+        read = decode(row.message, body, by_people=caller in PROGRAMS_OF_PEOPLE)
     except MessageInvalid as error:
         # Of the traceback's frames the last ones hold the whole body.
         error.__traceback__ = error.__cause__ = error.__context__ = None

@@ -34,6 +34,7 @@ from libs.channels.channel import (
     by_status,
     hush,
 )
+from libs.runtime.addresses import Address, is_public
 
 TIMESTAMP_HEADER = "Deskbus-Timestamp"
 SIGNATURE_HEADER = "Deskbus-Signature"
@@ -43,8 +44,6 @@ ANSWER_BYTES_MAX = 64 * 1024
 """Of an answer, whose body nobody reads; a longer one is cut off."""
 LOGGERS = ("httpx2", "httpcore2")
 LOCAL_NAMES = frozenset({"localhost"})
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Webhook:
@@ -114,7 +113,7 @@ class Webhook:
         parts = _parts(self._name, self._address)
         host, port = parts.hostname or "", parts.port or _port(parts.scheme)
         addresses = await _look_up(host, port)
-        if not self._private and not all(address.is_global for address in addresses):
+        if not self._private and not all(map(is_public, addresses)):
             return Failed("private_address")
         stamp = str(int(self._clock()))
         headers = {
@@ -162,7 +161,7 @@ def _port(scheme: str) -> int:
 def _is_written_private(host: str) -> bool:
     """Whether the operator wrote an address of this machine or network himself."""
     try:
-        return not ipaddress.ip_address(host).is_global
+        return not is_public(ipaddress.ip_address(host))
     except ValueError:
         return host in LOCAL_NAMES
 

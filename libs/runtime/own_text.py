@@ -62,7 +62,8 @@ def toml_in(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, A
 def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
     """The mapping of a YAML text, whose first key is usually `first`. Raises Unreadable.
 
-    Aliases are refused: with them a small text can mean a huge value.
+    Aliases are refused: with them a small text can mean a huge value. So is a key that stands twice
+    in one mapping: readers differ in which of the two counts.
     """
     import yaml  # noqa: PLC0415 - few commands read YAML
 
@@ -80,6 +81,7 @@ def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
                     _bound_number(value)
             if depth > NESTING_MAX:
                 raise _nested(event.start_mark.line + 1)
+        _refuse_repeated(yaml.compose(text, yaml.SafeLoader))
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise Unreadable(f"it is not valid YAML: {_where(error)}") from error
@@ -113,6 +115,20 @@ def _bound_toml(text: str) -> None:
             depth -= 1
         if depth > NESTING_MAX or dots > NESTING_MAX:
             raise _nested(text.count("\n", 0, at) + 1)
+
+
+def _refuse_repeated(node: Any) -> None:
+    """Raise Unreadable for a key that stands twice in one mapping."""
+    inner = node.value if node is not None and not isinstance(node.value, str) else []
+    if node is not None and node.id == "mapping":
+        seen = set()
+        for key, _ in inner:
+            if isinstance(key.value, str) and (key.tag, key.value) in seen:
+                raise Unreadable(f"line {key.start_mark.line + 1}: `{key.value}` stands twice")
+            seen.add((key.tag, str(key.value)))
+        inner = [each for pair in inner for each in pair]
+    for each in inner:
+        _refuse_repeated(each)
 
 
 def _bound_number(value: str) -> None:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import HttpAddress
+from libs.runtime.json_keys import repeated_key
 from libs.web.connections import let_in
 from libs.web.door import Door
 from libs.web.problem import Refused, unavailable
@@ -92,12 +93,12 @@ class Guard:
             await self._pace(scope, receive)
             raise
         if is_stranger:
-            body = await _whole_body(receive, STRANGERS_BODY_BYTES_MAX)
+            body = await _whole_body(scope, receive, STRANGERS_BODY_BYTES_MAX)
             await self._pace(scope, receive)
             await self._seated(self._strangers, scope, body, receive, send)
             return
         let_in(scope)
-        body = await _whole_body(receive, self._body_bytes_max)
+        body = await _whole_body(scope, receive, self._body_bytes_max)
         if self._door is not None and self._door.goes_first(scope):
             await self._seated(self._first, scope, body, receive, send)
         elif scope["method"] not in READS:
@@ -246,8 +247,17 @@ def _question(scope: Scope) -> Hashable:
     return scope["path"], scope.get("query_string", b""), tuple(sorted(headers))
 
 
-async def _whole_body(receive: Receive, most: int) -> bytes:
-    """The body once it is there. Raises `Refused` where it is too large, or takes too long."""
+async def _whole_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """The body once it is there. Raises `Refused` where it is too large, takes too long, or says
+    one thing twice."""
+    body = await _received(receive, most)
+    if scope["method"] not in READS and repeated_key(body) is not None:
+        text = "a name stands twice in one object of the body; send it once"
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text)
+    return body
+
+
+async def _received(receive: Receive, most: int) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_S_MAX):

@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from contracts.account_query import AccountQuery
 from contracts.cycle import CancelCycle, CycleRequest
-from contracts.message import MESSAGE_BYTES_MAX
+from contracts.halt import HaltTrading
+from contracts.message import MESSAGE_BYTES_MAX, Request
 from contracts.operation import Result
 from libs.bus.codec import MessageInvalid, MessageTooLarge, decode, encode
 
@@ -45,6 +47,34 @@ def test_a_bad_request_is_refused_by_the_name_of_its_field(body: bytes, field: s
     with pytest.raises(MessageInvalid) as refused:
         decode(CycleRequest, body)
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "field"),
+    [
+        (HaltTrading, b'{"account": "x", "account": null}', "account"),
+        (HaltTrading, b'{"account": "x", "\\u0061ccount": null}', "account"),
+        (CycleRequest, request(budgets={})[:-1] + b', "budgets": {}}', "budgets"),
+        (
+            CycleRequest,
+            b'{"idempotency_key": "k", "budgets": {"tokens": 1, "tokens": 9}}',
+            "tokens",
+        ),
+    ],
+)
+def test_a_request_that_says_one_thing_twice_is_refused(
+    model: type[Request], body: bytes, field: str
+) -> None:
+    with pytest.raises(MessageInvalid, match="stands twice") as refused:
+        decode(model, body)
+    assert refused.value.field == field
+
+
+def test_a_question_of_people_that_says_one_thing_twice_is_refused() -> None:
+    body = b'{"account": "x", "account": "y"}'
+    assert decode(AccountQuery, body).account == "y"
+    with pytest.raises(MessageInvalid, match="stands twice"):
+        decode(AccountQuery, body, by_people=True)
 
 
 def test_the_error_does_not_quote_the_input() -> None:

@@ -113,3 +113,13 @@ def test_every_reader_of_such_files_names_the_file_and_the_limit(
     (market / "source.toml").write_text("a = " + "{a=" * DEEP)
     with pytest.raises(BadReplayData, match=rf"source.toml: .*{why}"):
         layout_of(market)
+
+
+@pytest.mark.parametrize(
+    "text", ["name: a\nname: b\n", "name: a\nlimits:\n  - {x: 1, x: 2}\n", "{a: 1, 'a': 2}\n"]
+)
+def test_a_key_that_stands_twice_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable, match="stands twice"):
+        yaml_in(text)
+    with pytest.raises(Unreadable):
+        toml_in("name = 'a'\nname = 'b'\n")
