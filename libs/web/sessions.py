@@ -1,8 +1,8 @@
 """How a browser is let in: the token is given once, and a cookie that does not hold it remembers.
 
-A cookie is `expires.nonce.mac`, signed with a key that is made from the token. So every console of
-a desk knows it, also after a restart, and another token ends all sessions. One that was ended by
-its owner is refused until it would have expired, by the process that ended it.
+A cookie is a random value, and the console that gave it out keeps its digest. So a session ends
+when it is ended, when its time is over, and when that console ends: nothing that a restart forgets
+lets anybody in. Another token needs a restart, and ends all sessions.
 """
 
 import hashlib
@@ -16,16 +16,15 @@ from http.cookies import CookieError, SimpleCookie
 from libs.web.problem import Refused
 
 COOKIE = "deskbus_session"
-KEY_FOR = b"deskbus console session 1"
-NONCE_BYTES = 16
+VALUE_BYTES = 32
 TRIES_MAX = 10
 """Wrong tokens of one caller within `TRIES_S`; after that he is told to wait. The right one is let
 in at any time: others may come from the same address, and no number of tries finds it."""
 TRIES_S = 60.0
 CALLERS_MAX = 1_000
 """Callers whose tries are remembered; the one that was heard of longest ago is forgotten."""
-ENDED_MAX = 10_000
-"""Ended sessions that are remembered."""
+SESSIONS_MAX = 10_000
+"""Of one console; where one more begins, the oldest ends."""
 
 
 class Sessions:
@@ -36,9 +35,8 @@ class Sessions:
 
     def __init__(self, token: str, port: int, lifetime_s: float, now: Callable[[], float]) -> None:
         self._token = token.encode()
-        self._key = hmac.digest(self._token, KEY_FOR, hashlib.sha256)
         self._now = now
-        self._ended: OrderedDict[str, float] = OrderedDict()
+        self._ends: OrderedDict[bytes, float] = OrderedDict()
         self._tries: OrderedDict[str, deque[float]] = OrderedDict()
         self.lifetime_s = lifetime_s
         self.cookie = f"{COOKIE}_{port}"
@@ -49,8 +47,11 @@ class Sessions:
         `caller` is where the request came from: whoever is wrong there too often is told so.
         """
         if hmac.compare_digest(token.strip().encode(), self._token):
-            signed = f"{int(self._now() + self.lifetime_s)}.{secrets.token_hex(NONCE_BYTES)}"
-            return f"{signed}.{self._mac(signed)}"
+            value = secrets.token_urlsafe(VALUE_BYTES)
+            self._ends[_digest(value)] = self._now() + self.lifetime_s
+            while len(self._ends) > SESSIONS_MAX:
+                self._ends.popitem(last=False)
+            return value
         wrong = self._wrong_of(caller)
         if len(wrong) >= TRIES_MAX:
             seconds = max(int(wrong[0] + TRIES_S - self._now()) + 1, 1)
@@ -63,31 +64,19 @@ class Sessions:
 
     def holds(self, cookies: str) -> bool:
         """True where a Cookie header bears a session that goes on."""
-        return self._session(cookies) is not None
+        return self._now() < self._ends.get(self._session(cookies), 0)
 
     def end(self, cookies: str) -> None:
         """End the session that the header bears, if there is one."""
-        session = self._session(cookies)
-        if session is None:
-            return
-        self._ended[session] = self._now()
-        while len(self._ended) > ENDED_MAX:
-            self._ended.popitem(last=False)
+        self._ends.pop(self._session(cookies), None)
 
-    def _session(self, cookies: str) -> str | None:
-        """The signed part of the cookie, where that is right and in time."""
+    def _session(self, cookies: str) -> bytes:
+        """The digest of the cookie's value; of nothing, where there is no such cookie."""
         try:
             morsel = SimpleCookie(cookies).get(self.cookie)
         except CookieError:
-            return None
-        signed, _, mac = (morsel.value if morsel else "").rpartition(".")
-        if not hmac.compare_digest(self._mac(signed).encode(), mac.encode()):
-            return None
-        expires = int(signed.partition(".")[0])
-        return signed if self._now() < expires and signed not in self._ended else None
-
-    def _mac(self, signed: str) -> str:
-        return hmac.new(self._key, signed.encode(), hashlib.sha256).hexdigest()
+            morsel = None
+        return _digest(morsel.value if morsel else "")
 
     def _wrong_of(self, caller: str) -> deque[float]:
         """The caller's wrong tokens of late."""
@@ -98,3 +87,8 @@ class Sessions:
         while wrong and wrong[0] <= self._now() - TRIES_S:
             wrong.popleft()
         return wrong
+
+
+def _digest(value: str) -> bytes:
+    # Looked up by this, a value cannot be guessed bit by bit from the time that it takes.
+    return hashlib.sha256(value.encode(errors="replace")).digest()
