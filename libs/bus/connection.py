@@ -285,8 +285,10 @@ async def connect(
             ATTEMPT_TIMEOUT_S, client.connect(url.split(","), closed_cb=on_closed, **settings)
         )
     except _TlsRefused as error:
-        is_certificate = isinstance(error.__cause__, ssl.SSLCertVerificationError)
-        todo = tls.todo(secrets_dir) if is_certificate else "set DESKBUS_NATS_URL so"
+        why = error.__cause__
+        todo = "set DESKBUS_NATS_URL so"
+        if isinstance(why, ssl.SSLCertVerificationError):
+            todo = tls.todo(secrets_dir, why)
         raise BusNotReachable(
             f"NATS at {url} does not take {identity!r}: {error}; {todo}"
         ) from error

@@ -11,6 +11,8 @@ from pathlib import Path
 from libs.runtime.errors import DeskError
 
 CA_FILE = "ca.pem"
+TIMES = frozenset({9, 10})
+"""X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL."""
 
 
 class CaUnreadable(DeskError):
@@ -38,8 +40,20 @@ def client_context(secrets_dir: Path) -> ssl.SSLContext:
         ) from error
 
 
-def todo(secrets_dir: Path) -> str:
+def wrong_time(error: ssl.SSLCertVerificationError) -> str:
+    """The advice for a certificate that has expired or is not valid yet; empty for all others."""
+    if error.verify_code not in TIMES:
+        return ""
+    return (
+        "the server shows a certificate whose time is over or has not begun: compare the clocks of "
+        "both machines, or give the server a new one (docs/tls.md)"
+    )
+
+
+def todo(secrets_dir: Path, error: ssl.SSLCertVerificationError) -> str:
     """The advice for a certificate that was not trusted."""
+    if text := wrong_time(error):
+        return text
     path = ca_file(secrets_dir)
     if path is None:
         return (

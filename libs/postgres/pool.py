@@ -166,6 +166,8 @@ class PasswordUnreadable(DeskError):
 def _todo(dsn: str, error: BaseException) -> str:
     """The advice for an error."""
     if isinstance(error, ssl.SSLCertVerificationError):
+        if text := tls.wrong_time(error):
+            return text
         believed = parse_qs(urlsplit(dsn).query).get("sslrootcert", ["the system's"])[0]
         return (
             f"its certificate is not of the authorities in {believed}, or does not name this "

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import ssl
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -12,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from contracts.message import MESSAGE_BYTES_MAX
-from libs.runtime.http_address import BACKLOG, Certificate, HttpAddress
+from libs.runtime.http_address import BACKLOG, HttpAddress
 from libs.web.connections import Connections
 from libs.web.door import Door
 from libs.web.guard import HEADERS_BYTES_MAX, Guard
@@ -52,7 +51,13 @@ async def serving(
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     certificate = address.certificate
-    protocol: Any = Connections(_tls(certificate)).protocol
+    context = None
+    if certificate is not None:
+        # Few serve TLS, and the package that reads certificates is large.
+        from libs.web.certificate import context_of, kept_fresh  # noqa: PLC0415
+
+        context = context_of(certificate)
+    protocol: Any = Connections(context).protocol
     config = uvicorn.Config(
         Heads(Measured(Guard(app, address, request_s_max, door, body_bytes_max))),
         http=protocol,
@@ -75,16 +80,13 @@ async def serving(
             log.warning(
                 "http.plain", why="tokens and answers can be read on the way: see docs/http.md"
             )
+        looking = None
+        if context is not None and certificate is not None:
+            looking = asyncio.create_task(kept_fresh(context, certificate))
         try:
             yield
         finally:
+            if looking is not None:
+                looking.cancel()
             server.should_exit = True
             await task
-
-
-def _tls(certificate: Certificate | None) -> ssl.SSLContext | None:
-    if certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate.file, certificate.key_file)
-    return context

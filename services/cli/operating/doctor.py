@@ -39,6 +39,7 @@ from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem
 from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
+from services.cli.operating import certificates
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
 from services.cli.operating.market_files import market_files
@@ -111,6 +112,7 @@ def machine(settings: Settings) -> Sequence[Check]:
         _tried("market data", lambda: _source(settings, source_of(settings))),
         *_kinds(settings),
         _credentials(settings.secrets_path),
+        *certificates.in_files(settings),
         *_providers(settings),
     ]
 
@@ -250,6 +252,7 @@ async def running(settings: Settings) -> Sequence[Check]:
     dsn = own.get_secret_value() if own is not None else desk.postgres_dsn
     if dsn is not None:
         checks.append(await _database(desk, dsn))
+    checks += await certificates.shown(desk, dsn)
     if desk.data_dir is not None and settings.nats_url is None:
         checks += await _nats(desk.data_dir)
         checks += await asyncio.to_thread(_monitored, desk.data_dir)
