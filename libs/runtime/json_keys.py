@@ -14,8 +14,8 @@ def repeated_key(text: bytes) -> str | None:
     the text is no JSON (whoever reads it says so)."""
     try:
         json.loads(text, object_pairs_hook=_object)
-    except _Repeated as found:
-        return str(found)
+    except _Repeated as repeated:
+        return str(repeated)
     except (ValueError, RecursionError):
         return None
     return None

@@ -126,9 +126,9 @@ def _refuse_repeated(node: Any) -> None:
             if isinstance(key.value, str) and (key.tag, key.value) in seen:
                 raise Unreadable(f"line {key.start_mark.line + 1}: `{key.value}` stands twice")
             seen.add((key.tag, str(key.value)))
-        inner = [each for pair in inner for each in pair]
-    for each in inner:
-        _refuse_repeated(each)
+        inner = [part for pair in inner for part in pair]
+    for part in inner:
+        _refuse_repeated(part)
 
 
 def _bound_number(value: str) -> None:

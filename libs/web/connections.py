@@ -195,7 +195,7 @@ def _descriptors() -> int:
     (hard) limit allows them. Many shells start programs with 1,024."""
     wanted = CONNECTIONS_MAX * DESCRIPTORS_PART
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limits = [each for each in (soft, hard) if each != resource.RLIM_INFINITY]
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     if soft in limits and soft < wanted:
         soft = min([wanted, *limits[1:]])
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

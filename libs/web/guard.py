@@ -243,7 +243,7 @@ class Collected:
 
 def _question(scope: Scope) -> Hashable:
     """Equal for requests of people with the token that get the same answer."""
-    headers = (each for each in scope["headers"] if each[0] not in OF_THE_CALLER)
+    headers = (header for header in scope["headers"] if header[0] not in OF_THE_CALLER)
     return scope["path"], scope.get("query_string", b""), tuple(sorted(headers))
 
 
