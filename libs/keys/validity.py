@@ -24,7 +24,7 @@ RENEW = "make a new one (docs/tls.md), put it in place and restart what shows it
 
 
 class Speaks(Enum):
-    """What comes before TLS on a connection."""
+    """The protocol that comes before TLS on a connection."""
 
     HTTPS = "https"
     NATS = "nats"
@@ -44,7 +44,7 @@ class Place:
 
 
 def problem_of(certificate: x509.Certificate, host: str | None, now: datetime) -> str:
-    """What is wrong with the certificate for clients that name the server `host` (None: unknown);
+    """The problem of a certificate for clients that name the server `host` (None: unknown);
     empty where nothing is."""
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < begins:
