@@ -21,8 +21,8 @@ CycleId = UUID
 OperationId = UUID
 
 TEXT_CHARS_MAX = 8_000
-CLAMPED = "clamped"
-"""The key of a validation's context under which numbers set to the end of their scale are told."""
+NOTES = "notes"
+"""The key of a validation context that holds the list of what was changed in a model's answer."""
 CLAMPED_SHARE_MAX = Decimal("0.25")
 """Of a scale's length: 1.2 of at most 1 means 1. What lies further out means something else, such
 as 85 for 85%, and is asked for again."""
@@ -49,12 +49,12 @@ def _as_text(value: Any) -> Any:
 def scale(low: int, high: int) -> BeforeValidator:
     """Where a model's answer is read, sets a number just outside its scale to the end and tells it.
 
-    Nothing else is read so: only a validation whose context has a list under `CLAMPED`.
+    Nothing else is read so: only a validation whose context has a list under `NOTES`.
     """
 
     def clamp(value: Any, info: ValidationInfo) -> Any:
-        clamped = info.context.get(CLAMPED) if isinstance(info.context, dict) else None
-        if clamped is None or isinstance(value, bool):
+        notes = info.context.get(NOTES) if isinstance(info.context, dict) else None
+        if notes is None or isinstance(value, bool):
             return value
         try:
             number = Decimal(str(value))
@@ -64,7 +64,7 @@ def scale(low: int, high: int) -> BeforeValidator:
         if not (low - slack <= number < low or high < number <= high + slack):
             return value
         end = low if number < low else high
-        clamped.append(f"{info.field_name}: {number} set to {end}, the end of its scale")
+        notes.append(f"{info.field_name}: {number} set to {end}, the end of its scale")
         return end
 
     return BeforeValidator(clamp)

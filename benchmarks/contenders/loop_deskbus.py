@@ -71,12 +71,12 @@ class Loop:
 
     async def run(self, journal: Journal) -> Answer:
         """One operation."""
-        answer, calls = await generate_with_tools(
+        answered = await generate_with_tools(
             self.agent, Task(data=dict(ASKED)), Answer, journal, self.toolbox
         )
-        if calls != ROUNDS * len(TOOLS):
-            raise ValueError(f"{calls} tool calls")
-        return answer
+        if answered.calls != ROUNDS * len(TOOLS):
+            raise ValueError(f"{answered.calls} tool calls")
+        return answered.answer
 
 
 def loop_of(given: loop_task.Options) -> tuple[Loop, RemoteProvider]:

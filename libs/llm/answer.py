@@ -1,20 +1,22 @@
 """From a model's text to a validated value, or to the few words that say what is wrong with it."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from functools import cache
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from contracts.types import CLAMPED
+from contracts.types import NOTES
 from libs.llm.provider import Evidence
+from libs.llm.reading.json_text import JsonBroken, objects_in
+from libs.llm.reading.values import fitted, unwrapped
 
 ERRORS_MAX = 8
 """Errors quoted to a model at once: more of them hide the first ones."""
 ERROR_CHARS_MAX = 240
-OBJECTS_MAX = 50
-"""JSON objects looked at in one text."""
+NO_OBJECT = "no JSON object was found in the answer"
 
 T = TypeVar("T", bound=BaseModel)
 AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
@@ -23,13 +25,16 @@ AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
 
 @dataclass(frozen=True)
 class ReadAnswer(Generic[T]):
-    """The value that was read of an answer, or its problems. `clamped` tells of numbers just
-    outside their scale that were set to its end.
+    """The value that was read of an answer, or its problems.
+
+    `notes` say what was left out of it or set to the end of its scale. `repaired` is the JSON after
+    a repair of its punctuation, empty where none was needed.
     """
 
     value: T | None
     errors: tuple[str, ...] = ()
-    clamped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    repaired: str = ""
 
 
 def read_answer(
@@ -37,41 +42,67 @@ def read_answer(
     output: type[T],
     check: AnswerCheck[T] | None = None,
     evidence: Sequence[Evidence] = (),
+    *,
+    thoughts: Sequence[str] = (),
 ) -> ReadAnswer[T]:
     """The last JSON object in `text` that validates; else None and what is wrong with the last.
 
     Words around the objects and several objects in a row are accepted: models write both. `check`
-    names what a schema cannot say, such as a ticker that nobody offered.
+    names what a schema cannot say, such as a ticker that nobody offered. Where the text holds no
+    object, `thoughts` are read; there an answer counts only where one valid object is in all.
     """
-    errors: tuple[str, ...] = ("no JSON object was found in the answer",)
-    valid: ReadAnswer[T] | None = None
-    for candidate in _objects(text):
-        clamped: list[str] = []
-        value, problems = _validate(candidate, output, check, evidence, clamped)
-        if value is not None:
-            valid = ReadAnswer(value, clamped=tuple(map(_short, clamped[:ERRORS_MAX])))
+    answers = [*_answers(text, output, check, evidence)]
+    if not answers:
+        thought = [
+            answer
+            for words in thoughts
+            for answer in _answers(words, output, check, evidence)
+            if answer.value is not None
+        ]
+        alike = bool(thought) and all(answer.value == thought[0].value for answer in thought)
+        return thought[0] if alike else ReadAnswer(None, (NO_OBJECT,))
+    valid = [answer for answer in answers if answer.value is not None]
+    return valid[-1] if valid else answers[-1]
+
+
+def _answers(
+    text: str, output: type[T], check: AnswerCheck[T] | None, evidence: Sequence[Evidence]
+) -> list[ReadAnswer[T]]:
+    answers: list[ReadAnswer[T]] = []
+    for found in objects_in(text):
+        if isinstance(found, JsonBroken):
+            answers.append(ReadAnswer(None, (_short(found.error),)))
         else:
-            errors = problems
-    return valid or ReadAnswer(None, errors)
+            answers.append(_validated(found.value, found.repaired, output, check, evidence))
+    return answers
 
 
-def _validate(
-    candidate: dict[str, object],
+def _validated(
+    candidate: Mapping[str, Any],
+    repaired: str,
     output: type[T],
     check: AnswerCheck[T] | None,
     evidence: Sequence[Evidence],
-    clamped: list[str],
-) -> tuple[T | None, tuple[str, ...]]:
-    # Without this, the inside of a cut-off answer could pass for a whole one.
-    unknown = sorted(set(candidate) - set(output.model_fields))
-    if unknown:
-        return None, tuple(_short(f"{name}: no such field") for name in unknown[:ERRORS_MAX])
+) -> ReadAnswer[T]:
+    schema, notes = schema_of(output), list[str]()
+    fields = fitted(unwrapped(candidate, schema), schema, notes.append)
+    if candidate and not fields:
+        names = ", ".join(output.model_fields)
+        return ReadAnswer(None, (_short(f"the answer has none of its fields: {names}"),))
     try:
-        value = output.model_validate_json(json.dumps(candidate), context={CLAMPED: clamped})
+        value = output.model_validate_json(json.dumps(fields), context={NOTES: notes})
     except ValidationError as error:
-        return None, describe(error)
+        return ReadAnswer(None, describe(error))
     problems = tuple(_short(problem) for problem in check(value, evidence)) if check else ()
-    return (None, problems[:ERRORS_MAX]) if problems else (value, ())
+    if problems:
+        return ReadAnswer(None, problems[:ERRORS_MAX])
+    return ReadAnswer(value, (), tuple(map(_short, notes[:ERRORS_MAX])), repaired)
+
+
+@cache
+def schema_of(output: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema of a contract, made once: nobody changes it."""
+    return output.model_json_schema()
 
 
 def describe(error: ValidationError) -> tuple[str, ...]:
@@ -84,25 +115,6 @@ def describe(error: ValidationError) -> tuple[str, ...]:
     if len(parts) > ERRORS_MAX:
         lines.append(f"and {len(parts) - ERRORS_MAX} more")
     return tuple(lines)
-
-
-def _objects(text: str) -> Iterator[dict[str, object]]:
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    place = text.find("{")
-    for _ in range(OBJECTS_MAX):
-        if place < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            yield value
-        place = text.find("{", end)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _short(text: str) -> str:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
@@ -10,6 +9,7 @@ from pydantic import BaseModel, JsonValue
 from contracts.reasons import ReasonDraft
 from libs.facts.fact import Facts
 from libs.llm.agent import Agent
+from libs.llm.answer import schema_of
 from libs.llm.errors import TaskTooLarge
 from libs.llm.masking.reader import Reader
 from libs.llm.prompt import Task, render_evidence, render_facts, render_task
@@ -82,7 +82,7 @@ def request_of(
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
         tools=reader.tools(tools.definitions) if tools else (),
-        output_schema=schema_of(output, [fact.name for fact in offered]) if output else None,
+        output_schema=offered_schema(output, [fact.name for fact in offered]) if output else None,
         seed=agent.seed,
         task=dict(task.data),
         evidence=evidence,
@@ -93,15 +93,15 @@ def request_of(
 
 def gives_reasons(output: type[BaseModel]) -> bool:
     """True where an answer of this contract names facts."""
-    return ReasonDraft.__name__ in _schema_of(output).get("$defs", {})
+    return ReasonDraft.__name__ in schema_of(output).get("$defs", {})
 
 
-def schema_of(output: type[BaseModel], names: Sequence[str]) -> dict[str, Any]:
+def offered_schema(output: type[BaseModel], names: Sequence[str]) -> dict[str, Any]:
     """The contract's schema; the names that reasons may give are one enumeration in it.
 
     Parts of it are shared: nobody changes it.
     """
-    schema = _schema_of(output)
+    schema = schema_of(output)
     if not names:
         return schema
     parts = schema["$defs"]
@@ -110,11 +110,6 @@ def schema_of(output: type[BaseModel], names: Sequence[str]) -> dict[str, Any]:
     named = {**reason, "properties": {**reason["properties"], "fact": fact, "beside": fact}}
     fact_name = {"type": "string", "enum": [NO_FACT, *names]}
     return {**schema, "$defs": {**parts, ReasonDraft.__name__: named, "FactName": fact_name}}
-
-
-@cache
-def _schema_of(output: type[BaseModel]) -> dict[str, Any]:
-    return output.model_json_schema()
 
 
 def worth_storing(request: ModelRequest, first: int) -> JsonValue:

@@ -7,9 +7,9 @@ final call without tools that follows the last allowed round. Every model call a
 goes through the journal: an operation that starts again pays for none of them twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import orjson
 import structlog
@@ -39,7 +39,7 @@ from libs.llm.errors import (
 )
 from libs.llm.json_values import storable
 from libs.llm.masking.reader import Reader, reader_of
-from libs.llm.prompt import Task, render_errors, render_unread
+from libs.llm.prompt import NO_CALL, Task, render_errors, render_unread
 from libs.llm.provider import (
     AssistantMessage,
     Evidence,
@@ -51,6 +51,7 @@ from libs.llm.provider import (
     ToolResult,
     UserMessage,
 )
+from libs.llm.reading.replies import unspoken, with_calls
 from libs.llm.reasoning import Reasoning, facts_for
 from libs.llm.toolbox import Toolbox
 from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn
@@ -63,7 +64,19 @@ UNREAD = AssistantMessage(text="(a reply that could not be read)")
 """Stands in the transcript for what the model wrote and its server threw away."""
 
 T = TypeVar("T", bound=BaseModel)
+A = TypeVar("A")
+StandardReads = Sequence[tuple[str, Mapping[str, JsonValue]]]
+"""Tool calls, by name and arguments, that code makes for a model that makes none."""
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[A]):
+    """An answer, how many tool calls it stands on, and what code did in the model's place."""
+
+    answer: A
+    calls: int
+    notes: tuple[str, ...] = ()
 
 
 async def generate(
@@ -90,15 +103,17 @@ async def generate_with_tools(
     tools: Toolbox,
     *,
     check: AnswerCheck[T] | None = None,
-) -> tuple[T, int]:
+    standard: StandardReads = (),
+) -> Answered[T]:
     """The agent's answer after it has used its tools, and how many tool calls were made.
 
-    A tool that cannot answer, a refused tool and unreadable arguments are told to the model; only
+    A model that calls no tool is told once; then code makes the `standard` reads in its place. A
+    tool that cannot answer, a refused tool and unreadable arguments are told to the model; only
     a look-ahead error of a tool ends the operation. Otherwise as `generate`.
     """
-    desk = _Tooling(agent, task, tools, journal)
+    desk = _Tooling(agent, task, tools, journal, standard)
     await desk.run()
-    return await _concluded(desk, agent, output, check), desk.calls_made
+    return Answered(await _concluded(desk, agent, output, check), desk.calls_made, desk.notes)
 
 
 async def sample_with_tools(
@@ -110,15 +125,17 @@ async def sample_with_tools(
     *,
     count: int,
     check: AnswerCheck[T] | None = None,
-) -> Sequence[T]:
+    standard: StandardReads = (),
+) -> Answered[Sequence[T]]:
     """`count` answers on the same evidence, each by a seed of its own; the tools are used once.
 
     Otherwise as `generate_with_tools`.
     """
-    desk = _Tooling(agent, task, tools, journal)
+    desk = _Tooling(agent, task, tools, journal, standard)
     await desk.run()
     agents = [replace(agent, seed=agent.seed + number) for number in range(count)]
-    return [await _concluded(desk, sampled, output, check) for sampled in agents]
+    answers = [await _concluded(desk, sampled, output, check) for sampled in agents]
+    return Answered(answers, desk.calls_made, desk.notes)
 
 
 async def _concluded(
@@ -163,9 +180,11 @@ class _Tooling:
     task: Task
     tools: Toolbox
     journal: Journal
+    standard: StandardReads = ()
     evidence: list[Evidence] = field(default_factory=list)
     calls_made: int = 0
     ended: ModelError | None = None
+    notes: tuple[str, ...] = ()
     reader: Reader = field(init=False)
     _known: dict[str, ToolResult] = field(default_factory=dict)
     _bytes: int = 0
@@ -184,6 +203,7 @@ class _Tooling:
         new = 0
         repeated = 0
         unread = 0
+        told = False
         for _ in range(limits.rounds_max):
             try:
                 reply = await self._ask(messages, new)
@@ -198,7 +218,14 @@ class _Tooling:
                 return self._stop("fault", error)
             unread = 0
             if not reply.tool_calls:
-                return self._stop_at_end(reply)
+                if self.calls_made or not self.standard or reply.stop_reason is StopReason.REFUSAL:
+                    return self._stop_at_end(reply)
+                if told:
+                    return await self._read_by_code()
+                told = True
+                new = len(messages)
+                messages += [assistant_turn(reply), UserMessage(text=NO_CALL)]
+                continue
             results, fresh = await self._answer(self.reader.heard(reply).tool_calls)
             new = len(messages)
             messages += [assistant_turn(reply), ToolMessage(results=results)]
@@ -234,7 +261,21 @@ class _Tooling:
             tools=self.tools,
         )
         await self._make_room(1)
-        return await take_turn(self.agent, request, self.journal, worth_storing(request, new))
+        reply = await take_turn(self.agent, request, self.journal, worth_storing(request, new))
+        return with_calls(reply, request.tools)
+
+    async def _read_by_code(self) -> None:
+        """The standard reads, on record as tool calls, for a model that asked for none."""
+        calls = [
+            ToolCall(id=f"code_{place}", name=name, arguments=dict(arguments))
+            for place, (name, arguments) in enumerate(self.standard)
+        ]
+        most = self.agent.limits.calls_per_round_max
+        for start in range(0, len(calls), most):
+            await self._answer(calls[start : start + most])
+        note = f"the model called no tool, also when asked to; code made {self.calls_made} reads"
+        self.notes = (f"{note} in its place",)
+        log.warning("llm.no_tool_called", agent=self.agent.name, reads=self.calls_made)
 
     async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:
         """Results in the calls' order; True where at least one was not known already."""
@@ -350,33 +391,46 @@ async def _output_pass(
     # Evidence is on record as tool results, so the first message is new only where the task is.
     new = 1 if task_recorded else 0
     errors: tuple[str, ...] = ()
+    last = ""
     for _ in range(agent.limits.repairs_max + 1):
         request = request_of(agent, task, messages, evidence, reader, output=output, facts=facts)
         read: ReadAnswer[T] = ReadAnswer(None)
         try:
             reply = await take_turn(agent, request, journal, worth_storing(request, new))
             refuse_declined(agent, reply)
-            turn = assistant_turn(reply)
-            read = read_answer(reader.heard(reply).text, output, check, evidence)
+            turn, text = assistant_turn(reply), reader.heard(reply).text
+            read = read_answer(text, output, check, evidence, thoughts=[*_thoughts(reply, reader)])
             errors = read.errors
         except ReplyUnreadable as error:
-            turn, errors = UNREAD, (error.message,)
-        await journal.call(_validation(output, errors, read.clamped))
-        if read.clamped:
-            log.info("llm.answer_clamped", agent=agent.name, model=agent.model, told=read.clamped)
+            turn, text, errors = UNREAD, "", (error.message,)
+        await journal.call(_validation(output, errors, read))
+        if read.notes:
+            log.info("llm.answer_changed", agent=agent.name, model=agent.model, notes=read.notes)
         if read.value is not None:
             return read.value
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
+        if text and text == last:
+            # The same words again: a third time would bring them once more.
+            raise AnswerInvalid(agent.name, agent.model, (*errors, "it gave the same answer twice"))
+        last = text
         new = len(messages)
         messages += [turn, UserMessage(text=render_errors(reader.errors(errors)))]
     raise AnswerInvalid(agent.name, agent.model, errors)
 
 
-def _validation(output: type[BaseModel], errors: Sequence[str], clamped: Sequence[str]) -> Call:
+def _thoughts(reply: ModelReply, reader: Reader) -> Iterator[str]:
+    """What the reply holds beside its text, in real names."""
+    for text in unspoken(reply):
+        yield reader.heard(reply.model_copy(update={"text": text})).text
+
+
+def _validation(output: type[BaseModel], errors: Sequence[str], read: ReadAnswer[T]) -> Call:
     """The outcome of a validation: nothing is asked, it only stands on record."""
     outcome: dict[str, JsonValue] = {"passed": not errors, "errors": list(errors)}
-    if clamped:
-        outcome["clamped"] = list(clamped)
+    if read.notes:
+        outcome["notes"] = list(read.notes)
+    if read.repaired:
+        outcome["repaired"] = storable(read.repaired)
 
     async def outcome_reply() -> Reply:
         return Reply(outcome, passed=not errors)

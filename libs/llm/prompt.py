@@ -159,6 +159,13 @@ def render_errors(errors: Sequence[str]) -> str:
     )
 
 
+NO_CALL = (
+    "You have called no tool yet. Call the tools that you need now, as tool calls. An answer "
+    "without data counts for nothing."
+)
+"""The turn that follows a tool round without a call."""
+
+
 def render_unread(why: str) -> str:
     """A repair turn in a tooling pass: the last tool call could not be read, and why."""
     return "\n".join(

@@ -19,7 +19,13 @@ from libs.llm.reasoning import Reasoning
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.research import logic
-from services.research.tools import analyst_tools, facts_read, indicator_evidence, planner_tools
+from services.research.tools import (
+    analyst_tools,
+    facts_read,
+    indicator_evidence,
+    planner_tools,
+    standard_reads,
+)
 
 
 async def make_plan(
@@ -43,7 +49,7 @@ async def make_plan(
         universe=list(command.request.universe or ()),
         assets_max=tickers_max,
     )
-    draft, _ = await generate_with_tools(
+    planned = await generate_with_tools(
         role.played_for(command),
         task,
         PlanDraft,
@@ -53,7 +59,7 @@ async def make_plan(
             plan, command.signal_digest, command.portfolio, tickers_max
         ),
     )
-    return Plan.of(command, **dict(draft))
+    return Plan.of(command, **dict(planned.answer))
 
 
 async def answer_question(
@@ -89,21 +95,28 @@ async def research_tickers(
         tickers_max=tickers_max,
     )
     reasoning = Reasoning[ResearchDraft](task, logic.research_problems)
-    draft, calls = await generate_with_tools(
+    answered = await generate_with_tools(
         role.played_for(command),
         task,
         ResearchDraft,
         journal,
         analyst_tools(market, command.as_of, tickers_max),
         check=reasoning,
+        standard=standard_reads(command.plan.assets[:tickers_max]),
     )
+    draft = answered.answer
     names = [finding.ticker for finding in draft.tickers]
     known = await facts_read(journal, market, command.as_of, names)
     return ResearchReport.of(
         command,
         analysis_date=command.as_of,
-        tool_calls_made=calls,
+        tool_calls_made=answered.calls,
         **logic.research_report(
-            draft, reasoning.evidence, reasoning.facts, known, command.signal_digest.tickers
+            draft,
+            reasoning.evidence,
+            reasoning.facts,
+            known,
+            command.signal_digest.tickers,
+            answered.notes,
         ),
     )

@@ -142,9 +142,10 @@ def research_report(
     facts: Facts,
     known: Mapping[str, TickerFacts | Failure],
     offered: Iterable[str],
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The fields of the analyst's report: its judgements, the facts that the desk has of each
-    ticker (`known`), and the texts that code writes of both.
+    ticker (`known`), and the texts that code writes of both. `notes` are corrected first.
 
     What is left out of the draft is told: a finding on a ticker that the market has no facts of, a
     peer that neither the digest (`offered`) nor a result names, a catalyst that is no dated event
@@ -152,7 +153,7 @@ def research_report(
     """
     peers = {*offered, *(fact.key.entity for fact in facts.by_name.values())}
     findings: list[ResearchFinding] = []
-    corrected: list[str] = []
+    corrected: list[str] = [*notes]
     texts: dict[str, Prose] = {}
     for finding in draft.tickers:
         ticker = known[finding.ticker]
@@ -175,9 +176,9 @@ def research_report(
             "sector_peers": tuple(n for n in finding.sector_peers if n not in strangers),
         }
         findings.append(_with_facts(finding, ticker, event, its))
-    notes = own_words(draft.research_notes[:NOTES_CHARS_MAX])
+    words = own_words(draft.research_notes[:NOTES_CHARS_MAX])
     absent = _absent(evidence)
-    texts["research_notes"] = notes.say(f"{'. ' if notes.text and absent else ''}{absent}")
+    texts["research_notes"] = words.say(f"{'. ' if words.text and absent else ''}{absent}")
     cited = Cited.of(texts)
     return {
         "tickers": tuple(findings),

@@ -9,6 +9,7 @@ from contracts.account import Portfolio
 from contracts.facts import TickerFacts
 from contracts.operation import CallKind
 from contracts.types import Failure, ToolDef
+from libs.llm.loop import StandardReads
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
 from libs.llm.provider import Evidence
 from libs.llm.toolbox import Toolbox
@@ -31,6 +32,15 @@ from services.research.logic import is_error
 INDICATORS = "get_technical_indicators"
 PLANNER_TOOLS = MARKET_TOOL_NAMES | {GET_PORTFOLIO}
 ANALYST_TOOLS = MARKET_TOOL_NAMES
+STANDARD_READS: Mapping[str, Mapping[str, JsonValue]] = {
+    "get_stock_price": {},
+    INDICATORS: {},
+    "get_stock_history": {"days": 63},
+    "get_fundamentals": {},
+    "get_news": {},
+    "get_earnings": {},
+}
+"""What code reads of each ticker for an analyst that calls no tool."""
 PROBE_TOOLS: Mapping[str, Mapping[str, JsonValue]] = {
     INDICATORS: {},
     "get_stock_history": {"days": 63},
@@ -62,6 +72,15 @@ def analyst_tools(market: MarketData, as_of: date, tickers_max: int) -> Toolbox:
     """The market tools, for at most `tickers_max` tickers."""
     few = FewTickers(MarketTools(market, as_of, ANALYST_TOOLS), tickers_max)
     return Toolbox((few,), ANALYST_TOOLS)
+
+
+def standard_reads(tickers: Sequence[str]) -> StandardReads:
+    """The calls of `STANDARD_READS` for each ticker, in order."""
+    return [
+        (tool, {"ticker": ticker, **more})
+        for ticker in tickers
+        for tool, more in STANDARD_READS.items()
+    ]
 
 
 class FewTickers:

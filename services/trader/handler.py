@@ -20,7 +20,7 @@ from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
 from services.trader import logic
 from services.trader.samples import agreed
-from services.trader.tools import trader_tools
+from services.trader.tools import standard_reads, trader_tools
 
 
 def _ahead(calendar: ExchangeCalendar, as_of: date) -> logic.Ahead:
@@ -77,7 +77,7 @@ async def pick_trades(
     player = role.player(command)
     # Whoever computes says the same whenever it is asked.
     computes = player in COMPUTING
-    drafts = await sample_with_tools(
+    answered = await sample_with_tools(
         role.played_for(command),
         task,
         PicksDraft,
@@ -85,8 +85,9 @@ async def pick_trades(
         trader_tools(market, command.as_of, command.portfolio),
         count=1 if computes else command.request.samples or 1,
         check=reasoning,
+        standard=standard_reads([*dict.fromkeys(logic.tradable(command))]),
     )
-    answer = agreed(drafts)
+    answer = agreed(answered.answer)
     return DailyPicks.of(
         command,
         llm=player,
@@ -97,6 +98,6 @@ async def pick_trades(
             reasoning.facts,
             command.research_report,
             _ahead(market.calendar, command.as_of),
-            answer.notes,
+            (*answered.notes, *answer.notes),
         ),
     )

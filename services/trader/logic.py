@@ -88,10 +88,15 @@ def facts_given(command: PickTrades, rooms: Mapping[str, Room]) -> Iterator[Fact
     yield from desk.digest_facts(command.signal_digest)
 
 
-def asked_about(command: PickTrades) -> Iterator[str]:
-    """Whose facts are offered first: what was researched, what is held, the account."""
+def tradable(command: PickTrades) -> Iterator[str]:
+    """What may be bought or sold: what was researched, then what is held."""
     yield from (finding.ticker for finding in command.research_report.tickers)
     yield from (position.ticker for position in command.portfolio.positions)
+
+
+def asked_about(command: PickTrades) -> Iterator[str]:
+    """Whose facts are offered first: what may be traded, then the account."""
+    yield from tradable(command)
     yield desk.ACCOUNT
 
 

@@ -1,17 +1,25 @@
 """Tools of the trader: prices to verify, and its own account. Nothing writes."""
 
+from collections.abc import Sequence
 from datetime import date
 
 from contracts.account import Portfolio
+from libs.llm.loop import StandardReads
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
 from libs.llm.toolbox import Toolbox
 from libs.market.source import MarketData
 from libs.market.tools.toolbox import MarketTools
 
-TRADER_TOOLS = frozenset({"get_stock_price", GET_PORTFOLIO})
+PRICE = "get_stock_price"
+TRADER_TOOLS = frozenset({PRICE, GET_PORTFOLIO})
 
 
 def trader_tools(market: MarketData, as_of: date, portfolio: Portfolio) -> Toolbox:
     """The two verification tools."""
     executors = (PortfolioTool(portfolio), MarketTools(market, as_of, TRADER_TOOLS))
     return Toolbox(executors, TRADER_TOOLS)
+
+
+def standard_reads(tickers: Sequence[str]) -> StandardReads:
+    """What code reads for a trader that calls no tool: the account, and each ticker's price."""
+    return [(GET_PORTFOLIO, {}), *((PRICE, {"ticker": ticker}) for ticker in tickers)]

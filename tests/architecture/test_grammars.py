@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from contracts.reasons import NAME_CHARS_MAX
-from libs.llm.asking import gives_reasons, schema_of
+from libs.llm.asking import gives_reasons, offered_schema
 from libs.llm.schema import has_maps
 from libs.runtime.model_settings import FACTS_MAX
 
@@ -126,7 +126,7 @@ NAMES = tuple(f"{n:x>{NAME_CHARS_MAX}}" for n in range(FACTS_MAX))
 
 @pytest.mark.parametrize("contract", REASONED, ids=lambda each: each.__name__)
 def test_it_is_within_them_with_the_names_of_facts_bound_in(contract: type[BaseModel]) -> None:
-    size = size_of(schema_of(contract, NAMES))
+    size = size_of(offered_schema(contract, NAMES))
     assert size.enum_values <= ENUM_VALUES_MAX
     assert size.chars <= NAMES_CHARS_MAX
 

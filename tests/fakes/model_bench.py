@@ -66,7 +66,8 @@ class Bench:
     async def with_tools(self) -> tuple[Answered, int]:
         box = Toolbox((self.tools,), frozenset({"price"}))
         task = Task(data={"as_of": "x"})
-        return await generate_with_tools(self.agent, task, Answered, self._journal(), box)
+        done = await generate_with_tools(self.agent, task, Answered, self._journal(), box)
+        return done.answer, done.calls
 
     async def tools_alone(self) -> Sequence[Evidence]:
         box = Toolbox((self.tools,), frozenset({"price"}))

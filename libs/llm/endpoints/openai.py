@@ -36,6 +36,7 @@ from libs.llm.provider import (
     ToolMessage,
     UserMessage,
 )
+from libs.llm.reading.json_text import object_of
 from libs.llm.reply_values import spoken, tool_call
 from libs.llm.schema import asked_for
 
@@ -92,6 +93,15 @@ class _Message(_Body):
     content: str | list[JsonValue] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
+    function_call: _Function | None = None
+    """The one call of servers that speak the format from before `tool_calls`."""
+
+    @property
+    def calls(self) -> Sequence[_Call]:
+        """All calls."""
+        if self.tool_calls or self.function_call is None:
+            return self.tool_calls or ()
+        return (_Call(function=self.function_call),)
 
 
 class _Choice(_Body):
@@ -274,13 +284,13 @@ def reply_of(who: str, body: bytes) -> ModelReply:
     completion = faults.reply_in(who, body, _COMPLETION)
     choice = completion.choices[0]
     message = choice.message
-    calls = _calls_of(message.tool_calls or ())
+    calls = _calls_of(message.calls)
     stop = STOPS.get(choice.finish_reason or "", StopReason.END)
     if message.refusal:
         stop = StopReason.REFUSAL
     text = _text_of(message.content)
     raw: dict[str, JsonValue] = {"content": message.content}
-    extras = [call.extra_content for call in message.tool_calls or ()]
+    extras = [call.extra_content for call in message.calls]
     raw |= {ECHOED: extras} if any(extra is not None for extra in extras) else {}
     raw |= {
         name: value
@@ -316,14 +326,14 @@ def _calls_of(calls: Sequence[_Call]) -> tuple[ToolCall, ...]:
 
 def _call_of(call: _Call, call_id: str) -> ToolCall:
     name, arguments = call.function.name or "", call.function.arguments
-    try:
-        if isinstance(arguments, str):
-            arguments = json.loads(arguments) if arguments.strip() else None
-    except (ValueError, RecursionError) as error:
-        return ToolCall(id=call_id, name=name, error=f"the arguments are not valid JSON ({error})")
-    # Nothing, in any form, is how some servers write "no arguments".
-    arguments = {} if arguments is None else arguments
-    return tool_call(call_id, name, arguments)
+    if isinstance(arguments, str):
+        # Nothing, in any form, is how some servers write "no arguments".
+        is_none = arguments.strip() in ("", "null", '""')
+        read = {} if is_none else object_of(arguments)
+        if isinstance(read, str):
+            return ToolCall(id=call_id, name=name, error=f"the arguments: {read}")
+        arguments = read
+    return tool_call(call_id, name, {} if arguments is None else arguments)
 
 
 def _usage_of(value: JsonValue) -> Usage:

@@ -272,7 +272,8 @@ class OpenAIAssembly:
             if name not in {"function", "index"} and value:
                 call[name] = value
         function, news = call["function"], piece.get("function") or {}
-        function["name"] = function["name"] or news.get("name") or ""
+        if not self._arguments[place]:
+            function["name"] = _name(function["name"], news.get("name") or "")
         arguments = news.get("arguments")
         if isinstance(arguments, str):
             self._arguments[place].append(arguments)
@@ -285,8 +286,7 @@ class OpenAIAssembly:
         index, call_id = piece.get("index"), piece.get("id")
         place = len(self._calls) - 1 if index is None else self._at.get(index, -1)
         begun = self._calls[place] if place >= 0 else None
-        named = index is None and not call_id and (piece.get("function") or {}).get("name")
-        if begun is None or (call_id and call_id != begun.get("id")) or named:
+        if begun is None or _begins(piece, begun, self._arguments[place]):
             self._calls.append({"function": {"name": ""}})
             self._arguments.append([])
             place = len(self._calls) - 1
@@ -306,6 +306,46 @@ class OpenAIAssembly:
         return {"choices": [choice], "usage": self._usage}
 
 
+def _begins(
+    piece: Mapping[str, Any], begun: Mapping[str, Any], arguments: Sequence[str]
+) -> bool:
+    """Whether a piece begins another call than the one that its place holds.
+
+    An id tells. Without one a name does, where the call before is whole: one that still lacks its
+    arguments' end is continued, also by servers that repeat the name in every piece.
+    """
+    call_id, news = piece.get("id"), piece.get("function") or {}
+    name = news.get("name")
+    if call_id:
+        return bool(call_id != begun.get("id"))
+    if not name:
+        return False
+    is_repeated = name == begun["function"]["name"]
+    if piece.get("index") is None:
+        return _is_whole(arguments) or not (is_repeated and arguments)
+    return _is_whole(arguments) and (not is_repeated or bool(news.get("arguments")))
+
+
+def _is_whole(arguments: Sequence[str]) -> bool:
+    """Whether the pieces of a call's arguments are JSON that has come to its end."""
+    if len(arguments) > NAMED_PIECES_MAX:
+        return False
+    try:
+        orjson.loads("".join(arguments))
+    except ValueError:
+        return False
+    return True
+
+
+def _name(known: str, news: str) -> str:
+    """The name with what a piece adds: a part of it, or all of it once more."""
+    if not news or known.endswith(news):
+        return known or news
+    return news if news.startswith(known) else known + news
+
+
+NAMED_PIECES_MAX = 1_000
+"""Pieces of one call in which a server repeats its name; more are taken as one call's."""
 GROWS = {"text", "thinking", "summary"}
 """Fields of a block that come in pieces, each piece as a block of its own."""
 

@@ -87,9 +87,10 @@ class Bench:
         journal = self._journal()
         box = Toolbox((self.tools,), self.allowed)
         try:
-            return await generate_with_tools(
+            answered = await generate_with_tools(
                 self._agent(), self.task, Answer, journal, box, **options
             )
+            return answered.answer, answered.calls
         finally:
             await journal.flush()
 

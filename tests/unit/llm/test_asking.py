@@ -7,7 +7,7 @@ import pytest
 
 from contracts.reasons import ReasonDraft
 from contracts.types import Value
-from libs.llm.asking import schema_of
+from libs.llm.asking import offered_schema
 from libs.llm.provider import Evidence, ModelRequest, UserMessage
 from libs.runtime.settings import Settings
 
@@ -21,15 +21,15 @@ class _Plain(Value):
 
 
 def test_the_names_of_facts_are_those_of_this_answer_alone() -> None:
-    first = schema_of(_Draft, ["AAPL.close"])
-    second = schema_of(_Draft, ["IBM.close"])
+    first = offered_schema(_Draft, ["AAPL.close"])
+    second = offered_schema(_Draft, ["IBM.close"])
     assert first["$defs"]["FactName"]["enum"] == ["", "AAPL.close"]
     assert second["$defs"]["FactName"]["enum"] == ["", "IBM.close"]
     for schema in (first, second):
         fields = schema["$defs"]["ReasonDraft"]["properties"]
         assert fields["fact"] == fields["beside"] == {"$ref": "#/$defs/FactName"}
-    assert schema_of(_Draft, []) == _Draft.model_json_schema()
-    assert schema_of(_Plain, []) == _Plain.model_json_schema()
+    assert offered_schema(_Draft, []) == _Draft.model_json_schema()
+    assert offered_schema(_Plain, []) == _Plain.model_json_schema()
 
 
 def test_a_request_is_hashed_as_the_json_that_it_holds() -> None:

@@ -88,6 +88,51 @@ async def test_past_the_last_round_one_final_call_is_made_without_tools(bench):
     assert not desk.provider.requests[-1].tools
 
 
+CALL_AS_TEXT = '<tool_call>{"name": "functions.price", "arguments": {"ticker": "A"}}</tool_call>'
+
+
+async def test_a_call_that_is_written_as_text_is_made(bench):
+    desk = bench([ModelReply(text=CALL_AS_TEXT, raw={"content": CALL_AS_TEXT}), ModelReply(), GOOD])
+    _, calls = await desk.with_tools()
+    assert calls == 1
+    assert desk.tools.runs == [("price", {"ticker": "A"})]
+    turn, results = desk.provider.requests[1].messages[-2:]
+    assert (turn.text, turn.raw) == ("", None)
+    assert [call.id for call in turn.tool_calls] == [result.call_id for result in results.results]
+
+
+STANDARD = [("price", {"ticker": "A"}), ("news", {"ticker": "A"})]
+
+
+async def test_a_model_that_calls_no_tool_is_told_once_and_then_code_reads(bench):
+    desk = bench([ModelReply(text="I know it all"), ModelReply(text="No need"), GOOD])
+    await desk.with_tools(standard=STANDARD)
+    told, last = desk.provider.requests[1].messages[-1], desk.provider.requests[-1]
+    assert "called no tool" in told.text
+    assert desk.tools.runs == STANDARD
+    assert [item.tool for item in last.evidence] == ["price", "news"]
+    assert desk.provider.calls == 3
+
+
+async def test_a_model_that_calls_a_tool_when_told_is_left_to_it(bench):
+    desk = bench([ModelReply(text="I know it all"), asks(B), ModelReply(), GOOD])
+    await desk.with_tools(standard=STANDARD)
+    assert desk.tools.runs == [B]
+
+
+async def test_an_answer_in_the_models_thoughts_is_read(bench):
+    thought = ModelReply(raw={"content": None, "reasoning_content": f"so {GOOD.text}"})
+    desk = bench([thought])
+    assert (await desk.plain()).word == "yes"
+
+
+async def test_a_repair_by_code_costs_no_call_and_stands_on_record(bench):
+    desk = bench([says("{'word': 'yes', 'number': 3,}")])
+    assert (await desk.plain()).number == 3
+    assert desk.provider.calls == 1
+    assert orjson.loads(desk.entries[-1].reply["repaired"]) == {"word": "yes", "number": 3}
+
+
 async def test_an_identical_call_is_answered_from_its_earlier_result(bench):
     desk = bench([asks(A, A), asks(B, A), ModelReply(), GOOD])
     _, calls = await desk.with_tools()
@@ -197,12 +242,19 @@ async def test_the_models_own_turn_is_sent_back_verbatim(bench):
 
 
 async def test_an_answer_that_stays_invalid_is_a_wrong_answer_that_names_its_errors(bench):
-    desk = bench(lambda _: says({"number": 1}))
+    desk = bench([says({"number": number}) for number in range(9)])
     with pytest.raises(AnswerInvalid, match="word: Field required") as caught:
         await desk.plain()
     assert caught.value.wrong_answer
     assert caught.value.code == "answer_invalid"
     assert desk.provider.calls == 1 + Limits().repairs_max
+
+
+async def test_the_same_invalid_answer_twice_ends_the_attempt(bench):
+    desk = bench(lambda _: says({"number": 1}))
+    with pytest.raises(AnswerInvalid, match="the same answer twice"):
+        await desk.plain()
+    assert desk.provider.calls == 2
 
 
 async def test_the_errors_of_an_earlier_attempt_are_quoted_in_the_task(bench):

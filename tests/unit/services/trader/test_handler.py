@@ -23,7 +23,8 @@ from services.risk.logic import validate
 from tests.fakes.moves import calm
 from tests.fakes.reasons import drafted
 
-DONE = ModelReply()
+READ, DONE = asks(("get_portfolio", {})), ModelReply()
+"""A tool call and the end of the tool round: a trader that calls none is told so."""
 EARNINGS = DatedEvent(
     id="announced-abc",
     ticker="AAPL",
@@ -83,7 +84,7 @@ async def test_the_trader_has_two_tools_and_neither_writes(desk, facts):
     ("wrong", "told"),
     [
         (picks(pick("TSLA")), "TSLA was not researched"),
-        (picks(pick(), pick()), "AAPL comes twice"),
+        (picks(pick(), pick(allocation_pct="30")), "AAPL comes twice"),
         (picks(pick(allocation_pct="60"), pick("IBM", allocation_pct="41")), "sum to 101%"),
         (
             picks(sell_recommendations=[pick(action="sell")]),
@@ -92,7 +93,7 @@ async def test_the_trader_has_two_tools_and_neither_writes(desk, facts):
     ],
 )
 async def test_picks_that_cannot_be_meant_are_sent_back(desk, facts, wrong, told):
-    model = scripted(desk, DONE, says(wrong), says(picks(pick())))
+    model = scripted(desk, READ, DONE, says(wrong), says(picks(pick())))
     daily = await traded(desk, facts)
     assert told in model.requests[-1].messages[-1].text
     assert [item.ticker for item in daily.picks] == ["AAPL"]
@@ -137,7 +138,7 @@ async def test_code_writes_the_figures_of_the_reasons_and_counts_the_picks(desk,
 
 async def test_a_name_that_there_is_not_is_asked_about_once_and_then_falls_away(desk, facts):
     odd = picks(pick(reasons=[drafted("AAPL", "price_target"), drafted("AAPL")]))
-    model = scripted(desk, DONE, says(odd), says(odd))
+    model = scripted(desk, READ, DONE, says(odd), says(odd))
     daily = await traded(desk, facts)
     told = model.requests[-1].messages[-1].text
     assert "reasons: no fact is named AAPL.price_target" in told
@@ -197,7 +198,7 @@ async def test_review_and_validation_have_the_traders_reasoning_with_its_sources
 )
 async def test_a_buy_without_a_reason_of_its_own_is_vetoed_and_told(desk, facts, reasons, told):
     answer = says(picks(pick(reasons=reasons), pick("MSFT")))
-    scripted(desk, DONE, answer, answer)
+    scripted(desk, READ, DONE, answer, answer)
     daily = await traded(desk, facts)
     desk.providers = {"rules": RulesProvider()}
     validation = await judged(desk, facts, daily)
@@ -211,7 +212,7 @@ async def test_a_buy_without_a_reason_of_its_own_is_vetoed_and_told(desk, facts,
 
 async def test_a_buy_has_a_plan_whether_the_answer_says_anything_of_it_or_not(desk, facts):
     own = pick("MSFT", stop_atr=2, horizon_sessions=5, review_event="AAPL.close")
-    scripted(desk, DONE, says(picks(pick(), own)))
+    scripted(desk, READ, DONE, says(picks(pick(), own)))
     apple, microsoft = (await traded(desk, facts)).picks
     assert (apple.plan.stop_atr, apple.plan.horizon_sessions) == (3.0, 60)
     assert apple.plan.review_by == date(2012, 9, 25)
@@ -222,7 +223,7 @@ async def test_a_buy_has_a_plan_whether_the_answer_says_anything_of_it_or_not(de
 async def test_it_is_looked_at_again_by_a_report_that_comes_before_the_horizon(desk, facts):
     report = ReportAhead(on=date(2012, 7, 24), sessions=17)
     known = changed(facts[0]["research_report"], "AAPL", report=report, has_reports=True)
-    scripted(desk, DONE, says(picks(pick(review_event="AAPL.next_report"))))
+    scripted(desk, READ, DONE, says(picks(pick(review_event="AAPL.next_report"))))
     (apple,) = (await traded(desk, facts, research_report=known)).picks
     assert apple.plan.review_by == date(2012, 7, 24)
     assert apple.plan.review_event == "next report of 2012-07-24"
@@ -233,7 +234,7 @@ async def test_what_no_rule_lets_pass_is_asked_about_once_and_then_left_to_the_r
     held = Position(ticker="AAPL", quantity=Decimal(10), average_cost=money, price=money)
     account: Portfolio = desk.empty_account().model_copy(update={"positions": (held,)})
     again = says(picks(pick()))
-    model = scripted(desk, DONE, again, again)
+    model = scripted(desk, READ, DONE, again, again)
     daily = await traded(desk, facts, portfolio=account)
     shown = model.requests[-2].messages[0].text
     assert "AAPL.not_to_buy = " in shown
@@ -260,7 +261,7 @@ async def test_by_rules_nothing_is_asked_for_that_reports_soon(desk, facts):
 
 async def test_ten_thousand_reasons_are_heard_on_the_first(desk, facts):
     many = [{**drafted("AAPL"), "why": f"number {place}"} for place in range(10_000)]
-    scripted(desk, DONE, says(picks(pick(reasons=many))))
+    scripted(desk, READ, DONE, says(picks(pick(reasons=many))))
     daily = await traded(desk, facts)
     assert len(daily.picks[0].reasons) == REASONS_MAX
 
@@ -377,7 +378,7 @@ async def test_the_trader_is_told_when_what_is_held_is_to_be_looked_at_again(
 ):
     held = held_with_a_plan("AAPL", review_by)
     account: Portfolio = desk.empty_account().model_copy(update={"positions": (held,)})
-    model = scripted(desk, DONE, says(picks()))
+    model = scripted(desk, READ, DONE, says(picks()))
     await traded(desk, facts, portfolio=account)
     assert told in model.requests[-1].messages[0].text
 
@@ -454,7 +455,7 @@ async def test_a_review_leaves_sales_that_it_does_not_name_and_cuts_those_that_i
 
 
 async def test_the_trader_is_given_the_market_data_and_the_sentiment(desk, facts):
-    model = scripted(desk, DONE, says(picks(pick())))
+    model = scripted(desk, READ, DONE, says(picks(pick())))
     await traded(desk, facts)
     task = model.requests[0].task
     assert task["signal_digest"] == digest_told(facts[1]["digest"])

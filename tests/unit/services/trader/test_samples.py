@@ -8,14 +8,14 @@ import pytest
 from contracts.cycle import CycleRequest
 from contracts.trader import PicksDraft
 from libs.llm.provider import ModelReply
-from libs.llm.scripted import ScriptedProvider, says
+from libs.llm.scripted import ScriptedProvider, asks, says
 from services.trader.samples import agreed, in_words
 from tests.fakes.reasons import drafted
 from tests.unit.services.trader.test_handler import facts, pick, picks, traded
 
 __all__ = ["facts"]
 
-DONE = ModelReply()
+READ, DONE = asks(("get_portfolio", {})), ModelReply()
 
 
 def draft(**allocations: str) -> PicksDraft:
@@ -112,11 +112,11 @@ def test_what_does_not_fit_into_the_budget_beside_the_answer_that_stands_is_told
     assert of.notes[0].endswith("and 25% more do not fit beside it: left out")
 
 
-@pytest.mark.parametrize(("provider", "calls"), [("claude", 4), ("rules", 2)])
+@pytest.mark.parametrize(("provider", "calls"), [("claude", 5), ("rules", 3)])
 async def test_a_model_is_asked_again_on_the_same_evidence_and_who_computes_is_not(
     desk: Any, facts: Any, provider: str, calls: int
 ) -> None:
-    replies = [DONE, says(picks(pick())), says(picks(pick())), says(picks())]
+    replies = [READ, DONE, says(picks(pick())), says(picks(pick())), says(picks())]
     model = ScriptedProvider(replies)
     desk.providers = {provider: model}
     pipeline = {"name": "it", "provider": provider}

@@ -1,0 +1,1 @@
+"""Reading replies: tolerant about form, strict about values (docs/providers.md)."""

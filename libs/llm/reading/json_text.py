@@ -1,0 +1,332 @@
+"""JSON objects in a model's text, with their punctuation repaired where it is broken. Pure.
+
+Models write single or curly quotes, trailing commas, comments and full-width punctuation. A repair
+adds and removes punctuation alone: by its making it keeps every word, digit and item, and what may
+mean two things stays broken. (The library json_repair turns `10%` into 10 and `["", ]` into `[]`.)
+An object that never ends was cut off and is never completed.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+OBJECTS_MAX = 50
+"""JSON objects looked at in one text."""
+REPAIR_CHARS_MAX = 100_000
+"""The longest object that is repaired."""
+DEPTH_MAX = 60
+"""The deepest nesting that is read; the deepest contract has 8 levels."""
+_TOO_DEEP = f"the JSON is nested deeper than {DEPTH_MAX} levels"
+STRINGS_MAX = 3
+"""How often JSON may be encoded as a string of JSON."""
+
+DOUBLE, SINGLE = '"“”„‟＂', "'‘’‚＇`"
+WIDE = str.maketrans("｛｝［］：，＂\u00a0\u3000\ufeff", '{}[]:,"   ')
+"""Full-width punctuation and odd spaces, as the JSON punctuation they stand for."""
+_OPENING, _CLOSING = "{[", "}]"
+_AFTER_STRING = "}],:;="
+_STARTS_OBJECT = re.compile(r"[{｛]\s*(?:[\"'“”„＂‘’{\[}｝]|//|/\*|\w+\s*[:：])")
+_STARTS_LINE = re.compile(r"^(?:```\w*\s*)?[{｛]", re.MULTILINE)
+_KEY_NEXT = re.compile(r"[\"'“‘][^\"'“”‘’\n]{0,80}[\"'”’]\s*:")
+_QUOTED_NEXT = re.compile(r"\s*[\"“”„]")
+_CONSTANTS = {
+    **{word: word.lower() for word in ("true", "false", "null", "True", "False", "TRUE", "FALSE")},
+    **dict.fromkeys(("None", "NULL", "Null", "undefined"), "null"),
+    **{word: word for word in ("NaN", "Infinity", "-Infinity")},
+}
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\Z")
+_RATIO = re.compile(r"\d+(?:\.\d+)?(?:%|/\d+)\Z")
+_BARE = re.compile(r"[^\s{}\[\],:;=\"'“”‘’｛｝［］：，]+")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFound:
+    """An object of a text; `repaired` is its text after a repair, empty where none was needed."""
+
+    value: dict[str, Any]
+    repaired: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBroken:
+    """What begins like an object and is none, with what is wrong with it."""
+
+    error: str
+
+
+def objects_in(text: str) -> Iterator[JsonFound | JsonBroken]:
+    """The outermost JSON objects of a text in their order, and what stands there broken.
+
+    Words around them and fences are passed over. The inside of a broken object is not looked at:
+    it would pass for a whole one.
+    """
+    text = _decoded(text)
+    place = _next_object(text, 0)
+    for _ in range(OBJECTS_MAX):
+        if place is None:
+            return
+        found, end = _read(text, place)
+        yield found
+        place = _next_object(text, end)
+
+
+def object_of(text: str) -> dict[str, Any] | str:
+    """The one object that a text is, as the arguments of a call are, or what is wrong with it.
+
+    The same object given twice counts once, and a closing tag behind it is passed over.
+    """
+    found = [*objects_in(text)]
+    for item in found:
+        if isinstance(item, JsonBroken):
+            return item.error
+    values = [item.value for item in found if isinstance(item, JsonFound)]
+    if not values:
+        return "no JSON object was found"
+    if any(value != values[0] for value in values[1:]):
+        return f"{len(values)} different JSON objects; give one"
+    return values[0]
+
+
+def _decoded(text: str) -> str:
+    """The text; of a JSON string, what it holds."""
+    for _ in range(STRINGS_MAX):
+        bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
+        if not bare.startswith('"'):
+            return text
+        try:
+            inner = json.loads(bare)
+        except (ValueError, RecursionError):
+            return text
+        if not isinstance(inner, str):
+            return text
+        text = inner
+    return text
+
+
+def _next_object(text: str, start: int) -> int | None:
+    match = _STARTS_OBJECT.search(text, start)
+    return None if match is None else match.start()
+
+
+def _read(text: str, place: int) -> tuple[JsonFound | JsonBroken, int]:  # noqa: PLR0911
+    """What stands at a place, and where to look on."""
+    try:
+        value, end = _STRICT.raw_decode(text, place)
+        if _depth(value) > DEPTH_MAX:
+            return JsonBroken(_TOO_DEEP), end
+        return JsonFound(value), end
+    except RecursionError:
+        return JsonBroken(_TOO_DEEP), len(text)
+    except _Ambiguous as error:
+        return JsonBroken(str(error)), len(text)
+    except ValueError as error:
+        problem = _problem(error, text, place)
+    try:
+        region = _region(text, place)
+        if region is None:
+            again = _STARTS_LINE.search(text, place + 1)
+            cut_off = f"{problem}; it never ends: it was cut off, or a bracket is missing"
+            return JsonBroken(cut_off), len(text) if again is None else again.end() - 1
+        repaired = region.repaired()
+        value = _STRICT.decode(repaired)
+    except _Ambiguous as error:
+        return JsonBroken(f"{problem}; {error}"), len(text)
+    except (ValueError, RecursionError):
+        return JsonBroken(problem), len(text)
+    if _depth(value) > DEPTH_MAX:
+        return JsonBroken(_TOO_DEEP), region.end
+    return JsonFound(value, repaired), region.end
+
+
+class _Ambiguous(ValueError):
+    """A value that JSON can carry and nobody can read."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _Ambiguous(f"{name} is not a JSON number; write a number, or null")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for key, item in pairs:
+        if key in value and value[key] != item:
+            raise _Ambiguous(f"the key {key[:40]!r} stands twice with different values")
+        value[key] = item
+    return value
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise _Ambiguous(f"{digits[:40]} is too large a number")
+    return number
+
+
+_STRICT = json.JSONDecoder(
+    parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once, strict=False
+)
+
+
+def _problem(error: ValueError, text: str, place: int) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return f"the JSON cannot be read: {error}"
+    line = text.count("\n", place, error.pos) + 1
+    column = error.pos - max(text.rfind("\n", place, error.pos), place - 1)
+    return f"the JSON breaks at line {line}, column {column}: {error.msg}"
+
+
+def _depth(value: Any) -> int:
+    """The levels of a value, counted without recursion."""
+    level, depth = [value], 0
+    while level and depth <= DEPTH_MAX:
+        depth += 1
+        level = [
+            item
+            for outer in level
+            for item in (
+                outer.values()
+                if isinstance(outer, dict)
+                else outer
+                if isinstance(outer, list)
+                else ()
+            )
+            if isinstance(item, dict | list)
+        ]
+    return depth
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """An object as it was written: its tokens, without comments, and where it ends."""
+
+    tokens: Sequence[str]
+    end: int
+
+    def repaired(self) -> str:
+        """Its text as JSON, by adding and leaving out punctuation alone.
+
+        Raises _Ambiguous where a value is missing, or two stand side by side without a comma:
+        what belongs together there is a guess.
+        """
+        parts: list[str] = []
+        inside: list[str] = []
+        last = ""
+        for part, following in zip(self.tokens, (*self.tokens[1:], ""), strict=True):
+            in_object = inside[-1:] == ["{"]
+            if part == "," and (following in ("}", "]") or (in_object and following == ",")):
+                continue
+            if (last in (":", ",", "[") and part in (",", ":")) or (last == ":" and part in "}]"):
+                raise _Ambiguous(f"a value is missing behind {last}")
+            if last and last not in "{[,:" and part not in "}],:":
+                if not (in_object and following == ":"):
+                    raise _Ambiguous("a comma is missing between two values")
+                parts.append(",")
+            if part in "{[":
+                inside.append(part)
+            elif part in "}]":
+                inside.pop()
+            parts.append(part if part in "{}[],:" else _as_json(part, is_key=following == ":"))
+            last = part
+        return " ".join(parts)
+
+
+def _region(text: str, place: int) -> _Region | None:
+    """The object at a place; None where it never ends.
+
+    A quote opens a string only where a value or key may begin, and closes it only before
+    punctuation or the next key: so an apostrophe or a quote within a text ends nothing.
+    """
+    tokens: list[str] = []
+    inside: list[str] = []
+    at = place
+    limit = min(len(text), place + REPAIR_CHARS_MAX)
+    while at < limit:
+        char = text[at].translate(WIDE)
+        comment = _comment_at(text, at)
+        if comment or char.isspace():
+            at += comment or 1
+        elif char in DOUBLE + SINGLE:
+            end = _string_end(text, at, limit, in_list=inside[-1:] == ["["])
+            if end is None:
+                return None
+            tokens.append(text[at : end + 1])
+            at = end + 1
+        elif char in _OPENING + _CLOSING + ",:;=":
+            if char in _OPENING:
+                inside.append(char)
+            elif char in _CLOSING:
+                inside.pop()
+            tokens.append({";": ",", "=": ":"}.get(char, char))
+            at += 1
+            if not inside:
+                return _Region(tokens, at)
+        else:
+            bare = _BARE.match(text, at)
+            end = bare.end() if bare else at + 1
+            tokens.append(text[at:end])
+            at = end
+    return None
+
+
+def _string_end(text: str, start: int, limit: int, *, in_list: bool) -> int | None:
+    """The place of the quote that closes the string which opens at `start`.
+
+    Raises _Ambiguous where a quote within may as well end it: always in a list.
+    """
+    quotes = DOUBLE if text[start] in DOUBLE else SINGLE
+    at = start + 1
+    while at < limit:
+        if text[at] == "\\":
+            at += 2
+        elif text[at] in quotes and _ends_string(text, at + 1):
+            return at
+        elif text[at] in quotes and (
+            (in_list and quotes == DOUBLE) or _QUOTED_NEXT.match(text, at + 1)
+        ):
+            raise _Ambiguous("quotes stand within a text, or a comma is missing between two")
+        else:
+            at += 1
+    return None
+
+
+def _as_json(token: str, *, is_key: bool) -> str:
+    """A token as JSON: a string between double quotes, a word of Python's or a bare one, a number.
+
+    A percentage or a fraction becomes a text, so that its sign stays.
+    """
+    if token[0] in DOUBLE + SINGLE:
+        content = token[1:-1].replace("\\'", "'")
+        return '"' + re.sub(r'(?<!\\)((?:\\\\)*)"', r'\1\\"', content) + '"'
+    if not is_key and token in _CONSTANTS:
+        return _CONSTANTS[token]
+    if not is_key and _PLAIN_NUMBER.match(token):
+        number = token.removeprefix("+")
+        number = re.sub(r"^(-?)\.", r"\g<1>0.", number)
+        return re.sub(r"\.(?=$|[eE])", ".0", number)
+    if token[0].isdigit() and not is_key and not _RATIO.match(token):
+        raise _Ambiguous("a number is not written as JSON writes it")
+    return json.dumps(token)
+
+
+def _ends_string(text: str, at: int) -> bool:
+    rest = text[at : at + 200].translate(WIDE).lstrip()
+    return (
+        not rest
+        or rest[0] in _AFTER_STRING
+        or rest.startswith(("//", "/*", "#"))
+        or _KEY_NEXT.match(rest) is not None
+    )
+
+
+def _comment_at(text: str, at: int) -> int:
+    """The length of the comment that begins at a place; 0 where none does."""
+    if text.startswith("/*", at):
+        end = text.find("*/", at + 2)
+        return 0 if end < 0 else end + 2 - at
+    if text.startswith("//", at) or text[at] == "#":
+        end = text.find("\n", at)
+        return (len(text) if end < 0 else end) - at
+    return 0

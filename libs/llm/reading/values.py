@@ -1,0 +1,226 @@
+"""A model's values in the shape that its contract asks for, where their meaning is plain. Pure.
+
+Only the form changes: `BULLISH` for `bullish`, `10%` for 10 of 100 or 0.1 of 1, `7/10`, `$AAPL`,
+`NASDAQ:AAPL`, null for an empty list, a list of one, JSON in a string. What could mean two things
+stays as it is, and validation refuses it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+WRAPPERS_MAX = 3
+"""Objects around an answer that are taken off."""
+TICKER_PATTERN = r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"
+"""The pattern by which a schema shows that a text is a ticker (`contracts.types.Ticker`)."""
+_TICKER = re.compile(r"\A\s*\(?\s*(?:[A-Za-z]{2,10}\s*:\s*)?\$?\s*([A-Za-z0-9.^=/-]+)\s*\)?\s*\Z")
+_PERCENTAGE = re.compile(r"\A\s*([-+]?\d+(?:\.\d+)?)\s*(?:%|percent|per cent)\s*\Z", re.IGNORECASE)
+_FRACTION = re.compile(r"\A\s*(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+)\s*\Z", re.IGNORECASE)
+_HUNDRED = Decimal(100)
+SCALARS = ("string", "number", "integer", "boolean")
+
+Schema = Mapping[str, Any]
+Note = Callable[[str], None]
+
+
+def unwrapped(value: Mapping[str, Any], schema: Schema) -> Mapping[str, Any]:
+    """The answer without objects around it: `{"answer": {...}}`, the contract's name, a schema.
+
+    An object counts as a wrapper where it has no field of the contract, or is a JSON Schema, and
+    exactly one of its values holds some.
+    """
+    properties = schema.get("properties", {})
+    for _ in range(WRAPPERS_MAX):
+        if _filled(value, properties) and not _is_schema(value, properties):
+            return value
+        inner = [item for item in map(_single, value.values()) if _holds(item, properties)]
+        if len(inner) != 1:
+            return value
+        value = inner[0]
+    return value
+
+
+def _filled(value: Mapping[str, Any], properties: Mapping[str, Schema]) -> bool:
+    """Whether the object has a field of the contract: an object in a text's place is none."""
+    return any(
+        not (isinstance(_single(value[name]), Mapping) and properties[name].get("type") in SCALARS)
+        for name in properties.keys() & value.keys()
+    )
+
+
+def _holds(value: Any, properties: Mapping[str, Schema], depth: int = WRAPPERS_MAX) -> bool:
+    if not isinstance(value, Mapping) or depth == 0:
+        return False
+    if _filled(value, properties):
+        return not _is_described(value, properties)
+    return any(_holds(_single(item), properties, depth - 1) for item in value.values())
+
+
+def _is_schema(value: Mapping[str, Any], properties: Mapping[str, Schema]) -> bool:
+    named = {"properties", "type"}
+    return named <= value.keys() and not named & properties.keys()
+
+
+def _is_described(value: Mapping[str, Any], properties: Mapping[str, Schema]) -> bool:
+    """Whether the fields are described instead of filled: the schema came back unanswered."""
+    described = [value[name] for name in properties.keys() & value.keys()]
+    return all(
+        isinstance(item, Mapping) and {"type", "$ref", "anyOf"} & {*item} for item in described
+    )
+
+
+def _single(value: Any) -> Any:
+    """An object that stands alone in a list, or as text."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        return value[0]
+    return value
+
+
+def fitted(value: Any, schema: Schema, note: Note) -> Any:
+    """The value in the schema's shape. `note` gets a sentence for each field that was dropped."""
+    return _Fit(schema.get("$defs", {}), note).value(value, schema, "")
+
+
+class _Fit:
+    def __init__(self, parts: Mapping[str, Schema], note: Note) -> None:
+        self._parts = parts
+        self._note = note
+
+    def value(self, value: Any, schema: Schema, place: str) -> Any:
+        """One value and all that is in it."""
+        schema = self._meant(value, schema)
+        match schema.get("type"):
+            case "object" if "properties" in schema:
+                return self._object(_single(value), schema, place)
+            case "array":
+                return self._array(value, schema, place)
+            case "number" | "integer" if isinstance(value, str):
+                return _number(value, schema)
+            case "string" if isinstance(value, str):
+                return _text(value, schema)
+            case "string" if isinstance(value, int) and schema.get("pattern") == TICKER_PATTERN:
+                return str(value)
+            case _:
+                return value
+
+    def _meant(self, value: Any, schema: Schema) -> Schema:
+        """The schema without references; of several the one that is meant, if that is plain."""
+        if "$ref" in schema:
+            return self._meant(value, self._parts.get(schema["$ref"].rpartition("/")[2], {}))
+        options = schema.get("anyOf") or schema.get("oneOf")
+        if not options:
+            return schema
+        named = schema.get("discriminator")
+        if named and isinstance(value, Mapping):
+            chosen = named.get("mapping", {}).get(str(value.get(named["propertyName"])))
+            return self._meant(value, {"$ref": chosen}) if chosen else {}
+        real = [option for option in options if option.get("type") != "null"]
+        if value is None and len(real) < len(options):
+            return {}
+        numbers = [option for option in real if option.get("type") in ("number", "integer")]
+        # A decimal may be a number or a text of one.
+        meant = numbers or real
+        return self._meant(value, meant[0]) if len(meant) == 1 else {}
+
+    def _object(self, value: Any, schema: Schema, place: str) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        properties: Mapping[str, Schema] = schema["properties"]
+        spelled = {_spelling(name): name for name in properties}
+        fields: dict[str, Any] = {}
+        for key, item in value.items():
+            name = key if key in properties else spelled.get(_spelling(key))
+            where = f"{place}{key}"
+            if name is None or (name != key and name in value):
+                self._note(f"{where[:80]}: no such field, left out")
+                continue
+            part = properties[name]
+            if item is None and "default" in part and not self._takes_null(part):
+                continue
+            fields[name] = self.value(item, part, f"{where}.")
+        return fields
+
+    def _takes_null(self, schema: Schema) -> bool:
+        return any(option.get("type") == "null" for option in schema.get("anyOf", ()))
+
+    def _array(self, value: Any, schema: Schema, place: str) -> Any:
+        items = schema.get("items", {})
+        if value is None:
+            return []
+        if isinstance(value, str):
+            value = _list_in(value)
+        if isinstance(value, Mapping | str) and value:
+            value = [value]
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            return value
+        fitted_items = [self.value(item, items, f"{place}{n}.") for n, item in enumerate(value)]
+        return self._once(fitted_items, place, tickers=items.get("pattern") == TICKER_PATTERN)
+
+    def _once(self, items: Sequence[Any], place: str, *, tickers: bool) -> list[Any]:
+        """The items without one that says the same of a ticker as an earlier one."""
+        kept: list[Any] = []
+        for item in items:
+            ticker = item.get("ticker") if isinstance(item, Mapping) else tickers and item
+            if ticker and item in kept:
+                self._note(f"{place}{str(ticker)[:20]}: stands twice, counted once")
+            else:
+                kept.append(item)
+        return kept
+
+
+def _list_in(text: str) -> Any:
+    """The list that a text holds as JSON; else the text."""
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, list) else text
+
+
+def _spelling(name: str) -> str:
+    """A field's name without case, blanks and underscores: `allocationPct` is `allocation_pct`."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _text(text: str, schema: Schema) -> str:
+    """A text; one of several choices in its own case, a ticker without its exchange."""
+    choices = schema.get("enum")
+    if choices and text not in choices:
+        alike = [choice for choice in choices if _spelling(str(choice)) == _spelling(text)]
+        return alike[0] if len(alike) == 1 else text
+    if schema.get("pattern") == TICKER_PATTERN:
+        ticker = _TICKER.match(text)
+        return text if ticker is None else ticker[1].upper()
+    return text
+
+
+def _number(text: str, schema: Schema) -> Any:
+    """The number that a text means on this scale; the text where that is not plain."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    try:
+        percentage, fraction = _PERCENTAGE.match(text), _FRACTION.match(text)
+        if percentage and low == 0 and high in (1, 100):
+            share = Decimal(percentage[1])
+            return _plain(share if high == 100 else share / _HUNDRED)
+        if fraction and low == 0 and high in (1, 10, 100):
+            part, whole = Decimal(fraction[1]), Decimal(fraction[2])
+            if whole == high:
+                return _plain(part)
+            if high == 1 and whole in (10, 100) and part <= whole:
+                return _plain(part / whole)
+    except InvalidOperation:
+        return text
+    return text
+
+
+def _plain(number: Decimal) -> int | float:
+    return int(number) if number == number.to_integral_value() else float(number)
