@@ -4,12 +4,12 @@ They travel as words: a dict of short names with short texts. The names of `Cons
 that code enforces; any other is a note, which the planner, the trader and the reviewer read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 
-from contracts.types import Percent, Score10, ShortText, Ticker, Value
+from contracts.types import NOTES, Percent, Score10, ShortText, Ticker, Value
 
 CONSTRAINTS_MAX = 20
 POSITIONS_MAX = 500
@@ -89,6 +89,30 @@ def constraints_of(words: Mapping[str, str]) -> Constraints:
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         raise ValueError(f"{name} is {words[name][:40]!r}; it takes {TAKES[name]}") from None
+
+
+def usable(value: Any, info: ValidationInfo) -> Any:
+    """Where a model's answer is read: the constraints without those that cannot be used, which the
+    notes name. They only tighten, and those of the request hold anyway."""
+    notes = info.context.get(NOTES) if isinstance(info.context, dict) else None
+    if notes is None or not isinstance(value, Mapping):
+        return value
+    kept: dict[str, Any] = {}
+    for name, limit in value.items():
+        try:
+            Constraints.model_validate({name: limit})
+        except ValidationError:
+            notes.append(f"limits.{name}: left out, it takes {TAKES.get(name, 'no value')}")
+        else:
+            kept[name] = limit
+    return kept
+
+
+def words_of(constraints: Constraints, remarks: Sequence[str] = ()) -> dict[str, str]:
+    """The constraints in words, as a plan carries them, with remarks as `note 1`, `note 2`, ..."""
+    stated = constraints.model_dump(mode="json", exclude_defaults=True)
+    notes = {f"note {place}": text for place, text in enumerate(remarks, start=1) if text.strip()}
+    return {**{name: _word(value) for name, value in stated.items()}, **notes}
 
 
 def _as_words(value: Any) -> Any:

@@ -3,11 +3,12 @@
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from contracts.account import Portfolio
-from contracts.constraints import ConstraintWords
+from contracts.constraints import Constraints, ConstraintWords, usable
 from contracts.cycle import CycleRequest
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, ReportAhead
 from contracts.memory import AgentMemory
@@ -37,24 +38,32 @@ from contracts.types import (
 )
 
 FINDINGS_MAX = 10
+REMARKS_MAX = 10
 
 
-class PlanDraft(Value):
-    """The planner's answer: which assets to look at, and the question the quant must answer.
-
-    Its `constraints` bind beside those of the request, as far as code enforces them.
-    """
-
+class _Planned(Value):
     objective: Text = Field(min_length=1)
     assets: tuple[Ticker, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
     quant_question: Text = Field(min_length=1)
     timeframes: tuple[ShortText, ...] = Field(default=("1d",), min_length=1, max_length=4)
-    constraints: ConstraintWords = Field(default_factory=dict)
     expected_outputs: tuple[ShortText, ...] = Field(min_length=1, max_length=12)
 
 
-class Plan(PlanDraft, Contract):
-    """The planner's plan, with its ids."""
+class PlanDraft(_Planned):
+    """The planner's answer: which assets to look at, and the question the quant must answer.
+
+    Its `limits` bind beside those of the request; one that cannot be used is left out. `remarks`
+    are for the trader and the reviewer.
+    """
+
+    limits: Annotated[Constraints, BeforeValidator(usable)] = Constraints()
+    remarks: tuple[Words, ...] = Field(default=(), max_length=REMARKS_MAX)
+
+
+class Plan(_Planned, Contract):
+    """The planner's plan, with its ids. Its `constraints` are the limits and remarks in words."""
+
+    constraints: ConstraintWords = Field(default_factory=dict)
 
 
 class QuantSignal(StrEnum):

@@ -69,11 +69,11 @@ def _answers(
     text: str, output: type[T], check: AnswerCheck[T] | None, evidence: Sequence[Evidence]
 ) -> list[ReadAnswer[T]]:
     answers: list[ReadAnswer[T]] = []
-    for found in objects_in(text):
-        if isinstance(found, JsonBroken):
-            answers.append(ReadAnswer(None, (_short(found.error),)))
+    for item in objects_in(text):
+        if isinstance(item, JsonBroken):
+            answers.append(ReadAnswer(None, (_short(item.error),)))
         else:
-            answers.append(_validated(found.value, found.repaired, output, check, evidence))
+            answers.append(_validated(item.value, item.repaired, output, check, evidence))
     return answers
 
 

@@ -203,7 +203,7 @@ class _Tooling:
         new = 0
         repeated = 0
         unread = 0
-        told = False
+        was_asked = False
         for _ in range(limits.rounds_max):
             try:
                 reply = await self._ask(messages, new)
@@ -220,9 +220,9 @@ class _Tooling:
             if not reply.tool_calls:
                 if self.calls_made or not self.standard or reply.stop_reason is StopReason.REFUSAL:
                     return self._stop_at_end(reply)
-                if told:
+                if was_asked:
                     return await self._read_by_code()
-                told = True
+                was_asked = True
                 new = len(messages)
                 messages += [assistant_turn(reply), UserMessage(text=NO_CALL)]
                 continue
@@ -419,7 +419,7 @@ async def _output_pass(
 
 
 def _thoughts(reply: ModelReply, reader: Reader) -> Iterator[str]:
-    """What the reply holds beside its text, in real names."""
+    """The texts of the reply beside what it said, in real names."""
     for text in unspoken(reply):
         yield reader.heard(reply.model_copy(update={"text": text})).text
 

@@ -59,7 +59,7 @@ async def make_plan(
             plan, command.signal_digest, command.portfolio, tickers_max
         ),
     )
-    return Plan.of(command, **dict(planned.answer))
+    return Plan.of(command, **logic.plan_fields(planned.answer))
 
 
 async def answer_question(

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from contracts.account import Portfolio
+from contracts.constraints import words_of
 from contracts.facts import CATALYST_DAYS_MAX, DatedEvent, TickerFacts
 from contracts.reasons import CORRECTED_MAX, Reason
 from contracts.research import (
@@ -55,6 +56,13 @@ def plan_problems(
         *_twice("assets", draft.assets),
         *(too_many if count > assets_max else ()),
     )
+
+
+def plan_fields(draft: PlanDraft) -> dict[str, Any]:
+    """The fields of the plan: the draft's, with its limits and remarks in words."""
+    fields = {name: getattr(draft, name) for name in type(draft).model_fields}
+    limits, remarks = fields.pop("limits"), fields.pop("remarks")
+    return {**fields, "constraints": words_of(limits, remarks)}
 
 
 def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def facts_given(command: PickTrades, rooms: Mapping[str, Room]) -> Iterator[Fact
 
 
 def tradable(command: PickTrades) -> Iterator[str]:
-    """What may be bought or sold: what was researched, then what is held."""
+    """The tickers that may be bought or sold: those researched, then those held."""
     yield from (finding.ticker for finding in command.research_report.tickers)
     yield from (position.ticker for position in command.portfolio.positions)
 

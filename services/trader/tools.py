@@ -21,5 +21,5 @@ def trader_tools(market: MarketData, as_of: date, portfolio: Portfolio) -> Toolb
 
 
 def standard_reads(tickers: Sequence[str]) -> StandardReads:
-    """What code reads for a trader that calls no tool: the account, and each ticker's price."""
+    """The reads of code for a trader that calls no tool: the account, and each ticker's price."""
     return [(GET_PORTFOLIO, {}), *((PRICE, {"ticker": ticker}) for ticker in tickers)]

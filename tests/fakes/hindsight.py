@@ -202,7 +202,8 @@ def _plan(task: Mapping[str, Any], _: Facts) -> dict[str, Any]:
         "assets": [candidate["ticker"] for candidate in task["signal_digest"]["candidates"]],
         "quant_question": "which of them rise?",
         "timeframes": ["1d"],
-        "constraints": {},
+        "limits": {},
+        "remarks": [],
         "expected_outputs": ["momentum"],
     }
 

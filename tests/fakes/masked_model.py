@@ -78,7 +78,8 @@ def _plan(codes: Sequence[str], _: Mapping[str, object], __: Mapping[str, Any]) 
         "assets": list(codes),
         "quant_question": f"is {codes[0]} rising?",
         "timeframes": ["1d"],
-        "constraints": {"note": "S-GUESS reports in July", "max_positions": "3"},
+        "limits": {"max_positions": "3"},
+        "remarks": ["S-GUESS reports in July"],
         "expected_outputs": ["rsi"],
     }
 

@@ -146,8 +146,8 @@ async def test_a_constraint_of_the_plan_tightens_and_never_loosens(
 ) -> None:
     def plans(task: TaskData, found: EvidenceIndex) -> Said:
         plan: Any = RULE_SETS["planner"].answer(task, found).model_dump(mode="json")
-        words = {"max_positions": 2, "max_allocation_pct": 100, "tone": "careful"}
-        return Said(**{**plan, "constraints": words})
+        limits = {"max_positions": 2, "max_allocation_pct": 100, "max_risk_score": "careful"}
+        return Said(**{**plan, "limits": limits, "remarks": ["be careful"]})
 
     sets = {**RULE_SETS, "planner": replace(RULE_SETS["planner"], answer=plans)}
     for name, answer in (("analyst", invents), ("trader", buys_all), ("risk_review", agrees)):

@@ -88,10 +88,8 @@ def planner_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
         if held
         else f"find the leaders among {names} and size them by their stops"
     )
-    constraints = {key: _without_label(text) for key, text in draft.constraints.items()}
-    return PlanDraft(
-        **{**dict(draft), "objective": f"{LABEL}{objective}", "constraints": constraints}
-    )
+    remarks = tuple(map(_without_label, draft.remarks))
+    return PlanDraft(**{**dict(draft), "objective": f"{LABEL}{objective}", "remarks": remarks})
 
 
 def quant_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:

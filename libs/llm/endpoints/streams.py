@@ -283,7 +283,7 @@ class OpenAIAssembly:
 
     def _place(self, piece: dict[str, Any]) -> int:
         """The place of a piece's call: some servers give all of them one index, or none."""
-        index, call_id = piece.get("index"), piece.get("id")
+        index = piece.get("index")
         place = len(self._calls) - 1 if index is None else self._at.get(index, -1)
         begun = self._calls[place] if place >= 0 else None
         if begun is None or _begins(piece, begun, self._arguments[place]):

@@ -208,7 +208,7 @@ def _marked(text: str, offered: Mapping[str, ToolDef]) -> Iterator[_Written]:
 
 
 def _body(body: str, offered: Mapping[str, ToolDef]) -> Iterator[_Written]:
-    """What stands between tags: JSON, a Python call, a tag of the tool's name, or the bare name."""
+    """The calls between tags: JSON, a Python call, a tag of the tool's name, or the bare name."""
     calls = [*_json_calls(body, offered), *([] if "{" in body else _python_calls(body, offered))]
     if calls:
         yield from calls
@@ -238,13 +238,13 @@ def _is_only_json(text: str) -> bool:
 
 
 def _json_calls(text: str, offered: Mapping[str, ToolDef]) -> Iterator[_Written]:
-    for found in objects_in(text):
-        if isinstance(found, JsonFound):
-            yield from _call_objects(found.value, offered)
+    for item in objects_in(text):
+        if isinstance(item, JsonFound):
+            yield from _call_objects(item.value, offered)
         else:
             name = re.search(r"[\"']?name[\"']?\s*:\s*[\"']([\w.:-]+)[\"']", text)
             if name:
-                yield _Written(name[1], found.error)
+                yield _Written(name[1], item.error)
 
 
 def _call_objects(value: Mapping[str, Any], offered: Mapping[str, ToolDef]) -> Iterator[_Written]:
@@ -260,7 +260,7 @@ def _call_objects(value: Mapping[str, Any], offered: Mapping[str, ToolDef]) -> I
     name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
     if name is not None:
         if plain_name(name) in offered:
-            yield _Written(name, _given(value))
+            yield _Written(name, _arguments_of(value))
         return
     if len(value) == 1:
         [(key, inner)] = value.items()
@@ -268,16 +268,16 @@ def _call_objects(value: Mapping[str, Any], offered: Mapping[str, ToolDef]) -> I
             yield _Written(key, inner)
 
 
-def _given(value: Mapping[str, Any]) -> Mapping[str, Any] | str:
+def _arguments_of(value: Mapping[str, Any]) -> Mapping[str, Any] | str:
     """The arguments of a call object; what stands beside its name where they have no key."""
     for key in _ARGUMENT_KEYS:
         if key in value:
-            given = value[key]
-            if given is None:
+            arguments = value[key]
+            if arguments is None:
                 return {}
-            if isinstance(given, str):
-                return _arguments(given)
-            return given if isinstance(given, Mapping) else "they are not a JSON object"
+            if isinstance(arguments, str):
+                return _arguments(arguments)
+            return arguments if isinstance(arguments, Mapping) else "they are not a JSON object"
     return {k: v for k, v in value.items() if k not in _NAME_KEYS and k not in ("type", "id")}
 
 
@@ -299,7 +299,7 @@ def _python_calls(text: str, offered: Mapping[str, ToolDef]) -> Iterator[_Writte
 
 
 def _printed(node: ast.expr | None) -> ast.expr | None:
-    """What is called within `print(...)`, which some models write around it."""
+    """The call within `print(...)`, which some models write around it."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "print" and node.args:
         return node.args[0]
     return node

@@ -52,7 +52,7 @@ class JsonFound:
 
 @dataclass(frozen=True, slots=True)
 class JsonBroken:
-    """What begins like an object and is none, with what is wrong with it."""
+    """Text that begins like an object and is none, with the reason."""
 
     error: str
 
@@ -68,8 +68,8 @@ def objects_in(text: str) -> Iterator[JsonFound | JsonBroken]:
     for _ in range(OBJECTS_MAX):
         if place is None:
             return
-        found, end = _read(text, place)
-        yield found
+        item, end = _read(text, place)
+        yield item
         place = _next_object(text, end)
 
 
@@ -78,11 +78,11 @@ def object_of(text: str) -> dict[str, Any] | str:
 
     The same object given twice counts once, and a closing tag behind it is passed over.
     """
-    found = [*objects_in(text)]
-    for item in found:
+    items = [*objects_in(text)]
+    for item in items:
         if isinstance(item, JsonBroken):
             return item.error
-    values = [item.value for item in found if isinstance(item, JsonFound)]
+    values = [item.value for item in items if isinstance(item, JsonFound)]
     if not values:
         return "no JSON object was found"
     if any(value != values[0] for value in values[1:]):
@@ -112,7 +112,7 @@ def _next_object(text: str, start: int) -> int | None:
 
 
 def _read(text: str, place: int) -> tuple[JsonFound | JsonBroken, int]:  # noqa: PLR0911
-    """What stands at a place, and where to look on."""
+    """The object at a place, and where to look on."""
     try:
         value, end = _STRICT.raw_decode(text, place)
         if _depth(value) > DEPTH_MAX:

@@ -36,8 +36,8 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PlanDraft:
             f"MACD and 3-month momentum, and is RSI14 extreme?"
         ),
         timeframes=("1d",),
-        constraints=_constraints(task),
         expected_outputs=EXPECTED_OUTPUTS,
+        remarks=tuple(_remarks(task)),
     )
 
 
@@ -64,16 +64,14 @@ def _due(task: TaskData, as_of: date) -> Iterator[str]:
             yield held.ticker
 
 
-def _constraints(task: TaskData) -> dict[str, str]:
+def _remarks(task: TaskData) -> Iterator[str]:
+    """Notes on the account for the trader and the reviewer."""
     portfolio = Portfolio.model_validate(task["portfolio"])
-    words = task["constraints"]
-    constraints = {key: str(text) for key, text in words.items()} if isinstance(words, dict) else {}
     held = [position.ticker for position in portfolio.positions]
     if held:
-        constraints.setdefault("held", ", ".join(held)[:400])
+        yield f"held: {', '.join(held)}"
     if portfolio.cash.amount * 100 < portfolio.equity.amount * CASH_PCT_MIN:
-        constraints.setdefault("cash", labelled("less than 5% of equity is cash"))
-    return dict(list(constraints.items())[:20])
+        yield labelled("less than 5% of equity is cash")
 
 
 RULES = RuleSet(answer=answer, ask=ask)

@@ -32,7 +32,9 @@ DRAFTS: dict[str, type[BaseModel]] = {
 }
 DECLARED = {
     "sentiment": "score confidence market_mood ticker notes fact beside speaks why",
-    "plan": "expected_outputs timeframes constraints assets objective quant_question",
+    "plan": "expected_outputs timeframes assets objective quant_question max_positions "
+    "max_allocation_pct max_sector_pct max_risk_score exclude_tickers "
+    "exclude_sectors no_buys remarks",
     "quant": "signal confidence ticker answer fact beside speaks why",
     "research": "fundamental_score technical_score risk_score ticker catalyst sector_peers "
     "research_notes fact beside speaks why",

@@ -130,7 +130,7 @@ async def test_a_model_is_asked_again_on_the_same_evidence_and_who_computes_is_n
     )
 
     assert model.calls == calls
-    asked = model.requests[1:]
+    asked = model.requests[2:]
     assert len({request.seed for request in asked}) == len(asked)
     assert len({request.messages for request in asked}) == 1
     if provider == "claude":
