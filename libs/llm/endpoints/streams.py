@@ -8,7 +8,7 @@ while it comes, and what is kept of the pieces is counted as they are added.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import httpx2
@@ -276,7 +276,7 @@ class OpenAIAssembly:
             function["name"] = _name(function["name"], news.get("name") or "")
         arguments = news.get("arguments")
         if isinstance(arguments, str):
-            self._arguments[place].append(arguments)
+            self._arguments[place] += [arguments] if arguments else []
         elif arguments is not None:
             # Whole and already read, as some servers give them.
             self._arguments[place] = [json.dumps(arguments)]
@@ -306,9 +306,7 @@ class OpenAIAssembly:
         return {"choices": [choice], "usage": self._usage}
 
 
-def _begins(
-    piece: Mapping[str, Any], begun: Mapping[str, Any], arguments: Sequence[str]
-) -> bool:
+def _begins(piece: Mapping[str, Any], begun: Mapping[str, Any], arguments: Sequence[str]) -> bool:
     """Whether a piece begins another call than the one that its place holds.
 
     An id tells. Without one a name does, where the call before is whole: one that still lacks its
@@ -331,8 +329,8 @@ def _is_whole(arguments: Sequence[str]) -> bool:
     if len(arguments) > NAMED_PIECES_MAX:
         return False
     try:
-        orjson.loads("".join(arguments))
-    except ValueError:
+        json.loads("".join(arguments))
+    except (ValueError, RecursionError):
         return False
     return True
 

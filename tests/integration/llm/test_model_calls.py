@@ -264,7 +264,7 @@ async def test_a_wrong_answer_is_repaired_in_a_transcript_that_is_taken(speaking
 
 
 async def test_an_answer_that_stays_wrong_is_a_wrong_answer(speaking: Speaking) -> None:
-    async with speaking(lambda _: Says("no idea")) as bench:
+    async with speaking([Says(f"no idea {number}") for number in range(9)]) as bench:
         with pytest.raises(AnswerInvalid) as caught:
             await bench.plain()
         assert caught.value.wrong_answer

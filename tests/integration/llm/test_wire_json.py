@@ -10,6 +10,7 @@ from contracts.memory import MemoryDraft
 from contracts.research import PlanDraft, QuantDraft, ResearchDraft
 from contracts.risk import ReviewDraft
 from contracts.sentiment import SentimentDraft
+from contracts.strategy import StrategyDraft
 from contracts.trader import PicksDraft
 from contracts.types import ToolDef
 from libs.llm.endpoints import claude, openai
@@ -132,12 +133,12 @@ def test_a_body_that_is_no_reply_is_a_provider_fault_that_shows_its_start(reply_
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ('{"ticker": "A"', "not valid JSON"),
-        ("[1]", "not a JSON object"),
-        ('"{}"', "not a JSON object"),
-        ('{"n": NaN}', "cannot be kept"),
+        ('{"ticker": "A"', "it was cut off"),
+        ("[1]", "no JSON object was found"),
+        ('{"n": NaN}', "NaN is not a JSON number"),
         ('{"n": 123456789012345678901234567890}', "cannot be kept"),
-        ("[" * 100_000, "not valid JSON"),
+        ("[" * 100_000, "no JSON object was found"),
+        ('{"a":' * 10_000, "nested deeper"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_told_and_not_guessed(arguments, error):
@@ -146,7 +147,7 @@ def test_arguments_that_cannot_be_used_are_told_and_not_guessed(arguments, error
     assert call.arguments == {}
 
 
-@pytest.mark.parametrize("arguments", ["", "  ", "null", "{}"])
+@pytest.mark.parametrize("arguments", ["", "  ", "null", "{}", '"{}"'])
 def test_no_arguments_are_no_mistake(arguments):
     [call] = from_openai(Says(calls=[Call("price", arguments)])).tool_calls
     assert (call.error, call.arguments) == ("", {})
@@ -251,7 +252,8 @@ def test_every_draft_is_bound_by_a_format_or_asked_for_in_words(draft):
 
 
 def test_an_object_with_keys_of_ones_own_choosing_is_a_map():
-    assert has_maps(PlanDraft.model_json_schema())
+    assert has_maps(StrategyDraft.model_json_schema())
+    assert not has_maps(PlanDraft.model_json_schema())
     assert has_maps({"type": "array", "items": {"type": "object"}})
     assert not has_maps(SentimentDraft.model_json_schema())
 
