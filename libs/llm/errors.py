@@ -62,6 +62,13 @@ class ReplyUnreadable(ModelError):
     may_have_cost = True
 
 
+class ReplyTooLarge(ModelError):
+    """The reply is larger than any answer needs to be. The same request would bring another one."""
+
+    code = "reply_too_large"
+    may_have_cost = True
+
+
 class ProviderUnavailable(ModelError):
     """The provider could not be reached, is overloaded, or wants fewer calls.
 

@@ -30,6 +30,7 @@ from libs.llm.errors import (
     BadToolArguments,
     ModelError,
     ProviderFault,
+    ReplyTooLarge,
     ReplyUnreadable,
     TaskTooLarge,
     ToolLimitReached,
@@ -214,7 +215,7 @@ class _Tooling:
                 new = len(messages)
                 messages += [UNREAD, UserMessage(text=render_unread(error.message))]
                 continue
-            except (ProviderFault, Truncated, TaskTooLarge) as error:
+            except (ProviderFault, ReplyTooLarge, Truncated, TaskTooLarge) as error:
                 return self._stop("fault", error)
             unread = 0
             if not reply.tool_calls:

@@ -64,12 +64,14 @@ class Achieved:
     """The deeds of a pipeline, as far as its end is told by them; None where it never came so far.
 
     `checked` positions of which `exits` were to be sold; `picks` of the trader, of which the rules
-    `left` some; `vetoes` are the rules that vetoed; a `strategy` has its `verdict`.
+    `left` some; `vetoes` are the rules that vetoed; a `strategy` has its `verdict`. `findings` are
+    those of the analyst, None where research never ended.
     """
 
     execution: ExecutionResult | None = None
     checked: int | None = None
     exits: int = 0
+    findings: int | None = None
     picks: int | None = None
     left: int | None = None
     vetoes: Sequence[str] = ()
@@ -86,6 +88,7 @@ class Achieved:
             execution=reports.execution,
             checked=len(checks) if reports.exits else None,
             exits=sum(check.quantity is not None for check in checks),
+            findings=len(reports.research.tickers) if reports.research else None,
             picks=len(reports.wanted) if reports.picks else None,
             left=len(validation.decisions) if validation else None,
             vetoes=[check.rule for check in judged if check.outcome is RuleOutcome.VETOED],
@@ -111,7 +114,9 @@ def of_achieved(
     if status is CycleStatus.COMPLETED:
         ordered = achieved.execution is not None and bool(achieved.execution.orders)
         # What ordered nothing is no success, and no failure.
-        return Ending(_achieved(achieved, reason), Tone.GOOD if ordered else Tone.QUIET)
+        unfounded = achieved.findings == 0 and not ordered
+        tone_of_end = Tone.GOOD if ordered else Tone.WARN if unfounded else Tone.QUIET
+        return Ending(_achieved(achieved, reason), tone_of_end)
     where = "" if status in BY_A_PERSON else _where(pipeline, nodes, reason)
     words = amounts.cut(in_words(reason.removeprefix(f"{where} failed: ")), REASON_CHARS)
     return Ending(words, tone(status), f"{status.value} in {where}" if where else "")
@@ -173,12 +178,14 @@ def _so_far(state: str) -> Ending:
     return Ending(words, tone(CycleStatus.RUNNING), asks=asks)
 
 
-def _achieved(achieved: Achieved, reason: str) -> str:
+def _achieved(achieved: Achieved, reason: str) -> str:  # noqa: PLR0911 - one line an end
     if achieved.execution is not None and achieved.execution.orders:
         return orders.in_short(achieved.execution)
     if achieved.checked is not None:
         return exits.nothing_sold(achieved.checked, achieved.exits)
     if achieved.picks == 0:
+        if achieved.findings == 0:
+            return "no trade: the analyst gave no finding, so nothing could be bought"
         return "nothing ordered: the trader picked nothing"
     if achieved.picks and achieved.left == 0:
         vetoed = f"the rules vetoed {amounts.count(achieved.picks, 'pick')}"

@@ -53,7 +53,15 @@ class _Problems:
 async def pick_trades(
     command: PickTrades, journal: Journal, *, market: MarketData, role: Role
 ) -> DailyPicks:
-    """Propose buys and sales, with prices verified by tools."""
+    """Propose buys and sales, with prices verified by tools.
+
+    No model is asked where only one answer is possible: nothing was researched, nothing is held.
+    """
+    player = role.player(command)
+    if not any(logic.tradable(command)):
+        return DailyPicks.of(
+            command, llm=player, pick_date=command.as_of, **logic.nothing_to_trade()
+        )
     evidence = evidence_of(command.research_report, command.quant_report, command.portfolio)
     tickers = {*command.portfolio.exposed, *(item.ticker for item in evidence)}
     moves = await moves_read(journal, market, tickers, command.as_of)
@@ -74,7 +82,6 @@ async def pick_trades(
         constraints=dict(command.request.constraints),
     )
     reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))
-    player = role.player(command)
     # Whoever computes says the same whenever it is asked.
     computes = player in COMPUTING
     answered = await sample_with_tools(

@@ -170,6 +170,15 @@ def daily_picks(
     }
 
 
+def nothing_to_trade() -> dict[str, Any]:
+    """The fields of picks that no model was asked for."""
+    return {
+        "confidence": 0.0,
+        "market_summary": "nothing to buy or sell",
+        "corrected": ("no model was asked: nothing was researched and nothing is held",),
+    }
+
+
 def planned(pick: BuyDraft, facts: Facts, ahead: Ahead) -> tuple[PickPlan, Sequence[str]]:
     """The plan of a buy, with the session at which it is looked at again: the end of its horizon,
     or the day of the event that it names where that comes first. What names none is told."""

@@ -17,7 +17,13 @@ from contracts.operation import Reserve
 from contracts.types import Usage
 from libs.llm.endpoints import usage
 from libs.llm.endpoints.endpoint import Endpoint, Wire
-from libs.llm.errors import ModelError, PriceUnknown, ProviderFault, ProviderNotUsable
+from libs.llm.errors import (
+    ModelError,
+    PriceUnknown,
+    ProviderFault,
+    ProviderNotUsable,
+    ReplyTooLarge,
+)
 from libs.llm.json_values import storable
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize
 from libs.runtime.model_settings import Price
@@ -144,10 +150,10 @@ class RemoteProvider:
                 f"{self.name}: the reply cannot be kept: {error}", may_have_cost=True
             ) from error
         if len(body.encode()) > REPLY_BYTES_MAX:
-            raise ProviderFault(
-                f"{self.name}: the reply has {len(body)} characters, the limit is "
-                f"{REPLY_BYTES_MAX} bytes",
-                may_have_cost=True,
+            raise ReplyTooLarge(
+                f"{self.name}: the reply has {len(body):,} characters, the limit is "
+                f"{REPLY_BYTES_MAX:,} bytes; lower output_tokens_max in [providers.{self.name}] of "
+                f"deskbus.toml, or use a model that answers more briefly"
             )
         hidden = self._hidden(body)
         if hidden != body:

@@ -15,7 +15,7 @@ import httpx2
 
 from libs.llm.endpoints import faults
 from libs.llm.endpoints.endpoint import Endpoint
-from libs.llm.errors import ProviderFault
+from libs.llm.errors import ProviderFault, ReplyTooLarge
 from libs.llm.json_values import loaded, storable
 
 EVENTS = "text/event-stream"
@@ -120,11 +120,10 @@ def _take(who: str, data: bytes, assembly: Assembly) -> None:
         raise _too_large(who, "the reply")
 
 
-def _too_large(who: str, what: str, limit: str = f"{BODY_BYTES_MAX:,} bytes") -> ProviderFault:
-    return ProviderFault(
+def _too_large(who: str, what: str, limit: str = f"{BODY_BYTES_MAX:,} bytes") -> ReplyTooLarge:
+    return ReplyTooLarge(
         f"{who}: {what} has more than {limit}, the limit; no reply needs so many: check the "
-        "base_url, and what answers there",
-        may_have_cost=True,
+        "base_url, and what answers there"
     )
 
 

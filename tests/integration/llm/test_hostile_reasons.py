@@ -13,7 +13,7 @@ from contracts.operation import CallKind
 from contracts.research import AnswerQuestion
 from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
-from libs.llm.errors import AnswerInvalid, ProviderFault
+from libs.llm.errors import AnswerInvalid, ReplyTooLarge
 from libs.llm.rules.provider import RulesProvider
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.fakes.hostile_reasons import HEARD, REFUSED, Reasons, spoiled
@@ -90,7 +90,7 @@ async def test_they_end_in_a_report_and_no_unknown_name_is_asked_about_twice(
 async def test_what_is_larger_than_a_reply_may_be_ends_as_a_fault_that_names_the_limit(
     wire: str, case: str, honest: tuple[Desk, Any]
 ) -> None:
-    with pytest.raises(ProviderFault, match=r"the reply has .*, the limit"):
+    with pytest.raises(ReplyTooLarge, match=r"the reply has .*, the limit"):
         await answered(wire, HEARD[case], honest)
 
 

@@ -106,6 +106,14 @@ def test_why_nothing_was_ordered_is_said_and_is_no_success(
     assert lines(told.unordered, "Cash") == ["100,000.00 USD, unchanged"]
 
 
+def test_a_decision_without_a_finding_warns_and_is_never_green(cycle_view: CycleView) -> None:
+    view = with_contracts(without_orders(cycle_view, picks=()), research_report={"tickers": ()})
+
+    assert one(view).ending == ending.Ending(
+        "no trade: the analyst gave no finding, so nothing could be bought", Tone.WARN
+    )
+
+
 def exit_report(*checks: ExitCheck) -> dict[str, Any]:
     report = ExitReport(
         cycle_id=CYCLE_ID, op_id=CYCLE_ID, as_of="2012-06-29", account="main", checks=checks

@@ -25,6 +25,7 @@ from libs.llm.errors import (
     ProviderFault,
     ProviderNotUsable,
     ProviderUnknown,
+    ReplyTooLarge,
 )
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, ToolCall, UserMessage
@@ -209,14 +210,14 @@ def test_no_repr_shows_the_key():
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "error"),
     [
-        ModelReply(text="x" * 300_000),
-        ModelReply(raw=2**70),
+        (ModelReply(text="x" * 300_000), ReplyTooLarge),
+        (ModelReply(raw=2**70), ProviderFault),
     ],
 )
-async def test_a_reply_that_no_journal_can_keep_is_a_provider_fault(reply):
-    with pytest.raises(ProviderFault) as caught:
+async def test_a_reply_that_no_journal_can_keep_fails_and_counts(reply, error):
+    with pytest.raises(error) as caught:
         await provider(reply).complete(request())
     assert caught.value.may_have_cost
 

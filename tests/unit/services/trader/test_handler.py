@@ -536,3 +536,13 @@ async def test_a_veto_without_a_reason_is_one_and_says_so(desk, facts):
         "AAPL: vetoed; no reason was given",
     )
     assert told.corrected == ("AAPL: a reason fell away: no fact is named AAPL.price_target",)
+
+
+async def test_no_model_is_asked_where_nothing_can_be_bought_or_sold(desk, facts):
+    known, found = facts
+    empty = known["research_report"].model_copy(update={"tickers": ()})
+    model = scripted(desk)
+    daily = await traded(desk, ({**known, "research_report": empty}, found))
+    assert model.calls == 0
+    assert daily.picks == daily.sell_recommendations == ()
+    assert "no model was asked" in daily.corrected[0]
