@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.fakes.slow_answers import answer_slowly
+
 UNDECLARED = (
     "<!DOCTYPE html><html><head><title>SEC.gov | Your Request Originates from an Undeclared "
     "Automated Tool</title></head><body><h1>Your Request Originates from an Undeclared Automated "
@@ -155,12 +157,22 @@ class Fault:
 
 
 @dataclass
+class Slow:
+    """Requests whose address holds `part` are answered in one of the ways of slow_answers."""
+
+    part: str
+    how: str
+
+
+@dataclass
 class StandIn:
     """The server's other end, for the test: what it tells, how it fails, what it was asked."""
 
     companies: list[Company]
     url: str = ""
     faults: list[Fault] = field(default_factory=list)
+    slow: list[Slow] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
     agents: set[str] = field(default_factory=set)
 
@@ -215,6 +227,10 @@ def serving(*companies: Company) -> Iterator[StandIn]:
             agent = self.headers.get("User-Agent", "")
             stand_in.asked.append(self.path)
             stand_in.agents.add(agent)
+            slow = next((each for each in stand_in.slow if each.part in self.path), None)
+            if slow is not None:
+                answer_slowly(self, slow.how, stand_in.over)
+                return
             status, kind, text = stand_in.answer(self.path, agent)
             body = text.encode()
             self.send_response(status)
@@ -239,6 +255,7 @@ def serving(*companies: Company) -> Iterator[StandIn]:
     try:
         yield stand_in
     finally:
+        stand_in.over.set()
         server.shutdown()
         server.server_close()
         thread.join()

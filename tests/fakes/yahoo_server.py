@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.fakes.slow_answers import answer_slowly
 from tests.fakes.yahoo_market import MadeUpMarket
 
 CRUMB = "made.up.crumb"
@@ -69,12 +70,22 @@ class Fault:
 
 
 @dataclass
+class Slow:
+    """Requests whose address holds `part` are answered in one of the ways of slow_answers."""
+
+    part: str
+    how: str
+
+
+@dataclass
 class StandIn:
     """The server's other end, for the test: what it tells, how it fails, what it was asked."""
 
     market: MadeUpMarket
     port: int = 0
     faults: list[Fault] = field(default_factory=list)
+    slow: list[Slow] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
     crumb: str = CRUMB
 
@@ -172,10 +183,16 @@ def serving(market: MadeUpMarket) -> Iterator[StandIn]:
             parts = urlsplit(self.path)
             host, _, path = parts.path.removeprefix("/").partition("/")
             stand_in.asked.append(self.path)
+            slow = next((each for each in stand_in.slow if each.part in self.path), None)
+            if slow is not None:
+                answer_slowly(self, slow.how, stand_in.over)
+                return
             query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
             status, said = self._faulty() or stand_in.answer(host, f"/{path}", query, body)
             raw = (said if isinstance(said, str) else json.dumps(said)).encode()
             self.send_response(status)
+            if status // 100 == 3:
+                self.send_header("Location", said)
             kind = "text/html" if isinstance(said, str) else "application/json"
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(raw)))
@@ -202,6 +219,7 @@ def serving(market: MadeUpMarket) -> Iterator[StandIn]:
     try:
         yield stand_in
     finally:
+        stand_in.over.set()
         server.shutdown()
         server.server_close()
         thread.join()
