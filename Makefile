@@ -79,6 +79,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m benchmarks.series
 	$(BIN)/python -m tests.chaos.machines --cycles 600
 	$(BIN)/python -m tests.chaos.notices --moments 50
+	$(BIN)/python -m tests.chaos.floods
 	$(BIN)/python -m tests.chaos.hostile_mcp
 	$(BIN)/python -m tests.chaos.studies --cells 12
 	$(BIN)/python -m tests.chaos.studies --cells 12 --one-process

@@ -8,6 +8,7 @@ mail server. Both are as they were for every other thread.
 import contextvars
 import smtplib
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from apprise.plugins.email.smtp import SMTP_EXCEPTIONS, AppriseSMTPController
 
 ANSWER_BYTES_MAX = 64 * 1024
 """Of an answer; what is behind that is not read."""
+ANSWER_S = 30.0
+"""How long a body is read, also byte by byte; what came by then is the answer."""
 TOO_MANY_REQUESTS = 429
 SMTP_FOR_GOOD = 500
 """From this reply code on a mail server says no for good; below it, not now."""
@@ -85,8 +88,13 @@ class ObservedAdapter(requests.adapters.HTTPAdapter):
 
 def _beginning(response: requests.Response) -> bytes:
     """The beginning of an answer's body, which is then all that there is of it."""
+    body, ends = b"", time.monotonic() + ANSWER_S
     try:
-        body: bytes = response.raw.read(ANSWER_BYTES_MAX, decode_content=True)
+        while len(body) < ANSWER_BYTES_MAX and time.monotonic() < ends:
+            piece = response.raw.read1(ANSWER_BYTES_MAX - len(body), decode_content=True)
+            if not piece:
+                break
+            body += piece
     except urllib3.exceptions.HTTPError:
         raise requests.exceptions.ConnectionError("its answer broke off") from None
     response._content = body  # noqa: SLF001 - or requests would read on

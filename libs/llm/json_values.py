@@ -41,9 +41,10 @@ def loaded(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig", "replace")
     try:
-        return json.loads(text, parse_constant=str, parse_float=_number, parse_int=_whole)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise _nested() from None
+    return value
 
 
 def storable(value: JsonValue, levels: int = NESTING_MAX) -> JsonValue:
@@ -81,6 +82,9 @@ def _whole(text: str) -> int | str:
     if len(text) < NUMBER_CHARS_MAX and (value := int(text)) in INTEGERS:
         return value
     return text[:NUMBER_CHARS_MAX]
+
+
+_DECODER = json.JSONDecoder(parse_constant=str, parse_float=_number, parse_int=_whole)
 
 
 def _nested() -> ValueError:

@@ -17,6 +17,8 @@ from libs.servers.supervisor import Child, Identity
 STOP_SIGNAL = signal.SIGTERM
 READY_POLL_S = 0.01
 PROBE_TIMEOUT_S = 2.0
+MONITOR_BYTES_MAX = 4_000_000
+"""Of a page of the monitoring port; one that is longer is cut off, and is no JSON then."""
 ANSWER_BYTES_MAX = 4096
 HEALTH = "/healthz"
 """Whether it does its work: it stores what it is given, too."""
@@ -131,4 +133,4 @@ def monitored(monitor_port: int, page: str) -> Any:
     """
     url = f"http://{LOOPBACK}:{monitor_port}/{page}"
     with urllib.request.urlopen(url, timeout=PROBE_TIMEOUT_S) as answer:
-        return json.load(answer)
+        return json.loads(answer.read(MONITOR_BYTES_MAX))

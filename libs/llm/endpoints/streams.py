@@ -7,6 +7,7 @@ Each bound stands before what it limits: the client counts the bytes of a stream
 while it comes, and what is kept of the pieces is counted as they are added.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -27,6 +28,8 @@ kept up to a fifth of it; JSON takes up to twenty times its size in memory."""
 
 EVENTS_MAX = 250_000
 """Pieces of one reply: one for each token, of which a reply that can be kept has some 50,000."""
+EVENTS_AT_ONCE = 100
+"""Pieces after which everything else in the process has its turn: all may have come at once."""
 PIECE_BYTES = 64
 """Counted for each piece beside its text: Python's own for it."""
 
@@ -61,6 +64,8 @@ async def received(
     count = 0
     async for data in _events(who, response):
         count += 1
+        if count % EVENTS_AT_ONCE == 0:
+            await asyncio.sleep(0)
         if count > EVENTS_MAX:
             raise _too_large(who, "the reply", f"{EVENTS_MAX:,} pieces")
         if data == DONE:
