@@ -15,7 +15,7 @@ import httpx2
 REFUSAL_BYTES_MAX = 256_000
 """Of an answer with an error's status; the rest is cut off, and the status still counts."""
 REFUSED = 400
-PIECE_BYTES_MAX = 65_536
+PIECE_BYTES_MAX = 16_384
 """Handed on at once: between two pieces everything else in the process has its turn."""
 UNPACKED = frozenset({"content-encoding", "content-length"})
 """Headers that are not true of an answer whose bytes are unpacked."""
