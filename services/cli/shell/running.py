@@ -62,6 +62,12 @@ def load_settings() -> Settings:
             error.message,
             "correct the file; docs/configuration.md shows how settings are written",
         ) from error
+    except RecursionError as error:
+        raise Problem(
+            ExitCode.USAGE,
+            "a DESKBUS_... variable of the environment is JSON that is nested too deep",
+            "correct it; docs/configuration.md shows how settings are written",
+        ) from error
     except (ValidationError, ValueError) as error:
         what = describe(error, Settings) if isinstance(error, ValidationError) else str(error)
         raise Problem(

@@ -123,3 +123,12 @@ def test_a_key_that_stands_twice_is_refused(text: str) -> None:
         yaml_in(text)
     with pytest.raises(Unreadable):
         toml_in("name = 'a'\nname = 'b'\n")
+
+
+def test_a_variable_of_the_environment_that_is_nested_too_deep_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DESKBUS_PROVIDERS", "[" * DEEP)
+    with pytest.raises(Problem, match="nested too deep"):
+        load_settings()
