@@ -15,7 +15,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from libs.llm.endpoints import refusals
 from libs.llm.endpoints.endpoint import Endpoint
 from libs.llm.endpoints.refusals import one_line
-from libs.llm.errors import ModelError, ProviderFault, ProviderUnavailable
+from libs.llm.errors import ModelError, ProviderFault, ProviderUnavailable, ReplyTooLarge
 from libs.llm.json_values import loaded, storable
 from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
 
@@ -62,8 +62,7 @@ def _refused_answer(who: str, cause: BaseException | None) -> ModelError | None:
         why = "set the base_url to the address that answers itself"
         return ProviderFault(f"{who}: {cause}; {why}")
     if isinstance(cause, AnswerTooLarge):
-        why = "check the base_url, and what answers there"
-        return ProviderFault(f"{who}: {cause}; {why}", may_have_cost=True)
+        return ReplyTooLarge(f"{who}: {cause}; check the base_url, and what answers there")
     return None
 
 
