@@ -57,7 +57,10 @@ async def test_the_metrics_are_read_when_somebody_asks(monkeypatch: pytest.Monke
     assert again.status_code == 200
 
 
-async def test_a_process_is_ready_only_where_its_checks_pass() -> None:
+async def test_a_process_is_ready_only_where_its_checks_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "FRESH_S", 0.0)
     wrong: list[str] = ["not connected"]
 
     async def nats() -> str:

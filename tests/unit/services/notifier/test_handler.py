@@ -77,7 +77,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged_and_sent_over_each_cha
         assert [each.notice.event_id for each in memory.kept] == [event.event_id]
         assert hearing.acknowledged == [1]
         await until(memory.changed, lambda: len(memory.ended) == 2)
-    assert phone.titles == ops.titles == ["main: bought 15 AAPL at 243.84"]
+    assert phone.titles == ops.titles == ["main: bought 15 AAPL at 243.84 USD"]
     assert set(memory.ended.values()) == {"sent"}
 
 
@@ -121,7 +121,7 @@ async def test_events_are_sent_in_their_order(
     async with working(notifier(memory, hearing, phone=phone, ops=ops)):
         await hearing.say(*events)
         await until(memory.changed, lambda: len(memory.ended) == 2 * len(events))
-    expected = [f"main: bought {number} AAPL at 243.84" for number in range(1, 90)]
+    expected = [f"main: bought {number} AAPL at 243.84 USD" for number in range(1, 90)]
     assert phone.titles == ops.titles == expected
 
 
@@ -298,7 +298,7 @@ async def test_an_event_that_comes_before_its_turn_waits_for_those_before_it(
         await hearing.deliver(one, 1)
         await asyncio.gather(*late)
         await until(memory.changed, lambda: len(memory.ended) == 6)
-    assert phone.titles == [f"main: bought {number} AAPL at 243.84" for number in (1, 2, 3)]
+    assert phone.titles == [f"main: bought {number} AAPL at 243.84 USD" for number in (1, 2, 3)]
 
 
 async def test_an_event_that_the_stream_has_lost_is_not_waited_for_for_ever(
