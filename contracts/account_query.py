@@ -7,10 +7,7 @@ from pydantic import Field
 
 from contracts.account import Fill, Portfolio
 from contracts.message import PAGE_MAX, Message
-from contracts.types import (
-    Name,
-    Value,
-)
+from contracts.types import Foreign, Name, Quantity, Ticker, Value, is_none
 
 
 class AccountQuery(Message):
@@ -20,20 +17,53 @@ class AccountQuery(Message):
     fills: int = Field(default=20, ge=0, le=PAGE_MAX)
 
 
+class NotCounted(Value):
+    """Entries of sessions after the close that figures are of: the number of fills, and what the
+    owner paid in, negative where more was taken out."""
+
+    fills: int = 0
+    paid_in: Decimal = Decimal(0)
+
+
+class HeldAtClose(Value):
+    """A position at a close; price, value and gain (its unrealised P&L) are None where no exchange
+    rate was known. `priced_on` is the session of the price where the close itself had none. Amounts
+    in the account's currency; `foreign` is the price where it trades."""
+
+    ticker: Ticker
+    quantity: Quantity
+    cost: Decimal
+    price: Decimal | None = None
+    value: Decimal | None = None
+    gain: Decimal | None = None
+    priced_on: date | None = Field(default=None, exclude_if=is_none)
+    foreign: Foreign | None = Field(default=None, exclude_if=is_none)
+
+
 class AccountView(Message):
     """An account; `found` is False where no such account was ever opened.
 
-    Realised gains (before fees), dividends and fees are since the opening; a loss is negative.
-    Unrealised gains and exposure are at the portfolio's prices. All in the account's currency.
-    `paid_in` is the starting cash with what the owner has brought in since (holdings at their cost)
-    less what was taken out; equity less that is the P&L. `return_pct` is time-weighted.
+    Figures are as of `closed_on`, the newest session at whose close the account could be valued, as
+    in every other answer; None: it never could, and no figure is known. `held` is what it held
+    then, `not_counted` what came after. `portfolio` are its books now, with later fills at their
+    price.
+
+    Realised gains (before fees), dividends and fees are since the opening; a loss is negative. All
+    in the account's currency. `paid_in` is the starting cash with what the owner has brought in
+    since (holdings at their cost) less what was taken out; `equity` less that is the P&L.
+    `return_pct` is time-weighted.
     """
 
     found: bool = True
     portfolio: Portfolio | None = None
+    closed_on: date | None = None
+    not_counted: NotCounted = NotCounted()
     starting_cash: Decimal = Decimal(0)
+    cash: Decimal = Decimal(0)
+    equity: Decimal = Decimal(0)
     paid_in: Decimal = Decimal(0)
     return_pct: Decimal = Decimal(0)
+    held: tuple[HeldAtClose, ...] = ()
     fills: tuple[Fill, ...] = ()
     accounts: tuple[Name, ...] = ()
     realised: Decimal = Decimal(0)
@@ -69,8 +99,8 @@ class EquityPoint(Value):
 
 
 class EquityView(Message):
-    """The points, oldest first: from the opening to how the account stands now. The max drawdown
-    is of all sessions, also of those that have no point."""
+    """The points, oldest first: from the opening to the newest close. The max drawdown is of all
+    sessions, also of those that have no point."""
 
     found: bool = True
     points: tuple[EquityPoint, ...] = ()

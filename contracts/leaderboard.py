@@ -75,6 +75,7 @@ class LeaderboardView(Message):
 
     The sessions counted are the `sessions` ones after `first` up to `last` that every compared row
     has a return of; `days` are those that curves have a point of, the first close among them.
+    Nothing later is in any figure: `fills_after` is how many fills of the compared accounts are.
     `universe` is what buy-and-hold has, `absent` what had no price. `hidden` rows are not shown:
     throw-away accounts and those that never traded.
     """
@@ -82,6 +83,7 @@ class LeaderboardView(Message):
     first: date | None = None
     last: date | None = None
     sessions: int = 0
+    fills_after: int = 0
     rows: tuple[LeaderboardRow, ...] = ()
     days: tuple[date, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
     hidden: int = 0

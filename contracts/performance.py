@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
+from contracts.account_query import NotCounted
 from contracts.message import PAGE_MAX, Message
 from contracts.types import Currency, Money, Name, ShortText, Text, Ticker, Value
 
@@ -55,23 +56,30 @@ class YearReturn(Value):
 
 
 class RoundTrip(Value):
-    """A position from its first share to its last; without `closed` something of it is held.
+    """A position from its first share to its last, as of the close of `as_of`; without `closed`
+    something of it is held.
 
-    Prices are averages of what was bought and sold, in the account's currency, shares counted as
-    after the splits since. `gain` is what it has brought so far, with dividends and after fees,
-    `gain_pct` the same of what was paid. `sold_by` says what sold last, with the exit rules that
-    fired. The ids are those of the cycles that decided.
+    `quantity` shares were bought, `sold` of them were sold, `held` are left; they are counted as
+    after the splits since, without parts of a share that a split paid in cash. Prices are averages
+    of what was bought and sold, in the account's currency. `gain` is its P&L, with dividends, with
+    the `unrealised` part of what is held, and after fees; `gain_pct` the same of what was paid.
+    `sold_by` says what sold last, with the exit rules that fired: all of it where it is `closed`,
+    else a part. The ids are those of the cycles that decided.
     """
 
     ticker: Ticker
+    as_of: date
     opened: date
     closed: date | None = None
     sessions: int | None = None
     quantity: Decimal
+    sold: Decimal = Decimal(0)
+    held: Decimal = Decimal(0)
     entry_price: Decimal | None = None
     exit_price: Decimal | None = None
     gain: Decimal
     gain_pct: Decimal | None = None
+    unrealised: Decimal = Decimal(0)
     dividends: Decimal = Decimal(0)
     fees: Decimal = Decimal(0)
     sold_by: Literal["stop", "signal", "by_hand", "decision", "split"] | None = None
@@ -128,12 +136,13 @@ class TradeFigures(Value):
 
 
 class PerformanceView(Message):
-    """How the account did, from its opening at `first` to its newest close.
+    """How the account did, from its opening at `first` to `last`, the newest close at which it
+    could be valued. Nothing later is in any figure; `not_counted` says what there is.
 
     `benchmark` is what was asked for or is set, `benchmark_tickers` what it holds; without
     `compared` `benchmark_message` says why there is no line of it. Trips are the newest first, open
-    ones before closed ones; `trips_more` where there are more than were asked for. `realised`,
-    `dividends` and `fees` of all trips are those of the ledger.
+    ones before closed ones; `trips_more` where there are more than were asked for. The gains of all
+    trips are together the account's P&L: `equity` less `paid_in`.
     """
 
     found: bool = True
@@ -142,6 +151,7 @@ class PerformanceView(Message):
     first: date | None = None
     last: date | None = None
     sessions: int = 0
+    not_counted: NotCounted = NotCounted()
     equity: Decimal = Decimal(0)
     paid_in: Decimal = Decimal(0)
     account: PerformanceFigures | None = None
@@ -216,13 +226,13 @@ class TickerChart(Value):
 
 
 class AccountSummary(Value):
-    """An account in a line, as of its newest session. Amounts in its currency.
+    """An account in a line, as of its newest valued close. Amounts in its currency.
 
     `day_gain` is since the close before, without what was paid in or out: None where there is no
     such close. `total_gain` is what it is worth more than was paid in, `return_pct` the
-    time-weighted return. `risk` is what is lost if every stop order fills at its price;
-    `unprotected` is the value of what no stop order sells. `curve` is what 1 at the opening has
-    become, oldest first.
+    time-weighted return, `curve` what 1 at the opening has become, oldest first. Of its books now
+    are `positions`, their number, `risk`, what is lost if every stop order fills at its price, and
+    `unprotected`, the value of what no stop order sells.
     """
 
     account: Name

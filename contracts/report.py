@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.account import OrderType, Portfolio, Side
+from contracts.account_query import HeldAtClose, NotCounted
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus
 from contracts.message import Command, Contract, Message
@@ -21,7 +22,6 @@ from contracts.types import (
     Ticker,
     Usage,
     Value,
-    is_none,
 )
 
 LINES_MAX = 200
@@ -57,19 +57,6 @@ class Worth(Value):
     ever: Gains
 
 
-class HeldLine(Value):
-    """A position at the close; price, value and gain are None where nobody can say. `priced_on` is
-    the session that the price is of, where it had none at the close."""
-
-    ticker: Ticker
-    quantity: Quantity
-    cost: Decimal
-    price: Decimal | None = None
-    value: Decimal | None = None
-    gain: Decimal | None = None
-    priced_on: date | None = Field(default=None, exclude_if=is_none)
-
-
 class StopLine(Value):
     """A stop order that was open at the close, decided at `as_of`; its price is in the currency
     that the asset trades in."""
@@ -93,8 +80,8 @@ class FillLine(Value):
 
 
 class OrderLine(Value):
-    """An order of the session's cycles, as it stands now. A stop's price is in the currency
-    that the asset trades in."""
+    """An order of the session's cycles, as it stands now. A stop's price is in `currency`, in which
+    the asset trades."""
 
     asset: Ticker
     side: Side
@@ -103,6 +90,7 @@ class OrderLine(Value):
     status: OrderStatus
     reason: Text = ""
     stop_price: Decimal | None = None
+    currency: Currency | None = None
 
 
 class DecisionLine(Value):
@@ -147,18 +135,19 @@ class Attention(Value):
 
 class DayReport(Value):
     """One session of one account. `worth` is None where its close is not on record, or could not be
-    valued. `attention` is as of `made_at`, the rest of the session."""
+    valued. `attention` is as of `made_at`, the rest of the session; `not_counted` came after it."""
 
     account: Name
     session: date
     currency: Currency
     made_at: datetime
     worth: Worth | None = None
+    not_counted: NotCounted = NotCounted()
     attention: tuple[Attention, ...] = ()
     cycles: tuple[CycleLine, ...] = Field(default=(), max_length=LINES_MAX)
     fills: tuple[FillLine, ...] = Field(default=(), max_length=LINES_MAX)
     orders: tuple[OrderLine, ...] = Field(default=(), max_length=LINES_MAX)
-    held: tuple[HeldLine, ...] = Field(default=(), max_length=LINES_MAX)
+    held: tuple[HeldAtClose, ...] = Field(default=(), max_length=LINES_MAX)
     stops: tuple[StopLine, ...] = Field(default=(), max_length=LINES_MAX)
     usage: Usage = Usage()
 

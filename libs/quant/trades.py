@@ -1,12 +1,12 @@
 """Round trips: each position from its first share to its last, as the ledger posted it. Pure.
 
-A trip takes its amounts from the postings and computes none anew, so that the trips of an account
-add up to its books to the cent. What was bought and sold of it is counted in shares as after the
-splits since, which is what a price of one share has to be compared in.
+A trip takes its amounts from the postings, and values what is still held at a close's prices, so
+that the trips of an account add up to its books to the cent. Shares are counted as after the splits
+since, so that prices of one share compare.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -43,8 +43,8 @@ class Move:
 
     `quantity` is by how much the shares held changed, `cost` by how much what they cost did.
     `realised`, `dividends` and `fees` are gains and costs; a loss is negative, a fee is not.
-    `is_split` says that shares became others. `order` is None where nothing was ordered: a split, a
-    dividend, holdings that an owner brought in.
+    `is_split` says that shares became others. `traded` is the value of a fill. `order` is None
+    where nothing was ordered: a split, a dividend, holdings that an owner brought in.
     """
 
     session: date
@@ -55,6 +55,7 @@ class Move:
     dividends: Decimal = _ZERO
     fees: Decimal = _ZERO
     is_split: bool = False
+    traded: Decimal = _ZERO
     order: Order | None = None
 
 
@@ -62,8 +63,9 @@ class Move:
 class Trip:
     """A position from its first share on, until `closed`; None while something of it is held.
 
-    `bought` shares cost `cost`; `sold` of them brought `proceeds`; those `held` cost `held_cost`.
-    `entry` is the order that opened it, `exit` the one that sold last.
+    `bought` shares cost `cost`; `sold` of them brought `proceeds`, of which `paid_out` are parts of
+    a share that splits paid in cash; those `held` cost `held_cost`, and are worth `unrealised` more
+    at the close. `entry` is the order that opened it, `exit` the one that sold last.
     """
 
     ticker: str
@@ -73,9 +75,11 @@ class Trip:
     held_cost: Decimal = _ZERO
     bought: Decimal = _ZERO
     sold: Decimal = _ZERO
+    paid_out: Decimal = _ZERO
     cost: Decimal = _ZERO
     proceeds: Decimal = _ZERO
     realised: Decimal = _ZERO
+    unrealised: Decimal = _ZERO
     dividends: Decimal = _ZERO
     fees: Decimal = _ZERO
     entry: Order | None = None
@@ -83,8 +87,18 @@ class Trip:
 
     @property
     def gain(self) -> Decimal:
-        """The gain so far: realised and dividends, less fees."""
-        return self.realised + self.dividends - self.fees
+        """The P&L: realised and unrealised gains and dividends, less fees."""
+        return self.realised + self.unrealised + self.dividends - self.fees
+
+    @property
+    def shares(self) -> Decimal:
+        """The shares bought, without parts of a share that a split paid in cash."""
+        return self.bought - self.paid_out
+
+    @property
+    def shares_sold(self) -> Decimal:
+        """The shares that orders sold."""
+        return self.sold - self.paid_out
 
     @property
     def gain_pct(self) -> Decimal | None:
@@ -140,14 +154,17 @@ class Trip:
             ratio = (left + part) / self.held
             self.bought *= ratio
             self.sold = self.sold * ratio + part
+            self.paid_out = self.paid_out * ratio + part
         self.proceeds += move.realised - move.cost
 
 
-def round_trips(moves: Iterable[Move]) -> Sequence[Trip]:
+def round_trips(
+    moves: Iterable[Move], prices: Mapping[str, Decimal] | None = None
+) -> Sequence[Trip]:
     """The trips of an account's moves, which come in the order of the ledger; by their opening.
 
-    What comes to a ticker after its position was closed, such as a dividend that is paid later,
-    belongs to the trip that was closed last.
+    Open ones are valued at `prices`, of a share in the account's currency, where there is one. A
+    dividend that is paid after its position was closed belongs to the trip that was closed last.
     """
     trips: list[Trip] = []
     newest: dict[str, Trip] = {}
@@ -158,6 +175,9 @@ def round_trips(moves: Iterable[Move]) -> Sequence[Trip]:
             trip = newest[move.ticker] = Trip(move.ticker, move.session, entry=move.order)
             trips.append(trip)
         trip.take(move)
+    for trip in trips:
+        if trip.closed is None and trip.ticker in (prices or {}):
+            trip.unrealised = trip.held * (prices or {})[trip.ticker] - trip.held_cost
     return trips
 
 
@@ -203,7 +223,7 @@ def tally(trips: Iterable[Trip]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class TickerGain:
-    """The gain of all trips of one ticker, open ones too as far as it is realised."""
+    """The gain of all trips of one ticker, open ones included."""
 
     ticker: str
     trips: int

@@ -1,74 +1,161 @@
-"""The leaderboard's columns in a trader's words; those that would be empty, or the same in
-each row, are left out. Pure."""
+"""The leaderboard as a table: columns that would be empty, or the same in each row, are left out.
+Pure."""
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
-from contracts.leaderboard import LeaderboardRow
+from contracts.leaderboard import LeaderboardRow, LeaderboardView
 from libs.facts import amounts
+from libs.report import cutoff, links
+from libs.report import view as cells
+from libs.report.performance import win_rate
+from libs.report.tones import Tone
+from libs.report.view import BLANK, Cell, Column, Empty, Row, Table
 
-TextOf = Callable[[LeaderboardRow], str]
-Column = tuple[str, TextOf]
+CellOf = Callable[[LeaderboardRow], Cell]
+Figure = tuple[Column, CellOf]
 DAYS = "Days"
+HEADS = (
+    Column("Pipeline"),
+    Column("Account"),
+    Column("Equity"),
+    Column("Return", right=True),
+)
 
 
-def columns(rows: Sequence[LeaderboardRow]) -> Sequence[Column]:
-    """The figures beside the return, each with its title, that any of the rows has."""
+def heading(view: LeaderboardView) -> str:
+    """`240 sessions, from the close of Wed 2009-07-01 to Tue 2010-06-15`."""
+    if not view.sessions:
+        return ""
+    count = amounts.count(view.sessions, "session")
+    span = f"{amounts.session(view.first)} to {amounts.session(view.last)}"
+    return f"{count}, from the close of {span}"
+
+
+def board(view: LeaderboardView) -> Table:
+    """The rows, the best return first."""
+    shown = figures(view.rows)
+    return Table(
+        (*HEADS, *(column for column, _ in shown)),
+        tuple(_row(row, shown) for row in view.rows),
+        title="Leaderboard",
+        empty=Empty(f"Nothing to compare yet: {view.message or 'no decision cycle has ended'}."),
+    )
+
+
+def notes(view: LeaderboardView) -> tuple[str, ...]:
+    """The sentences below the board."""
+    later = cutoff.fills_after(view.fills_after)
+    absent = f"; no price for {' '.join(view.absent)}" if view.absent else ""
+    return (
+        view.message,
+        f"not counted yet, as they came after {amounts.session(view.last)}: {later}"
+        if later
+        else "",
+        f"buy-and-hold: equal parts of {' '.join(view.universe)}{absent}" if view.universe else "",
+        "win rate: of closed round trips; hits: filled picks that moved the right way within 5 "
+        f"sessions; prices: {view.market_source}"
+        if view.sessions
+        else "",
+        *(
+            f"{row.key} took turns: it decided for {', '.join(row.accounts)}"
+            for row in view.rows
+            if row.accounts not in {(), (row.account,)}
+        ),
+        f"returns are in each account's own currency: {', '.join(view.currencies)}"
+        if len(view.currencies) > 1
+        else "",
+    )
+
+
+def hidden(view: LeaderboardView) -> str:
+    """`3 rows without trades or of throw-away accounts`; empty where all are shown."""
+    rows = amounts.count(view.hidden, "row")
+    return f"{rows} without trades or of throw-away accounts" if view.hidden else ""
+
+
+def _row(row: LeaderboardRow, shown: Sequence[Figure]) -> Row:
+    tone = None if _is_own(row) else Tone.QUIET
+    account = row.account or ""
+    return cells.row(
+        cells.say(_name(row), tone),
+        cells.say(account, link=links.performance(account)) if account else BLANK,
+        cells.curve(row.curve) if row.curve else BLANK,
+        cells.gain_percent(row.return_pct),
+        *(cell_of(row).toned(tone) for _, cell_of in shown),
+        key=row.key,
+    )
+
+
+def _name(row: LeaderboardRow) -> str:
+    """The pipeline's name, with its provider where that has another name."""
+    others = [name for name in row.providers if name != row.name]
+    return f"{row.name} ({', '.join(row.providers)})" if others else row.name
+
+
+def figures(rows: Sequence[LeaderboardRow]) -> Sequence[Figure]:
+    """The figures beside the return that any of the rows has."""
     same = len({row.sessions for row in rows}) < 2  # the head says how many
     return [
-        (title, text_of)
-        for title, has, text_of in _COLUMNS
-        if any(map(has, rows)) and not (same and title == DAYS)
+        (column, cell_of)
+        for column, has, cell_of in _FIGURES
+        if any(map(has, rows)) and not (same and column.title == DAYS)
     ]
-
-
-def _share(part: int, whole: int) -> str:
-    return amounts.percent(Decimal(part * 100) / whole) if whole else amounts.UNKNOWN
-
-
-def _ratio(value: Decimal | None) -> str:
-    return amounts.UNKNOWN if value is None else f"{value:.2f}"
-
-
-def _drawdown(row: LeaderboardRow) -> str:
-    pct = row.max_drawdown_pct
-    return amounts.UNKNOWN if pct is None else amounts.percent(pct)
 
 
 def _is_own(row: LeaderboardRow) -> bool:
     return row.kind == "pipeline"
 
 
-def _win_rate(row: LeaderboardRow) -> str:
-    return f"{_share(row.won, row.closed)} of {row.closed:,}" if row.closed else amounts.UNKNOWN
+def _of(part: int, whole: int) -> Cell:
+    return cells.say(f"{part:,} of {whole:,}") if whole else cells.unknown()
 
 
-def _hits(row: LeaderboardRow) -> str:
-    return f"{row.hits:,} of {row.judged:,}" if row.judged else amounts.UNKNOWN
-
-
-def _vetoed(row: LeaderboardRow) -> str:
-    return f"{row.vetoes:,} of {row.picks:,}" if row.picks else amounts.UNKNOWN
-
-
-def _decisions(row: LeaderboardRow) -> str:
+def _decisions(row: LeaderboardRow) -> Cell:
     failed = f" + {row.failed:,} failed" if row.failed else ""
-    return f"{row.decisions:,}{failed}" if _is_own(row) else amounts.UNKNOWN
+    return cells.say(f"{row.decisions:,}{failed}") if _is_own(row) else cells.unknown()
 
 
-def _cost(row: LeaderboardRow) -> str:
-    return f"${amounts.money(row.usage.cost_usd)}" if _is_own(row) else amounts.UNKNOWN
+def _cost(row: LeaderboardRow) -> Cell:
+    return cells.say(f"${amounts.money(row.usage.cost_usd)}") if _is_own(row) else cells.unknown()
 
 
-_COLUMNS: Sequence[tuple[str, Callable[[LeaderboardRow], bool], TextOf]] = (
-    ("Sharpe", lambda row: row.sharpe is not None, lambda row: _ratio(row.sharpe)),
-    ("Max drawdown", lambda row: row.max_drawdown_pct is not None, _drawdown),
-    ("Win rate", lambda row: row.closed > 0, _win_rate),
-    (DAYS, lambda row: row.sessions > 0, lambda row: amounts.thousands(row.sessions)),
-    ("Model cost", lambda row: row.usage.cost_usd > 0, _cost),
-    ("Decisions", _is_own, _decisions),
-    ("Hits", lambda row: row.judged > 0, _hits),
-    ("Vetoed", lambda row: row.picks > 0, _vetoed),
+_FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (
+    (
+        Column("Sharpe", right=True, spare=8),
+        lambda row: row.sharpe is not None,
+        lambda row: cells.ratio(row.sharpe),
+    ),
+    (
+        Column("Max drawdown", right=True, spare=9),
+        lambda row: row.max_drawdown_pct is not None,
+        lambda row: cells.percent(row.max_drawdown_pct),
+    ),
+    (
+        Column("Win rate", right=True, spare=7),
+        lambda row: row.closed > 0,
+        lambda row: cells.say(win_rate(row.won, row.closed)) if row.closed else cells.unknown(),
+    ),
+    (
+        Column(DAYS, right=True, spare=6),
+        lambda row: row.sessions > 0,
+        lambda row: cells.count(row.sessions),
+    ),
+    (
+        Column("Model cost", right=True, spare=5),
+        lambda row: row.usage.cost_usd > 0,
+        _cost,
+    ),
+    (Column("Decisions", right=True, spare=4), _is_own, _decisions),
+    (
+        Column("Hits", right=True, spare=3),
+        lambda row: row.judged > 0,
+        lambda row: _of(row.hits, row.judged),
+    ),
+    (
+        Column("Vetoed", right=True, spare=2),
+        lambda row: row.picks > 0,
+        lambda row: _of(row.vetoes, row.picks),
+    ),
 )
-"""Title, whether a row has it, and its words; the most telling ones first. The win rate is of
-closed round trips; days are the sessions of the return."""
+"""A column, whether a row has it, and its cell; the win rate is of closed round trips, days are the
+sessions of the return."""

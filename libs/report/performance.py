@@ -1,17 +1,20 @@
-"""The words on how an account did: figures beside its benchmark, round trips. Pure."""
+"""How an account did, on a screen: figures beside its benchmark, round trips, months. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
+from uuid import UUID
 
-from contracts.performance import (
-    CANDIDATES,
-    CASH,
-    PerformanceFigures,
-    PerformanceView,
-    RoundTrip,
-    TradeFigures,
-)
+from contracts.performance import CANDIDATES, CASH, PerformanceView, RoundTrip, TradeFigures
 from libs.facts import amounts
+from libs.quant import ticks
+from libs.report import cutoff, links
+from libs.report import view as cells
+from libs.report.tones import Tone
+from libs.report.view import BLANK, Cell, Column, Empty, Facts, Row, Table, Text
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 SOLD_BY = {
     "stop": "stop",
@@ -20,9 +23,6 @@ SOLD_BY = {
     "decision": "trader's decision",
     "split": "paid out at a split",
 }
-
-Row = tuple[str, str, str]
-"""A figure's label, the account's and the benchmark's."""
 
 
 def benchmark(view: PerformanceView) -> str:
@@ -35,27 +35,92 @@ def benchmark(view: PerformanceView) -> str:
     return f"{view.benchmark}, bought at the opening"
 
 
-def figures(view: PerformanceView) -> Sequence[Row]:
+def heading(view: PerformanceView) -> str:
+    """`Fri 2012-06-29 to Wed 2012-10-31, amounts in USD`, all figures as of the last close."""
+    if view.first is None:
+        return cutoff.NO_CLOSE
+    since = f"from {amounts.session(view.first)}"
+    return f"{cutoff.as_of(view.last, view.currency or '')}, {since}"
+
+
+def notes(view: PerformanceView) -> tuple[Text, ...]:
+    """What the figures do not count yet."""
+    later = cutoff.not_counted(view.not_counted, view.currency or "")
+    return cells.notes(later, tone=Tone.BUSY)
+
+
+def figures(view: PerformanceView) -> Table:
     """Return and risk, the account beside its benchmark."""
-    own, beside = _figures(view.account), _figures(view.compared)
-    return [(label, own[label], beside[label]) for label in own]
+    own, beside = view.account, view.compared
+    rows = (
+        ("Return", "return_pct", cells.gain_percent),
+        ("Annual return", "annual_pct", cells.gain_percent),
+        ("Volatility, annual", "volatility_pct", cells.percent),
+        ("Sharpe ratio", "sharpe", cells.ratio),
+        ("Sortino ratio", "sortino", cells.ratio),
+        ("Max drawdown", "max_drawdown_pct", cells.percent),
+    )
+    return Table(
+        (Column("Figure"), Column("Account", right=True), Column("Benchmark", right=True)),
+        tuple(
+            cells.row(
+                cells.say(label),
+                write(getattr(own, name) if own else None),
+                write(getattr(beside, name) if beside else None).toned(None),
+            )
+            for label, name, write in rows
+        ),
+        title="Return and risk",
+        notes=(
+            *cells.notes(f"benchmark: {benchmark(view)}"),
+            *cells.notes(view.benchmark_message, tone=Tone.WARN),
+        ),
+    )
 
 
-def _figures(of: PerformanceFigures | None) -> Mapping[str, str]:
-    """Each figure by its label; unknown where it is not defined."""
+def trading(of: TradeFigures, currency: str) -> Facts:
+    """The sums of the round trips. What is not defined is said in words."""
+    turnover = amounts.UNKNOWN if of.turnover is None else f"{ratio(of.turnover)} times equity"
+    return Facts(
+        (
+            ("Round trips", cells.say(f"{of.closed} closed, {of.open} open")),
+            *_closed(of, currency),
+            ("Average exposure", cells.percent(of.exposure_pct)),
+            ("Turnover a year", cells.say(turnover)),
+            ("Fees", cells.money(of.fees, currency)),
+        ),
+        title="Trading",
+        currency=currency,
+    )
 
-    def text(name: str, write: Callable[[Decimal], str]) -> str:
-        value: Decimal | None = None if of is None else getattr(of, name)
-        return amounts.UNKNOWN if value is None else write(value)
 
-    return {
-        "Return": text("return_pct", amounts.gain_percent),
-        "Annual return": text("annual_pct", amounts.gain_percent),
-        "Volatility, annual": text("volatility_pct", amounts.percent),
-        "Sharpe ratio": text("sharpe", ratio),
-        "Sortino ratio": text("sortino", ratio),
-        "Max drawdown": text("max_drawdown_pct", amounts.percent),
-    }
+def _closed(of: TradeFigures, currency: str) -> Sequence[tuple[str, Cell]]:
+    """The sums of the closed ones, in words where there is none to count."""
+    if of.best is None or of.worst is None or of.win_rate_pct is None or of.sessions_held is None:
+        return [("Win rate, best, worst", cells.say("none has closed yet"))]
+
+    def of_some(value: Decimal | None, none: str) -> Cell:
+        return cells.say(none) if value is None else cells.gain(value, currency)
+
+    factor = (
+        cells.say("none was lost") if of.profit_factor is None else cells.ratio(of.profit_factor)
+    )
+    best_worst = f"{amounts.change(of.best)}, {amounts.change(of.worst)}"
+    return [
+        ("Win rate", cells.say(win_rate(of.won, of.closed))),
+        ("Average win", of_some(of.mean_win, "none was won")),
+        ("Average loss", of_some(of.mean_loss, "none was lost")),
+        ("Best, worst", cells.say(best_worst)),
+        ("Profit factor", factor),
+        ("Average holding time", cells.count(round(of.sessions_held), "session")),
+    ]
+
+
+def win_rate(won: int, closed: int) -> str:
+    """`50% (1 of 2)`: of closed round trips; `-` where none is closed."""
+    if not closed:
+        return amounts.UNKNOWN
+    return f"{amounts.percent(Decimal(won * 100) / closed)} ({won:,} of {closed:,})"
 
 
 def ratio(value: Decimal) -> str:
@@ -63,45 +128,115 @@ def ratio(value: Decimal) -> str:
     return f"{amounts.rounded(value, Decimal('0.01')):f}"
 
 
-def trading(of: TradeFigures, currency: str) -> Sequence[tuple[str, str]]:
-    """The sums of the round trips, a label and a text each."""
+PART = "*"
+"""Marks an exit price that is of a part of the position only."""
+TRIPS = (
+    Column("Ticker"),
+    Column("Opened"),
+    Column("Closed"),
+    Column("Sessions", right=True, spare=4),
+    Column("Shares", right=True, spare=5),
+    Column("Entry", right=True),
+    Column("Exit", right=True),
+    Column("P&L", right=True),
+    Column("Return", right=True, spare=3),
+    Column("Sold by", wraps=True),
+    Column("Decided in", spare=2),
+    Column("Sold in", spare=1),
+)
 
-    return [
-        ("Round trips", f"{of.closed} closed, {of.open} open"),
-        *_closed(of),
-        (
-            "Average exposure",
-            amounts.UNKNOWN if of.exposure_pct is None else amounts.percent(of.exposure_pct),
+
+def trips(view: PerformanceView, account: str, of: Sequence[RoundTrip] | None = None) -> Table:
+    """Round trips, open ones first; P&L is after fees, of open ones at the close."""
+    shown = view.trips if of is None else of
+    unit = view.currency or ""
+    is_open = any(trip.closed is None for trip in shown)
+    partly = any(_is_partly_sold(trip) for trip in shown)
+    return Table(
+        TRIPS,
+        tuple(_trip(trip, account, unit) for trip in shown),
+        title="Round trips",
+        currency=unit,
+        empty=Empty(view.message or "No round trips yet."),
+        notes=(
+            *cells.notes(
+                f"P&L after fees; open ones {cutoff.as_of(view.last)}, unrealised included"
+                if is_open
+                else "",
+                f"{PART} the average price of the part that was sold; the rest is held"
+                if partly
+                else "",
+            ),
         ),
-        (
-            "Turnover a year",
-            amounts.UNKNOWN if of.turnover is None else f"{ratio(of.turnover)} times equity",
+    )
+
+
+def _trip(trip: RoundTrip, account: str, unit: str) -> Row:
+    leaves = cells.price(ticks.priced(trip.exit_price, unit)) if trip.exit_price else BLANK
+    if _is_partly_sold(trip):
+        leaves = replace(leaves, text=f"{leaves.text}{PART}")
+    elif trip.closed is None:
+        leaves = BLANK
+    entry = trip.entry_price
+    return cells.row(
+        cells.say(trip.ticker, link=links.ticker(trip.ticker, account)),
+        _day(trip.opened),
+        _day(trip.closed) if trip.closed else cells.say("open"),
+        cells.count(trip.sessions) if trip.closed else BLANK,
+        cells.shares(trip.quantity if trip.closed else trip.held),
+        cells.unknown() if entry is None else cells.price(ticks.priced(entry, unit)),
+        leaves,
+        cells.gain(trip.gain, unit),
+        cells.gain_percent(trip.gain_pct),
+        cells.say(why_sold(trip)),
+        _decision(trip.entry_cycle_id, trip.entry_pipeline),
+        _decision(trip.exit_cycle_id, trip.exit_pipeline),
+        key=trip.ticker,
+    )
+
+
+def _is_partly_sold(trip: RoundTrip) -> bool:
+    return trip.closed is None and trip.sold > 0
+
+
+def _day(day: date) -> Cell:
+    """A date without its weekday: a row has two of them."""
+    return Cell(day.isoformat(), day)
+
+
+def _decision(cycle_id: UUID | None, pipeline: str | None) -> Cell:
+    if cycle_id is None or pipeline is None:
+        return BLANK
+    return cells.say(amounts.short(cycle_id), link=links.decision(cycle_id, pipeline))
+
+
+def tickers(view: PerformanceView, account: str) -> Table:
+    """The P&L of each ticker, the largest first."""
+    unit = view.currency or ""
+    return Table(
+        (Column("Ticker"), Column("Round trips", right=True), Column("P&L after fees", right=True)),
+        tuple(
+            cells.row(
+                cells.say(it.ticker, link=links.ticker(it.ticker, account)),
+                cells.count(it.trips),
+                cells.gain(it.gain, unit),
+            )
+            for it in view.tickers
         ),
-        ("Fees", amounts.money(of.fees, currency)),
-    ]
-
-
-def _closed(of: TradeFigures) -> Sequence[tuple[str, str]]:
-    """The sums of the closed ones, in words where there is none to count."""
-    if of.best is None or of.worst is None or of.win_rate_pct is None or of.sessions_held is None:
-        return [("Win rate, best, worst", "none has closed yet")]
-
-    def of_some(value: Decimal | None, none: str, write: Callable[[Decimal], str]) -> str:
-        return none if value is None else write(value)
-
-    return [
-        ("Win rate", f"{amounts.percent(of.win_rate_pct)} ({of.won} of {of.closed})"),
-        ("Average win", of_some(of.mean_win, "none was won", amounts.change)),
-        ("Average loss", of_some(of.mean_loss, "none was lost", amounts.change)),
-        ("Best, worst", f"{amounts.change(of.best)}, {amounts.change(of.worst)}"),
-        ("Profit factor", of_some(of.profit_factor, "none was lost", ratio)),
-        ("Average holding time", amounts.count(round(of.sessions_held), "session")),
-    ]
+        title="P&L by ticker",
+        currency=unit,
+    )
 
 
 def why_sold(trip: RoundTrip) -> str:
-    """`exit signal: momentum, regime`; empty while it is held and nothing was sold."""
-    return "" if trip.sold_by is None else sold_by(trip.sold_by, trip.rules)
+    """`exit signal: momentum, regime`; of an open one `21 of 99: exit signal: momentum`, as only so
+    many shares were sold; empty where none was."""
+    if trip.sold_by is None:
+        return ""
+    cause = sold_by(trip.sold_by, trip.rules)
+    if not _is_partly_sold(trip):
+        return cause if trip.closed else ""
+    return f"{amounts.quantity(trip.sold)} of {amounts.quantity(trip.quantity)}: {cause}"
 
 
 def sold_by(cause: str, rules: Sequence[str]) -> str:
@@ -110,11 +245,47 @@ def sold_by(cause: str, rules: Sequence[str]) -> str:
     return f"{SOLD_BY[cause]}{of}"
 
 
-def years(view: PerformanceView) -> Sequence[tuple[str, Sequence[Decimal | None], Decimal]]:
-    """Each year with its twelve months' returns in percent, None where the account saw none, and
-    its own return."""
+def months(view: PerformanceView) -> Table:
+    """A row a year with its twelve months; a cell says nothing where the account saw none."""
     of = {it.month: it.return_pct for it in view.months}
-    return [
-        (it.year, [of.get(f"{it.year}-{month:02}") for month in range(1, 13)], it.return_pct)
-        for it in view.years
-    ]
+
+    def cell(year: str, month: int) -> Cell:
+        pct = of.get(f"{year}-{month:02}")
+        if pct is None:
+            return BLANK
+        exact = cells.gain_percent(pct)
+        return replace(exact, text=f"{amounts.rounded(pct, Decimal('0.1')):+f}", about=exact.text)
+
+    return Table(
+        (
+            Column("Year"),
+            *(Column(month, right=True) for month in MONTHS),
+            Column("Whole year", right=True),
+        ),
+        tuple(
+            cells.row(
+                cells.say(it.year),
+                *(cell(it.year, month) for month in range(1, 13)),
+                cells.gain_percent(it.return_pct),
+            )
+            for it in view.years
+        ),
+        title="Monthly returns",
+        notes=cells.notes("in percent"),
+    )
+
+
+def by_month(view: PerformanceView) -> Table:
+    """A row a month, beside the benchmark: where there is no room for twelve columns."""
+    return Table(
+        (Column("Month"), Column("Account", right=True), Column("Benchmark", right=True)),
+        tuple(
+            cells.row(
+                cells.say(it.month),
+                cells.gain_percent(it.return_pct),
+                cells.gain_percent(it.benchmark_pct).toned(None),
+            )
+            for it in view.months
+        ),
+        title="Monthly returns",
+    )

@@ -245,16 +245,6 @@ class Facts:
 Part = Table | Facts | Text
 
 
-@dataclass(frozen=True)
-class Screen:
-    """A heading with what stands under it; parts in a tuple stand side by side where there is
-    room."""
-
-    title: str
-    under: str = ""
-    parts: tuple[Part | tuple[Facts, ...], ...] = ()
-
-
 def row(*cells: Cell, key: str = "") -> Row:
     """One row."""
     return Row(cells, key)

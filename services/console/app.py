@@ -28,13 +28,11 @@ from libs.bus.health import BusHealth, open_health
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import Routes, on_query
 from libs.market.calendar import exchange_calendar
-from libs.market.errors import CryptoNotSupported, MarketError, NoHistory, UnknownTicker
-from libs.market.rates import ExchangeRates, mark
+from libs.market.errors import CryptoNotSupported, NoHistory, UnknownTicker
 from libs.market.source import MarketData, bars_until
-from libs.market.sources import market_of, rates_of, sessions_of
+from libs.market.sources import market_of, sessions_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
-from libs.quant.exchange import Mark
 from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
@@ -63,28 +61,6 @@ CONNECTIONS_MAX = 5
 """One of them is the tail's while somebody follows it."""
 SWITCH_CONNECTIONS_MAX = 1
 """Beside them: a page that reads for long never holds up a question about halts."""
-
-
-class MarketCloses:
-    """The market source as far as the console needs it."""
-
-    def __init__(self, market: MarketData, rates: ExchangeRates) -> None:
-        self._market = market
-        self._rates = rates
-
-    @property
-    def synthetic(self) -> bool:
-        """Whether its prices are made up."""
-        return self._market.label.synthetic
-
-    async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
-        """The close of `session`; None where the source has none for the ticker."""
-        try:
-            at = self._market.calendar.close(session)
-            known = await self._rates.into(currency, at)
-            return await mark(self._market, ticker, session, currency, known)
-        except MarketError:
-            return None
 
 
 class MarketHistory:
@@ -132,14 +108,14 @@ def routes(
     past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
-    closes: accounts.Closes,
+    synthetic: bool,
     history: benchmark.History,
     scores: Scores,
     settings: Settings,
 ) -> Routes:
     """The console's routes."""
     now, calendar = partial(datetime.now, UTC), exchange_calendar()
-    known = report.Known(store, letters, closes, calendar, now)
+    known = report.Known(store, letters, calendar, now)
     return Routes(
         service=CONSOLE,
         questions=(
@@ -180,8 +156,8 @@ def routes(
             on_query(DEAD_LETTERS, handler.dead_letters, letters=letters),
             on_query(HALTS, handler.halts, store=store),
             on_query(STORING, handler.storing, health=health),
-            on_query(ACCOUNT, accounts.account, store=store, closes=closes),
-            on_query(EQUITY, accounts.equity, store=store, closes=closes),
+            on_query(ACCOUNT, accounts.account, store=store, synthetic=synthetic),
+            on_query(EQUITY, accounts.equity, store=store),
         ),
     )
 
@@ -197,7 +173,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
     ):
         await require_schema(pool)
         market = market_of(settings)
-        closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
+        history, synthetic = MarketHistory(market), market.label.synthetic
         store = Store(pool)
         past = PastCycles(store)
         lists = Lists(pool)
@@ -205,7 +181,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         scores = Scores(pool, store, history, sessions_of(settings), settings)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
             async with _http(
-                settings, pool, cycles, past, letters, health, closes, history, scores
+                settings, pool, cycles, past, letters, health, synthetic, history, scores
             ):
                 yield routes(
                     pool,
@@ -214,7 +190,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
                     past,
                     letters,
                     health,
-                    closes,
+                    synthetic,
                     history,
                     scores,
                     settings,
@@ -229,7 +205,7 @@ async def _http(
     past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
-    closes: accounts.Closes,
+    synthetic: bool,
     history: MarketHistory,
     scores: Scores,
 ) -> AsyncIterator[None]:
@@ -261,7 +237,7 @@ async def _http(
             lists=cycles.lists,
             cycles=cycles,
             past=past,
-            closes=closes,
+            synthetic=synthetic,
             history=history,
             prices=history,
             pool=pool,

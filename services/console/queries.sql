@@ -255,11 +255,24 @@ order by a.main desc, exists (
 select book, ticker, amount, quantity, opened_on from balances where account = $1
 
 -- name: snapshots
--- Those that could be valued.
-select s.session, s.cash, s.equity, s.realised, s.unrealised, s.exposure_gross, s.exposure_net,
-       coalesce(s.paid_in, a.starting_cash) as paid_in
-from snapshots s join accounts a using (account)
-where s.account = $1 and s.equity is not null order by s.session
+-- Those that could be valued. The newest has what each position was valued at, and what the owner
+-- has paid in by now: read at once, so that no close comes in between.
+select c.*, case when is_newest then (
+           select kept.closes::text from snapshots kept
+           where kept.account = $1 and kept.session = c.session
+       ) end as closes, case when is_newest then (
+           select -sum(amount) from balances where account = $1 and book = 'capital'
+       ) end as paid_in_now
+from (
+    select s.session, s.cash, s.positions, s.realised, s.unrealised, s.dividends, s.fees,
+           coalesce(s.paid_in, a.starting_cash) as paid_in,
+           s.session = max(s.session) over () as is_newest
+    from snapshots s join accounts a using (account)
+    where s.account = $1 and s.equity is not null
+) c order by c.session
+
+-- name: closes_of
+select closes::text from snapshots where account = $1 and session = $2
 
 -- name: held
 -- What research and the market last said of what is held: the sector, and the newest fill.
@@ -292,7 +305,7 @@ order by f.session desc, f.filled_at desc, f.order_id limit $2
 -- by book, with the order behind it. A credit is a gain, and the ledger writes it with a minus.
 select e.session, e.ticker, e.kind = 'split' as is_split, p.quantity, p.cost, p.realised,
        p.dividends, p.fees, o.cycle_id, o.pipeline, o.side, o.type, o.exit, o.exit_rules,
-       f.price * f.quantity as traded
+       coalesce(f.price * f.quantity, 0) as traded
 from entries e
 cross join lateral (
     select coalesce(sum(quantity), 0) as quantity,
@@ -469,10 +482,15 @@ where exists (
 )
 
 -- name: newest_entries
--- The number of the newest entry of each account. Asked for as the last one up to the account, so that
+-- The number of the newest entry of each account, and its newest valued close. Asked for as the last one up to the account, so that
 -- the planner takes the index by accounts: through that of all entries it would look for the last one
 -- of an account that has long been quiet among those of all others.
-select newest.account, newest.entry_id from unnest($1::text[]) as asked (account)
+select newest.account, newest.entry_id, (
+           select s.session from snapshots s
+           where s.account = newest.account and s.equity is not null
+           order by s.session desc limit 1
+       ) as closed_on
+from unnest($1::text[]) as asked (account)
 cross join lateral (
     select e.account, e.entry_id from entries e where e.account <= asked.account
     order by e.account desc, e.entry_id desc limit 1
@@ -601,9 +619,11 @@ where o.account = $1 and f.session = $2 order by f.filled_at, f.order_id limit $
 
 -- name: day_orders
 -- A stop that waits is one that works, on the wire too.
-select ticker as asset, side, type, quantity, reason, stop_price,
-       case status when 'waiting' then 'working' else status end as status
-from orders where account = $1 and cycle_id = any($2::uuid[]) order by placed_at, order_id limit $3
+select o.ticker as asset, o.side, o.type, o.quantity, o.reason, o.stop_price,
+       coalesce(o.currency, a.currency) as currency,
+       case o.status when 'waiting' then 'working' else o.status end as status
+from orders o join accounts a using (account)
+where o.account = $1 and o.cycle_id = any($2::uuid[]) order by o.placed_at, o.order_id limit $3
 
 -- name: day_held
 -- The books as of the session.

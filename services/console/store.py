@@ -190,8 +190,14 @@ class Store:
         return await self._rows(sql.balances, account)
 
     async def snapshots(self, account: str) -> Sequence[Record]:
-        """The account's equity at the close of each session, oldest first."""
+        """The account at the close of each session that could be valued, oldest first; the newest
+        one with its positions' `closes` and what was paid in by now (`paid_in_now`)."""
         return await self._rows(sql.snapshots, account)
+
+    async def closes_of(self, account: str, session: date) -> str | None:
+        """What each position was valued at in the snapshot of a session, as JSON."""
+        row = await self._row(sql.closes_of, account, session)
+        return None if row is None else row["closes"]
 
     async def moves(self, account: str, limit: int) -> Sequence[Record]:
         """The entries that touched each of the account's tickers, in the order of the ledger."""
@@ -271,10 +277,13 @@ class Store:
         rows = await self._rows(sql.traded_among, list(accounts))
         return frozenset(row["account"] for row in rows)
 
-    async def newest_entries(self, accounts: Sequence[str]) -> Mapping[str, int]:
-        """The number of the newest entry of each of these ledgers that has one."""
+    async def newest_entries(
+        self, accounts: Sequence[str]
+    ) -> Mapping[str, tuple[int, date | None]]:
+        """The number of the newest entry of each of these ledgers that has one, and its newest
+        valued close."""
         rows = await self._rows(sql.newest_entries, list(accounts))
-        return {row["account"]: row["entry_id"] for row in rows}
+        return {row["account"]: (row["entry_id"], row["closed_on"]) for row in rows}
 
     async def newest_strategies(self, limit: int) -> Sequence[Record]:
         """Designs with what their steps have made, the newest first."""

@@ -109,7 +109,8 @@ class PastFillShape(Shape):
 
 
 class PortfolioShape(Shape):
-    """An account; money in its currency."""
+    """An account; money in its currency. Figures, from `closed_on` to `fees`, are as of its newest
+    valued close; the rest are its books now, with later fills."""
 
     as_of: date
     newest: date
@@ -117,6 +118,9 @@ class PortfolioShape(Shape):
     currency: str
     cash: str
     equity: str
+    closed_on: date | None = Field(description="The close that the figures are of; null: none yet")
+    fills_not_counted: int = Field(description="Fills after that close, in no figure yet")
+    equity_at_close: str
     starting_cash: str
     paid_in: str = Field(description="Starting cash and what the owner has brought in since")
     return_pct: str = Field(description="Since the opening, time-weighted")
@@ -323,6 +327,9 @@ def portfolio(view: AccountView) -> Mapping[str, JsonValue] | None:
     halt = view.portfolio.halt
     return {
         **portfolio_json(view.portfolio),
+        "closed_on": None if view.closed_on is None else view.closed_on.isoformat(),
+        "fills_not_counted": view.not_counted.fills,
+        "equity_at_close": str(view.equity),
         "starting_cash": str(view.starting_cash),
         "paid_in": str(view.paid_in),
         "return_pct": str(view.return_pct),

@@ -17,7 +17,7 @@ SESSIONS = 60
 PATIENCE_MS = 60_000
 CLICKS_MAX = 6
 P_AND_L = 7
-DECIDED_IN = 9
+DECIDED_IN = 10
 
 
 @pytest.fixture(scope="module")

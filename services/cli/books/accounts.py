@@ -6,16 +6,19 @@ from typing import Annotated
 
 import typer
 from pydantic import BaseModel
-from rich.text import Text
 
 from contracts.message import MAIN_ACCOUNT
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects.accounts import PERFORMANCE
 from libs.bus.client import Client
 from libs.facts import amounts
+from libs.report import view
+from libs.report.tones import Tone
+from libs.report.view import Column, Table
+from services.cli.render.described import described
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.terminal import emit, err, out, write
 
 THROW_AWAY = "run-"
 """The beginning of the names that `deskbus run` opens for a single decision."""
@@ -35,6 +38,7 @@ class AccountRow(BaseModel):
     max_drawdown_pct: Decimal | None
     open_positions: int
     clock: str | None
+    fills_after: int = 0
 
 
 @app.command()
@@ -46,8 +50,7 @@ def accounts(
 ) -> None:
     """List the accounts: equity, P&L, return beside the benchmark, drawdown and open positions.
 
-    Money and returns are those of the newest close, `as of`; open positions count a fill at the
-    open after it too, as `deskbus portfolio` does.
+    All figures are as of each account's newest valued close; later fills are not in them.
     """
     settings = load_settings()
 
@@ -63,7 +66,7 @@ def accounts(
         emit(rows)
         return
     if rows:
-        _tell(rows)
+        write(described(_table(rows), out()), out())
     else:
         err().print("no accounts yet: a cycle opens the account that it trades", style="dim")
     if hidden:
@@ -78,52 +81,43 @@ async def _names(client: Client) -> Sequence[str]:
 
 async def _row(client: Client, name: str) -> AccountRow:
     query = PerformanceQuery(account=name, trips=0, points=2)
-    view: PerformanceView = await client.ask(PERFORMANCE, query)
-    own, beside = view.account, view.compared
+    did: PerformanceView = await client.ask(PERFORMANCE, query)
+    own, beside = did.account, did.compared
     return AccountRow(
         account=name,
-        currency=view.currency,
-        equity=view.equity,
-        gain=view.equity - view.paid_in,
+        currency=did.currency,
+        equity=did.equity,
+        gain=did.equity - did.paid_in,
         return_pct=None if own is None else own.return_pct,
         benchmark_pct=None if beside is None else beside.return_pct,
         max_drawdown_pct=None if own is None else own.max_drawdown_pct,
-        open_positions=view.trades.open,
-        clock=None if view.last is None else str(view.last),
+        open_positions=did.trades.open,
+        clock=None if did.last is None else str(did.last),
+        fills_after=did.not_counted.fills,
     )
 
 
-def _tell(rows: Sequence[AccountRow]) -> None:
-    grid = table(
-        *("account", ("equity", "right"), ("P&L", "right"), ("return", "right")),
-        *(("benchmark", "right"), ("drawdown", "right"), ("open", "right"), "as of"),
-        spare=("as of", "benchmark"),
+def _table(rows: Sequence[AccountRow]) -> Table:
+    """An account a row, each as of its own newest close."""
+    return Table(
+        (
+            *(Column("Account"), Column("Equity", right=True), Column("P&L", right=True)),
+            *(Column("Return", right=True), Column("Benchmark", right=True, spare=1)),
+            *(Column("Drawdown", right=True), Column("Open", right=True)),
+            *(Column("As of close", spare=3), Column("Later fills", right=True, spare=2)),
+        ),
+        tuple(
+            view.row(
+                view.say(row.account),
+                view.money(row.equity, row.currency or ""),
+                view.gain(row.gain, ""),
+                view.gain_percent(row.return_pct),
+                view.gain_percent(row.benchmark_pct).toned(None),
+                view.percent(row.max_drawdown_pct),
+                view.count(row.open_positions),
+                view.say(row.clock or amounts.UNKNOWN, Tone.QUIET),
+                view.count(row.fills_after).toned(Tone.BUSY) if row.fills_after else view.BLANK,
+            )
+            for row in rows
+        ),
     )
-    for row in rows:
-        cells = [
-            Text(row.account, "bold"),
-            Text(amounts.money(row.equity, row.currency or "")),
-            _toned(amounts.change(row.gain), row.gain),
-            _gain(row.return_pct),
-            _gain(row.benchmark_pct, plain=True),
-            Text(_percent(row.max_drawdown_pct)),
-            Text(str(row.open_positions)),
-            Text(row.clock or amounts.UNKNOWN, "dim"),
-        ]
-        grid.add_row(*cells)
-    write(grid, out())
-
-
-def _gain(pct: Decimal | None, *, plain: bool = False) -> Text:
-    if pct is None:
-        return Text(amounts.UNKNOWN, "dim")
-    text = amounts.gain_percent(pct)
-    return Text(text) if plain else _toned(text, pct)
-
-
-def _percent(pct: Decimal | None) -> str:
-    return amounts.UNKNOWN if pct is None else amounts.percent(pct)
-
-
-def _toned(text: str, amount: Decimal) -> Text:
-    return Text(text, "green" if amount > 0 else "red" if amount < 0 else "dim")

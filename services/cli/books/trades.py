@@ -1,19 +1,24 @@
 """`deskbus trades`: the round trips of an account."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from rich.console import Group
+from rich.text import Text
 
 from contracts.message import PAGE_MAX
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects.accounts import PERFORMANCE
+from libs.report import cutoff
+from libs.report import performance as words
 from libs.runtime.nearest import UnknownAccount
+from services.cli.render.described import described, head
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, err, out
-from services.cli.trading import performance
+from services.cli.shell.terminal import emit, err, out, write
 
 app = group()
 
@@ -29,7 +34,8 @@ def trades(
 ) -> None:
     """List an account's trades, from the first share to the last: entry, exit, P&L and what sold.
 
-    Open ones come first, then the newest. `deskbus performance` has their sums.
+    Open ones come first, then the newest. All are as of the newest close at which the account could
+    be valued, with the unrealised P&L of open ones. `deskbus performance` has their sums.
     """
     settings = load_settings()
     try:
@@ -49,9 +55,14 @@ def trades(
         emit(trips)
         return
     if trips:
-        performance.show_trips(trips, out())
+        heading = head(f"trades of {account}", cutoff.as_of(view.last, view.currency or ""))
+        notes = (described(note, out()) for note in words.notes(view))
+        table = described(replace(words.trips(view, account, trips), title=""), out())
+        write(Group(heading, *notes, Text(), table), out())
     else:
         of = "" if ticker is None else f" of {ticker.upper()}"
-        err().print(f"account {account} has no trades{of} yet", style="dim")
+        later = cutoff.not_counted(view.not_counted, view.currency or "")
+        text = "; ".join(filter(None, (f"account {account} has no trades{of} yet", later)))
+        err().print(text, style="dim")
     if view.trips_more and limit < PAGE_MAX:
         err().print(f"older ones with --limit, up to {PAGE_MAX}", style="dim")

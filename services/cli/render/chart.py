@@ -1,7 +1,10 @@
 """A line of numbers as a small chart in the terminal: block characters, or ASCII. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+
+from rich.console import Console
+from rich.text import Text
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:#"
@@ -18,6 +21,21 @@ def levels(encoding: str) -> str:
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return BLOCKS
+
+
+def lines(
+    values: Sequence[Decimal], written: Callable[[Decimal], str], caption: str, console: Console
+) -> Iterable[Text]:
+    """The chart with its highest and lowest value at the left, and a caption below it."""
+    labels = [written(max(values)), written(min(values))]
+    margin = max(map(len, labels))
+    rows = drawn(values, console.width - margin - 4, levels(console.encoding))
+    for number, line in enumerate(rows):
+        label = labels[0] if number == 0 else labels[1] if number == len(rows) - 1 else ""
+        text = Text.assemble((f"{label:>{margin}}  ", "dim"), (line, "cyan"))
+        text.no_wrap = True
+        yield text
+    yield Text(f"{'':>{margin}}  {caption}", style="dim")
 
 
 def drawn(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> Sequence[str]:

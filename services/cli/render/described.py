@@ -8,7 +8,7 @@ from rich.text import Text as Line
 
 from libs.facts.amounts import plain
 from libs.report.tones import Tone
-from libs.report.view import Absence, Cell, Empty, Facts, Part, Screen, Table, Text
+from libs.report.view import Absence, Cell, Empty, Facts, Part, Table, Text
 from services.cli.render import chart
 from services.cli.shell.terminal import TONE_STYLES, Sheet, table
 
@@ -19,12 +19,9 @@ GAP = 4
 """Blanks between facts that stand side by side."""
 
 
-def screen(of: Screen, console: Console) -> RenderableType:
-    """A heading and its parts, with a blank line between them."""
-    head = Line.assemble(
-        (plain(of.title), "bold"), (f"  {plain(of.under)}" if of.under else "", "dim")
-    )
-    return stacked([head, *(placed(part, console) for part in of.parts)])
+def head(title: str, under: str = "") -> Line:
+    """The first line of a screen."""
+    return Line.assemble((plain(title), "bold"), (f"  {plain(under)}" if under else "", "dim"))
 
 
 def stacked(parts: Sequence[RenderableType]) -> RenderableType:
@@ -71,10 +68,13 @@ def sheet(of: Table, console: Console) -> Sheet:
     of = of.in_use
     grid = table(
         *(
-            (column.title.lower(), "right" if column.right else "gives" if column.wraps else "left")
+            (
+                _headed(column.title),
+                "right" if column.right else "gives" if column.wraps else "left",
+            )
             for column in of.columns
         ),
-        spare=[title.lower() for title in of.spare],
+        spare=[_headed(title) for title in of.spare],
     )
     grid.columns[-1].no_wrap = not of.columns[-1].wraps
     grid.show_header = any(column.title for column in of.columns)
@@ -84,6 +84,11 @@ def sheet(of: Table, console: Console) -> Sheet:
         head.style = head.style or "bold"
         grid.add_row(head, *(line(cell, of.currency, console) for cell in rest))
     return grid
+
+
+def _headed(title: str) -> str:
+    """`unrealised P&L`: small letters but for what is spelled in capitals."""
+    return " ".join(word.lower() if word[1:].islower() else word for word in title.split(" "))
 
 
 def absent(of: Empty) -> Line:
@@ -107,7 +112,7 @@ def _facts(of: Facts, console: Console) -> RenderableType:
     numbers = all(cell.unit or cell.value is None for _, cell in of.rows)
     grid.add_column(justify="right" if numbers else "left")
     for label, cell in of.rows:
-        grid.add_row(plain(label), line(cell, of.currency, console))
+        grid.add_row(_headed(plain(label)), line(cell, of.currency, console))
     title = [Line(plain(of.title), "bold")] if of.title else []
     return Group(*title, grid, *map(_note, of.notes))
 

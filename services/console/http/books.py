@@ -43,7 +43,7 @@ def books(desk: DeskAccess) -> APIRouter:
     ) -> Response:
         """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
         query = AccountQuery(account=account, fills=fills)
-        view = await accounts.account(query, store=desk.store, closes=desk.closes)
+        view = await accounts.account(query, store=desk.store, synthetic=desk.synthetic)
         return await _of_account(view, account, desk)
 
     @router.get(
@@ -54,7 +54,7 @@ def books(desk: DeskAccess) -> APIRouter:
     ) -> Response:
         """An account's equity over its sessions."""
         query = EquityQuery(account=account, points=points)
-        view = await accounts.equity(query, store=desk.store, closes=desk.closes)
+        view = await accounts.equity(query, store=desk.store)
         return await _of_account(view, account, desk)
 
     @router.get(
@@ -89,7 +89,7 @@ def performance(desk: DeskAccess) -> APIRouter:
     @router.get("/accounts", response_model=AccountSummaries, tags=["portfolio"])
     async def list_accounts(limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20) -> Response:
         """Accounts in a line each: equity, the day's and all gain, exposure, risk at the stops."""
-        return json_of(await summaries.summaries(limit, store=desk.store, closes=desk.closes))
+        return json_of(await summaries.summaries(limit, store=desk.store, synthetic=desk.synthetic))
 
     @router.get(
         "/portfolio/performance",

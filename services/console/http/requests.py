@@ -37,7 +37,7 @@ from services.console.live.tail import Tail
 from services.console.store import Store
 from services.console.studies.score import Scores
 from services.console.views import performance
-from services.console.views.accounts import Closes, Prices
+from services.console.views.accounts import Prices
 from services.console.views.benchmark import History
 from services.console.views.past_cycles import PastCycles
 from services.console.views.report import Known
@@ -144,7 +144,8 @@ class Requests:
 @dataclass(frozen=True)
 class DeskAccess:
     """The API's and the pages' access to the desk: its tables to read, its events, and a voice to
-    ask with. `halts` reads the same tables over a connection of its own.
+    ask with. `halts` reads the same tables over a connection of its own; `synthetic` says that the
+    market source's prices are made up.
 
     `sessions` are those of browsers; None where no token is set.
     """
@@ -155,7 +156,7 @@ class DeskAccess:
     cycles: CycleList
     past: PastCycles
     letters: DeadLetters
-    closes: Closes
+    synthetic: bool
     history: History
     health: BusHealth
     calendar: ExchangeCalendar
@@ -183,4 +184,4 @@ class DeskAccess:
     @property
     def known(self) -> Known:
         """Where a session's report has its facts from."""
-        return Known(self.store, self.letters, self.closes, self.calendar, self.now)
+        return Known(self.store, self.letters, self.calendar, self.now)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
 from libs.quant.strategy import gates
-from libs.report import account, ending, performance, rules, story, ticker_facts
+from libs.report import account, ending, rules, story, ticker_facts
 from libs.report.calls import results
 from libs.report.notify import channels
 from libs.report.sections import Fact
@@ -232,7 +232,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "dated": dated,
     "ended": ending.of_decision,
     "facts_of": facts_of,
-    "gain": account.gain,
     "gain_percent": amounts.gain_percent,
     "gate_figure": gate_figure,
     "halt": account.halted,
@@ -260,10 +259,8 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "tone": tone,
     "toned": toned,
     "plans": account.plans,
-    "unpriced": account.unpriced,
     "usd": usd,
     "waiting": account.waiting,
-    "why_sold": performance.why_sold,
     "cut": amounts.cut,
     "plain": amounts.plain,
 }

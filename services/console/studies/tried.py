@@ -11,10 +11,9 @@ from contracts.study import Study, StudyArm, StudyKind
 from contracts.study_score import ConfigurationKind
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
-from libs.quant.returns import growth
+from libs.quant.returns import Worth, growth
 from libs.quant.study.record import Tried
 from services.console.logic import study_in
-from services.console.views.accounts import worth_of
 
 sql = Queries(Path(__file__).parent / "tried.sql")
 
@@ -98,7 +97,11 @@ def _of_paths(
         of = closes.get(account, {})
         if account in read and not of:
             continue
-        grown = growth({day: worth_of(of[day]) for day in sessions}) if _has(of, sessions) else {}
+        grown = (
+            growth({day: Worth(of[day]["equity"], of[day]["paid_in"]) for day in sessions})
+            if _has(of, sessions)
+            else {}
+        )
         curve = tuple(float(value) for value in grown.values())
         rows.append(Tried(kind=ConfigurationKind.PATH, source=source, worth=curve))
     return rows

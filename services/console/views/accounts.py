@@ -1,11 +1,10 @@
-"""An account as people see it: its books, marked by the newest prices that it has seen."""
+"""An account as people see it: its figures as of its newest valued close, and its books now."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
 import orjson
@@ -21,33 +20,36 @@ from contracts.account import (
     Position,
     Side,
 )
-from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
+from contracts.account_query import (
+    AccountQuery,
+    AccountView,
+    EquityPoint,
+    EquityQuery,
+    EquityView,
+    HeldAtClose,
+)
 from contracts.http import PriceBar
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
-from libs.quant.exchange import Mark
-from libs.quant.returns import ONE, Worth, drawdowns, growth
+from libs.quant.returns import ONE, drawdowns
+from libs.quant.standing import Close, Standing
 from libs.quant.ticks import PRICE_STEP
 from services.console import logic
 from services.console.store import Store
+from services.console.views.standings import (
+    KeptClose,
+    held_at,
+    kept_closes,
+    not_counted,
+    standing_of,
+)
 
 RETURN_STEP = Decimal("0.0001")
-"""Percentages are told to four places."""
+"""Percentages have four places."""
+HELD_MAX = 1_000
+"""Positions of an account that are shown."""
 _NO_CYCLE = UUID(int=0)
 """Stands in an account's portfolio where no cycle has placed an order yet."""
-
-
-class Closes(Protocol):
-    """Closing prices of a session."""
-
-    @property
-    def synthetic(self) -> bool:
-        """Whether they are made up."""
-        ...
-
-    async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
-        """The close, and its value in `currency`; None where the source has none."""
-        ...
 
 
 class Prices(Protocol):
@@ -72,138 +74,106 @@ class Prices(Protocol):
 
 
 @dataclass(frozen=True)
-class Standing:
-    """An account as it stands: its books, marked, what it has gained since its opening, and its
-    closes, oldest first."""
+class Account:
+    """An account: its row, its books now, and how it stands with what it held at that close."""
 
     opened: Record
     books: Portfolio
-    gains: "_Gains"
-    snapshots: Sequence[Record]
-
-    @property
-    def grown(self) -> Mapping[date, Decimal]:
-        """The growth of 1, time-weighted, since the opening by each close and now."""
-        worth = {snapshot["session"]: worth_of(snapshot) for snapshot in self.snapshots}
-        worth[self.books.as_of] = Worth(self.books.equity.amount, self.gains.paid_in)
-        return growth(worth)
+    standing: Standing | None
+    held: tuple[HeldAtClose, ...] = ()
 
 
-async def standing(name: str, *, store: Store, closes: Closes) -> Standing | None:
-    """How the account of this name stands; None where there is none."""
+async def read(name: str, *, store: Store, synthetic: bool) -> Account | None:
+    """The account of this name; None where there is none. `synthetic` says that the market source's
+    prices are made up."""
     row = await store.account(name)
     if row is None:
         return None
-    balances = await store.balances(name)
-    books = await _portfolio(row, balances, store, closes)
-    return Standing(row, books, _gains(books, balances), await store.snapshots(name))
-
-
-async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
-    """One account as its books stand, with the names of all."""
-    names = tuple(await store.accounts())
-    stands = await standing(query.account, store=store, closes=closes)
+    books = await _portfolio(row, await store.balances(name), store, synthetic=synthetic)
+    stands = await standing_of(name, store)
     if stands is None:
+        return Account(row, books, None)
+    session = stands.close.session
+    kept = kept_closes(await store.closes_of(name, session), row["currency"])
+    return Account(row, books, stands, await held_at(name, session, kept, HELD_MAX, store))
+
+
+async def account(query: AccountQuery, *, store: Store, synthetic: bool) -> AccountView:
+    """One account with the names of all."""
+    names = tuple(await store.accounts())
+    one = await read(query.account, store=store, synthetic=synthetic)
+    if one is None:
         return AccountView(found=False, accounts=names)
     fills = await store.newest_fills(query.account, query.fills) if query.fills else ()
-    return view_of(stands, names, fills)
+    return view_of(one, names, fills)
 
 
-def view_of(
-    stands: Standing, names: tuple[str, ...] = (), fills: Sequence[Record] = ()
-) -> AccountView:
+def view_of(one: Account, names: tuple[str, ...] = (), fills: Sequence[Record] = ()) -> AccountView:
     """The account as people see it, with its newest fills and the names of all accounts."""
-    gains = stands.gains
-    return AccountView(
-        portfolio=stands.books,
-        starting_cash=stands.opened["starting_cash"],
-        paid_in=gains.paid_in,
-        return_pct=_pct(stands.grown[stands.books.as_of] - ONE),
-        fills=tuple(_fill(fill, stands.opened["currency"]) for fill in fills),
+    currency, cash = one.opened["currency"], one.opened["starting_cash"]
+    view = AccountView(
+        portfolio=one.books,
+        starting_cash=cash,
+        fills=tuple(_fill(fill, currency) for fill in fills),
         accounts=names,
-        realised=gains.realised,
-        dividends=gains.dividends,
-        fees=gains.fees,
-        unrealised=gains.unrealised,
-        exposure_gross=gains.exposure,
-        exposure_net=gains.exposure,
+    )
+    if one.standing is None:
+        return view
+    close = one.standing.close
+    return view.model_copy(
+        update={
+            "closed_on": close.session,
+            "not_counted": not_counted(one.standing),
+            "cash": close.cash,
+            "equity": close.equity,
+            "paid_in": close.paid_in,
+            "return_pct": one.standing.return_pct.quantize(RETURN_STEP),
+            "held": one.held,
+            "realised": close.realised,
+            "dividends": close.dividends,
+            "fees": close.fees,
+            "unrealised": close.unrealised,
+            # Nothing is ever sold short, so gross and net exposure are one.
+            "exposure_gross": close.positions,
+            "exposure_net": close.positions,
+        }
     )
 
 
-@dataclass(frozen=True)
-class _Gains:
-    """Since the opening; nothing is ever sold short, so gross and net exposure are one."""
-
-    paid_in: Decimal
-    realised: Decimal
-    dividends: Decimal
-    fees: Decimal
-    unrealised: Decimal
-    exposure: Decimal
-
-
-def _gains(books: Portfolio, balances: Sequence[Record]) -> _Gains:
-    sums: dict[str, Decimal] = {}
-    for balance in balances:
-        sums[balance["book"]] = sums.get(balance["book"], Decimal(0)) + balance["amount"]
-    value = books.equity.amount - books.cash.amount
-    return _Gains(
-        # What came in is a credit, which the ledger writes with a minus.
-        paid_in=-sums.get("capital", Decimal(0)),
-        realised=-sums.get("realised", Decimal(0)),
-        dividends=-sums.get("dividends", Decimal(0)),
-        fees=sums.get("fees", Decimal(0)),
-        unrealised=value - sums.get("position", Decimal(0)),
-        exposure=value,
-    )
-
-
-async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityView:
-    """The account's equity over its sessions, as `equity_of` has it."""
-    stands = await standing(query.account, store=store, closes=closes)
-    return EquityView(found=False) if stands is None else equity_of(stands, query.points)
+async def equity(query: EquityQuery, *, store: Store) -> EquityView:
+    """The account's equity over its sessions."""
+    if await store.account(query.account) is None:
+        return EquityView(found=False)
+    stands = await standing_of(query.account, store)
+    return EquityView() if stands is None else equity_of(stands, query.points)
 
 
 def equity_of(stands: Standing, points: int) -> EquityView:
-    """The account's equity at so many of its sessions.
-
-    A session up to the account's clock is its snapshot. What was filled after the clock shows in
-    the last point, marked as the account itself is: its closes are not known to it yet.
-    """
-    now, gains, grown = stands.books, stands.gains, stands.grown
-    falls = drawdowns(grown)
+    """The account's equity at so many of its closes."""
+    falls = drawdowns(stands.grown)
     deepest = max(falls, key=falls.__getitem__)
-    last = EquityPoint(
-        session=now.as_of,
-        cash=now.cash.amount,
-        equity=now.equity.amount,
-        realised=gains.realised,
-        unrealised=gains.unrealised,
-        exposure_gross=gains.exposure,
-        exposure_net=gains.exposure,
-        paid_in=gains.paid_in,
-        return_pct=_pct(grown[now.as_of] - ONE),
-        drawdown_pct=_pct(falls[now.as_of]),
-    )
-    earlier = [snapshot for snapshot in stands.snapshots if snapshot["session"] < now.as_of]
-    kept = [
-        EquityPoint(
-            **dict(close),
-            return_pct=_pct(grown[close["session"]] - ONE),
-            drawdown_pct=_pct(falls[close["session"]]),
-        )
-        for close in logic.picked(earlier, points - 1)
-    ]
     return EquityView(
-        points=(*kept, last),
+        points=tuple(_point(it, stands.grown, falls) for it in logic.picked(stands.closes, points)),
         max_drawdown_pct=_pct(falls[deepest]),
         max_drawdown_on=deepest if falls[deepest] else None,
     )
 
 
-def worth_of(snapshot: Record) -> Worth:
-    """The two values that a snapshot's return is measured between."""
-    return Worth(snapshot["equity"], snapshot["paid_in"])
+def _point(
+    close: Close, grown: Mapping[date, Decimal], falls: Mapping[date, Decimal]
+) -> EquityPoint:
+    return EquityPoint(
+        session=close.session,
+        cash=close.cash,
+        equity=close.equity,
+        realised=close.realised,
+        unrealised=close.unrealised,
+        exposure_gross=close.positions,
+        exposure_net=close.positions,
+        paid_in=close.paid_in,
+        return_pct=_pct(grown[close.session] - ONE),
+        drawdown_pct=_pct(falls[close.session]),
+    )
 
 
 def _pct(part: Decimal) -> Decimal:
@@ -211,7 +181,7 @@ def _pct(part: Decimal) -> Decimal:
 
 
 async def _portfolio(
-    row: Record, balances: Sequence[Record], store: Store, closes: Closes
+    row: Record, balances: Sequence[Record], store: Store, *, synthetic: bool
 ) -> Portfolio:
     name, currency = row["account"], row["currency"]
     cash = sum((balance["amount"] for balance in balances if balance["book"] == "cash"), Decimal(0))
@@ -223,10 +193,9 @@ async def _portfolio(
     facts = await store.held(name, list(held)) if held else {}
     plans = await store.plans(name, list(held)) if held else {}
     kept = kept_closes(row["closes"], currency)
-    marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
     positions = tuple(
-        _position(holding, facts.get(ticker), plans.get(ticker), mark, kept.get(ticker), row)
-        for (ticker, holding), mark in zip(held.items(), marked, strict=True)
+        _position(holding, facts.get(ticker), plans.get(ticker), kept.get(ticker), row)
+        for ticker, holding in held.items()
     )
     last = await store.last_order(name)
     return Portfolio(
@@ -242,34 +211,7 @@ async def _portfolio(
         halt=next(
             (h for h in map(logic.halt_of, await store.halts()) if h.account in {None, name}), None
         ),
-        synthetic=closes.synthetic,
-    )
-
-
-@dataclass(frozen=True)
-class KeptClose:
-    """A position's value in a snapshot, in the account's currency; `priced_on` as in `Position`."""
-
-    amount: Decimal
-    foreign: Foreign | None
-    priced_on: date | None
-
-
-def kept_closes(kept: str | None, into: str) -> Mapping[str, KeptClose]:
-    """The `closes` of a snapshot, by ticker; those that could not be exchanged are left out."""
-    rows = orjson.loads(kept or "[]")
-    return {row["ticker"]: _kept(row, into) for row in rows if row["amount"] is not None}
-
-
-def _kept(fields: Mapping[str, Any], into: str) -> KeptClose:
-    foreign = None
-    if fields["rate"] is not None:
-        currency = fields["currency"]
-        rate = ExchangeRate(currency=currency, into=into, rate=fields["rate"], on=fields["rate_on"])
-        foreign = Foreign(price=Money(amount=fields["price"], currency=currency), rate=rate)
-    on = fields["priced_on"]
-    return KeptClose(
-        Decimal(fields["amount"]), foreign, None if on is None else date.fromisoformat(on)
+        synthetic=synthetic,
     )
 
 
@@ -277,18 +219,15 @@ def _position(
     held: Record,
     fill: Record | None,
     plan: Record | None,
-    mark: Mark | None,
     kept: KeptClose | None,
     row: Record,
 ) -> Position:
-    """Marked by the newest price that the account has seen: a fill after its clock, else the close
-    at its clock, else what its last snapshot valued it at, else the fill."""
+    """Marked by the newest price that the account has seen: a fill after its clock, else what its
+    last snapshot valued it at, else the fill."""
     currency, cost = row["currency"], held["amount"] / held["quantity"]
     priced_on = None
     if fill is not None and fill["session"] > row["clock"]:
         price, foreign = fill["price"], _foreign(fill, currency)
-    elif mark is not None and mark.amount is not None:
-        price, foreign = mark.amount, mark.foreign
     elif kept is not None:
         price, foreign, priced_on = kept.amount, kept.foreign, kept.priced_on
     elif fill is not None:

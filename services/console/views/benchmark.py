@@ -17,8 +17,8 @@ from libs.quant import leaderboard as quant
 from libs.quant.returns import ONE, Worth
 from services.console import logic
 from services.console.store import Store
-from services.console.views.accounts import worth_of
 from services.console.views.past_cycles import PastCycle, PastCycles
+from services.console.views.standings import close_of
 
 CYCLES_MAX = 1_000
 """Cycles looked at, the newest: four years of one a day. The leaderboard takes `since` and `until`
@@ -113,19 +113,15 @@ async def holding(
     account: str, points: int, *, past: PastCycles, store: Store, history: History
 ) -> HoldingView:
     """The worth of the account had it held, at the sessions that its equity is told of."""
-    row = await store.account(account)
-    if row is None:
+    if await store.account(account) is None:
         return HoldingView(found=False)
-    equity = {
-        snapshot["session"]: worth_of(snapshot) for snapshot in await store.snapshots(account)
-    }
+    equity = {row["session"]: close_of(row).worth for row in await store.snapshots(account)}
     held = await line(CANDIDATES, account, list(equity), past=past, store=store, history=history)
     view = HoldingView(tickers=held.tickers, absent=held.absent, message=held.message)
     if not held.grown:
         return view
-    days = logic.picked([day for day in held.grown if day < row["as_of"]], points - 1)
-    days = [*days, *(day for day in held.grown if day == row["as_of"])]
     money = _money(equity, held.grown)
+    days = logic.picked(list(held.grown), points)
     points_of = [HoldingPoint(session=day, worth=money[day]) for day in days]
     return view.model_copy(update={"points": tuple(points_of)})
 

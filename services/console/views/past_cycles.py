@@ -15,7 +15,7 @@ from libs.postgres.pool import Record
 from services.console import logic
 from services.console.read_once import ReadOnce
 from services.console.store import Store
-from services.console.views.trips import Closed, PastTrips
+from services.console.views.standings import Past, PastTrips
 
 CYCLES_KEPT_MAX = 4_000
 """About a kilobyte each."""
@@ -91,8 +91,8 @@ class PastCycles:
         memories = await self._store.memories_of(accounts, since, limit)
         return [outcome for memory in await self._memories.of(memories) for outcome in memory]
 
-    async def trips(self, accounts: Sequence[str]) -> Mapping[str, Sequence[Closed] | None]:
-        """The closed round trips of each account; None where it has too many entries to tell."""
+    async def trips(self, accounts: Sequence[str]) -> Mapping[str, Past | None]:
+        """The closed round trips of each account; None where it has too many entries to count."""
         return await self._trips.of(accounts)
 
     async def _read_cycles(self, new: Sequence[UUID]) -> Mapping[UUID, PastCycle]:

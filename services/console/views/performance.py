@@ -1,6 +1,6 @@
-"""How an account did: read its snapshots and its ledger, let libs/quant compute, give the view."""
+"""How an account did: its closes and ledger are read, libs/quant computes, this gives the view."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 
@@ -17,25 +17,25 @@ from contracts.performance import (
     TradeFigures,
     YearReturn,
 )
-from libs.postgres.pool import Record
-from libs.quant import trades
-from libs.quant.returns import ONE, drawdowns, growth, monthly, yearly
+from libs.quant.returns import ONE, drawdowns, monthly, yearly
+from libs.quant.standing import Standing
 from libs.quant.strategy import performance as figures
 from libs.quant.trades import Closing, Trip
 from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.store import Store
 from services.console.views import benchmark
-from services.console.views.accounts import worth_of
 from services.console.views.benchmark import History, Line
 from services.console.views.past_cycles import PastCycles
-from services.console.views.trips import MOVES_MAX, move_of
+from services.console.views.standings import MOVES_MAX, not_counted, standing_of
 
 TICKERS_MAX = 200
 HUNDRED = Decimal(100)
 STEP = Decimal("0.0001")
 """Percentages and ratios are given to four places."""
 PRICE_STEP = Decimal("0.0001")
+NO_CLOSE = "no close of this account could be valued yet"
+TOO_MANY = f"round trips are not shown beyond {MOVES_MAX:,} entries"
 SHARES_STEP = Decimal("0.01")
 """A split may leave parts of the shares that were sold before it."""
 
@@ -55,24 +55,24 @@ async def performance(
     row = await store.account(query.account)
     if row is None:
         return PerformanceView(found=False, accounts=names)
-    snapshots = await store.snapshots(query.account)
-    grown = growth({it["session"]: worth_of(it) for it in snapshots})
+    stands = await standing_of(query.account, store)
+    if stands is None:
+        return PerformanceView(accounts=names, currency=row["currency"], message=NO_CLOSE)
+    grown, trips = stands.grown, stands.trips or ()
     chosen = query.benchmark or settings.benchmark_of(query.account)
     held = await benchmark.line(
         chosen, query.account, list(grown), past=past, store=store, history=history
     )
-    moves = await store.moves(query.account, MOVES_MAX + 1)
-    complete = len(moves) <= MOVES_MAX
-    trips = trades.round_trips(map(move_of, moves)) if complete else []
     listed = sorted(trips, key=_newest_first)
     return PerformanceView(
         accounts=names,
         currency=row["currency"],
-        first=min(grown, default=None),
-        last=max(grown, default=None),
+        first=stands.closes[0].session,
+        last=stands.close.session,
         sessions=len(grown),
-        equity=snapshots[-1]["equity"] if snapshots else Decimal(0),
-        paid_in=snapshots[-1]["paid_in"] if snapshots else Decimal(0),
+        not_counted=not_counted(stands),
+        equity=stands.close.equity,
+        paid_in=stands.close.paid_in,
         account=_figures(grown),
         benchmark=chosen,
         benchmark_tickers=held.tickers,
@@ -82,15 +82,15 @@ async def performance(
         years=tuple(
             YearReturn(year=year, return_pct=_pct(part)) for year, part in yearly(grown).items()
         ),
-        trades=_trade_figures(trips, snapshots, moves),
+        trades=_trade_figures(stands),
         tickers=tuple(
             TickerReturn(ticker=it.ticker, trips=it.trips, gain=it.gain)
-            for it in trades.by_ticker(trips)[:TICKERS_MAX]
+            for it in stands.by_ticker[:TICKERS_MAX]
         ),
-        trips=tuple(_round_trip(trip, list(grown)) for trip in listed[: query.trips]),
+        trips=tuple(_round_trip(trip, stands) for trip in listed[: query.trips]),
         trips_more=len(listed) > query.trips,
-        points=_points(snapshots, grown, held.grown, query.points),
-        message="" if complete else f"round trips are not shown beyond {MOVES_MAX:,} entries",
+        points=_points(stands, held.grown, query.points),
+        message="" if stands.trips is not None else TOO_MANY,
     )
 
 
@@ -145,20 +145,18 @@ def _months(grown: Grown, held: Grown) -> tuple[MonthReturn, ...]:
     )
 
 
-def _points(
-    snapshots: Sequence[Record], grown: Grown, held: Grown, count: int
-) -> tuple[PerformancePoint, ...]:
-    falls = drawdowns(grown)
+def _points(stands: Standing, held: Grown, count: int) -> tuple[PerformancePoint, ...]:
+    grown, falls = stands.grown, drawdowns(stands.grown)
     return tuple(
         PerformancePoint(
             session=day,
             return_pct=_pct(grown[day] - ONE),
             benchmark_pct=_pct(held[day] - ONE) if day in held else None,
             drawdown_pct=_pct(falls[day]),
-            exposure_pct=_pct(it["exposure_gross"] / it["equity"] if it["equity"] else Decimal(0)),
+            exposure_pct=close.exposure_pct.quantize(STEP),
         )
-        for it in logic.picked(snapshots, count)
-        for day in [it["session"]]
+        for close in logic.picked(stands.closes, count)
+        for day in [close.session]
     )
 
 
@@ -168,21 +166,25 @@ def _newest_first(trip: Trip) -> tuple[bool, int, str]:
     return trip.closed is not None, -ended.toordinal(), trip.ticker
 
 
-def _round_trip(trip: Trip, days: Sequence[date]) -> RoundTrip:
+def _round_trip(trip: Trip, stands: Standing) -> RoundTrip:
     left, entered = trip.exit, trip.entry
     closing = left.closing if left else None
     if trip.closed is not None and left is None:
         closing = Closing.SPLIT
     return RoundTrip(
         ticker=trip.ticker,
+        as_of=stands.close.session,
         opened=trip.opened,
         closed=trip.closed,
-        sessions=trip.sessions(days),
-        quantity=trip.bought.quantize(SHARES_STEP),
+        sessions=trip.sessions(list(stands.grown)),
+        quantity=trip.shares.quantize(SHARES_STEP),
+        sold=trip.shares_sold.quantize(SHARES_STEP),
+        held=trip.held,
         entry_price=_price(trip.entry_price),
         exit_price=_price(trip.exit_price),
         gain=trip.gain,
         gain_pct=None if trip.gain_pct is None else trip.gain_pct.quantize(STEP),
+        unrealised=trip.unrealised,
         dividends=trip.dividends,
         fees=trip.fees,
         sold_by=closing.value if closing else None,
@@ -198,18 +200,16 @@ def _price(amount: Decimal | None) -> Decimal | None:
     return None if amount is None else amount.quantize(PRICE_STEP)
 
 
-def _trade_figures(
-    trips: Sequence[Trip], snapshots: Sequence[Record], moves: Sequence[Record]
-) -> TradeFigures:
-    of = trades.tally(trips)
-    days = [it["session"] for it in snapshots]
+def _trade_figures(stands: Standing) -> TradeFigures:
+    of, trips, days = stands.tally, stands.trips or (), list(stands.grown)
     held = [trip.sessions(days) for trip in trips]
     closed = [sessions for sessions in held if sessions is not None]
-    worth = [it["equity"] for it in snapshots if it["equity"] > 0]
-    traded = sum((row["traded"] for row in moves if row["traded"] is not None), Decimal(0))
+    invested = [close for close in stands.closes if close.equity > 0]
+    mean = (
+        sum((it.equity for it in invested), Decimal(0)) / len(invested) if invested else Decimal(0)
+    )
+    exposures = [it.exposure_pct for it in invested]
     years = Decimal(max(len(days) - 1, 1)) / figures.YEAR_SESSIONS
-    exposures = [it["exposure_gross"] / it["equity"] for it in snapshots if it["equity"] > 0]
-    mean = sum(worth, Decimal(0)) / len(worth) if worth else Decimal(0)
     return TradeFigures(
         closed=of.closed,
         open=sum(trip.closed is None for trip in trips),
@@ -222,8 +222,10 @@ def _trade_figures(
         profit_factor=None if of.profit_factor is None else of.profit_factor.quantize(STEP),
         sessions_held=(Decimal(sum(closed)) / len(closed)).quantize(STEP) if closed else None,
         fees=sum((trip.fees for trip in trips), Decimal(0)),
-        turnover=(traded / mean / years).quantize(STEP) if mean and len(days) > 1 else None,
-        exposure_pct=_pct(sum(exposures, Decimal(0)) / len(exposures)) if exposures else None,
+        turnover=(stands.traded / mean / years).quantize(STEP) if mean and len(days) > 1 else None,
+        exposure_pct=(sum(exposures, Decimal(0)) / len(exposures)).quantize(STEP)
+        if exposures
+        else None,
     )
 
 

@@ -1,6 +1,5 @@
 """A session's report for an account, from the record, with all that needs a person now."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,6 +10,7 @@ from uuid import UUID
 
 import orjson
 
+from contracts.account_query import HeldAtClose, NotCounted
 from contracts.cycle import CycleStatus
 from contracts.message import PAGE_MAX
 from contracts.report import (
@@ -21,7 +21,6 @@ from contracts.report import (
     DecisionLine,
     FillLine,
     Gains,
-    HeldLine,
     OrderLine,
     ReportQuery,
     ReportView,
@@ -36,8 +35,8 @@ from libs.report.account import halted, remedy
 from libs.runtime.nearest import UnknownAccount
 from services.console import logic
 from services.console.store import Store
-from services.console.views.accounts import Closes, KeptClose, kept_closes
 from services.console.views.report_text import markdown
+from services.console.views.standings import held_at, kept_closes, not_counted, standing_of
 
 REASON_CHARS_MAX = 300
 NOTHING = Decimal(0)
@@ -49,7 +48,6 @@ class Known:
 
     store: Store
     letters: DeadLetters
-    closes: Closes
     calendar: ExchangeCalendar
     now: Callable[[], datetime]
 
@@ -80,7 +78,10 @@ async def _build(row: Record, session: date, known: Known) -> DayReport:
     closes = [dict(snapshot) for snapshot in await store.day_snapshots(name, session)]
     is_closed = bool(closes) and closes[0]["session"] == session
     # Splits and fills up to a session are in the books once the account's clock is there.
-    held = await _held(closes[0], name, session, row["currency"], known) if is_closed else ()
+    kept = kept_closes(closes[0]["closes"], row["currency"]) if is_closed else {}
+    held = await held_at(name, session, kept, LINES_MAX, store) if is_closed else ()
+    stands = await standing_of(name, store)
+    is_newest = stands is not None and stands.close.session == session
     fills = await store.day_fills(name, session, LINES_MAX)
     orders = await store.day_orders(name, [cycle.cycle_id for cycle in cycles], LINES_MAX)
     return DayReport(
@@ -89,6 +90,7 @@ async def _build(row: Record, session: date, known: Known) -> DayReport:
         currency=row["currency"],
         made_at=known.now(),
         worth=_worth(closes, session),
+        not_counted=not_counted(stands) if stands and is_newest else NotCounted(),
         attention=(
             # What stands still now belongs to the newest report, and to no day before it.
             *(await _waiting(name, known) if session >= row["clock"] else ()),
@@ -151,33 +153,6 @@ def _gains(close: Mapping[str, Any]) -> Gains:
 def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
     stops = orjson.loads(close["stops"])
     return tuple(StopLine.model_validate(stop) for stop in stops[:LINES_MAX])
-
-
-async def _held(
-    close: Mapping[str, Any], account: str, session: date, currency: str, known: Known
-) -> tuple[HeldLine, ...]:
-    """The holdings at the close; where there is none, at the snapshot's `close`."""
-    kept = kept_closes(close["closes"], currency)
-    rows = await known.store.day_held(account, session, LINES_MAX)
-    marks = await asyncio.gather(
-        *(known.closes.close(row["ticker"], session, currency) for row in rows)
-    )
-    return tuple(
-        _held_line(row, mark.amount if mark else None, kept.get(row["ticker"]))
-        for row, mark in zip(rows, marks, strict=True)
-    )
-
-
-def _held_line(row: Record, price: Decimal | None, kept: KeptClose | None) -> HeldLine:
-    line = HeldLine(ticker=row["ticker"], quantity=row["quantity"], cost=row["amount"])
-    priced_on = None
-    if price is None and kept is not None:
-        price, priced_on = kept.amount, kept.priced_on
-    if price is None:
-        return line
-    value = row["quantity"] * price
-    update = {"price": price, "value": value, "gain": value - row["amount"], "priced_on": priced_on}
-    return line.model_copy(update=update)
 
 
 # --- what was decided -------------------------------------------------------------------------
@@ -270,7 +245,7 @@ def _unclosed(
         yield Attention(what="no_price", text=text, todo=f"deskbus market show {names[0]}")
 
 
-def _unpriced(held: Sequence[HeldLine], session: date) -> Iterator[Attention]:
+def _unpriced(held: Sequence[HeldAtClose], session: date) -> Iterator[Attention]:
     for row in held:
         if row.priced_on is not None:
             text = (

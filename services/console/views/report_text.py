@@ -1,24 +1,26 @@
 """The daily report as Markdown that reads well as it is, also in a terminal. Pure."""
 
-from collections.abc import Iterator, Sequence
-from datetime import date
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from contracts.account import OrderType
+from contracts.account_query import HeldAtClose
 from contracts.report import (
     CycleLine,
     DayReport,
     FillLine,
-    Gains,
-    HeldLine,
     OrderLine,
     StopLine,
     Worth,
 )
 from libs.facts import amounts
-from libs.report import orders
+from libs.quant import ticks
+from libs.report import cutoff, orders, view
+from libs.report.view import Cell, Column, Table
 
 CELL_CHARS_MAX = 120
+EARNED = ("P&L", "This session", "Since the opening")
 HARMLESS = {"|": "/", "`": "'", "<": "&lt;", "](": "] ("}
 """Signs that could end a cell or begin a link, a tag or code, and what stands for them."""
 
@@ -26,20 +28,21 @@ HARMLESS = {"|": "/", "`": "'", "<": "&lt;", "](": "] ("}
 def markdown(report: DayReport) -> str:
     """The whole report."""
     parts = [
-        f"# {report.account}, {_day(report.session)}",
+        f"# {report.account}, {amounts.session(report.session)}",
         _headline(report),
+        *filter(None, [_not_counted(report)]),
         "## Needs a person",
         _attention(report),
         "## Decided",
-        _table(("Cycle", "Kind", "Pipeline", "Status", "Decided"), _decided(report.cycles))
-        or "Nothing was asked of the desk.",
+        _table(_decided(report.cycles)) or "Nothing was asked of the desk.",
         "## Done",
         _done(report),
         "## Earned",
-        _earned(report.worth) if report.worth else "Not known: see above.",
+        _table(_earned(report.worth, report.currency)) if report.worth else "Not known: see above.",
         "## Held at the close",
-        _held(report.held) or ("Nothing." if report.worth else "Not known: see above."),
-        *filter(None, [_stops(report.stops)]),
+        _table(_held(report.held, report.currency))
+        or ("Nothing." if report.worth else "Not known: see above."),
+        *filter(None, [_table(_stops(report.stops))]),
         "## Spent",
         _spent(report),
         f"Made {report.made_at:%Y-%m-%d %H:%M:%S} UTC; amounts are in {report.currency}.",
@@ -59,11 +62,16 @@ def _headline(report: DayReport) -> str:
         way = "paid in" if worth.paid_in > 0 else "taken out"
         flow = f" {amounts.money(abs(worth.paid_in))} {way}."
     share = f" ({amounts.gain_percent(change / before * 100)})" if before else ""
-    since = f"since {_day(worth.previous)}" if worth.previous else "since the opening"
+    since = f"since {amounts.session(worth.previous)}" if worth.previous else "since the opening"
     return (
         f"**{amounts.money(worth.equity)} {report.currency}**, {_signed(change)}{share} {since}: "
         f"cash {amounts.money(worth.cash)}, positions {amounts.money(worth.positions)}.{flow}"
     )
+
+
+def _not_counted(report: DayReport) -> str:
+    text = cutoff.not_counted(report.not_counted, report.currency)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _attention(report: DayReport) -> str:
@@ -72,43 +80,57 @@ def _attention(report: DayReport) -> str:
     return "\n".join(f"- {_cell(line.text, None)}: `{line.todo}`" for line in report.attention)
 
 
-def _decided(cycles: Sequence[CycleLine]) -> Iterator[tuple[str, ...]]:
-    for cycle in cycles:
-        decided = [f"{d.action.value} {_shares(d.quantity)} {d.asset}" for d in cycle.decisions]
-        proposed = orders.proposal(decided, cycle.vetoed)
-        yield (
-            f"{str(cycle.cycle_id)[:8]}",
-            cycle.kind,
-            cycle.pipeline,
-            cycle.status.value,
-            proposed or cycle.reason or "nothing",
+def _decided(cycles: Sequence[CycleLine]) -> Table:
+    rows = tuple(
+        view.row(
+            view.say(amounts.short(cycle.cycle_id)),
+            view.say(cycle.kind),
+            view.say(cycle.pipeline),
+            view.say(cycle.status.value),
+            view.say(_proposed(cycle) or cycle.reason or "nothing"),
         )
+        for cycle in cycles
+    )
+    return Table(_columns("Cycle", "Kind", "Pipeline", "Status", "Decided"), rows)
+
+
+def _proposed(cycle: CycleLine) -> str:
+    decided = [
+        f"{d.action.value} {amounts.quantity(d.quantity)} {d.asset}" for d in cycle.decisions
+    ]
+    return orders.proposal(decided, cycle.vetoed)
 
 
 def _done(report: DayReport) -> str:
-    fills = _table(
-        ("Filled", "Shares", "Asset", "Price", "Fee"),
-        (
-            (_side(f), _shares(f.quantity), f.asset, amounts.money(f.price), amounts.money(f.fee))
-            for f in report.fills
-        ),
-        right=(1, 3, 4),
-    )
-    orders = _table(
-        ("Ordered", "Shares", "Asset", "Type", "Status"),
-        (
-            (
-                o.side.value,
-                _shares(o.quantity),
-                o.asset,
-                _type(o),
-                o.status.value + (f": {o.reason}" if o.reason else ""),
+    fills = Table(
+        _columns("Filled", "Shares", "Asset", "Price", "Fee", right=("Shares", "Price", "Fee")),
+        tuple(
+            view.row(
+                view.say(_side(fill)),
+                view.shares(fill.quantity),
+                view.say(fill.asset),
+                view.price(ticks.priced(fill.price, report.currency)),
+                view.money(fill.fee, report.currency),
             )
-            for o in report.orders
+            for fill in report.fills
         ),
-        right=(1,),
+        currency=report.currency,
     )
-    return "\n\n".join(filter(None, (fills, orders))) or "Nothing was ordered and nothing filled."
+    ordered = Table(
+        _columns("Ordered", "Shares", "Asset", "Type", "Status", right=("Shares",)),
+        tuple(
+            view.row(
+                view.say(order.side.value),
+                view.shares(order.quantity),
+                view.say(order.asset),
+                view.say(_type(order, report.currency)),
+                view.say(order.status.value + (f": {order.reason}" if order.reason else "")),
+            )
+            for order in report.orders
+        ),
+    )
+    tables = filter(None, (_table(fills), _table(ordered)))
+    return "\n\n".join(tables) or "Nothing was ordered and nothing filled."
 
 
 def _side(fill: FillLine) -> str:
@@ -117,67 +139,75 @@ def _side(fill: FillLine) -> str:
     return f"{fill.side.value}{at}"
 
 
-def _type(order: OrderLine) -> str:
-    """`stop at 95.00`; of a sale that leaves one behind, `market, then a stop at 95.00`."""
+def _type(order: OrderLine, currency: str) -> str:
+    """`stop at 95.00 USD`; of a sale that leaves one behind, `market, then a stop at 95.00 USD`."""
     if order.stop_price is None:
         return order.type.value
     then = "" if order.type is OrderType.STOP else "market, then a "
-    return f"{then}stop at {amounts.money(order.stop_price)}"
+    stop = ticks.priced(order.stop_price, order.currency or currency)
+    return f"{then}stop at {amounts.price(stop)}"
 
 
-def _earned(worth: Worth) -> str:
-    rows = [
-        (name, _signed(of(worth.earned)), _signed(of(worth.ever)))
-        for name, of in (
-            ("Realised", lambda gains: gains.realised),
-            ("Unrealised", lambda gains: gains.unrealised),
-            ("Dividends", lambda gains: gains.dividends),
-            ("Fees", lambda gains: -gains.fees),
-            ("**Total**", _whole),
-        )
-    ]
-    return _table(("P&L", "This session", "Since the opening"), rows, right=(1, 2))
-
-
-def _whole(gains: Gains) -> Decimal:
-    return gains.whole
-
-
-def _held(held: Sequence[HeldLine]) -> str:
-    rows = (
-        (
-            position.ticker,
-            _shares(position.quantity),
-            amounts.money(position.cost / position.quantity) if position.quantity else "",
-            _price(position),
-            amounts.money(position.value) if position.value is not None else "",
-            _signed(position.gain) if position.gain is not None else "",
-        )
-        for position in held
+def _earned(worth: Worth, currency: str) -> Table:
+    parts = (
+        ("Realised", worth.earned.realised, worth.ever.realised),
+        ("Unrealised", worth.earned.unrealised, worth.ever.unrealised),
+        ("Dividends", worth.earned.dividends, worth.ever.dividends),
+        ("Fees", -worth.earned.fees, -worth.ever.fees),
+        ("**Total**", worth.earned.whole, worth.ever.whole),
     )
-    return _table(
-        ("Asset", "Shares", "Cost", "Price", "Value", "Gain"), rows, right=(1, 2, 3, 4, 5)
+    return Table(
+        _columns(*EARNED, right=EARNED[1:]),
+        tuple(
+            view.row(view.say(name), view.gain(now, currency), view.gain(ever, currency))
+            for name, now, ever in parts
+        ),
+        currency=currency,
     )
 
 
-def _price(held: HeldLine) -> str:
+def _held(held: Sequence[HeldAtClose], currency: str) -> Table:
+    heads = ("Asset", "Shares", "Cost", "Price", "Value", "Gain")
+    return Table(
+        _columns(*heads, right=heads[1:]),
+        tuple(
+            view.row(
+                view.say(position.ticker),
+                view.shares(position.quantity),
+                view.price(ticks.priced(position.cost / position.quantity, currency))
+                if position.quantity
+                else view.BLANK,
+                _price(position, currency),
+                view.money(position.value, currency),
+                view.gain(position.gain, currency),
+            )
+            for position in held
+        ),
+        currency=currency,
+    )
+
+
+def _price(held: HeldAtClose, currency: str) -> Cell:
     if held.price is None:
-        return "no price"
-    of = f" of {_day(held.priced_on)}" if held.priced_on else ""
-    return f"{amounts.money(held.price)}{of}"
+        return view.say("no price")
+    cell = view.price(ticks.priced(held.price, currency))
+    of = f" of {amounts.session(held.priced_on)}" if held.priced_on else ""
+    return replace(cell, text=cell.text + of)
 
 
-def _stops(stops: Sequence[StopLine]) -> str:
-    rows = (
-        (
-            stop.ticker,
-            _shares(stop.quantity),
-            f"{amounts.money(stop.stop_price)} {stop.currency}",
-            _day(stop.as_of),
-        )
-        for stop in stops
+def _stops(stops: Sequence[StopLine]) -> Table:
+    return Table(
+        _columns("Stop on", "Shares", "At", "Decided", right=("Shares", "At")),
+        tuple(
+            view.row(
+                view.say(stop.ticker),
+                view.shares(stop.quantity),
+                view.price(ticks.priced(stop.stop_price, stop.currency)),
+                view.day(stop.as_of),
+            )
+            for stop in stops
+        ),
     )
-    return _table(("Stop on", "Shares", "At", "Decided"), rows, right=(1, 2))
 
 
 def _spent(report: DayReport) -> str:
@@ -186,25 +216,27 @@ def _spent(report: DayReport) -> str:
     return f"{report.usage.tokens:,} tokens, {report.usage.cost_usd:,.4f} USD on models."
 
 
-def _table(
-    heads: Sequence[str],
-    rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]],
-    right: Sequence[int] = (),
-) -> str:
-    """A table with its columns in line; empty without rows."""
-    cells = [[_cell(text) for text in row] for row in rows]
-    if not cells:
-        return ""
-    widths = [max(map(len, column), default=0) for column in zip(heads, *cells, strict=True)]
-    rule = [("-" * (w - 1) + ":" if n in right else "-" * w) for n, w in enumerate(widths)]
+def _columns(*titles: str, right: Sequence[str] = ()) -> tuple[Column, ...]:
+    return tuple(Column(title, right=title in right) for title in titles)
 
-    def line(row: Sequence[str]) -> str:
+
+def _table(of: Table) -> str:
+    """A description as Markdown with its columns in line; empty without rows."""
+    if not of.rows:
+        return ""
+    heads = [column.title for column in of.columns]
+    cells = [[_cell(cell.shown(of.currency)) for cell in row.cells] for row in of.rows]
+    widths = [max(map(len, texts), default=0) for texts in zip(heads, *cells, strict=True)]
+    sides = [column.right for column in of.columns]
+
+    def line(texts: Sequence[str]) -> str:
         padded = (
-            text.rjust(width) if number in right else text.ljust(width)
-            for number, (text, width) in enumerate(zip(row, widths, strict=True))
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(texts, widths, sides, strict=True)
         )
         return f"| {' | '.join(padded)} |"
 
+    rule = ["-" * (w - 1) + (":" if right else "-") for w, right in zip(widths, sides, strict=True)]
     return "\n".join([line(heads), line(rule), *map(line, cells)])
 
 
@@ -219,13 +251,5 @@ def _cell(text: str, chars_max: int | None = CELL_CHARS_MAX) -> str:
     return plain
 
 
-def _day(day: date | None) -> str:
-    return f"{day:%a %Y-%m-%d}" if day else ""
-
-
 def _signed(amount: Decimal) -> str:
     return amounts.change(amount) if amount else amounts.money(amount)
-
-
-def _shares(amount: Decimal) -> str:
-    return f"{amount.normalize():,f}"

@@ -1,18 +1,14 @@
 """Accounts in a line each: what they are worth, what moved, and what is at risk."""
 
 import re
-from collections.abc import Sequence
 from decimal import Decimal
 
 from contracts.account import Portfolio
-from contracts.account_query import AccountView
 from contracts.performance import AccountSummaries, AccountSummary
-from libs.postgres.pool import Record
-from libs.quant.returns import ONE, growth
+from libs.quant.standing import Standing
 from services.console import logic
 from services.console.store import Store
 from services.console.views import accounts
-from services.console.views.accounts import Closes, worth_of
 from services.console.views.ticker import stop_of
 
 THROW_AWAY = re.compile(r"run-[0-9a-f]{8}")
@@ -23,55 +19,47 @@ PCT_STEP = Decimal("0.0001")
 ZERO = Decimal(0)
 
 
-async def summaries(limit: int, *, store: Store, closes: Closes) -> AccountSummaries:
+async def summaries(limit: int, *, store: Store, synthetic: bool) -> AccountSummaries:
     """The first `limit` accounts that people watch."""
     names = await store.watched_accounts()
     lasting = [name for name in names if not THROW_AWAY.fullmatch(name)] or names
-    lines = [await _summary(name, store, closes) for name in lasting[:limit]]
-    return AccountSummaries(accounts=tuple(filter(None, lines)), more=max(len(lasting) - limit, 0))
+    read = [await accounts.read(name, store=store, synthetic=synthetic) for name in lasting[:limit]]
+    lines = [summary(one.books, one.standing) for one in read if one and one.standing]
+    return AccountSummaries(accounts=tuple(lines), more=max(len(lasting) - limit, 0))
 
 
-async def _summary(name: str, store: Store, closes: Closes) -> AccountSummary | None:
-    stands = await accounts.standing(name, store=store, closes=closes)
-    return None if stands is None else summary(accounts.view_of(stands), stands.snapshots)
-
-
-def summary(view: AccountView, snapshots: Sequence[Record]) -> AccountSummary | None:
-    """An account by its books and its closes, oldest first; None where it is not there."""
-    books = view.portfolio
-    if books is None:
-        return None
-    equity, as_of = books.equity.amount, books.as_of
-    earlier = [snapshot for snapshot in snapshots if snapshot["session"] < as_of]
-    gain = _day_gain(view, earlier)
+def summary(books: Portfolio, stands: Standing) -> AccountSummary:
+    """An account by its books now, and how it stands."""
+    close, gain = stands.close, _day_gain(stands)
     # As a session's return is: with what was paid in since at its beginning.
-    begun = equity - gain if gain is not None else ZERO
+    begun = close.equity - gain if gain is not None else ZERO
     risk, unprotected = _at_risk(books)
-    grown = growth({it["session"]: worth_of(it) for it in earlier})
-    curve = (*logic.picked(list(grown.values()), CURVE_POINTS - 1), ONE + view.return_pct / 100)
     return AccountSummary(
         account=books.account,
         currency=books.equity.currency,
-        as_of=as_of,
-        equity=equity,
+        as_of=close.session,
+        equity=close.equity,
         day_gain=gain,
         day_gain_pct=_pct(gain, begun) if gain is not None and begun else None,
-        total_gain=equity - view.paid_in,
-        return_pct=view.return_pct,
-        exposure_pct=_pct(view.exposure_gross, equity),
+        total_gain=close.gain,
+        return_pct=stands.return_pct.quantize(PCT_STEP),
+        exposure_pct=close.exposure_pct.quantize(PCT_STEP),
         positions=len(books.positions),
         risk=risk.quantize(CENT),
         unprotected=unprotected.quantize(CENT),
-        curve=tuple(value.quantize(PCT_STEP) for value in curve),
+        curve=tuple(
+            value.quantize(PCT_STEP)
+            for value in logic.picked(list(stands.grown.values()), CURVE_POINTS)
+        ),
     )
 
 
-def _day_gain(view: AccountView, earlier: Sequence[Record]) -> Decimal | None:
-    if not earlier or view.portfolio is None:
+def _day_gain(stands: Standing) -> Decimal | None:
+    """The gain since the close before, without what was paid in; None where there is none."""
+    if len(stands.closes) < 2:
         return None
-    paid = view.paid_in - earlier[-1]["paid_in"]
-    gain: Decimal = view.portfolio.equity.amount - earlier[-1]["equity"] - paid
-    return gain.quantize(CENT)
+    before, now = stands.closes[-2:]
+    return (now.gain - before.gain).quantize(CENT)
 
 
 def _at_risk(books: Portfolio) -> tuple[Decimal, Decimal]:

@@ -22,7 +22,7 @@ from libs.quant.ticks import places_of
 from libs.report import performance as words
 from services.console.store import Store
 from services.console.views.accounts import Prices
-from services.console.views.trips import closing_of
+from services.console.views.standings import closing_of
 
 ENTRIES_MAX = 5_000
 """Entries of the ledger in one ticker: twenty years of one a session."""

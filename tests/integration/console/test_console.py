@@ -19,8 +19,9 @@ from contracts.audit import EventsAfter
 from contracts.cycle_query import CycleQuery, CyclesQuery, RecordingQuery
 from contracts.message import MESSAGE_BYTES_MAX
 from contracts.operation import OperationQuery, OperationsQuery, OperationStatus
+from contracts.performance import PerformanceQuery
 from contracts.report import ReportQuery
-from contracts.subjects.accounts import ACCOUNT, EQUITY
+from contracts.subjects.accounts import ACCOUNT, EQUITY, PERFORMANCE
 from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
 from contracts.subjects.events import EVENTS_AFTER
 from contracts.subjects.operations import OPERATION, OPERATIONS
@@ -371,12 +372,13 @@ async def _snapshot(
 async def _post(db: Connection, account: str, key: str, session: date, lines: Any) -> int:
     kind = key.partition("/")[0]
     entry: int = await db.fetchval(
-        "insert into entries (account, key, kind, session) values ($1, $2, $3, $4)"
+        "insert into entries (account, key, kind, session, ticker) values ($1, $2, $3, $4, $5)"
         " returning entry_id",
         account,
         key,
         kind,
         session,
+        next((ticker for _, ticker, _, _ in lines if ticker), None),
     )
     for number, (book, ticker, amount, quantity) in enumerate(lines):
         await db.execute(
@@ -432,18 +434,50 @@ async def test_a_position_is_shown_with_the_plan_that_it_was_bought_with(
     assert (held.plan.review_by, held.plan.risk.amount) == (date(2012, 9, 25), 500)
 
 
+def _kept(ticker: str, price: str, priced_on: str | None = None) -> str:
+    """A snapshot's `closes`: what its position was valued at."""
+    close = {"ticker": ticker, "price": price, "currency": "USD", "amount": price}
+    return json.dumps([{**close, "rate": None, "rate_on": None, "priced_on": priced_on}])
+
+
+async def _closed(db: Connection, name: str, session: date, price: str, **kept: str) -> None:
+    """The clock has moved on to the session, whose close is written."""
+    held = 39 * Decimal(price)
+    gain = held - Decimal("22816.17")
+    await _snapshot(db, name, session, "77172.42", held, gain, closes=_kept("AAPL", price, **kept))
+    await db.execute("update accounts set clock = $2 where account = $1", name, session)
+
+
 async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_account(
     client: Client, db: Connection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
-    await db.execute("update accounts set clock = '2012-07-03' where account = $1", name)
+    await _closed(db, name, date(2012, 7, 3), "599.41")
 
     view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
     assert view.portfolio is not None
-    assert view.portfolio.as_of == date(2012, 7, 3)
-    assert view.portfolio.positions[0].price.amount == Decimal("599.41")  # the bundled close
+    assert view.portfolio.as_of == view.closed_on == date(2012, 7, 3)
+    assert view.portfolio.positions[0].price.amount == Decimal("599.41")
+    assert view.held[0].value == 39 * Decimal("599.41")
+
+
+async def test_a_fill_after_the_close_is_in_the_books_and_in_no_figure_yet(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
+    did = await client.ask(PERFORMANCE, PerformanceQuery(account=name, benchmark="cash"))
+
+    assert view.portfolio is not None
+    assert [held.quantity for held in view.portfolio.positions] == [39]
+    assert view.closed_on == did.last == date(2012, 6, 29)
+    assert view.not_counted.fills == did.not_counted.fills == 1
+    assert (view.cash, view.equity, view.fees, view.held) == (100_000, 100_000, 0, ())
+    assert (did.trips, did.trades.open, did.equity) == ((), 0, 100_000)
 
 
 async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
@@ -451,13 +485,8 @@ async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
 ) -> None:
     name, after_the_data = f"acc-{uuid4().hex[:8]}", date(2013, 3, 4)
     await _account(db, name)
-    kept = (
-        '[{"ticker": "AAPL", "price": "430.47", "currency": "USD", "amount": "430.47",'
-        ' "rate": null, "rate_on": null, "priced_on": "2013-03-01"}]'
-    )
     held = 39 * Decimal("430.47")
-    await _snapshot(db, name, after_the_data, "77172.42", held, closes=kept)
-    await db.execute("update accounts set clock = $2 where account = $1", name, after_the_data)
+    await _closed(db, name, after_the_data, "430.47", priced_on="2013-03-01")
 
     view = await client.ask(ACCOUNT, AccountQuery(account=name))
     told = await client.ask(REPORT, ReportQuery(account=name))
@@ -477,7 +506,7 @@ async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_sh
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
-    await db.execute("update accounts set clock = '2012-07-03' where account = $1", name)
+    await _closed(db, name, date(2012, 7, 3), "599.41")
 
     view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
@@ -485,38 +514,27 @@ async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_sh
     assert view.exposure_gross == view.exposure_net == value
     assert view.unrealised == value - Decimal("22816.17")
     assert view.portfolio is not None
-    parts = view.realised + view.unrealised + view.dividends - view.fees
-    assert view.portfolio.equity.amount == 100_000 + parts
+    assert view.equity == view.portfolio.equity.amount == Decimal("77172.42") + value
 
 
-async def test_equity_is_the_snapshots_up_to_the_clock_and_as_the_account_is_after_it(
-    client: Client, db: Connection
-) -> None:
+async def test_equity_is_the_snapshots_up_to_the_newest_one(client: Client, db: Connection) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
 
     at_first = await client.ask(EQUITY, EquityQuery(account=name))
     closes = {2: Decimal("592.52"), 3: Decimal("599.41"), 5: Decimal("609.94")}
     for day, close in closes.items():
-        gain = 39 * close - Decimal("22816.17")
-        await _snapshot(db, name, date(2012, 7, day), "77172.42", 39 * close, gain)
-    await db.execute("update accounts set clock = '2012-07-05' where account = $1", name)
+        await _closed(db, name, date(2012, 7, day), str(close))
     later = await client.ask(EQUITY, EquityQuery(account=name))
     few = await client.ask(EQUITY, EquityQuery(account=name, points=2))
     view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
-    # Monday's close is not known at Friday's clock: its fill marks the shares.
-    assert [(each.session.day, each.equity) for each in at_first.points] == [
-        (29, Decimal(100_000)),
-        (2, Decimal("99988.59")),
-    ]
+    # Monday's close is not known at Friday's clock: its fill does not count yet.
+    assert [(each.session.day, each.equity) for each in at_first.points] == [(29, 100_000)]
     assert [each.session.day for each in later.points] == [29, 2, 3, 5]
     assert later.points[2].equity == Decimal("77172.42") + 39 * Decimal("599.41")
     assert later.points[2].unrealised == 39 * Decimal("599.41") - Decimal("22816.17")
-    assert at_first.points[-1].exposure_gross == Decimal("22816.17")
-    assert view.portfolio is not None
-    assert later.points[-1].equity == few.points[-1].equity == view.portfolio.equity.amount
-    assert (view.fees, view.realised, view.dividends) == (Decimal("11.41"), 0, 0)
+    assert later.points[-1].equity == few.points[-1].equity == view.equity
 
 
 async def test_the_max_drawdown_is_of_all_sessions_also_of_those_without_a_point(
@@ -525,9 +543,7 @@ async def test_the_max_drawdown_is_of_all_sessions_also_of_those_without_a_point
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
     for day, close in {2: Decimal("580.00"), 3: Decimal("599.41"), 5: Decimal("609.94")}.items():
-        gain = 39 * close - Decimal("22816.17")
-        await _snapshot(db, name, date(2012, 7, day), "77172.42", 39 * close, gain)
-    await db.execute("update accounts set clock = '2012-07-05' where account = $1", name)
+        await _closed(db, name, date(2012, 7, day), str(close))
 
     every = await client.ask(EQUITY, EquityQuery(account=name))
     few = await client.ask(EQUITY, EquityQuery(account=name, points=2))

@@ -74,7 +74,8 @@ async def test_a_cycle_is_asked_for_followed_and_its_decision_and_books_are_read
     books = await got(http, "/portfolio", account=account_of(body))
     assert {each["ticker"] for each in books["portfolio"]["positions"]} == wanted
     equity = await got(http, "/portfolio/equity", account=account_of(body))
-    assert equity["points"][-1]["equity"] == books["portfolio"]["equity"]["amount"]
+    assert Decimal(equity["points"][-1]["equity"]) == Decimal(books["equity"])
+    assert books["not_counted"]["fills"] == len(wanted), "filled after the close"
     nodes = (await got(http, f"/cycles/{cycle_id}/operations"))["data"]
     assert {"cycle", "pipeline", "operation", "tool"} <= {each["type"] for each in nodes}
     events = (await got(http, f"/cycles/{cycle_id}/events", limit=200))["events"]
@@ -162,7 +163,7 @@ async def test_accounts_in_a_line_each_agree_with_the_books_and_their_closes(
     listed = (await got(http, "/accounts", limit=200))["accounts"]
     mine = next(each for each in listed if each["account"] == account)
     books = await got(http, "/portfolio", account=account)
-    equity = Decimal(books["portfolio"]["equity"]["amount"])
+    equity = Decimal(books["equity"])
     assert Decimal(mine["equity"]) == equity
     assert Decimal(mine["total_gain"]) == equity - Decimal(books["paid_in"])
     async with desk.postgres() as db:

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from contracts.account import HeldPlan, OpenOrder, Portfolio, Position, Side
+from contracts.account_query import HeldAtClose
 from contracts.types import Money
 from libs.report import account
 
@@ -31,12 +32,9 @@ def books(*positions: Position) -> Portfolio:
     )
 
 
-def test_a_gain_is_what_it_would_bring_over_its_cost() -> None:
-    assert account.gain(HELD) == Decimal(500)
-
-
 def test_only_a_position_at_an_older_price_is_named() -> None:
-    (line,) = account.unpriced(books(HELD, HELD.model_copy(update={"priced_on": DAY})))
+    held = HeldAtClose(ticker="AAPL", quantity=Decimal(10), cost=Decimal(1_500))
+    (line,) = account.unpriced((held, held.model_copy(update={"priced_on": DAY})))
 
     assert line.startswith(
         "AAPL has no price now: it is valued at its last price, of Fri 2012-06-29"

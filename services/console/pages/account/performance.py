@@ -40,9 +40,13 @@ def performance(desk: DeskAccess, show: Show) -> APIRouter:
             it=view,
             account=account,
             benchmark=words.benchmark(view),
+            under=words.heading(view),
+            notes=words.notes(view),
             figures=words.figures(view),
             trading=words.trading(view.trades, view.currency or ""),
-            years=words.years(view),
+            months=words.months(view),
+            trips=words.trips(view, account),
+            tickers=words.tickers(view, account),
             plots=_plots(view.points),
         )
 

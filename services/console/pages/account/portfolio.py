@@ -6,12 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from contracts.account import Portfolio
-from contracts.account_query import EquityPoint
+from contracts.account_query import EquityPoint, EquityView
 from contracts.exit_signal import ExitDistancesQuery
 from contracts.types import Name
-from libs.facts import amounts
 from libs.market.choice import SourceName, source_of
+from libs.report import account as words
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
 from services.console.http.books import MAIN_ACCOUNT
@@ -30,21 +29,29 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
     @router.get("/portfolio")
     async def portfolio_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
         names = tuple(await desk.store.accounts())
-        stands = await accounts.standing(account, store=desk.store, closes=desk.closes)
-        if stands is None:
+        one = await accounts.read(account, store=desk.store, synthetic=desk.synthetic)
+        if one is None:
             return no_account(show, request, account, names)
         fills = await desk.store.newest_fills(account, FILLS_SHOWN)
-        books, equity = stands.books, accounts.equity_of(stands, POINTS_SHOWN)
+        books, equity = one.books, EquityView()
+        if one.standing is not None:
+            equity = accounts.equity_of(one.standing, POINTS_SHOWN)
+        view = accounts.view_of(one, names, fills)
+        decided = {fill["order_id"]: (fill["cycle_id"], fill["pipeline"]) for fill in fills}
         return show(
             request,
             "portfolio.html",
-            it=accounts.view_of(stands, names, fills),
+            it=view,
+            under=words.heading(view),
+            notes=words.notes(view),
+            gains=words.gains(view),
+            positions=words.positions(view),
+            held_now=frozenset(held.ticker for held in books.positions),
+            fills=words.fills(view, decided),
             books=books,
             account=account,
             # Of recorded data the newest session may be years after the account's.
             sell_at=books.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
-            stops=stops_of(books),
-            decided={fill["order_id"]: (fill["cycle_id"], fill["pipeline"]) for fill in fills},
             equity=equity,
             points=equity.points,
             plots=_plots(equity.points),
@@ -76,15 +83,6 @@ def no_account(
     if names:
         raise UnknownAccount(account, names)
     return show(request, "no_account.html", account=account, title=title)
-
-
-def stops_of(books: Portfolio) -> dict[str, str]:
-    """By ticker: the price of the stop order that waits."""
-    return {
-        order.asset: amounts.price(order.stop_price)
-        for order in books.open_orders
-        if order.stop_price is not None
-    }
 
 
 def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from contracts.account_query import AccountQuery
 from contracts.types import Name, Ticker
+from libs.quant import ticks
 from services.console.http.bodies import Day
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.requests import DeskAccess
@@ -34,20 +34,28 @@ def tickers(desk: DeskAccess, show: Show) -> APIRouter:
     ) -> Response:
         # Where no account is named, it is the first one that there is.
         account = account or next(iter(await desk.store.accounts()), MAIN_ACCOUNT)
-        query = AccountQuery(account=account, fills=0)
-        books_view = await accounts.account(query, store=desk.store, closes=desk.closes)
-        if books_view.portfolio is None:
-            return no_account(show, request, account, books_view.accounts, title=ticker)
+        names = tuple(await desk.store.accounts())
+        one = await accounts.read(account, store=desk.store, synthetic=desk.synthetic)
+        if one is None:
+            return no_account(show, request, account, names, title=ticker)
+        position = next((held for held in one.held if held.ticker == ticker), None)
+        average_cost = None
+        if position is not None:
+            exact = position.cost / position.quantity
+            average_cost = ticks.priced(exact, one.books.cash.currency)
         history = await view.history(account, ticker, store=desk.store)
         return show(
             request,
             "ticker.html",
             ticker=ticker,
             account=account,
-            it=books_view,
-            books=books_view.portfolio,
-            position=view.position_of(books_view.portfolio, ticker),
-            stop=view.stop_of(books_view.portfolio, ticker),
+            it=accounts.view_of(one, names),
+            books=one.books,
+            position=position,
+            average_cost=average_cost,
+            now=view.position_of(one.books, ticker),
+            realised=one.standing.realised_of(ticker) if one.standing else None,
+            stop=view.stop_of(one.books, ticker),
             history=history,
             days=history.days[::-1][:DAYS_SHOWN],
             traded=await desk.store.traded_tickers(account),

@@ -116,7 +116,7 @@ async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
     store, now = desk.store, desk.now()
     # NATS is asked while Postgres answers; a connection answers one question at a time anyway.
     letters = asyncio.ensure_future(_letters(desk))
-    accounts = await summaries.summaries(ACCOUNTS_SHOWN, store=store, closes=desk.closes)
+    accounts = await summaries.summaries(ACCOUNTS_SHOWN, store=store, synthetic=desk.synthetic)
     holding = [account.account for account in accounts.accounts if account.positions]
     near = asyncio.ensure_future(exits.of(holding))
     since, due = now - FAILED_WITHIN, now - STUCK_AFTER

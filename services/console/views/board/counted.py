@@ -1,6 +1,6 @@
 """The counts of a row of the leaderboard: what its decisions cost and how its picks went."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -9,7 +9,7 @@ from contracts.types import Usage
 from libs.quant import leaderboard as quant
 from services.console.views.benchmark import CYCLES_MAX
 from services.console.views.past_cycles import PastCycle, PastCycles, Run
-from services.console.views.trips import MOVES_MAX, Closed
+from services.console.views.standings import MOVES_MAX, Past
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,25 @@ async def outcomes(
     return by_run
 
 
-def uncounted(trips: Mapping[str, Sequence[Closed] | None]) -> str:
+def uncounted(trips: Mapping[str, Past | None]) -> str:
     """The accounts whose round trips no row counts, and why; empty where there are none."""
-    long = [account for account, closed in trips.items() if closed is None]
+    long = [account for account, past in trips.items() if past is None]
     if not long:
         return ""
     return f"round trips of {', '.join(long)} are not counted: over {MOVES_MAX:,} entries each"
+
+
+def fills_after(last: date | None, past: Iterable[Past | None]) -> int:
+    """The fills of accounts at sessions after `last`; 0 where nothing is counted yet."""
+    fills = (day for it in past if it is not None for day in it.fills)
+    return 0 if last is None else sum(day > last for day in fills)
 
 
 def with_counts(
     row: LeaderboardRow,
     seat: Seat,
     span: Span,
-    trips: Mapping[str, Sequence[Closed] | None],
+    trips: Mapping[str, Past | None],
     known: Mapping[tuple[object, str], Sequence[quant.Traded]],
 ) -> LeaderboardRow:
     """The row with what is counted of the seat in the span."""
@@ -90,8 +96,8 @@ def with_counts(
     # A part of them would be a wrong number: where one account's are not counted, none are.
     ended = [
         trip
-        for closed in (() if None in of_seat else of_seat)
-        for trip in closed or ()
+        for past in (() if None in of_seat else of_seat)
+        for trip in (past.trips if past else ())
         if trip.pipeline == seat.pipeline and span.ends(trip.on)
     ]
     return row.model_copy(

@@ -20,7 +20,6 @@ from libs.quant.returns import Worth
 from libs.quant.strategy import performance as figures
 from services.console import logic
 from services.console.store import Store
-from services.console.views.accounts import worth_of
 from services.console.views.benchmark import CYCLES_MAX, History, held_since
 from services.console.views.board import counted
 from services.console.views.board.counted import Seat, Span
@@ -63,12 +62,14 @@ async def board(
         # Of a row that is not compared all decisions count: the board's time is not its own.
         its = span if is_compared else Span()
         rows.append(counted.with_counts(row, seat, its, trips, outcomes))
+    ranked = {account for seat in sat if seat.key in compared for account in seat.accounts}
     held = await held_since(store, history, cycles, span.began, sessions)
     message = _message(compared, rows, sessions, len(cycles))
     return LeaderboardView(
         first=span.began,
         last=span.last,
         sessions=len(sessions),
+        fills_after=counted.fills_after(span.last, (trips[account] for account in ranked)),
         rows=_ranked([*rows, *_beside(held.returns, sessions)])[:ROWS_MAX],
         days=() if span.began is None else tuple(_thinned([span.began, *sessions])),
         hidden=len(chosen) - len(sat),
@@ -132,7 +133,7 @@ def _equity(
 ) -> tuple[Mapping[str, Mapping[date, Worth]], tuple[str, ...]]:
     worth: dict[str, dict[date, Worth]] = {}
     for row in rows:
-        worth.setdefault(row["account"], {})[row["session"]] = worth_of(row)
+        worth.setdefault(row["account"], {})[row["session"]] = Worth(row["equity"], row["paid_in"])
     return worth, tuple(sorted({row["currency"] for row in rows}))
 
 

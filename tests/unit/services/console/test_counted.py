@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from contracts.leaderboard import LeaderboardRow
-from services.console.views import trips as views
+from services.console.views import standings as views
 from services.console.views.board import counted
 from services.console.views.board.counted import Seat, Span
-from services.console.views.trips import Closed, PastTrips
+from services.console.views.standings import Closed, Past, PastTrips
 
 DAY = date(2012, 6, 29)
 WON, LOST = Closed(DAY, "rules", Decimal(5)), Closed(DAY, "rules", Decimal(-1))
@@ -21,21 +21,25 @@ ROW = LeaderboardRow(name="rules", kind="pipeline", account="main")
 
 def with_trips(**trips: Sequence[Closed] | None) -> LeaderboardRow:
     seat = Seat("rules@main", "rules", "main", accounts={*trips})
-    return counted.with_counts(ROW, seat, Span(), trips, {})
+    return counted.with_counts(ROW, seat, Span(), past(**trips), {})
+
+
+def past(**trips: Sequence[Closed] | None) -> Mapping[str, Past | None]:
+    return {name: None if of is None else Past(of) for name, of in trips.items()}
 
 
 def test_round_trips_of_all_accounts_of_a_row_are_counted() -> None:
     row = with_trips(main=[WON, LOST], rules=[WON])
 
     assert (row.closed, row.won) == (3, 2)
-    assert counted.uncounted({"main": [WON], "rules": []}) == ""
+    assert counted.uncounted(past(main=[WON], rules=[])) == ""
 
 
 def test_where_one_accounts_are_too_many_none_are_counted_and_the_board_says_so() -> None:
     row = with_trips(main=None, rules=[WON])
 
     assert (row.closed, row.won) == (0, 0)
-    said = counted.uncounted({"main": None, "rules": [WON]})
+    said = counted.uncounted(past(main=None, rules=[WON]))
     assert said == "round trips of main are not counted: over 50,000 entries each"
 
 
@@ -45,16 +49,24 @@ class Ledgers:
     def __init__(self, **entries: int) -> None:
         self.entries = entries
         self.asked = 0
+        self.closed = DAY
         self.read: Counter[str] = Counter()
 
-    async def newest_entries(self, accounts: Sequence[str]) -> Mapping[str, int]:
+    async def newest_entries(
+        self, accounts: Sequence[str]
+    ) -> Mapping[str, tuple[int, date | None]]:
         self.asked += 1
-        return {name: self.entries[name] for name in accounts if self.entries[name]}
+        return {name: (self.entries[name], self.closed) for name in accounts if self.entries[name]}
+
+    async def snapshots(self, account: str) -> Sequence[Any]:
+        names = ("cash", "positions", "paid_in", "realised", "unrealised", "dividends", "fees")
+        close = dict.fromkeys((*names, "paid_in_now"), Decimal(0))
+        return [{"session": self.closed, "closes": "[]", **close}] if self.entries[account] else []
 
     async def moves(self, account: str, limit: int) -> Sequence[Any]:
         self.read[account] += 1
         bought = {"session": DAY, "ticker": "AAPL", "quantity": 1, "cost": 1, "cycle_id": None}
-        nothing = dict.fromkeys(("realised", "dividends", "fees"), Decimal(0))
+        nothing = dict.fromkeys(("realised", "dividends", "fees", "traded"), Decimal(0))
         return [{**bought, **nothing, "is_split": False}] * min(self.entries[account], limit)
 
 
@@ -63,12 +75,30 @@ async def test_one_question_tells_which_ledgers_have_grown_and_only_those_are_re
 ) -> None:
     monkeypatch.setattr(views, "MOVES_MAX", 3)
     store = Ledgers(main=2, long=4, empty=0)
-    past = PastTrips(store)  # type: ignore[arg-type]
+    kept = PastTrips(store)  # type: ignore[arg-type]
 
-    first = await past.of(["empty", "long", "main"])
+    first = await kept.of(["empty", "long", "main"])
     store.entries["main"] = 3
-    second = await past.of(["empty", "long", "main"])
+    second = await kept.of(["empty", "long", "main"])
 
-    assert first == second == {"empty": [], "long": None, "main": []}
+    assert first == second == {"empty": Past(), "long": None, "main": Past([])}
     assert store.asked == 2
-    assert store.read == {"empty": 1, "long": 1, "main": 2}
+    assert store.read == {"long": 1, "main": 2}
+
+
+async def test_a_new_close_is_a_reason_to_read_a_ledger_again() -> None:
+    store = Ledgers(main=2)
+    kept = PastTrips(store)  # type: ignore[arg-type]
+
+    await kept.of(["main"])
+    store.closed = date(2012, 7, 2)
+    await kept.of(["main"])
+
+    assert store.read == {"main": 2}, "what was filled at its open counts from now on"
+
+
+def test_fills_after_the_boards_last_session_are_counted_as_not_counted() -> None:
+    later = date(2012, 7, 2)
+
+    assert counted.fills_after(DAY, [Past(fills=[DAY, later, later]), None]) == 2
+    assert counted.fills_after(None, [Past(fills=[DAY])]) == 0

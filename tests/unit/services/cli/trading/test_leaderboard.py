@@ -52,12 +52,12 @@ def told(*rows: LeaderboardRow, width: int = 110, **fields: Any) -> list[str]:
 
 
 def test_a_pipelines_line_has_its_account_its_curve_and_its_numbers() -> None:
-    lines = told(BEST, width=130)
+    lines = told(BEST, width=140)
 
     assert lines[0] == "leaderboard 5 sessions, from the close of Fri 2012-06-29 to Mon 2012-07-09"
     assert lines[3] == " ".join(
         (
-            "opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6% 75% of 4",
+            "opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6% 75% (3 of 4)",
             "$12.52 5 + 1 failed 2 of 3 7 of 11",
         )
     )
@@ -68,13 +68,13 @@ def test_a_row_stays_one_line_and_the_return_whole_at_every_width(width: int) ->
     lines = told(BEST, row("cash", "cash", return_pct=D(0), sessions=5), width=width)
 
     assert lines[3].startswith("opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6%")
-    assert ("2 of 3" in lines[3]) == (width > 100)
+    assert ("2 of 3" in lines[3]) == (width > 120)
 
 
 def test_columns_that_nothing_has_are_left_out() -> None:
     lines = told(row("rules", account="rules", accounts=("rules",), return_pct=D(1), sessions=5))
 
-    assert lines[2] == "pipeline account equity return decisions"
+    assert lines[2] == "pipeline account return decisions"
 
 
 def test_rows_over_the_same_sessions_say_so_once_and_others_each_for_itself() -> None:
@@ -96,7 +96,7 @@ def test_cash_and_holding_have_no_decisions_and_no_cost() -> None:
             max_drawdown_pct=D("2.46"),
             sessions=5,
         ),
-        width=130,
+        width=140,
         universe=("AAPL", "IBM"),
         absent=("FB",),
     )

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
-from contracts.account import Portfolio, Position
-from contracts.account_query import AccountView, EquityPoint
+from contracts.account import Fill, Portfolio, Position, Side
+from contracts.account_query import AccountView, EquityPoint, HeldAtClose, NotCounted
 from contracts.types import ExchangeRate, Foreign, Money
 from services.cli.render import chart
 from services.cli.trading import portfolio
@@ -38,8 +38,20 @@ BOOKS = Portfolio(
         ),
     ),
 )
+HELD = HeldAtClose(
+    ticker="AAPL",
+    quantity=Decimal(10),
+    cost=Decimal(1_500),
+    price=Decimal(200),
+    value=Decimal(2_000),
+    gain=Decimal(500),
+)
 VIEW = AccountView(
     portfolio=BOOKS,
+    closed_on=date(2012, 7, 31),
+    cash=Decimal("49950.49"),
+    equity=Decimal("51950.49"),
+    held=(HELD,),
     starting_cash=Decimal(50_000),
     paid_in=Decimal(50_000),
     return_pct=Decimal("3.90"),
@@ -77,19 +89,18 @@ def _told(
 
 
 def test_a_position_without_a_price_says_of_which_day_its_last_one_is() -> None:
-    gone = BOOKS.positions[0].model_copy(update={"priced_on": DAY})
-    books = BOOKS.model_copy(update={"positions": (gone,)})
+    gone = HELD.model_copy(update={"priced_on": DAY})
+    view = VIEW.model_copy(update={"held": (gone,)})
 
-    assert "AAPL has no price now: it is valued at its last price, of Fri 2012-06-29" in _told(
-        [], books=books
-    )
+    text = " ".join(_told([], view=view).split())
+    assert "AAPL has no price now: it is valued at its last price, of Fri 2012-06-29" in text
     assert "last price" not in _told([])
 
 
 def test_the_gain_is_told_in_its_parts_and_they_sum_to_it() -> None:
     text = " ".join(_told([]).split())
 
-    assert "account main as of Tue 2012-07-31, amounts in USD" in text
+    assert "account main as of the close of Tue 2012-07-31, amounts in USD" in text
     assert "cash 49,950.49 realised P&L +1,500.49" in text
     assert "positions 2,000.00 unrealised P&L +500.00" in text
     assert "equity 51,950.49 dividends +25.00" in text
@@ -97,21 +108,37 @@ def test_the_gain_is_told_in_its_parts_and_they_sum_to_it() -> None:
     assert "exposure 3.8% total P&L +1,950.49 (+3.90%)" in text
 
 
-def test_gross_and_net_exposure_are_told_apart_where_they_differ() -> None:
-    view = VIEW.model_copy(update={"exposure_net": Decimal(1_000)})
+def test_what_came_after_the_close_is_listed_and_said_to_be_not_counted_yet() -> None:
+    bought = BOOKS.positions[0].model_copy(update={"quantity": Decimal(49)})
+    fresh = BOOKS.positions[0].model_copy(update={"ticker": "IBM", "quantity": Decimal(7)})
+    books = BOOKS.model_copy(update={"positions": (bought, fresh), "cash": _usd("42000")})
+    later = NotCounted(fills=2, paid_in=Decimal(1_000))
+    fill = Fill(
+        order_id=UUID(int=3),
+        asset="IBM",
+        side=Side.BUY,
+        price=_usd("190"),
+        quantity=Decimal(7),
+        fee=_usd("1"),
+        session=date(2012, 8, 1),
+    )
+    view = VIEW.model_copy(update={"portfolio": books, "not_counted": later, "fills": (fill,)})
 
-    assert "3.8% gross, 1.9% net" in _told([], view=view)
+    lines = [" ".join(line.split()) for line in _told([], 100, view=view, books=books).splitlines()]
+    text = " ".join(lines)
+    assert "came after this close: 2 fills, 1,000.00 USD paid in; cash is 42,000.00 USD now" in text
+    assert "equity 51,950.49" in text, "as it was at the close"
+    assert any(line.startswith("AAPL 10 +39 ") for line in lines)
+    assert any(line.startswith("IBM 0 +7 - ") for line in lines)
+    assert any("190.00" in line and "not yet" in line for line in lines)
 
 
 def test_a_foreign_position_says_at_which_rate_of_which_day_it_stands() -> None:
     rate = ExchangeRate(currency="EUR", into="USD", rate=Decimal("1.2500000000"), on=DAY)
-    held = BOOKS.positions[0].model_copy(
-        update={
-            "foreign": Foreign(price=Money(amount=Decimal(160), currency="EUR"), rate=rate),
-        }
-    )
+    foreign = Foreign(price=Money(amount=Decimal(160), currency="EUR"), rate=rate)
+    held = HELD.model_copy(update={"foreign": foreign})
 
-    text = _told([], books=BOOKS.model_copy(update={"positions": (held,)}))
+    text = _told([], view=VIEW.model_copy(update={"held": (held,)}))
 
     assert "AAPL: 160.00 EUR at EURUSD 1.25 of Fri 2012-06-29" in text
 

@@ -16,7 +16,7 @@ from contracts.report import (
     DecisionLine,
     FillLine,
     Gains,
-    HeldLine,
+    HeldAtClose,
     OrderLine,
     StopLine,
     Worth,
@@ -152,14 +152,14 @@ def test_what_needs_a_person_comes_with_what_to_do() -> None:
 
 
 def test_a_position_without_a_price_is_not_guessed() -> None:
-    held = HeldLine(ticker="AAPL", quantity=Decimal(2), cost=Decimal(100))
+    held = HeldAtClose(ticker="AAPL", quantity=Decimal(2), cost=Decimal(100))
     text = markdown(EMPTY.model_copy(update={"held": (held,)}))
 
     assert "no price" in section(text, "Held at the close")
 
 
 def test_a_position_at_an_older_price_says_of_which_day_it_is() -> None:
-    held = HeldLine(
+    held = HeldAtClose(
         ticker="AAPL",
         quantity=Decimal(2),
         cost=Decimal(100),
