@@ -116,7 +116,8 @@ async def test_the_newest_entry_of_each_ledger_is_found_without_going_through_it
     await among_many.execute("analyze entries")
     accounts = ["long", "none", "short"]
 
-    newest = dict(await among_many.fetch(sql.newest_entries, accounts))
+    rows = await among_many.fetch(sql.newest_entries, accounts)
+    newest = {row["account"]: row["entry_id"] for row in rows}
     read = await rows_read(among_many, sql.newest_entries, f"array{accounts}")
 
     assert newest["long"] - newest["short"] == MANY - 2
