@@ -88,7 +88,7 @@ class Standing:
 
     @property
     def after(self) -> After:
-        """What is not counted yet."""
+        """The entries that are not counted yet."""
         return After(self.fills_after(self.close.session), self.paid_in_now - self.close.paid_in)
 
     def fills_after(self, session: date) -> int:
@@ -116,7 +116,7 @@ class Standing:
         return by_ticker(self.trips or ())
 
     def realised_of(self, ticker: str) -> Decimal | None:
-        """What a ticker brought, without what is held of it: realised gains and dividends less
+        """The gain of a ticker without what is held of it: realised gains and dividends less
         fees; None where there are no round trips."""
         if self.trips is None:
             return None

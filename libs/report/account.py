@@ -93,7 +93,7 @@ POSITIONS = (
 
 
 def positions(view: AccountView) -> Table:
-    """What it held at the close, the largest first, and in the column Since the shares that moved
+    """The positions at the close, the largest first, and in the column Since the shares that moved
     afterwards."""
     unit, books = currency(view), view.portfolio
     now = {held.ticker: held for held in books.positions} if books else {}

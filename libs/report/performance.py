@@ -44,7 +44,7 @@ def heading(view: PerformanceView) -> str:
 
 
 def notes(view: PerformanceView) -> tuple[Text, ...]:
-    """What the figures do not count yet."""
+    """A note of what the figures do not count yet."""
     later = cutoff.not_counted(view.not_counted, view.currency or "")
     return cells.notes(later, tone=Tone.BUSY)
 

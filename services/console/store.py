@@ -195,7 +195,7 @@ class Store:
         return await self._rows(sql.snapshots, account)
 
     async def closes_of(self, account: str, session: date) -> str | None:
-        """What each position was valued at in the snapshot of a session, as JSON."""
+        """The values of the positions in the snapshot of a session, as JSON."""
         row = await self._row(sql.closes_of, account, session)
         return None if row is None else row["closes"]
 

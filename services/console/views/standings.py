@@ -61,7 +61,7 @@ def close_of(row: Record) -> Close:
 
 
 def not_counted(stands: Standing) -> NotCounted:
-    """What came after the cut-off."""
+    """The entries after the cut-off."""
     return NotCounted(fills=stands.after.fills, paid_in=stands.after.paid_in)
 
 
