@@ -1,6 +1,7 @@
 """Holdings and cash as an owner brings them in, by the command line, on a running desk; and as
 nobody else can."""
 
+from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
@@ -44,14 +45,33 @@ def test_holdings_open_an_account_that_is_shown_with_its_cost_and_moves_cash(
     # 40 at 201.35, 150 at 24.10 and the cash.
     assert view["paid_in"] == "14169.00"
     assert view["return_pct"] == "0.0000"
+    check_agreement(deskbus, account)
 
     paid = deskbus(f"portfolio deposit 1000 --account {account} --json").rows[0]
     done = deskbus(f"portfolio deposit 1000 --account {account} --hash {paid['hash']}")
     assert (done.code, "1,000.00 USD paid into" in done.out) == (0, True)
     view = deskbus(f"portfolio {account} --json").rows[0]
-    assert (view["paid_in"], view["return_pct"]) == ("15169.00", "0.0000")
+    assert (view["paid_in"], view["return_pct"]) == ("14169.00", "0.0000"), "as of the close"
+    assert view["not_counted"] == {"fills": 0, "paid_in": "1000.00"}
+    assert view["portfolio"]["cash"]["amount"] == "3500.000000"
+    assert "1,000.00 USD paid in; cash is 3,500.00 USD now" in deskbus(f"portfolio {account}").out
     much = deskbus(f"portfolio withdraw 3500.01 --account {account}")
     assert (much.code, "3,500.00 is free" in much.err) == (4, True)
+
+
+def check_agreement(deskbus: CommandLine, account: str) -> None:
+    """The P&L of holdings that were brought in, which are open trades without a fill."""
+    view = deskbus(f"portfolio {account} --json").rows[0]
+    gain = Decimal(view["equity"]) - Decimal(view["paid_in"])
+    assert gain == Decimal(view["unrealised"]) != 0
+    trades = deskbus(f"trades {account} --json").rows
+    did = deskbus(f"performance {account} --json").rows[0]
+    report = deskbus(f"report --account {account} --json").rows[0]
+    assert {trade["as_of"] for trade in trades} == {view["closed_on"]} == {did["last"]}
+    assert sum(Decimal(trade["gain"]) for trade in trades) == gain
+    assert sum(Decimal(each["gain"]) for each in did["tickers"]) == gain
+    assert sum(Decimal(held["gain"]) for held in report["held"]) == gain
+    assert Decimal(report["worth"]["ever"]["unrealised"]) == gain
 
 
 def test_what_is_missing_is_asked_for_and_nothing_is_opened(deskbus: CommandLine) -> None:

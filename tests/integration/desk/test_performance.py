@@ -30,6 +30,9 @@ class Judged:
     cash: Json = field(default_factory=dict)
     ticker: Json = field(default_factory=dict)
     no_price: Json = field(default_factory=dict)
+    account: Json = field(default_factory=dict)
+    board: Json = field(default_factory=dict)
+    report: Json = field(default_factory=dict)
     nothing: Json = field(default_factory=dict)
     balances: dict[str, Decimal] = field(default_factory=dict)
     snapshots: list["asyncpg.Record"] = field(default_factory=list)
@@ -64,15 +67,21 @@ async def live(desk: Desk) -> Judged:
         found.cash = await user.query("performance", account=ACCOUNT, benchmark="cash")
         found.ticker = await user.query("performance", account=ACCOUNT, benchmark="ibm")
         found.no_price = await user.query("performance", account=ACCOUNT, benchmark="NOPE")
+        found.account = await user.query("account", account=ACCOUNT)
+        found.board = await user.query("leaderboard", rows=[f"rules@{ACCOUNT}"])
+        found.report = await user.query("report", account=ACCOUNT)
         found.nothing = await user.query("performance", account="nobody")
     async with desk.postgres() as db:
         rows = await db.fetch(
-            "select book, sum(amount) as amount from postings where account = $1 group by book",
+            "select book, sum(amount) as amount from postings join entries using (entry_id)"
+            " where entries.account = $1 and session <= (select clock from accounts"
+            " where account = $1) group by book",
             ACCOUNT,
         )
         found.balances = {row["book"]: row["amount"] for row in rows}
         found.snapshots = await db.fetch(
-            "select session, equity from snapshots where account = $1 order by session", ACCOUNT
+            "select session, equity, unrealised from snapshots where account = $1 order by session",
+            ACCOUNT,
         )
         found.sales = await db.fetchval(
             "select count(*) from fills join orders using (order_id)"
@@ -91,13 +100,32 @@ def test_something_was_sold_or_nothing_here_is_tried(judged: Judged) -> None:
     assert judged.view["trades"]["closed"] > 0
 
 
-def test_round_trips_add_up_to_the_ledger(judged: Judged) -> None:
-    books = judged.balances
+def test_round_trips_add_up_to_the_ledger_and_its_newest_close(judged: Judged) -> None:
+    books, close = judged.balances, judged.snapshots[-1]
     assert summed(judged.view, "fees") == books["fees"] == D(judged.view["trades"]["fees"])
     assert summed(judged.view, "dividends") == -books.get("dividends", D(0))
+    assert summed(judged.view, "unrealised") == close["unrealised"]
     earned = -books["realised"] - books.get("dividends", D(0)) - books["fees"]
-    assert summed(judged.view, "gain") == earned
-    assert sum(D(it["gain"]) for it in judged.view["tickers"]) == earned
+    assert summed(judged.view, "gain") == earned + close["unrealised"] == close["equity"] - 100_000
+    assert sum(D(it["gain"]) for it in judged.view["tickers"]) == summed(judged.view, "gain")
+
+
+def test_every_surface_has_the_same_gain_return_and_counts(judged: Judged) -> None:
+    view, account, day = judged.view, judged.account, judged.report["report"]
+    (row,) = (it for it in judged.board["rows"] if it["kind"] == "pipeline")
+    gain = summed(view, "gain")
+    assert D(account["equity"]) - D(account["paid_in"]) == gain
+    ever = {name: D(amount) for name, amount in day["worth"]["ever"].items()}
+    assert ever["realised"] + ever["unrealised"] + ever["dividends"] - ever["fees"] == gain
+    assert {account["closed_on"], view["last"], day["session"], judged.board["last"]} == {
+        judged.snapshots[-1]["session"].isoformat()
+    }
+    own = D(view["account"]["return_pct"])
+    assert own == D(account["return_pct"]) == D(row["return_pct"])
+    assert (row["closed"], row["won"]) == (view["trades"]["closed"], view["trades"]["won"])
+    assert sum(trip["closed"] is not None for trip in view["trips"]) == row["closed"]
+    later = view["not_counted"]["fills"]
+    assert later == account["not_counted"]["fills"] == judged.board["fills_after"]
 
 
 def test_the_return_is_that_of_the_snapshots(judged: Judged) -> None:
