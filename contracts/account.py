@@ -59,7 +59,8 @@ class AccountLimits(Value):
     it, measured at as_of's closes, the account buys nothing more at that session; sales pass.
     `cooling_off_sessions` are whole sessions that lie between a sale and the next buy of a ticker.
     `volatility_pct_max` is a year's, of the whole account. In the `report_sessions` before a report
-    nothing of the company is bought; 0 switches that off.
+    nothing of the company is bought; 0 switches that off. With `exits_veto_buys` nothing is bought
+    that the account's own exit rules would sell at the same close.
     """
 
     sector_pct_max: Percent = Decimal(50)
@@ -74,6 +75,7 @@ class AccountLimits(Value):
     volatility_pct_max: Percent = Decimal(15)
     cluster_pct_max: Percent = Decimal(40)
     report_sessions: int = Field(default=3, ge=0, le=20)
+    exits_veto_buys: bool = True
 
 
 class EntryPlan(Value):

@@ -166,7 +166,8 @@ class Holdings(Message):
 
 
 class ExitSignal(Value):
-    """One rule's finding: it fired, was quiet, or could not be evaluated (`failed`)."""
+    """One rule's finding: it fired, was quiet, or could not be evaluated (`failed`). `limit` is its
+    threshold as exit_signals.toml names it."""
 
     rule: Name
     primary: bool
@@ -174,6 +175,7 @@ class ExitSignal(Value):
     failed: bool = False
     severity: Confidence = 0.0
     detail: ShortText = ""
+    limit: ShortText = ""
 
 
 class ExitCheck(Value):

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from contracts.account import Portfolio
 from contracts.constraints import Constraints, ConstraintWords, usable
 from contracts.cycle import CycleRequest
+from contracts.exit_signal import SIGNALS_MAX, ExitSignal
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, ReportAhead
 from contracts.memory import AgentMemory
 from contracts.message import Command, Contract
@@ -151,10 +152,11 @@ class ResearchFinding(Value):
     Code composed `summary`, `news_summary` and `earnings_outlook` from the `reasons`; `evidence`
     are the tool results that these stand on. `name`, `exchange`, `current_price`, `currency`,
     `sector`, `measured_risk` (code's own score, with its reason), `atr` and the next `report` are
-    the market source's at as_of. `risk_score` is the analyst's as answered; the rules take the
-    higher. `catalyst` tells the dated event that the analyst named, which `catalyst_event` holds;
-    both are empty where it named none that the source has. `fundamental_score` is None where no
-    fundamentals were known; findings from before that was so have 0 there.
+    the market source's at as_of. `exits` is how the account's exit rules judge it if it is bought
+    now, None where these cannot be read. `risk_score` is the analyst's as answered; the rules take
+    the higher. `catalyst` tells the dated event that the analyst named, which `catalyst_event`
+    holds; both are empty where it named none that the source has. `fundamental_score` is None where
+    no fundamentals were known; findings from before that was so have 0 there.
     """
 
     ticker: Ticker
@@ -178,6 +180,7 @@ class ResearchFinding(Value):
     atr: Amount | None = Field(default=None, ge=0)
     report: ReportAhead | None = None
     has_reports: bool = False
+    exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
     catalyst_event: DatedEvent | None = None
 
     @property

@@ -9,7 +9,7 @@ from pydantic import Field
 from contracts.account import AccountLimits, EntryPlan, ExitAct, Portfolio
 from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
-from contracts.exit_signal import ExitReport
+from contracts.exit_signal import SIGNALS_MAX, ExitReport, ExitSignal
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, Moves, ReportAhead
 from contracts.memory import AgentMemory
 from contracts.message import Command, Contract
@@ -101,7 +101,8 @@ class Evidence(Value):
 
     `sector`, `price`, `measured_risk`, `catalyst_event` (in words: `catalyst`), `atr` (in the
     currency that it trades in), the next `report` and whether the source knows of reports are the
-    source's.
+    source's. `exits` are the account's exit rules that decide, as they judge a position that is
+    bought at as_of's close; None where they cannot be read.
     `risk_score` is the analyst's; the rules take the higher of the two. `confidence` is the
     quant's.
 
@@ -122,6 +123,7 @@ class Evidence(Value):
     atr: Amount | None = Field(default=None, ge=0)
     report: ReportAhead | None = None
     has_reports: bool = False
+    exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
 
     @property
     def risk(self) -> float:

@@ -19,9 +19,11 @@ from contracts.facts import (
 from libs.facts.marks import event_mark
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
+from libs.market.exits import exits_at_entry
 from libs.market.filings.reported import Filing
 from libs.market.filings.words import filing_text
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem, price_kept
+from libs.quant.exits.terms import ExitTerms
 from libs.quant.indicators import average_true_range
 from libs.quant.risk.score import RISK_CLOSES_WANTED, measured_risk
 from libs.quant.ticks import PRICE_STEP
@@ -30,13 +32,22 @@ from libs.runtime.untrusted import clean_line
 HEADLINES_MAX = EVENTS_MAX - 2
 """Of one ticker, beside its last report and the next one."""
 TEXT_CHARS_MAX = 200
+NO_OWN_TERMS = ExitTerms()
+"""Of an account without exit rules of its own."""
 
 
 async def facts_of(
-    market: MarketData, ticker: str, as_of: date, *, without_events: bool = False
+    market: MarketData,
+    ticker: str,
+    as_of: date,
+    terms: ExitTerms | None = NO_OWN_TERMS,
+    *,
+    without_events: bool = False,
 ) -> TickerFacts:
-    """Listing, close, measured risk, range, dated events and the next report. Raises MarketError
-    where the ticker has no price at as_of; a source without news or earnings has no events of them.
+    """Listing, close, measured risk, range, dated events, the next report, and how exit rules of
+    these `terms` judge a position that is bought now (None: they cannot be read). Raises
+    MarketError where the ticker has no price at as_of; a source without news or earnings has no
+    events of them.
     With `without_events` one that cannot answer for them now has none either, and no calendar:
     execution, which judges last, waits for it.
     """
@@ -58,6 +69,7 @@ async def facts_of(
         atr=None if atr is None else Decimal(str(atr)).quantize(PRICE_STEP, ROUND_CEILING),
         report=_report_ahead(reports or (), as_of, market.calendar),
         has_reports=bool(reports),
+        exits=None if terms is None else await exits_at_entry(market, ticker, as_of, terms),
         events=await _events(market, ticker, as_of, without_events=without_events),
     )
 

@@ -291,7 +291,7 @@ class Settings(BaseSettings):
 
     limits: Limits = Limits()
     """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
-    account_limits: dict[Name, dict[str, Decimal]] = Field(default={})
+    account_limits: dict[Name, dict[str, bool | Decimal]] = Field(default={})
     """Other limits for single accounts, by name; what one does not set is as in `limits`."""
 
     benchmarks: dict[Name, Benchmark] = Field(default={})

@@ -71,7 +71,12 @@ async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
         await require_schema(pool)
         yield Trading(
             pool=pool,
-            reads=Reads(market_of(settings), fills_of(settings), rates_of(settings)),
+            reads=Reads(
+                market_of(settings),
+                fills_of(settings),
+                rates_of(settings),
+                settings.exit_rules_file,
+            ),
             broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
             starting_cash=settings.starting_cash_usd,
             approval_move_pct_max=settings.approval_move_pct_max,

@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.types import ExchangeRate
 from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NothingTraded, UnknownTicker
+from libs.market.exits import AccountExits
 from libs.market.facts import facts_of
 from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
@@ -27,11 +29,15 @@ NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar)
 
 @dataclass(frozen=True)
 class Reads:
-    """The market as execution sees it: closes up to as_of, opens and splits after it, rates."""
+    """The market as execution sees it: closes up to as_of, opens and splits after it, rates.
+
+    `exit_rules_file` has the accounts' exit rules, which judge buys; without one all are defaults.
+    """
 
     market: MarketData
     fills: FillPrices
     rates: ExchangeRates
+    exit_rules_file: Path | None = None
 
     @property
     def calendar(self) -> ExchangeCalendar:
@@ -82,7 +88,7 @@ class Reads:
             sessions=sessions,
             rates=rates,
             sectors=await self._sectors(tickers, as_of),
-            facts=await self._facts(assets, as_of),
+            facts=await self._facts(account.name, assets, as_of),
             moves=await moves_of(self.market, {*account.exposed(as_of), *researched}, as_of)
             if assets
             else Moves(),
@@ -142,12 +148,16 @@ class Reads:
         named = {listing.ticker: listing.sector.strip() for listing in listed}
         return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
 
-    async def _facts(self, assets: Collection[str], as_of: date) -> Mapping[str, TickerFacts]:
+    async def _facts(
+        self, account: str, assets: Collection[str], as_of: date
+    ) -> Mapping[str, TickerFacts]:
         """The facts that the rules judge by, of those that have a price at as_of."""
+        exits = AccountExits(self.exit_rules_file, account)
         facts = {}
         for asset in sorted(assets):
+            terms = await exits.of(asset)
             with contextlib.suppress(*NO_PRICE):
-                facts[asset] = await facts_of(self.market, asset, as_of)
+                facts[asset] = await facts_of(self.market, asset, as_of, terms)
         return facts
 
     async def _close(

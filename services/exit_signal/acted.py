@@ -1,9 +1,10 @@
 """Which rules that fired may still sell: a signal acts once, however often it is looked at. Pure.
 
 A signal of a month acts once a position and calendar month, and on no position that was opened
-after that month: who bought it knew the signal, and to sell next day would only undo that at a
-cost; its own stop guards it until the month after. Any other rule acts once, and again
-only after a close at which it was quiet. An order that sold less than it asked for leaves the rest,
+after that month. The risk rule `exit_rules` keeps the desk from buying what the signal would sell;
+where that is switched off, or a holding is imported, a sale next day would only undo the buy at a
+cost, and its own stop guards it until the month after. Any other rule acts once, and again only
+after a close at which it was quiet. An order that sold less than it asked for leaves the rest,
 which the next check may ask for while the signal lasts.
 """
 
@@ -13,7 +14,7 @@ from datetime import date
 from decimal import Decimal
 
 from contracts.account import ActedExit
-from services.exit_signal.rules import Facts, Fired, Quiet, Rule
+from libs.quant.exits.rules import Facts, Fired, Quiet, Rule
 
 _ZERO = Decimal(0)
 
@@ -79,7 +80,7 @@ def standing(rule: Rule, finding: Fired, facts: Facts, exits: Sequence[ActedExit
 def _older(rule: Rule, month: str, opened_on: date) -> str:
     return (
         f"the {rule.name} signal of {month} is older than the position, opened on {opened_on}: "
-        "it was bought knowing it, and the next month's may sell of it"
+        "only the next month's can sell it"
     )
 
 

@@ -10,9 +10,7 @@ from typing import Literal
 from contracts.account import OpenOrder, OrderType, Position, Side
 from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
-from libs.quant.ticks import rounded_to_tick
-from services.exit_signal.logic import Assessment, Held, Signal, traded
-from services.exit_signal.rules import (
+from libs.quant.exits.rules import (
     HOLD_PERIOD,
     MOMENTUM,
     REGIME,
@@ -22,6 +20,8 @@ from services.exit_signal.rules import (
     Fired,
     NotEvaluated,
 )
+from libs.quant.ticks import rounded_to_tick
+from services.exit_signal.logic import Assessment, Held, Signal, traded
 
 STOP_ORDER = "stop_order"
 DISTANCE_PLACES = 6

@@ -27,22 +27,22 @@ from contracts.exit_signal import (
 )
 from contracts.operation import CallKind
 from contracts.types import Failure
+from libs.market.exits import terms_in
+from libs.quant.exits.history import (
+    Holding,
+    facts_of,
+    wanted_for,
+)
+from libs.quant.exits.terms import TermsFile
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
 from services.exit_signal.by_hand import sold_by_hand
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.history import (
-    Holding,
-    accounts_unknown,
-    facts_of,
-    wanted_for,
-    warnings_of,
-)
 from services.exit_signal.logic import Held, assess, check_of, held_in
 from services.exit_signal.reads import Reads
-from services.exit_signal.terms import TermsFile, terms_in
+from services.exit_signal.warnings import accounts_unknown, warnings_of
 
 log = structlog.get_logger()
 

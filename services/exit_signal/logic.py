@@ -6,13 +6,21 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import StrEnum
 
 from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
-from contracts.exit_signal import ExitCheck, ExitSignal, Holdings
+from contracts.exit_signal import ExitCheck, Holdings
 from contracts.types import Money, Month
+from libs.quant.exits.rules import (
+    Facts,
+    Finding,
+    Fired,
+    NotEvaluated,
+    Rule,
+    exit_signal,
+    rules_of,
+)
+from libs.quant.exits.terms import ExitTerms
 from libs.quant.sizing import CENT
 from libs.quant.ticks import priced, quoted, rounded_to_tick
 from services.exit_signal.acted import Standing, standing
-from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
-from services.exit_signal.terms import ExitTerms
 
 WHY_CHARS_MAX = 400
 """As a contract's short text."""
@@ -264,7 +272,7 @@ def check_of(held: Held, assessment: Assessment) -> ExitCheck:
     check = ExitCheck(
         ticker=held.position.ticker,
         assessment=assessment.summary,
-        signals=tuple(map(_signal, assessment.signals)),
+        signals=tuple(exit_signal(s.rule, s.finding) for s in assessment.signals),
         note=assessment.not_sold,
     )
     if sizing is None:
@@ -279,21 +287,6 @@ def check_of(held: Held, assessment: Assessment) -> ExitCheck:
             "stop_price": None if price is None else Money(amount=price, currency=currency),
             "note": sizing.no_stop,
         }
-    )
-
-
-def _signal(signal: Signal) -> ExitSignal:
-    rule, finding = signal.rule, signal.finding
-    if isinstance(finding, NotEvaluated):
-        return ExitSignal(
-            rule=rule.name, primary=rule.is_primary, failed=True, detail=finding.reason
-        )
-    return ExitSignal(
-        rule=rule.name,
-        primary=rule.is_primary,
-        triggered=isinstance(finding, Fired),
-        severity=finding.severity if isinstance(finding, Fired) else 0.0,
-        detail=finding.detail,
     )
 
 

@@ -11,10 +11,11 @@ from pydantic import JsonValue
 from contracts.operation import CallKind
 from contracts.types import Failure
 from libs.market.errors import LookAhead, MarketError, SourceUnavailable, is_silence
+from libs.market.exits import history
 from libs.market.source import MarketData, require_session
+from libs.quant.exits.history import History, Wanted
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from services.exit_signal.history import History, Wanted, history_of, last_complete
 
 READS_AT_ONCE = 16
 TICKERS_A_CALL = 50
@@ -37,7 +38,7 @@ class Reads:
         async def one(request: Wanted) -> History | Failure:
             async with slots:
                 try:
-                    return await self._history(request, as_of)
+                    return await history(self.market, request, as_of)
                 except LookAhead:
                     raise
                 except MarketError as error:
@@ -57,10 +58,10 @@ class Reads:
         ]
         replies = await journal.calls([self._call(part, as_of) for part in parts])
         return {
-            ticker: _history(history)
+            ticker: _history(entry)
             for reply in replies
             if isinstance(reply, dict)
-            for ticker, history in reply.items()
+            for ticker, entry in reply.items()
         }
 
     def _call(self, part: Sequence[Wanted], as_of: date) -> Call:
@@ -83,12 +84,6 @@ class Reads:
         }
         name = f"months of {len(part)} tickers"
         return Call(CallKind.READ, name, request, run, failed=failed)
-
-    async def _history(self, request: Wanted, as_of: date) -> History:
-        bars = await self.market.bars(request.ticker, as_of, request.sessions)
-        last = last_complete(as_of, self.market.calendar.next_session(as_of))
-        days, closes = bars["date"].to_list(), bars["close"].to_list()
-        return history_of(days, closes, last, request.peak_since, request.closes_since)
 
 
 def _asked(request: Wanted) -> JsonValue:

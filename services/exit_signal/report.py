@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from contracts.account import OpenOrder
 from contracts.exit_signal import ExitFormat
+from libs.quant.exits.rules import Fired, NotEvaluated
 from libs.quant.ticks import quoted
 from services.exit_signal.logic import Assessment, Held, Signal, Sizing, traded
-from services.exit_signal.rules import Fired, NotEvaluated
 
 Json = dict[str, Any]
 

@@ -53,6 +53,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
                 market=market,
                 role=analyst,
                 tickers_max=tickers_max,
+                terms_path=settings.exit_rules_file,
             ),
             on_command(
                 PROBE_INPUTS, probe_inputs, market=market, role=probe, tickers_max=tickers_max

@@ -21,6 +21,7 @@ from libs.market.errors import (
     NoHistory,
     UnknownTicker,
 )
+from libs.market.exits import AccountExits
 from libs.market.facts import facts_of
 from libs.market.source import MarketData
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
@@ -151,13 +152,18 @@ async def probe_evidence(
 
 
 async def facts_read(
-    journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
+    journal: Journal,
+    market: MarketData,
+    as_of: date,
+    tickers: Sequence[str],
+    exits: AccountExits,
 ) -> dict[str, TickerFacts | Failure]:
-    """The market source's facts of each ticker, or why it has no price of it.
+    """The market source's facts of each ticker, or why it has no price of it; with how the
+    account's exit rules judge a buy.
 
     Raises what says nothing about a ticker, such as a source that is away.
     """
-    results = await journal.calls([_facts(market, ticker, as_of) for ticker in tickers])
+    results = await journal.calls([_facts(market, ticker, as_of, exits) for ticker in tickers])
     return {
         ticker: Failure.model_validate(result["error"])
         if isinstance(result, dict) and is_error(result)
@@ -166,12 +172,12 @@ async def facts_read(
     }
 
 
-def _facts(market: MarketData, ticker: str, as_of: date) -> Call:
+def _facts(market: MarketData, ticker: str, as_of: date, exits: AccountExits) -> Call:
     async def run() -> Reply:
+        terms = await exits.of(ticker)
         try:
-            return Reply(
-                (await facts_of(market, ticker, as_of, without_events=True)).model_dump(mode="json")
-            )
+            facts = await facts_of(market, ticker, as_of, terms, without_events=True)
+            return Reply(facts.model_dump(mode="json"))
         except (UnknownTicker, NoHistory, CryptoNotSupported, BadVendorData) as error:
             return Reply(_error(ticker, error.code, error.message))
 

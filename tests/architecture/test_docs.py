@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deploy.reference import cli_pages, errors_page
+from libs.quant.exits.terms import TermsFile
 from libs.runtime.settings import Settings
-from services.exit_signal.terms import TermsFile
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

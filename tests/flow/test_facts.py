@@ -22,6 +22,8 @@ from tests.fakes.reasons import drafted
 from tests.flow.conftest import thinking_routes
 
 AS_OF = date(2012, 6, 29)
+NO_EXIT = date(2012, 8, 31)
+"""No exit rule would sell any of the four at this close."""
 EQUITY = Decimal(100_000)
 SECTOR = "Information Technology"
 """Of all that the bundled prices hold."""
@@ -78,7 +80,7 @@ async def decided(**fields: Any) -> tuple[InProcessDesk, list[Any], Mapping[str,
     """A desk after one cycle, its decisions, and what the rules changed by their names."""
     settings = Settings()
     desk = InProcessDesk([*await thinking_routes(settings), *broker_of_the_imagination()], settings)
-    asked = CycleRequest(idempotency_key="a", as_of=AS_OF, **fields)
+    asked = CycleRequest(**{"idempotency_key": "a", "as_of": AS_OF, **fields})
     ended = await desk.run(asked)
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     validation: Any = desk.contract("validate")
@@ -89,7 +91,7 @@ async def decided(**fields: Any) -> tuple[InProcessDesk, list[Any], Mapping[str,
 @pytest.mark.usefixtures("inventing")
 async def test_a_sector_of_its_own_for_each_ticker_passes_no_sector_limit() -> None:
     """F1: 98.7% of equity went into one sector, which the model had called four."""
-    desk, decisions, changed = await decided()
+    desk, decisions, changed = await decided(as_of=NO_EXIT)
     bought = sum(Decimal(each["quantity"]) * Decimal(each["price"]["amount"]) for each in decisions)
     assert 0 < bought <= EQUITY / 2
     assert "sector_allocation" in changed
@@ -153,7 +155,9 @@ async def test_a_constraint_of_the_plan_tightens_and_never_loosens(
     for name, answer in (("analyst", invents), ("trader", buys_all), ("risk_review", agrees)):
         sets[name] = replace(RULE_SETS[name], answer=answer)
     monkeypatch.setattr("libs.llm.rules.provider.RULE_SETS", sets)
-    desk, decisions, changed = await decided(constraints={"max_allocation_pct": "10"})
+    desk, decisions, changed = await decided(
+        as_of=NO_EXIT, constraints={"max_allocation_pct": "10"}
+    )
     assert len(decisions) == 2
     assert changed["max_positions"]["limit"] == "2 positions"
     assert all(Decimal(each["allocation_pct"]) <= 10 for each in decisions)

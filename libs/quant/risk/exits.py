@@ -4,6 +4,8 @@ from decimal import Decimal
 
 from libs.quant.risk.facts import Facts, Finding, Leg, gate
 
+WORDS_CHARS_MAX = 400
+"""As a contract's short text."""
 _ZERO = Decimal(0)
 
 
@@ -38,6 +40,30 @@ def not_being_sold(leg: Leg, facts: Facts) -> Finding:
         limit="no open sale",
         kept="nothing of it is being sold",
         vetoed="it is being sold, and nobody buys what an exit is selling",
+    )
+
+
+def exit_rules(leg: Leg, facts: Facts) -> Finding:
+    """Nothing is bought that the account's own exit rules would sell at the same close. A rule that
+    cannot be evaluated sells nothing; rules that cannot be read let nothing pass."""
+    evidence, watched = facts.evidence.get(leg.ticker), facts.limits.exits_veto_buys
+    signals = evidence.exits if evidence else ()
+    fired = [signal for signal in signals or () if signal.triggered]
+    shown = fired or [signal for signal in signals or () if signal.failed]
+    value = "; ".join(f"{signal.rule}: {signal.detail}" for signal in shown)
+    limits = "; ".join(f"{signal.rule}: {signal.limit}" for signal in fired)
+    names = " and ".join(signal.rule for signal in fired)
+    return gate(
+        leg,
+        ok=not watched or (signals is not None and not fired),
+        value="unknown" if signals is None else (value or "none fires")[:WORDS_CHARS_MAX],
+        limit=(limits or "no exit rule that fires")[:WORDS_CHARS_MAX] if watched else "not watched",
+        kept="no exit rule of the account would sell it at this close"
+        if watched
+        else "exit rules do not limit what this account buys",
+        vetoed="the account's exit rules cannot be read; `deskbus exit-signals check` says why"
+        if signals is None
+        else f"the account's own exit rule {names} would sell it at the same close",
     )
 
 

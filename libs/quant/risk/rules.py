@@ -13,7 +13,7 @@ from contracts.halt import Halt
 from contracts.risk import Evidence
 from libs.quant.exchange import no_rate
 from libs.quant.risk.entry import report_window, risk_per_trade
-from libs.quant.risk.exits import cooling_off, not_being_sold, one_exit_a_session
+from libs.quant.risk.exits import cooling_off, exit_rules, not_being_sold, one_exit_a_session
 from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct, share_of_room
 from libs.quant.risk.size import tick_size
 from libs.quant.risk.together import account_volatility, cluster_exposure
@@ -332,6 +332,7 @@ BUY_GATES: tuple[Rule, ...] = (
     ),
     Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
     Rule("not_being_sold", "two orders against each other only cost money", not_being_sold),
+    Rule("exit_rules", "what is bought is not to be sold by the same close", exit_rules),
     Rule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
     Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
     Rule("tick_size", "a rounding must not decide what a buy costs", tick_size),

@@ -4,6 +4,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from libs.market.exits import BadExitTerms, terms_in
 
 from libs.market.errors import BadReplayData
 from libs.market.replay.layout import layout_of
@@ -12,7 +13,6 @@ from libs.runtime.own_text import FILE_BYTES_MAX, Unreadable, text_in, toml_in, 
 from services.cli.shell.problem import Problem
 from services.cli.shell.running import load_settings
 from services.cli.studies.file import read_study
-from services.exit_signal.terms import BadExitTerms, terms_in
 
 DEEP = 50_000
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import Portfolio
+from contracts.account import AccountLimits, Portfolio
 from contracts.assessment import Memorize
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Command, Contract, Pipeline
@@ -147,6 +147,8 @@ class Desk:
             account="main",
             cash=cash,
             equity=cash,
+            # AS_OF's last month is AAPL's worst of four: its exit rules would veto every buy of it.
+            limits=AccountLimits(exits_veto_buys=False),
         )
 
     def _route(self, message: type[Command]) -> Route:

@@ -33,6 +33,7 @@ DEFAULTS = {
     "position_size": f"{LIMITS.position_pct_max}% of equity",
     "order_size": f"{LIMITS.order_pct_max}% of equity",
     "gross_exposure": f"{LIMITS.gross_exposure_pct_max}% of equity",
+    "exit_rules": "no exit rule of the account that would sell it",
     "report_window": f"{LIMITS.report_sessions} sessions",
     "risk_per_trade": f"{LIMITS.risk_per_trade_pct_max}% of equity",
     "account_volatility": f"{LIMITS.volatility_pct_max}% a year",
@@ -81,4 +82,5 @@ def test_each_rules_default_is_the_codes(rows, name):
 
 @pytest.mark.parametrize("name", AccountLimits.model_fields)
 def test_each_limits_default_is_the_codes(rows, name):
-    assert rows[name][0] == f"{getattr(LIMITS, name):g}"
+    value = getattr(LIMITS, name)
+    assert rows[name][0] == (str(value).lower() if isinstance(value, bool) else f"{value:g}")

@@ -19,6 +19,7 @@ from contracts.account import (
     SessionBefore,
     Side,
 )
+from contracts.exit_signal import ExitSignal
 from contracts.facts import DatedEvent, EventKind, Moves, ReportAhead
 from contracts.halt import Halt
 from contracts.reasons import Reason
@@ -44,6 +45,7 @@ EARNINGS = DatedEvent(
     known_at="2012-06-01T00:00:00Z",
 )
 REPORT = ReportAhead(on="2012-07-05", sessions=3)
+FIRES = ExitSignal(rule="momentum", primary=True, triggered=True)
 LATER_REPORT = ReportAhead(on="2012-07-06", sessions=4)
 ID = UUID(int=7)
 D = Decimal
@@ -107,6 +109,7 @@ class Case:
             atr=self.rng.choice([None, *[self._exact(price / 50)] * 2, D(0), price]),
             report=self.rng.choice([*[None] * 6, REPORT, LATER_REPORT]),
             has_reports=self.rng.random() < 0.5,
+            exits=self.rng.choice([None, *[()] * 4, (FIRES,)]),
         )
 
     def _limits(self) -> AccountLimits:
@@ -361,6 +364,8 @@ def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) 
         assert dict(zip(sold, ago, strict=True)).get(decision.asset, 99) >= 10
         move = abs(case.prices[decision.asset] - evidence.price)
         assert move * 100 <= case.limits.price_move_pct_max * evidence.price
+        assert not any(signal.triggered for signal in evidence.exits or ())
+        assert evidence.exits is not None
         assert evidence.report is None or evidence.report.sessions > case.limits.report_sessions
 
 

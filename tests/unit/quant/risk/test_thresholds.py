@@ -7,10 +7,11 @@ from uuid import UUID
 import pytest
 
 from contracts.account import CoolingOff, OpenOrder, SessionBefore, Side
+from contracts.exit_signal import ExitSignal
 from contracts.facts import ReportAhead
 from contracts.halt import Halt
 from contracts.reasons import Reason, Speaks
-from contracts.risk import Evidence
+from contracts.risk import Check, Evidence
 from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict
@@ -81,6 +82,18 @@ def reporting(sessions: int) -> Evidence:
 
 def priced(price: str) -> Evidence:
     return known("AAA").model_copy(update={"price": D(price)})
+
+
+def with_exits(*signals: ExitSignal, fires: bool = False) -> Evidence:
+    """What the account's exit rules find of AAA; without `signals` of momentum alone."""
+    momentum = ExitSignal(
+        rule="momentum",
+        primary=True,
+        triggered=fires,
+        detail="last month +1.00%, the 3 before it +2.00% on average",
+        limit="least_gap_pct 0.5",
+    )
+    return known("AAA").model_copy(update={"exits": signals or (momentum,)})
 
 
 def moved(volatility_pct: float) -> dict[str, object]:
@@ -189,6 +202,10 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
         asked(A10, evidence=[reporting(4)], limits=limited(report_sessions=3)),
         asked(A10, evidence=[reporting(3)], limits=limited(report_sessions=3)),
     ),
+    "exit_rules": (
+        asked(A10, evidence=[with_exits(fires=False)]),
+        asked(A10, evidence=[with_exits(fires=True)]),
+    ),
     # The stop at 9.70 and a percent for fees and a gap lose 4% of what is bought, and a confidence
     # of 0.5 leaves half of the limit.
     "risk_per_trade": (
@@ -286,3 +303,36 @@ def test_a_rule_shows_the_nearest_value_though_it_computes_rounding_down():
     checks = asked(pick("AAA", "49.9"), **moved(20)).judged().checks
     (volatility,) = [check for check in checks if check.rule == "account_volatility"]
     assert volatility.value.startswith("10.0% a year with all buys"), "9.98"
+
+
+def exit_check(evidence: Evidence, **limits: bool) -> Check:
+    verdict = asked(A10, evidence=[evidence], limits=WIDE.model_copy(update=limits)).judged()
+    (check,) = [check for check in verdict.checks if check.rule == "exit_rules"]
+    return check
+
+
+def test_a_veto_by_an_exit_rule_names_it_with_its_value_and_its_threshold() -> None:
+    check = exit_check(with_exits(fires=True))
+    assert not check.passed
+    assert check.value == "momentum: last month +1.00%, the 3 before it +2.00% on average"
+    assert check.limit == "momentum: least_gap_pct 0.5"
+    assert "the account's own exit rule momentum would sell it at the same close" in check.reason
+
+
+def test_an_account_may_switch_that_rule_off() -> None:
+    check = exit_check(with_exits(fires=True), exits_veto_buys=False)
+    assert check.passed
+    assert check.limit == "not watched"
+
+
+def test_an_exit_rule_without_enough_history_sells_nothing_and_that_is_told() -> None:
+    failed = ExitSignal(rule="momentum", primary=True, failed=True, detail="2 of 4 months")
+    check = exit_check(with_exits(failed))
+    assert check.passed
+    assert check.value == "momentum: 2 of 4 months"
+
+
+def test_exit_rules_that_cannot_be_read_let_nothing_pass() -> None:
+    check = exit_check(known("AAA").model_copy(update={"exits": None}))
+    assert not check.passed
+    assert check.value == "unknown"

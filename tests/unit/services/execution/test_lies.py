@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from contracts.account import AccountLimits
 from contracts.constraints import Constraints
 from contracts.execution import ExecuteDecisions, OrderStatus
+from contracts.exit_signal import ExitSignal
 from contracts.facts import DatedEvent, EventKind, TickerFacts
 from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, Evidence, PortfolioDecision
@@ -34,8 +35,9 @@ from tests.fakes.reasons import settled
 D = Decimal
 FRIDAY, MONDAY = date(2012, 6, 29), date(2012, 7, 2)
 SECTORS = {"AAA": "Tech", "BBB": "Tech", "CCC": "Tech", "DDD": "Energy"}
-"""EEE, FFF and GGG have none."""
-TICKERS = (*SECTORS, "EEE", "FFF", "GGG")
+"""The others have none."""
+FIRES = ExitSignal(rule="momentum", primary=True, triggered=True)
+TICKERS = (*SECTORS, "EEE", "FFF", "GGG", "HHH")
 EVENT = DatedEvent(
     id="headline-made-up",
     ticker="FFF",
@@ -64,6 +66,7 @@ lies = st.builds(
     price=st.sampled_from([D("0.000001"), D(1), D("9.9"), PRICE, D("10.5"), D(10_000)]),
     confidence=st.floats(0, 1),
     no_rate=st.sampled_from([None, "EUR"]),
+    exits=st.sampled_from([None, (), (ExitSignal(rule="momentum", primary=True),)]),
 )
 asked = st.builds(
     dict,
@@ -140,10 +143,16 @@ def account() -> Account:
 
 
 def facts_of(ticker: str) -> TickerFacts:
-    """By execution's own source: FFF is too risky, and nothing is announced of it."""
+    """By execution's own source: FFF is too risky, and nothing is announced of it. The account's
+    exit rules would sell HHH at once."""
     risk = 9.0 if ticker == "FFF" else 3.0
     return TickerFacts(
-        ticker=ticker, currency="USD", price=PRICE, measured_risk=risk, atr=PRICE / 100
+        ticker=ticker,
+        currency="USD",
+        price=PRICE,
+        measured_risk=risk,
+        atr=PRICE / 100,
+        exits=(FIRES,) if ticker == "HHH" else (),
     )
 
 
@@ -154,8 +163,8 @@ def quotes() -> Quotes:
         due={FRIDAY: MONDAY},
         sectors=SECTORS,
         # Of GGG too little is known to measure anything.
-        facts={ticker: facts_of(ticker) for ticker in TICKERS[:-1]},
-        moves=calm(TICKERS[:-1]),
+        facts={ticker: facts_of(ticker) for ticker in TICKERS if ticker != "GGG"},
+        moves=calm([ticker for ticker in TICKERS if ticker != "GGG"]),
     )
 
 
@@ -197,6 +206,7 @@ def test_no_limit_is_passed_whatever_the_command_says(
         assert ticker in reasoned(ticker, legs[ticker]), "nor without a reason of its own"
         assert ticker in evidence, "nothing is bought without evidence"
         assert ticker not in {"FFF", "GGG"}, "too risky, or not to be measured"
+        assert ticker != "HHH", "the account's exit rules would sell it at the same close"
     for value in sectors.values():
         assert value <= EQUITY * LIMITS.sector_pct_max / 100
     assert changes.account.cash_free >= 0

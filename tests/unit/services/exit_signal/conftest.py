@@ -9,11 +9,11 @@ import pytest
 
 from contracts.account import Position
 from contracts.types import Money
+from libs.quant.exits.rules import Facts
+from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.logic import Held, assess
 from services.exit_signal.report import Json, result_of
-from services.exit_signal.rules import Facts
-from services.exit_signal.terms import ExitTerms
 
 AS_OF = date(2012, 6, 29)
 NAMED = {"ticker": "AAPL", "account": "main", "as_of": "2012-06-29"}

@@ -8,9 +8,9 @@ import pytest
 
 from contracts.account import ActedExit
 from contracts.exit_signal import ExitFormat
+from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.logic import Assessment, Held, assess, check_of
 from services.exit_signal.report import flags_of, result_of, shaped, snapshot_of
-from services.exit_signal.terms import ExitTerms
 from tests.unit.services.exit_signal.conftest import (
     AS_OF,
     FALLING,
@@ -68,7 +68,7 @@ def test_a_signal_of_a_month_sells_no_position_that_was_opened_after_it(
     if not is_sold:
         assert found.not_sold == (
             "the momentum signal of 2012-06 is older than the position, opened on 2012-07-02: "
-            "it was bought knowing it, and the next month's may sell of it"
+            "only the next month's can sell it"
         )
 
 

@@ -17,13 +17,13 @@ from contracts.operation import JournalEntry
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import SourceUnavailable
+from libs.market.exits import BadExitTerms
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal, RecordedJournal
 from services.exit_signal import reads as reading
 from services.exit_signal.handler import ExitsUnchecked, check_exits
 from services.exit_signal.reads import Reads
-from services.exit_signal.terms import BadExitTerms
 
 D = Decimal
 AS_OF = date(2012, 6, 29)

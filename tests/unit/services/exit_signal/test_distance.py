@@ -10,9 +10,9 @@ import pytest
 from contracts.account import ActedExit, OpenOrder, Side
 from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
+from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.logic import Held, assess
-from services.exit_signal.terms import ExitTerms
 from tests.unit.services.exit_signal.conftest import FALLING, RISING, facts, position
 
 STOP = {"pct": 10}

@@ -5,14 +5,14 @@ from datetime import date
 import pytest
 
 from libs.market.calendar import exchange_calendar
-from services.exit_signal.history import (
+from libs.quant.exits.history import (
     BASKET_SESSIONS_MIN,
     MONTHS,
     SESSIONS_MIN,
     history_of,
     last_complete,
 )
-from services.exit_signal.rules import MONTHS_BEFORE
+from libs.quant.exits.rules import MONTHS_BEFORE
 
 CALENDAR = exchange_calendar()
 ENDS = {

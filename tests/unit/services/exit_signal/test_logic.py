@@ -8,8 +8,8 @@ import pytest
 from contracts.account import OpenOrder, Side
 from contracts.exit_signal import Holdings
 from contracts.types import ExchangeRate, Foreign, Money
+from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.logic import Assessment, Held, assess, held_in, stop_of
-from services.exit_signal.terms import ExitTerms
 from tests.unit.services.exit_signal.conftest import (
     AS_OF,
     BAD,

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import get_args
 
 from libs.market.sources import market_of
+from libs.quant.exits.history import History, Wanted
+from libs.quant.exits.rules import rules_of
+from libs.quant.exits.terms import ExitTerms, SellTerms
 from libs.runtime.journal import Journal
 from libs.runtime.settings import Settings
 from services.exit_signal.distance import WAYS
-from services.exit_signal.history import History, Wanted
 from services.exit_signal.reads import Reads
-from services.exit_signal.rules import rules_of
-from services.exit_signal.terms import ExitTerms, SellTerms
 
 NAMED = {
     name: terms

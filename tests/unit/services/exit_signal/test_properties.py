@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.exit_signal import ExitFormat
+from libs.quant.exits.rules import Fired, rules_of
+from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.logic import Held, assess
 from services.exit_signal.report import SEVERITIES, flags_of, result_of, shaped, snapshot_of
-from services.exit_signal.rules import Fired, rules_of
-from services.exit_signal.terms import ExitTerms
 from tests.unit.services.exit_signal.conftest import NAMED, facts, position
 
 ANY_NUMBER = st.floats() | st.none()

@@ -13,9 +13,9 @@ from contracts.account import ActedExit, Position
 from contracts.exit_signal import Holdings
 from contracts.types import Failure, Money
 from libs.market.replay.market import ReplayMarket, ReplayStore
-from services.exit_signal.history import Holding, facts_of, history_of, last_complete
+from libs.quant.exits.history import Holding, facts_of, history_of, last_complete
+from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.logic import assess, held_in
-from services.exit_signal.terms import ExitTerms
 
 TICKERS = ("AAPL", "GOOG", "IBM", "MSFT")
 LAST = date(2013, 2, 28)

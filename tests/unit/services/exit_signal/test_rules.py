@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from services.exit_signal.rules import (
+from libs.quant.exits.rules import (
     Finding,
     Fired,
     NotEvaluated,
     Quiet,
     rules_of,
 )
-from services.exit_signal.terms import ExitTerms
+from libs.quant.exits.terms import ExitTerms
 from tests.unit.services.exit_signal.conftest import BAD, CRASHING, FALLING, RISING, facts
 
 

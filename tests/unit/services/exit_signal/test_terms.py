@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from services.exit_signal.terms import BadExitTerms, ExitTerms, terms_in
+from libs.market.exits import BadExitTerms, terms_in
+from libs.quant.exits.terms import ExitTerms
 
 TOML = """
 [default]

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from libs.market.exits import terms_in
 from libs.market.replay.store import ReplayStore
 from libs.runtime.settings import Settings
 from services.cli.desk.init import FILES, app
 from services.cli.studies.command import app as studies
-from services.exit_signal.terms import terms_in
 
 
 def _init(folder: Path) -> str:

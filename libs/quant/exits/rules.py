@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from services.exit_signal.terms import ExitTerms, SellTerms
+from contracts.exit_signal import ExitSignal
+from libs.quant.exits.terms import ExitTerms, SellTerms, Terms
 
 MOMENTUM, REGIME = "momentum", "regime"
 STOP_LOSS, TAKE_PROFIT = "stop_loss", "take_profit"
@@ -92,12 +93,14 @@ class Rule:
     """One row: its name, whether it decides (primary) or only warns, and how it judges.
 
     `monthly`: it looks at complete months, so what it says stays the same until the next is over.
+    `limit` is its threshold in the words of its terms.
     """
 
     name: str
     is_primary: bool
     judge: Callable[[Facts], Finding]
     monthly: bool = False
+    limit: str = ""
 
 
 def rules_of(terms: ExitTerms) -> tuple[Rule, ...]:
@@ -109,9 +112,45 @@ def rules_of(terms: ExitTerms) -> tuple[Rule, ...]:
         (TRAILING_STOP, terms.trailing_stop, lambda facts: _trailing_stop(facts, terms)),
     )
     return (
-        Rule(MOMENTUM, True, lambda facts: _momentum(facts, terms), monthly=True),
+        Rule(
+            MOMENTUM,
+            True,
+            lambda facts: _momentum(facts, terms),
+            monthly=True,
+            limit=_limit(terms.momentum),
+        ),
         Rule(REGIME, False, _regime, monthly=True),
-        *(Rule(name, own.primary, judge) for name, own, judge in further if own is not None),
+        *(
+            Rule(name, own.primary, judge, limit=_limit(own))
+            for name, own, judge in further
+            if own is not None
+        ),
+    )
+
+
+def _limit(terms: Terms) -> str:
+    """The thresholds of a rule, as its terms name them: `pct 8`."""
+    stated = {name: value for name, value in terms if name not in SellTerms.model_fields}
+    return ", ".join(f"{name} {value:g}" for name, value in stated.items())
+
+
+def exit_signal(rule: Rule, finding: Finding) -> ExitSignal:
+    """The finding of a rule, as the rest of the desk reads it."""
+    if isinstance(finding, NotEvaluated):
+        return ExitSignal(
+            rule=rule.name,
+            primary=rule.is_primary,
+            failed=True,
+            detail=finding.reason,
+            limit=rule.limit,
+        )
+    return ExitSignal(
+        rule=rule.name,
+        primary=rule.is_primary,
+        triggered=isinstance(finding, Fired),
+        severity=finding.severity if isinstance(finding, Fired) else 0.0,
+        detail=finding.detail,
+        limit=rule.limit,
     )
 
 

@@ -7,10 +7,8 @@ from datetime import date
 from contracts.account import ActedExit, Position
 from contracts.exit_signal import Holdings
 from contracts.types import Failure
-from libs.runtime.errors import few
-from libs.runtime.nearest import did_you_mean, nearest
-from services.exit_signal.rules import MONTHS_SPREAD, Facts
-from services.exit_signal.terms import ExitTerms
+from libs.quant.exits.rules import MONTHS_SPREAD, Facts
+from libs.quant.exits.terms import ExitTerms
 
 MONTHS = MONTHS_SPREAD + 1
 """Complete months whose returns the rules look at."""
@@ -23,8 +21,6 @@ PEAK_SESSIONS_MAX = 2_600
 
 NAMED_MAX = 100
 """Tickers of the positions' own rules that a check looks up beside those it needs."""
-UNKNOWN_TICKER = "unknown_ticker"
-WARNING_CHARS_MAX = 400
 
 BASKET_HELD_MAX = 100
 """Positions, the largest first, that make the basket where the terms name none."""
@@ -164,30 +160,6 @@ def wanted_for(
     for ticker in sorted(named)[:NAMED_MAX]:
         requests.setdefault(ticker, Wanted(ticker, 1))
     return tuple(requests[ticker] for ticker in sorted(requests))
-
-
-def warnings_of(
-    named: Mapping[str, str], histories: Mapping[str, History | Failure], held: Iterable[str]
-) -> list[str]:
-    """The places of the positions' rules that name a ticker which the market source has not."""
-    warnings, there = [], sorted(held)
-    for ticker, place in named.items():
-        had = histories.get(ticker)
-        if isinstance(had, Failure) and had.code == UNKNOWN_TICKER:
-            meant = did_you_mean(nearest(ticker, there))
-            warnings.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
-    return warnings
-
-
-def accounts_unknown(owners: Mapping[str, str], known: Sequence[str]) -> list[str]:
-    """The places of the positions' rules that name an account which there is not: nobody's
-    position would ever be sold by them. Nothing where it is not told which there are."""
-    return [
-        f"exit rules, {place}: no account is named {owner}; there are {few(known)}"
-        f"{did_you_mean(nearest(owner, known))}"[:WARNING_CHARS_MAX]
-        for owner, place in list(owners.items())[:NAMED_MAX]
-        if known and owner not in known
-    ]
 
 
 def facts_of(

@@ -1,4 +1,4 @@
-"""Terms of single positions: `exit_signals.toml`, beside deskbus.toml.
+"""Terms of single positions, as `exit_signals.toml` beside deskbus.toml states them.
 
     [default]                      every position
     stop_pct = 8
@@ -15,7 +15,6 @@ The most particular entry that names something wins.
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -29,9 +28,6 @@ from pydantic import (
 from pydantic import model_validator as checked
 
 from contracts.types import Name, Ticker
-from libs.runtime.errors import DeskError
-from libs.runtime.own_text import Unreadable, text_in, toml_in
-from libs.runtime.wording import place_of, worded
 
 BASKET_MAX = 500
 LEAST_GAP_PCT = 0.5
@@ -61,15 +57,6 @@ def _key(value: Any) -> str:
 
 
 Key = Annotated[str, BeforeValidator(_key)]
-
-
-class BadExitTerms(DeskError):
-    """The file with the positions' exit rules cannot be used."""
-
-    code = "bad_exit_terms"
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path.name} cannot be used: {why}; see docs/exit-signals.md")
 
 
 class Terms(BaseModel):
@@ -185,24 +172,3 @@ class TermsFile(Terms):
                 merged = {name: value for name, value in merged.items() if name not in STOPS}
             merged |= terms
         return ExitTerms.model_validate(merged)
-
-
-def terms_in(path: Path) -> TermsFile:
-    """The terms in the file; the defaults where there is none. Raises BadExitTerms."""
-    try:
-        return TermsFile.model_validate(toml_in(text_in(path), parse_float=Decimal))
-    except FileNotFoundError:
-        return TermsFile()
-    except OSError as error:
-        raise BadExitTerms(path, error.strerror or str(error)) from error
-    except Unreadable as error:
-        raise BadExitTerms(path, error.message) from error
-    except ValidationError as error:
-        raise BadExitTerms(path, _first(error)) from error
-
-
-def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place."""
-    first, *rest = error.errors(include_url=False)
-    more = f" (and {len(rest)} more)" if rest else ""
-    return f"{place_of(first['loc'], 'the file')}: {worded(first, TermsFile)}{more}"

@@ -1,0 +1,1 @@
+"""The exit rules: their terms, what they look at, and what each of them finds. Pure."""

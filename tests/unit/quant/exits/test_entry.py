@@ -1,0 +1,93 @@
+"""How exit rules judge what is bought now: as a check would that looks at it right afterwards."""
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from libs.market.calendar import exchange_calendar
+from libs.market.exits import AccountExits, exits_at_entry, terms_in
+from libs.market.sources import market_of
+from libs.quant.exits.entry import signals_at_entry
+from libs.quant.exits.history import History
+from libs.quant.exits.terms import ExitTerms, TermsFile
+from libs.runtime.settings import Settings
+
+AS_OF, NEXT = date(2012, 6, 29), date(2012, 7, 2)
+SESSIONS = exchange_calendar("XNYS").sessions
+RISING, TURNED = (0.01, 0.02, 0.03, 0.04), (0.04, 0.03, 0.02, -0.01)
+
+PCT = st.one_of(st.none(), st.floats(0.0001, 99))
+GAIN = st.one_of(st.none(), st.floats(0.0001, 10_000))
+COUNT = st.one_of(st.none(), st.integers(1, 10_000))
+
+
+def signals(months: tuple[float, ...], terms: ExitTerms, close: float = 100.0) -> dict[str, bool]:
+    history = History(months=months, close=close, peak=close)
+    found = signals_at_entry("AAA", AS_OF, NEXT, terms, history, SESSIONS)
+    return {signal.rule: signal.triggered for signal in found}
+
+
+@settings(deadline=None)
+@given(
+    loss=PCT, trail=PCT, gain=GAIN, count=COUNT, close=st.floats(0.0001, 1e6), primary=st.booleans()
+)
+def test_a_rule_that_measures_from_the_purchase_never_fires_on_it(
+    loss: float | None,
+    trail: float | None,
+    gain: float | None,
+    count: int | None,
+    close: float,
+    primary: bool,
+) -> None:
+    asked = {
+        "stop_loss": ("pct", loss),
+        "trailing_stop": ("pct", trail),
+        "take_profit": ("pct", gain),
+        "hold_period": ("sessions", count),
+    }
+    named = {
+        rule: {name: value, "primary": primary}
+        for rule, (name, value) in asked.items()
+        if value is not None
+    }
+    found = signals(RISING, ExitTerms.model_validate(named), close)
+    assert not any(found.values())
+    assert set(found) == {"momentum", *(named if primary else ())}
+
+
+def test_the_month_that_a_check_would_sell_by_is_held_against_the_buy() -> None:
+    assert signals(TURNED, ExitTerms()) == {"momentum": True}
+    assert signals(TURNED, ExitTerms.model_validate({"momentum": {"least_gap_pct": 5}})) == {
+        "momentum": False
+    }
+
+
+async def test_on_real_prices_it_says_what_the_check_says_and_the_accounts_terms_count() -> None:
+    market = market_of(Settings())
+    (apple,) = await exits_at_entry(market, "AAPL", AS_OF, ExitTerms())
+    assert (apple.rule, apple.triggered, apple.limit) == ("momentum", True, "least_gap_pct 0.5")
+    (ibm,) = await exits_at_entry(market, "IBM", AS_OF, ExitTerms(basket=("AAPL", "NONE")))
+    assert not ibm.triggered
+    own = {"growth/AAPL": {"momentum": {"least_gap_pct": 9}}}
+    calm = TermsFile.model_validate({"position": own})
+    for account, fires in (("main", True), ("growth", False)):
+        (apple,) = await exits_at_entry(market, "AAPL", AS_OF, calm.of(account, "AAPL"))
+        assert apple.triggered is fires
+
+
+async def test_a_file_that_cannot_be_used_has_no_terms_and_a_missing_one_the_defaults(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "exit_signals.toml"
+    exits = AccountExits(path, "main")
+    assert await exits.of("AAPL") == ExitTerms()
+    path.write_text("[default.momentum]\nleast_gap_pct = 2\n")
+    terms = await exits.of("AAPL")
+    assert terms == terms_in(path).of("main", "AAPL")
+    assert terms is not None
+    assert Decimal(str(terms.momentum.least_gap_pct)) == 2
+    path.write_text("[default.trailing_stop]\npercent = 8\n")
+    assert await exits.of("AAPL") is None
