@@ -109,7 +109,7 @@ class Case:
             atr=self.rng.choice([None, *[self._exact(price / 50)] * 2, D(0), price]),
             report=self.rng.choice([*[None] * 6, REPORT, LATER_REPORT]),
             has_reports=self.rng.random() < 0.5,
-            exits=self.rng.choice([None, *[()] * 4, (FIRES,)]),
+            exits=self.rng.choice([None, *[()] * 20, (FIRES,)]),
         )
 
     def _limits(self) -> AccountLimits:
