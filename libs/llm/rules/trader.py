@@ -1,7 +1,11 @@
 """The trader by rules: buy what trends up, more so where sentiment, figures and reports agree.
 
-What was to be looked at again by now is kept only if it would be bought today: by then the thesis
-that it was bought for has had its time.
+It buys where the quant is bullish, sells where it is bearish, and in between leaves all as it is.
+So between a purchase and a sale two of the five votes must turn: one vote moves the net by two,
+and turns by noise as soon as a close crosses an average (docs/decisions/0030-hysteresis.md).
+
+What was to be looked at again by now is kept only while its trend and the rest still speak for it:
+by then the thesis that it was bought for has had its time.
 
 It asks for nothing that no rule can let pass, and for no more than the rules have said there is
 room for by itself. How far a confidence carries, and how picks limit one another, is the risk
@@ -42,7 +46,7 @@ EVENTS = frozenset({"filing", "report", "eps_actual"})
 """Quantities of what a company has reported. Headlines are in the sentiment already."""
 SOUGHT = "rising by the analyst's score of the trend, with sentiment, figures and reports"
 """What is bought."""
-NOT_BOUGHT_TODAY = "it would not be bought today"
+SPEAKS_NO_MORE = "too little speaks for it now"
 """Why a position whose time is up is sold."""
 VERIFIED = "volume"
 """The quantity that nobody but the tool that verifies prices tells of a ticker."""
@@ -50,7 +54,7 @@ VERIFIED = "volume"
 
 def ask(task: TaskData) -> tuple[Ask, ...]:
     """The own account, and the present price of everything that may be bought or sold."""
-    tickers = [finding.ticker for finding, _ in _rising(task)]
+    tickers = [finding.ticker for finding in _bullish(task)]
     tickers += [finding.ticker for finding, _ in _held(task)]
     prices = (Ask("get_stock_price", {"ticker": name}) for name in dict.fromkeys(tickers))
     return (Ask("get_portfolio", {}), *prices)
@@ -61,7 +65,7 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
     and nothing that no rule lets pass or that is being sold already."""
     scored = {
         finding.ticker: _conviction(finding, evidence)
-        for finding, _ in _rising(task)
+        for finding in _bullish(task)
         if may_be_bought(finding.ticker, evidence)
     }
     findings = {finding.ticker: finding for finding in findings_in(task)}
@@ -88,18 +92,16 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
     )
 
 
-def _rising(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
-    """Not bearish for the quant, and no net vote against the trend for the analyst."""
+def _bullish(task: TaskData) -> list[ResearchFinding]:
+    """Bullish for the quant, and no net vote against the trend for the analyst."""
     views = _views(task)
     return [
-        (finding, views[finding.ticker])
+        finding
         for finding in findings_in(task)
-        if finding.ticker in views and _is_rising(finding, views[finding.ticker])
+        if finding.ticker in views
+        and views[finding.ticker].signal is QuantSignal.BULLISH
+        and finding.technical_score >= NEUTRAL
     ]
-
-
-def _is_rising(finding: ResearchFinding, view: AssetView) -> bool:
-    return view.signal is not QuantSignal.BEARISH and finding.technical_score >= NEUTRAL
 
 
 def may_be_bought(ticker: str, evidence: EvidenceIndex) -> bool:
@@ -153,11 +155,14 @@ def _held(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
 def _has_lost_its_reason(
     finding: ResearchFinding, view: AssetView, evidence: EvidenceIndex
 ) -> bool:
-    """Bearish for the quant; or due to be looked at again, and it would not be bought today."""
+    """Bearish for the quant; or due to be looked at again, and no more speaks for it than against:
+    a net vote against its trend, or too little conviction."""
     if view.signal is QuantSignal.BEARISH:
         return True
-    would_be_bought = _is_rising(finding, view) and _conviction(finding, evidence) >= CONVICTION_MIN
-    return evidence.has(finding.ticker, REVIEW_DUE) and not would_be_bought
+    speaks_for_it = (
+        finding.technical_score >= NEUTRAL and _conviction(finding, evidence) >= CONVICTION_MIN
+    )
+    return evidence.has(finding.ticker, REVIEW_DUE) and not speaks_for_it
 
 
 def _views(task: TaskData) -> Mapping[str, AssetView]:
@@ -226,7 +231,7 @@ def _sale(ticker: str, view: AssetView, evidence: EvidenceIndex) -> PickDraft:
                 "quant_signal",
                 speaks=Speaks.FOR if view.signal is QuantSignal.BEARISH else Speaks.AGAINST,
             ),
-            *evidence.reason(ticker, REVIEW_DUE, speaks=Speaks.FOR, why=NOT_BOUGHT_TODAY),
+            *evidence.reason(ticker, REVIEW_DUE, speaks=Speaks.FOR, why=SPEAKS_NO_MORE),
             *_trend(ticker, evidence, up=Speaks.AGAINST, down=Speaks.FOR),
         ),
     )

@@ -361,7 +361,7 @@ async def test_by_rules_what_is_due_to_be_looked_at_again_is_kept_only_if_it_wou
     assert [sale.ticker for sale in daily.sell_recommendations] == [ticker] * is_sold
     if is_sold:
         (sale,) = daily.sell_recommendations
-        assert "to be looked at again since 2012-06-29 (it would not be bought today)" in (
+        assert "to be looked at again since 2012-06-29 (too little speaks for it now)" in (
             sale.reasoning
         )
 
@@ -546,3 +546,19 @@ async def test_no_model_is_asked_where_nothing_can_be_bought_or_sold(desk, facts
     assert model.calls == 0
     assert daily.picks == daily.sell_recommendations == ()
     assert "no model was asked" in daily.corrected[0]
+
+
+@pytest.mark.parametrize("signal", [QuantSignal.NEUTRAL, QuantSignal.UNCERTAIN])
+@pytest.mark.parametrize("is_held", [True, False])
+async def test_by_rules_what_is_neither_bullish_nor_bearish_is_left_as_it_is(
+    desk, facts, signal, is_held
+):
+    """Between a purchase and a sale two votes must turn: one that turns by noise trades nothing."""
+    money = Money(amount=Decimal(580))
+    held = Position(ticker="AAPL", quantity=Decimal(10), average_cost=money, price=money)
+    account = desk.empty_account().model_copy(update={"positions": (held,) if is_held else ()})
+    quant = facts[0]["quant_report"]
+    views = tuple(view.model_copy(update={"signal": signal}) for view in quant.assets)
+    between = quant.model_copy(update={"assets": views})
+    daily = await traded(desk, facts, portfolio=account, quant_report=between)
+    assert (daily.picks, daily.sell_recommendations) == ((), ())
