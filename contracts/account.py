@@ -242,6 +242,8 @@ class Portfolio(Contract):
     of the account are blocked now, whatever as_of is. `rates` into the account's currency are those
     known at as_of's close. `synthetic` says that the market source's prices are made up. `exits`
     are those that acted on what is held, oldest first; `cooling_off` what was sold lately.
+    `issuers` are those of tickers that are held, ordered or were sold lately, as far as the market
+    source knows them.
     """
 
     account: Name
@@ -256,6 +258,7 @@ class Portfolio(Contract):
     synthetic: bool = False
     exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=operator.not_)
     cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=operator.not_)
+    issuers: dict[Ticker, ShortText] = Field(default_factory=dict, exclude_if=operator.not_)
 
     @property
     def cash_free(self) -> Decimal:

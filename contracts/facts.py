@@ -83,8 +83,10 @@ class TickerFacts(Value):
     and `risk_reason` what was measured. `atr` is the average true range of 14 sessions, in
     `currency`; None where the history is too short. `events` are those that may stand as a
     catalyst. `report` is the next report that is announced, and `has_reports` whether the source
-    knows of this ticker's reports at all. `exits` are the account's exit rules that decide, as they
-    judge a position that is bought at this close; None where they cannot be read.
+    knows of this ticker's reports at all. `issuer` is the same for all share classes
+    of one company; empty where the source does not know it. `exits` are the account's exit rules
+    that decide, as they judge a position that is bought at this close; None where they cannot be
+    read.
     """
 
     ticker: Ticker
@@ -98,5 +100,6 @@ class TickerFacts(Value):
     atr: Amount | None = Field(default=None, ge=0)
     report: ReportAhead | None = None
     has_reports: bool = False
+    issuer: ShortText = ""
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
     events: tuple[DatedEvent, ...] = Field(default=(), max_length=EVENTS_MAX)

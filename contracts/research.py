@@ -180,6 +180,7 @@ class ResearchFinding(Value):
     atr: Amount | None = Field(default=None, ge=0)
     report: ReportAhead | None = None
     has_reports: bool = False
+    issuer: ShortText = ""
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
     catalyst_event: DatedEvent | None = None
 

@@ -101,8 +101,9 @@ class Evidence(Value):
 
     `sector`, `price`, `measured_risk`, `catalyst_event` (in words: `catalyst`), `atr` (in the
     currency that it trades in), the next `report` and whether the source knows of reports are the
-    source's. `exits` are the account's exit rules that decide, as they judge a position that is
-    bought at as_of's close; None where they cannot be read.
+    source's; so is the `issuer`, the same for all share classes of one company, empty where the
+    source does not know it. `exits` are the account's exit rules that decide, as they judge a
+    position that is bought at as_of's close; None where they cannot be read.
     `risk_score` is the analyst's; the rules take the higher of the two. `confidence` is the
     quant's.
 
@@ -123,6 +124,7 @@ class Evidence(Value):
     atr: Amount | None = Field(default=None, ge=0)
     report: ReportAhead | None = None
     has_reports: bool = False
+    issuer: ShortText = ""
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
 
     @property

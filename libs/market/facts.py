@@ -22,6 +22,7 @@ from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, Unknow
 from libs.market.exits import exits_at_entry
 from libs.market.filings.reported import Filing
 from libs.market.filings.words import filing_text
+from libs.market.issuers import issuer_of
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem, price_kept
 from libs.quant.exits.terms import ExitTerms
 from libs.quant.indicators import average_true_range
@@ -57,6 +58,7 @@ async def facts_of(
     risk = measured_risk(closes)
     atr = average_true_range(bars)
     reports = await _reports(market, ticker, as_of, without_events=without_events)
+    issuer = await _issuer(market, listing, without_events=without_events)
     return TickerFacts(
         ticker=ticker,
         name=clean_line(listing.name, TEXT_CHARS_MAX),
@@ -69,9 +71,19 @@ async def facts_of(
         atr=None if atr is None else Decimal(str(atr)).quantize(PRICE_STEP, ROUND_CEILING),
         report=_report_ahead(reports or (), as_of, market.calendar),
         has_reports=bool(reports),
+        issuer=clean_line(issuer, TEXT_CHARS_MAX),
         exits=None if terms is None else await exits_at_entry(market, ticker, as_of, terms),
         events=await _events(market, ticker, as_of, without_events=without_events),
     )
+
+
+async def _issuer(market: MarketData, listing: Listing, *, without_events: bool) -> str:
+    try:
+        return await issuer_of(market, listing)
+    except SourceUnavailable:
+        if not without_events:
+            raise
+        return listing.issuer
 
 
 async def _events(

@@ -15,6 +15,7 @@ from libs.market.calendar import ExchangeCalendar
 from libs.market.choice import Kind
 from libs.market.errors import NoHistory, NotInSource, UnknownTicker
 from libs.market.filings.reported import Filing
+from libs.market.issuers import Issuers
 from libs.market.source import (
     EarningsReport,
     Fundamentals,
@@ -127,6 +128,13 @@ class MixedMarket:
         """See MarketData.news."""
         question = self._parts.headlines.news(as_of, tickers, items_max)
         return await self._asked(self._parts.headlines, Kind.HEADLINES, question)
+
+    async def issuer(self, ticker: str) -> str:
+        """See Issuers.issuer: by the source of figures or of filings that numbers companies."""
+        for part in (self._parts.figures, self._parts.events):
+            if isinstance(part, Issuers):
+                return await part.issuer(ticker)
+        return ""
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """See MarketData.fundamentals."""

@@ -52,7 +52,16 @@ _KEYS = {
     "fx": ("pair", "date"),
 }
 _COLUMNS = {
-    "sectors": ("ticker", "sector", "name", "exchange", "currency", "country", "known_at"),
+    "sectors": (
+        "ticker",
+        "sector",
+        "name",
+        "exchange",
+        "currency",
+        "country",
+        "issuer",
+        "known_at",
+    ),
     "fundamentals": (
         "ticker",
         "period_end",

@@ -60,7 +60,9 @@ class SourceLabel:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A ticker that traded at as_of. `country` is ISO 3166 alpha-2, empty where not known."""
+    """A ticker that traded at as_of. `country` is ISO 3166 alpha-2, empty where not known. `issuer`
+    is the same text for all share classes of one company; empty where the source does not know it.
+    """
 
     ticker: str
     name: str
@@ -68,6 +70,7 @@ class Listing:
     exchange: str
     currency: str
     country: str
+    issuer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

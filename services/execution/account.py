@@ -174,7 +174,8 @@ class Quotes:
     `due` is the session after each of those; `actions` by ticker, of the sessions after `since`;
     `rates` into the account's currency, as known at as_of's close; `days` the opens and lows, by
     ticker and session, that may trigger a stop order (None: it did not trade); `sectors` what the
-    source says at as_of of what is held or asked for, where it says anything; `facts` what it says
+    source says at as_of of what is held or asked for, where it says anything, and `issuers` of that
+    and of what was sold lately; `facts` what it says
     at as_of of what is asked for: the measured risk, the range, the reports and the dated events;
     `moves` how all that is exposed or was researched moved together;
     `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
@@ -191,6 +192,7 @@ class Quotes:
     rates: Mapping[str, ExchangeRate] = field(default_factory=dict)
     days: Mapping[tuple[str, date], DayPrices | None] = field(default_factory=dict)
     sectors: Mapping[str, str] = field(default_factory=dict)
+    issuers: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, TickerFacts] = field(default_factory=dict)
     moves: Moves = Moves()
     synthetic: bool = False
@@ -251,6 +253,7 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
         synthetic=quotes.synthetic,
         exits=exits_at(account.acted, account.splits, named.as_of),
         cooling_off=cooling_off(account.sales, quotes.past, account.limits.cooling_off_sessions),
+        issuers={ticker: name for ticker, name in sorted(quotes.issuers.items()) if name},
     )
 
 

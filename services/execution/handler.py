@@ -94,7 +94,7 @@ async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) 
         async with trading.pool.acquire() as db:
             (await store.on_record(db, command, sent.sha256)).require_open()
         require_session(trading.reads.calendar, command.as_of)
-        account = await _glance(trading, command.pipeline.account, command.as_of)
+        account = await _glance(trading, command.pipeline.account, command.as_of, exits=True)
         if account is not None:
             require_clock(account, command.as_of)
         currency = _currency(trading, command.pipeline.account, account)
@@ -190,7 +190,7 @@ async def execute_decisions(
             return done
         approvals.require_validated(command)
         approved = approvals.require_approved(command, record.approval)
-        account = await _glance(trading, command.pipeline.account, command.as_of)
+        account = await _glance(trading, command.pipeline.account, command.as_of, exits=True)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
         require_clock(account, command.as_of)

@@ -164,6 +164,7 @@ def _as_known(stated: Evidence, as_of: date, account: Account, quotes: Quotes) -
         "atr": own.atr if own else None,
         "report": own.report if own else None,
         "has_reports": own is not None and own.has_reports,
+        "issuer": quotes.issuers.get(stated.ticker, ""),
         "exits": own.exits if own else None,
     }
     return stated.model_copy(update=facts)

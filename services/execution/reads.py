@@ -13,11 +13,13 @@ from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NothingTraded, UnknownTicker
 from libs.market.exits import AccountExits
-from libs.market.facts import facts_of
+from libs.market.facts import TEXT_CHARS_MAX, facts_of
+from libs.market.issuers import issuer_of
 from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
-from libs.market.source import CorporateAction, FillPrices, MarketData
+from libs.market.source import CorporateAction, FillPrices, Listing, MarketData
 from libs.quant.exchange import Mark, no_rate
+from libs.runtime.untrusted import clean_line
 from services.execution.account import Account, Action, Quotes
 from services.execution.errors import NoPrice
 from services.execution.exits import LOOK_BACK_DAYS
@@ -78,6 +80,7 @@ class Reads:
                 closes |= await self.closes(account.touched, session, currency)
         tickers = {*account.touched, *assets}
         closes |= await self.closes(tickers, as_of, currency, held=account.held(as_of))
+        listed = await self._listed({*tickers, *account.sales}, as_of)
         return Quotes(
             closes=closes,
             openings={key: await self._opening(currency, *key) for key in sorted(keys)},
@@ -87,7 +90,11 @@ class Reads:
             snapped=account.snapped,
             sessions=sessions,
             rates=rates,
-            sectors=await self._sectors(tickers, as_of),
+            sectors=_sectors(listed),
+            issuers={
+                listing.ticker: clean_line(await issuer_of(self.market, listing), TEXT_CHARS_MAX)
+                for listing in listed
+            },
             facts=await self._facts(account.name, assets, as_of),
             moves=await moves_of(self.market, {*account.exposed(as_of), *researched}, as_of)
             if assets
@@ -110,7 +117,7 @@ class Reads:
         return Quotes(
             closes=closes,
             rates=rates,
-            sectors=await self._sectors(held, as_of),
+            sectors=_sectors(await self._listed(held, as_of)),
             synthetic=self.market.label.synthetic,
             past=self._past(as_of),
         )
@@ -137,16 +144,14 @@ class Reads:
                 closes[ticker, session] = None
         return closes
 
-    async def _sectors(self, tickers: Collection[str], as_of: date) -> Mapping[str, str]:
-        """The sectors of those that have one at as_of."""
+    async def _listed(self, tickers: Collection[str], as_of: date) -> Sequence[Listing]:
+        """The listings of those that trade at as_of."""
         if not tickers:
-            return {}
+            return ()
         try:
-            listed = await self.market.universe(as_of, tuple(sorted(tickers)))
+            return await self.market.universe(as_of, tuple(sorted(tickers)))
         except NO_PRICE:
-            return {}
-        named = {listing.ticker: listing.sector.strip() for listing in listed}
-        return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
+            return ()
 
     async def _facts(
         self, account: str, assets: Collection[str], as_of: date
@@ -268,3 +273,9 @@ def _as_one(actions: Sequence[CorporateAction], session: date) -> CorporateActio
         ratio *= action.split_ratio
         dividend = dividend / action.split_ratio + action.dividend_per_share
     return CorporateAction(actions[0].ticker, session, ratio, dividend)
+
+
+def _sectors(listed: Iterable[Listing]) -> Mapping[str, str]:
+    """The sectors of those that have one."""
+    named = {listing.ticker: listing.sector.strip() for listing in listed}
+    return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}

@@ -325,6 +325,7 @@ def _with_facts(
         atr=known.atr,
         report=known.report,
         has_reports=known.has_reports,
+        issuer=known.issuer,
         exits=known.exits,
         **composed,
     )

@@ -20,7 +20,13 @@ from libs.market.asking.questions import Paced, Questions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.edgar.calls import SOURCE, EdgarCalls
 from libs.market.edgar.shapes import FORMS, Older, ciks_of, filings_of, older_of, reported_of
-from libs.market.errors import BadVendorData, NothingTraded, NotInSource
+from libs.market.errors import (
+    BadVendorData,
+    ContactMissing,
+    CryptoNotSupported,
+    NothingTraded,
+    NotInSource,
+)
 from libs.market.filings.reported import Filing, ReportedFact
 from libs.market.source import refuse_crypto, require_session
 
@@ -145,6 +151,13 @@ class EdgarFeed:
         if reports and not stated:
             raise _no_figures_yet(ticker, as_of)
         return stated
+
+    async def issuer(self, ticker: str) -> str:
+        """The number of the ticker's company; empty of what EDGAR does not list."""
+        try:
+            return f"CIK {await self._cik(ticker)}"
+        except (NotInSource, CryptoNotSupported, ContactMissing):
+            return ""
 
     async def _cik(self, ticker: str) -> int:
         refuse_crypto(ticker)

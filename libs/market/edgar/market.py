@@ -45,6 +45,10 @@ class EdgarMarket:
         known = Vintages(filings, facts, self._feed.calendar.close(as_of), splits)
         return fundamentals_of(ticker, known, as_of)
 
+    async def issuer(self, ticker: str) -> str:
+        """See Issuers.issuer: the company's number (CIK), by the tickers that it has today."""
+        return await self._feed.issuer(ticker)
+
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
         """See MarketData.filings: of the three years before as_of."""
         return await self._feed.filings(ticker, as_of)

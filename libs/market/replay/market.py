@@ -221,6 +221,7 @@ class ReplayMarket:
             exchange=described.get("exchange") or self._store.exchange,
             currency=described.get("currency") or self._store.currency,
             country=described.get("country") or "",
+            issuer=(described.get("issuer") or "").strip(),
         )
 
     async def _nothing_traded(self, as_of: date) -> NothingTraded:

@@ -33,7 +33,7 @@ _TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
 _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     "sectors": (
         {"ticker": _TEXT, "sector": _TEXT},
-        {"name": _TEXT, "exchange": _TEXT, "currency": _TEXT, "country": _TEXT},
+        {"name": _TEXT, "exchange": _TEXT, "currency": _TEXT, "country": _TEXT, "issuer": _TEXT},
     ),
     "news": (
         {"ticker": _TEXT, "title": _TEXT},

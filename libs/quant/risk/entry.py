@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, Decimal
 from contracts.account import EntryPlan
 from contracts.types import Money
 from libs.quant.recalibration import in_words
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_of_room
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_class, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
 from libs.quant.ticks import quoted, rounded_to_tick
 
@@ -112,11 +112,16 @@ def entry_plan(leg: Leg, quantity: Decimal, facts: Facts) -> EntryPlan | None:
 
 def report_window(leg: Leg, facts: Facts) -> Finding:
     """The gate before a report. What no calendar knows of is told, and passes."""
-    evidence, limit = facts.evidence.get(leg.ticker), facts.limits.report_sessions
-    report = evidence.report if evidence else None
-    known = evidence is not None and evidence.has_reports
+    limit = facts.limits.report_sessions
+    classes = [facts.evidence[name] for name in facts.classes(leg.ticker, facts.evidence)]
+    known = any(each.has_reports for each in classes)
+    # What one class of its shares is said to report, all of them report.
+    reports = ((each.report, each.ticker) for each in classes if each.report is not None)
+    report, of = min(reports, key=lambda it: it[0].sessions, default=(None, leg.ticker))
     if report is not None:
-        value = f"a report on {report.on}, {report.sessions} sessions away"
+        value = (
+            f"{share_class(of, leg.ticker)}a report on {report.on}, {report.sessions} sessions away"
+        )
     else:
         value = "none announced" if known else "no calendar of its reports is known"
     return gate(

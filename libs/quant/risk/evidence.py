@@ -63,6 +63,7 @@ def _evidence(
         atr=finding.atr,
         report=finding.report,
         has_reports=finding.has_reports,
+        issuer=finding.issuer,
         exits=finding.exits,
     )
 

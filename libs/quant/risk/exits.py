@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from libs.quant.risk.facts import Facts, Finding, Leg, gate
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, share_class
 
 WORDS_CHARS_MAX = 400
 """As a contract's short text."""
@@ -12,14 +12,17 @@ _ZERO = Decimal(0)
 def cooling_off(leg: Leg, facts: Facts) -> Finding:
     """Whole sessions lie between a sale and the next buy, which fills at the open after as_of."""
     limit = facts.limits.cooling_off_sessions
-    sale = next((sold for sold in facts.portfolio.cooling_off if sold.ticker == leg.ticker), None)
+    sold = {each.ticker: each for each in facts.portfolio.cooling_off}
+    sales = [sold[name] for name in facts.classes(leg.ticker, sold)]
+    sale = min(sales, key=lambda each: each.sessions_ago, default=None)
     ok = sale is None or sale.sessions_ago >= limit
     return gate(
         leg,
         ok=ok,
         value="not sold lately"
         if sale is None
-        else f"sold on {sale.sold_on}, {_counted(sale.sessions_ago)} ago",
+        else f"{share_class(sale.ticker, leg.ticker)}sold on {sale.sold_on}, "
+        f"{_counted(sale.sessions_ago)} ago",
         limit=f"{_counted(limit)} after a sale",
         kept="it was not sold so lately that buying it would undo that",
         vetoed="it was sold too lately to be bought again",
@@ -32,11 +35,13 @@ def _counted(sessions: int) -> str:
 
 def not_being_sold(leg: Leg, facts: Facts) -> Finding:
     """Nobody buys what an exit, or anybody else, is selling."""
-    selling = facts.open_sells.get(leg.ticker, _ZERO)
+    others = facts.classes(leg.ticker, facts.open_sells)
+    sold = others[0] if others else leg.ticker
+    selling = facts.open_sells.get(sold, _ZERO)
     return gate(
         leg,
         ok=selling == 0,
-        value=f"{selling.normalize():f} shares in an open sale",
+        value=f"{share_class(sold, leg.ticker)}{selling.normalize():f} shares in an open sale",
         limit="no open sale",
         kept="nothing of it is being sold",
         vetoed="it is being sold, and nobody buys what an exit is selling",

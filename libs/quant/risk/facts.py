@@ -1,6 +1,6 @@
 """The facts that the risk rules may look at, and the finding of one rule."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import cached_property
@@ -139,6 +139,18 @@ class Facts:
             return price
         return max(price, known.foreign.price.amount * known.foreign.rate.rate)
 
+    def classes(self, ticker: str, among: Iterable[str]) -> Sequence[str]:
+        """Those of `among` that are shares of the ticker's issuer, the ticker itself first, then by
+        name. Where the source does not know an issuer a ticker is its own."""
+        issuer = self._issuer(ticker)
+        same = {name for name in among if self._issuer(name) == issuer}
+        return sorted(same, key=lambda name: (name != ticker, name))
+
+    def _issuer(self, ticker: str) -> tuple[str, str]:
+        evidence = self.evidence.get(ticker)
+        named = (evidence.issuer if evidence else "") or self.portfolio.issuers.get(ticker, "")
+        return ("issuer", named) if named else ("ticker", ticker)
+
     def amount(self, leg: Leg) -> Decimal:
         """The money a buy asks for."""
         return leg.allocation_pct * self.budget / _HUNDRED
@@ -189,6 +201,11 @@ class Rule:
 
 
 Findings = tuple[tuple[Rule, Finding], ...]
+
+
+def share_class(other: str, ticker: str) -> str:
+    """Another share class as a finding names it, `GOOGL (same issuer) `; empty for the ticker."""
+    return "" if other == ticker else f"{other} (same issuer) "
 
 
 def floor_pct(value: Decimal) -> Decimal:

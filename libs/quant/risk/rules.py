@@ -14,7 +14,17 @@ from contracts.risk import Evidence
 from libs.quant.exchange import no_rate
 from libs.quant.risk.entry import report_window, risk_per_trade
 from libs.quant.risk.exits import cooling_off, exit_rules, not_being_sold, one_exit_a_session
-from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct, share_of_room
+from libs.quant.risk.facts import (
+    Facts,
+    Finding,
+    Leg,
+    Rule,
+    floor_pct,
+    gate,
+    pct,
+    share_class,
+    share_of_room,
+)
 from libs.quant.risk.size import tick_size
 from libs.quant.risk.together import account_volatility, cluster_exposure
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS
@@ -107,15 +117,18 @@ def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
 
 
 def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
-    held = leg.ticker in facts.positions
-    waiting = leg.ticker in facts.open_buys
+    held = facts.classes(leg.ticker, facts.positions)
+    waiting = facts.classes(leg.ticker, facts.open_buys)
+    which = share_class((*held, *waiting, leg.ticker)[0], leg.ticker)
     return gate(
         leg,
         ok=not (held or waiting),
-        value="held" if held else "in an open order" if waiting else "not held",
+        value=f"{which}{'held' if held else 'in an open order' if waiting else 'not held'}",
         limit="not held",
         kept="nothing of it is held or ordered",
-        vetoed="the account has it already, and the desk does not double down",
+        vetoed="the account has it already, and the desk does not double down"
+        if not which
+        else f"the account has {which}already, and the desk does not double down",
     )
 
 
@@ -263,13 +276,29 @@ def _same_sector(sector: str, facts: Facts) -> list[Leg]:
     return [member for member in facts.legs if facts.sector(member.ticker) == sector]
 
 
+def _one_share_class(leg: Leg, facts: Facts) -> Finding:
+    """Of several buys of one issuer the largest counts, of equal ones the surer, then by name."""
+    asked = {other.ticker: other for other in facts.legs}
+    same = [asked[name] for name in facts.classes(leg.ticker, asked)]
+    best = min(same, key=lambda o: (-o.allocation_pct, -o.pick.confidence, o.ticker), default=leg)
+    return gate(
+        leg,
+        ok=best.ticker == leg.ticker,
+        value=f"{share_class(best.ticker, leg.ticker)}{pct(best.allocation_pct)} asked for",
+        limit="one share class of an issuer",
+        kept="no larger buy of another share class of its issuer is proposed",
+        vetoed=f"{best.ticker} is proposed too, and both are shares of one issuer",
+    )
+
+
 def _position_size(leg: Leg, facts: Facts) -> Finding:
     limit = facts.limits.position_pct_max
+    held = facts.classes(leg.ticker, facts.exposed_tickers)
     return _shared_room(
         leg,
         facts,
         [leg],
-        _of_equity(limit, facts) - facts.exposure(leg.ticker),
+        _of_equity(limit, facts) - sum((facts.exposure(name) for name in held), _ZERO),
         "asked for",
         f"one position may be at most {pct(limit)} of equity",
     )
@@ -343,6 +372,7 @@ BUY_CEILINGS: tuple[Rule, ...] = (
     Rule("allocation_total", "the budget is spent once", _allocation_total),
     Rule("sector_allocation", "one sector must not be the whole bet", _sector_allocation),
     Rule("sector_exposure", "nor together with what is held", _sector_exposure),
+    Rule("one_share_class", "two share classes are one bet on one company", _one_share_class),
     Rule("position_size", "one name must not sink the account", _position_size),
     Rule("order_size", "one order must not move much at once", _order_size),
     Rule("gross_exposure", "the account does not borrow", _gross_exposure),

@@ -33,6 +33,7 @@ DEFAULTS = {
     "position_size": f"{LIMITS.position_pct_max}% of equity",
     "order_size": f"{LIMITS.order_pct_max}% of equity",
     "gross_exposure": f"{LIMITS.gross_exposure_pct_max}% of equity",
+    "one_share_class": "of several buys of one issuer the largest",
     "exit_rules": "no exit rule of the account that would sell it",
     "report_window": f"{LIMITS.report_sessions} sessions",
     "risk_per_trade": f"{LIMITS.risk_per_trade_pct_max}% of equity",

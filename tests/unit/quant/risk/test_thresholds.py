@@ -84,6 +84,10 @@ def priced(price: str) -> Evidence:
     return known("AAA").model_copy(update={"price": D(price)})
 
 
+def issued(ticker: str, issuer: str, **facts: object) -> Evidence:
+    return known(ticker).model_copy(update={"issuer": issuer, **facts})
+
+
 def with_exits(*signals: ExitSignal, fires: bool = False) -> Evidence:
     """What the account's exit rules find of AAA; without `signals` of momentum alone."""
     momentum = ExitSignal(
@@ -201,6 +205,10 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "report_window": (
         asked(A10, evidence=[reporting(4)], limits=limited(report_sessions=3)),
         asked(A10, evidence=[reporting(3)], limits=limited(report_sessions=3)),
+    ),
+    "one_share_class": (
+        asked(A10, pick("BBB", 10), evidence=[issued("AAA", "Alpha"), issued("BBB", "Beta")]),
+        asked(A10, pick("BBB", 10), evidence=[issued("AAA", "Alpha"), issued("BBB", "Alpha")]),
     ),
     "exit_rules": (
         asked(A10, evidence=[with_exits(fires=False)]),
@@ -336,3 +344,59 @@ def test_exit_rules_that_cannot_be_read_let_nothing_pass() -> None:
     check = exit_check(known("AAA").model_copy(update={"exits": None}))
     assert not check.passed
     assert check.value == "unknown"
+
+
+GOOG, GOOGL = issued("GOOG", "CIK 1652044"), issued("GOOGL", "CIK 1652044")
+
+
+def check_of(rule: str, evidence: list[Evidence] | None = None, **portfolio: object) -> Check:
+    """A rule's check of a buy of GOOG by an account with GOOGL in its books somewhere."""
+    its = books(10_000).model_copy(update={"issuers": {"GOOGL": "CIK 1652044"}, **portfolio})
+    verdict = asked(pick("GOOG", 10), evidence=evidence or [GOOG], portfolio=its).judged()
+    (check,) = [each for each in verdict.checks if (each.rule, each.ticker) == (rule, "GOOG")]
+    return check
+
+
+def test_another_share_class_of_what_is_held_or_ordered_is_no_new_position() -> None:
+    for portfolio, seen in (
+        ({"positions": (held("GOOGL", 10),)}, "GOOGL (same issuer) held"),
+        (
+            {"open_orders": (waiting(Side.BUY, 1, 10, "GOOGL"),)},
+            "GOOGL (same issuer) in an open order",
+        ),
+    ):
+        check = check_of("no_doubling_down", **portfolio)
+        assert (check.passed, check.value) == (False, seen)
+    unknown = check_of("no_doubling_down", positions=(held("GOOGL", 10),), issuers={})
+    assert unknown.passed, "a ticker whose issuer is not known is its own"
+
+
+def test_another_share_class_cools_off_too() -> None:
+    sold = CoolingOff(ticker="GOOGL", sold_on="2012-06-28", sessions_ago=1)
+    check = check_of("cooling_off", cooling_off=(sold,))
+    assert not check.passed
+    assert check.value == "GOOGL (same issuer) sold on 2012-06-28, 1 session ago"
+
+
+def test_another_share_class_in_an_open_sale_is_not_bought() -> None:
+    check = check_of("not_being_sold", open_orders=(waiting(Side.SELL, 5, 0, "GOOGL"),))
+    assert not check.passed
+    assert check.value == "GOOGL (same issuer) 5 shares in an open sale"
+
+
+def test_a_report_that_is_told_of_another_share_class_counts() -> None:
+    report = ReportAhead(on="2012-07-05", sessions=1)
+    other = issued("GOOGL", "CIK 1652044", report=report, has_reports=True)
+    check = check_of("report_window", [GOOG, other])
+    assert not check.passed
+    assert check.value.startswith("GOOGL (same issuer) a report on 2012-07-05")
+
+
+def test_of_two_share_classes_the_larger_buy_counts_and_it_names_the_other() -> None:
+    verdict = asked(pick("GOOG", 10), pick("GOOGL", 20), evidence=[GOOG, GOOGL]).judged()
+    assert [decision.asset for decision in verdict.decisions] == ["GOOGL"]
+    (check,) = [
+        each for each in verdict.checks if each.rule == "one_share_class" and not each.passed
+    ]
+    assert check.ticker == "GOOG"
+    assert check.value == "GOOGL (same issuer) 20% asked for"

@@ -272,3 +272,12 @@ def test_what_no_proposal_gives_a_reason_of_its_own_for_is_not_bought(about: Any
 def test_the_budget_that_counts_is_that_of_the_request_on_record() -> None:
     changes = judged({"DDD": WHOLE}, {"DDD": honest("Energy")}, D(1_000))
     assert bought(changes) == {"DDD": D(400)}
+
+
+def test_a_share_class_that_the_command_hides_is_known_from_executions_own_source() -> None:
+    known = replace(quotes(), issuers={"AAA": "CIK 1", "DDD": "CIK 1"})
+    sent = command({"DDD": WHOLE}, {"DDD": honest("Energy")}, D(10**12))
+    _, changes = execute(sent, Bounds(), account(), known, PaperBroker(D(0), D(0)), {})
+    assert bought(changes) == {}, "AAA is held, and DDD is another class of its shares"
+    (order,) = changes.placed
+    assert "AAA (same issuer) held" in order.reason
