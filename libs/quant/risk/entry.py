@@ -114,9 +114,9 @@ def report_window(leg: Leg, facts: Facts) -> Finding:
     """The gate before a report. What no calendar knows of is told, and passes."""
     limit = facts.limits.report_sessions
     classes = [facts.evidence[name] for name in facts.classes(leg.ticker, facts.evidence)]
-    known = any(each.has_reports for each in classes)
+    known = any(item.has_reports for item in classes)
     # What one class of its shares is said to report, all of them report.
-    reports = ((each.report, each.ticker) for each in classes if each.report is not None)
+    reports = ((item.report, item.ticker) for item in classes if item.report is not None)
     report, of = min(reports, key=lambda it: it[0].sessions, default=(None, leg.ticker))
     if report is not None:
         value = (

@@ -12,9 +12,9 @@ _ZERO = Decimal(0)
 def cooling_off(leg: Leg, facts: Facts) -> Finding:
     """Whole sessions lie between a sale and the next buy, which fills at the open after as_of."""
     limit = facts.limits.cooling_off_sessions
-    sold = {each.ticker: each for each in facts.portfolio.cooling_off}
+    sold = {sale.ticker: sale for sale in facts.portfolio.cooling_off}
     sales = [sold[name] for name in facts.classes(leg.ticker, sold)]
-    sale = min(sales, key=lambda each: each.sessions_ago, default=None)
+    sale = min(sales, key=lambda sale: sale.sessions_ago, default=None)
     ok = sale is None or sale.sessions_ago >= limit
     return gate(
         leg,
