@@ -54,6 +54,10 @@ OUTAGE = (
     asyncpg.PostgresSystemError,  # 58
 )
 
+DAMAGED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)  # XX001, XX002
+LOST = (*OUTAGE, *DAMAGED)
+"""What leaves a block as an `Unavailable`."""
+
 # The fault is in what was to be written. Any other error is the database's or the program's.
 NOT_STORABLE = (
     asyncpg.DataError,  # 22
@@ -101,6 +105,19 @@ class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
 
 
+class DatabaseDamaged(Unavailable):
+    """Postgres found its own files damaged. Whoever works waits: nothing is wrong with the work."""
+
+    code = "database_damaged"
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(
+            f"Postgres reports damaged data ({type(error).__name__}: {error}): stop the desk, keep "
+            "a copy of its data directory, and restore the newest backup into a new one: "
+            "`DESKBUS_DATA_DIR=NEW deskbus db restore FILE`"
+        )
+
+
 class DatabaseNotReachable(Unavailable):
     """Postgres does not answer at the given address, or does not let us in."""
 
@@ -143,11 +160,13 @@ class _Acquired(PoolAcquireContext):  # type: ignore[misc]
             await super().__aexit__(kind, error, trace)
         except OUTAGE as lost:
             raise _unavailable(error if isinstance(error, OUTAGE) else lost) from lost
-        if isinstance(error, OUTAGE):
+        if isinstance(error, LOST):
             raise _unavailable(error) from error
 
 
-def _unavailable(error: BaseException) -> DatabaseUnavailable:
+def _unavailable(error: BaseException) -> Unavailable:
+    if isinstance(error, DAMAGED):
+        return DatabaseDamaged(error)
     return DatabaseUnavailable(f"Postgres cannot be used now ({type(error).__name__}: {error})")
 
 
@@ -224,7 +243,7 @@ async def connected(dsn: str) -> AsyncIterator[Connection]:
         raise DatabaseNotReachable(dsn, error) from error
     try:
         yield connection
-    except OUTAGE as error:
+    except LOST as error:
         raise _unavailable(error) from error
     finally:
         await connection.close()

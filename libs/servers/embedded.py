@@ -280,7 +280,7 @@ class _Preparation:
             self._run_as,
         )
         port = self._record.ports["postgres"]
-        return postgres_child(programs, cluster, port, log_path, self._run_as)
+        return postgres_child(programs, cluster, port, log_path, self._run_as, self._data_dir)
 
     def _nats(self, permissions: Mapping[str, NatsPermissions]) -> Child:
         ports = self._record.ports

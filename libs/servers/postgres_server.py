@@ -5,6 +5,8 @@ import os
 import shutil
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -45,6 +47,16 @@ SETTINGS: Mapping[str, str] = {
 
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 _PID_FILE_PID, _PID_FILE_STATUS = 0, 7
+
+
+LAST_BACKUP = "last_backup"
+"""The file in the data directory that names the newest dump."""
+NO_ROOM = "No space left"
+DAMAGED = (
+    *("PANIC", "checkpoint record", "corrupt", "invalid magic", "incorrect", "is not a valid"),
+    *("could not open file", "could not open directory", "could not read file", "bogus data"),
+)
+"""Words in the log of a server that cannot start with the files that it has."""
 
 
 class PostgresError(StartError):
@@ -174,9 +186,14 @@ def _runs_on(pid: int, cluster: Path) -> bool:
 
 
 def postgres_child(
-    programs: PostgresPrograms, cluster: Path, port: int, log_path: Path, run_as: Identity | None
+    programs: PostgresPrograms,
+    cluster: Path,
+    port: int,
+    log_path: Path,
+    run_as: Identity | None,
+    data_dir: Path,
 ) -> Child:
-    """The supervised Postgres."""
+    """The supervised Postgres of a desk's data directory."""
     argv = [str(programs.server_bindir / "postgres"), "-D", str(cluster), "-p", str(port)]
     for name, value in SETTINGS.items():
         argv += ["-c", f"{name}={value}"]
@@ -197,12 +214,33 @@ def postgres_child(
         cwd=cluster.parent,
         log_path=log_path,
         ready=ready,
+        todo=partial(_todo, log_path, data_dir),
         run_as=run_as,
         ports=[port],
         stop_signal=STOP_SIGNAL,
         stop_timeout_s=STOP_TIMEOUT_S,
         ready_timeout_s=READY_TIMEOUT_S,
         parent_death_signal=STOP_SIGNAL,
+    )
+
+
+def note_backup(data_dir: Path, file: Path) -> None:
+    """Remember where the newest dump of the database is, for whoever must restore it."""
+    with suppress(OSError):  # the dump is there all the same
+        (data_dir / LAST_BACKUP).write_text(f"{file.absolute()}\n", encoding="utf-8")
+
+
+def _todo(log_path: Path, data_dir: Path) -> str:
+    """The advice where the server does not start because its files are damaged."""
+    said = log_tail(log_path)
+    if NO_ROOM in said or not any(mark in said for mark in DAMAGED):
+        return ""
+    note = data_dir / LAST_BACKUP
+    backup = note.read_text(encoding="utf-8").strip() if note.exists() else ""
+    known = f"the newest backup made here is {backup}" if backup else "no backup was made here"
+    return (
+        "Its files are damaged: keep a copy of the data directory, then restore a backup into a "
+        f"new one: `DESKBUS_DATA_DIR=NEW deskbus db restore {backup or 'FILE'}` ({known})"
     )
 
 

@@ -70,6 +70,11 @@ async def well(_pid: int) -> str:
     return ""
 
 
+def no_advice() -> str:
+    """The advice of a child that has none."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Child:
     """How to run one process.
@@ -77,7 +82,8 @@ class Child:
     `argv` is a sequence, or a function asked anew at each start; its first word is an absolute
     path. `env` is the whole environment (None: ours). `ready` gets the pid and returns once the
     child can be used; `unwell` gets it too and gives what is wrong, empty where nothing is.
-    `started` gets the pid right after each start. `run_as` drops the user; `ports`: on loopback.
+    `started` gets the pid right after each start; `todo` is asked for advice where it does not
+    start. `run_as` drops the user; `ports`: on loopback.
     Output is appended to `log_path`; a log over LOG_BYTES_MAX is set aside once at start.
     `parent_death_signal` reaches the child on Linux when the supervising process is killed.
     """
@@ -88,6 +94,7 @@ class Child:
     ready: Callable[[int], Awaitable[None]] = ready_at_once
     unwell: Callable[[int], Awaitable[str]] = well
     started: Callable[[int], None] | None = None
+    todo: Callable[[], str] = no_advice
     env: Mapping[str, str] | None = None
     cwd: Path | None = None
     run_as: Identity | None = None
@@ -272,7 +279,8 @@ def _start_failed(state: _State, why: str) -> None:
     state.unready_starts += 1
     state.delay_s = min(max(RESTART_DELAY_FIRST_S, 2 * state.delay_s), most)
     name, tries = state.child.name, state.unready_starts
-    state.problem = f"{name} does not start ({tries} tries, the last: {why}); it is tried again"
+    what = f"{name} does not start ({tries} tries, the last: {why}); it is tried again"
+    state.problem = ". ".join(filter(None, (what, state.child.todo())))
     if state.has_been_ready:
         log.error(
             "server.not_starting",
@@ -397,4 +405,6 @@ def _check_that_it_may_start(state: _State) -> None:
     if state.unready_starts >= UNREADY_STARTS_MAX:
         log_end = f"The end of its log, {child.log_path}:\n{log_tail(child.log_path)}"
         tries = f"ended or hung {UNREADY_STARTS_MAX} times before it was ready"
-        raise ChildError(f"{child.name} {tries}. {log_end}")
+        raise ChildError(
+            "\n".join(filter(None, (f"{child.name} {tries}. {log_end}", child.todo())))
+        )

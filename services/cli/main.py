@@ -1,6 +1,5 @@
 """`deskbus`: the table of commands, each loaded when it is called, so that --help stays quick."""
 
-import errno
 import gc
 import importlib
 import os
@@ -234,17 +233,6 @@ def deskbus(
     """
 
 
-FILES_REFUSED = frozenset(
-    {
-        *(errno.EACCES, errno.EPERM, errno.EROFS),
-        *(errno.ENOSPC, errno.EDQUOT),
-        *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
-        *(errno.ENAMETOOLONG, errno.ELOOP),
-    }
-)
-"""Errors by which the machine refuses a file that somebody named: no defect of this program."""
-
-
 def main() -> None:
     """The script's entry: every expected problem is a sentence and an exit code."""
     # To look for plugins pydantic reads the metadata of every installed package: a fifteenth of a
@@ -263,15 +251,40 @@ def main() -> None:
         sys.exit(ExitCode.INTERRUPTED)
     except ConnectionError as error:
         _stop(ExitCode.FAILED, f"part of the desk stopped: {error}", "see its log")
-    except OSError as error:
-        if error.errno not in FILES_REFUSED or error.filename is None:
+    except (OSError, MemoryError, RecursionError) as error:
+        _stop(ExitCode.FAILED, *_machine_says(error))
+    except Exception as error:
+        if not _is_of_postgres(error):
             raise
-        _stop(
-            ExitCode.FAILED,
-            f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}",
-            "make room or make it writable for this user, or name another folder "
-            "(the data directory by DESKBUS_DATA_DIR)",
-        )
+        _stop(ExitCode.FAILED, f"Postgres refused it: {type(error).__name__}: {error}", AT_POSTGRES)
+
+
+OTHER_PLACE = (
+    "make room or make it writable for this user, or name another folder "
+    "(the data directory by DESKBUS_DATA_DIR)"
+)
+AT_POSTGRES = "`deskbus doctor` checks the database, `deskbus db migrate` updates its tables"
+
+
+def _machine_says(error: OSError | MemoryError | RecursionError) -> tuple[str, str]:
+    """What the machine or its limits say, and what to do about it."""
+    match error:
+        case MemoryError():
+            return "the memory of this machine, or its limit, is used up", "ask for less at once"
+        case RecursionError():
+            return "what was read is nested too deep", "make the file or the argument flatter"
+        case _ if error.filename is None:
+            return f"{error.strerror or error}", "see `deskbus doctor`"
+        case _:
+            return (
+                f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}",
+                OTHER_PLACE,
+            )
+
+
+def _is_of_postgres(error: Exception) -> bool:
+    # By its module: a command that asks no database does not import the driver.
+    return type(error).__module__.partition(".")[0] == "asyncpg"
 
 
 def _ended() -> int:

@@ -27,6 +27,7 @@ from libs.llm.provider import UserMessage
 from libs.llm.rules.provider import RULE_SETS, RulesProvider
 from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 from libs.runtime.settings import Settings
+from tests.chaos.injections import attacks, broken
 from tests.data.fixture_market.make_fixture import HERE
 from tests.fakes.hostile_words import HOSTILE, VICTIM
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
@@ -188,6 +189,23 @@ async def test_a_ticker_that_only_a_headline_names_is_neither_planned_nor_picked
     assert ended.state.status is CycleStatus.FAILED
     assert why in ended.state.reason
     assert "validate" not in {each.row.step for each in desk.operations.values()}
+
+
+async def test_a_model_that_obeys_every_stranger_stays_within_what_docs_security_states() -> None:
+    runs = await attacks(1, carriers=("headline", "sector"))
+    assert not broken(runs, Settings().limits.position_pct_max)
+    reached = {agent for run in runs for agent in run.reached}
+    assert reached == {
+        "sentiment",
+        "planner",
+        "quant",
+        "analyst",
+        "trader",
+        "risk_review",
+        "memory",
+    }
+    assert any(run.changed for run in runs), "else nothing was tried"
+    assert {run.attacked.status for run in runs if run.goal == "buy it all"} == {"completed"}
 
 
 async def test_no_prompt_of_a_cycle_has_more_wrappers_than_the_desk_put_there(

@@ -17,6 +17,7 @@ from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
 from libs.servers.postgres_backup import DUMP_MAGIC, dump
 from libs.servers.postgres_backup import restore as restore_dump
+from libs.servers.postgres_server import note_backup
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
@@ -79,6 +80,7 @@ def backup(
     settings = load_settings()
     dsn = database_dsn(settings, OWNER_ROLE)
     asking(dump(find_postgres_bindir(settings.pg_bindir), dsn, file))
+    note_backup(settings.data_dir, file)
     _tell(file, "written", json)
 
 

@@ -17,8 +17,9 @@ from contracts.subjects.operations import RESULT
 from contracts.subjects.subject import AnySubject
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
-from libs.postgres.pool import OWNER_ROLE
+from libs.postgres.pool import OWNER_ROLE, DatabaseDamaged
 from libs.runtime import ids
+from libs.runtime.errors import is_outage
 from libs.servers.embedded import Servers
 from libs.servers.postgres_server import SUPERUSER
 from services.orchestrator.commit import NotCommitted
@@ -165,6 +166,15 @@ async def test_a_request_is_not_answered_while_the_database_is_not_in_order(
     answer = await handler.cycle("user", request)
     assert isinstance(answer, RequestAnswer)
     assert answer.outcome == "accepted"
+
+
+async def test_damaged_data_is_told_with_what_to_do_and_waited_for(
+    orchestrators: Orchestrators,
+) -> None:
+    damaged = "raise exception 'invalid page in block 0' using errcode = 'data_corrupted'"
+    with pytest.raises(DatabaseDamaged, match=r"invalid page.*deskbus db restore FILE") as told:
+        await orchestrators.pool.execute(f"do $$ begin {damaged}; end $$")
+    assert is_outage(told.value)
 
 
 async def test_nothing_is_said_of_an_input_that_nobody_could_commit(

@@ -23,7 +23,7 @@ from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.leftovers import mark_of
 from libs.servers.placement import can_reach
 from libs.servers.postgres_roles import PsqlLogin, run_sql
-from libs.servers.postgres_server import PostgresError
+from libs.servers.postgres_server import PostgresError, note_backup
 from libs.servers.server_record import DataDirError, ServerRecord
 from libs.servers.supervisor import ChildError, Identity
 
@@ -205,6 +205,21 @@ async def test_a_cluster_of_another_major_version_is_refused_with_a_way_out(
     (servers.server_dir / "postgres" / "cluster" / "PG_VERSION").write_text("12\n")
     with pytest.raises(PostgresError, match=r"made by Postgres 12.*DESKBUS_PG_BINDIR"):
         await _started_once(open_dir / "desk")
+
+
+@pytest.mark.parametrize("backup", ["", "/backups/of-monday.dump"])
+async def test_damaged_files_of_postgres_are_named_with_the_backup_to_restore(
+    open_dir: Path, backup: str
+) -> None:
+    desk = open_dir / "desk"
+    servers = await _started_once(desk)
+    for segment in (servers.server_dir / "postgres" / "cluster" / "pg_wal").glob("0*"):
+        segment.write_bytes(bytes(segment.stat().st_size))
+    if backup:
+        note_backup(desk, Path(backup))
+    with pytest.raises(ChildError, match="deskbus db restore") as refused:
+        await _started_once(desk)
+    assert (backup or "no backup was made here") in str(refused.value)
 
 
 async def test_a_spoiled_nats_store_folder_is_an_error_with_the_servers_own_words(

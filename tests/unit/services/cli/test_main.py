@@ -1,5 +1,6 @@
 """The command as a whole: its help, its exit codes, and what it loads."""
 
+import errno
 import json
 import os
 import subprocess
@@ -7,10 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from libs.bus.client import DeskNotReachable
 from libs.bus.codec import MessageTooLarge
+from libs.postgres.pool import DatabaseDamaged
 from libs.runtime.errors import DeskError, StartError
 from services.cli import main as cli
 from services.cli.shell.problem import ExitCode, Problem
@@ -253,6 +256,12 @@ def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
         (StartError("no room"), 1),
         (ConnectionError("risk: closed for good"), 1),
         (KeyboardInterrupt(), 130),
+        (RecursionError("nested too deep"), 1),
+        (MemoryError("memory"), 1),
+        (OSError(errno.EIO, "Input/output error", "data.csv"), 1),
+        (OSError("no file is named"), 1),
+        (asyncpg.UndefinedTableError("no table"), 1),
+        (DatabaseDamaged(asyncpg.DataCorruptedError("invalid page")), 1),
     ],
 )
 def test_what_stops_a_command_becomes_its_exit_code(
@@ -272,4 +281,5 @@ def test_what_stops_a_command_becomes_its_exit_code(
     assert ended.value.code == code
     said = capsys.readouterr()
     assert said.out == ""
-    assert str(raised) in said.err
+    assert "Traceback" not in said.err
+    assert (str(raised) if not isinstance(raised, OSError) else raised.args[-1]) in said.err
