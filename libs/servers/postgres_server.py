@@ -232,8 +232,8 @@ def note_backup(data_dir: Path, file: Path) -> None:
 
 def _todo(log_path: Path, data_dir: Path) -> str:
     """The advice where the server does not start because its files are damaged."""
-    said = log_tail(log_path)
-    if NO_ROOM in said or not any(mark in said for mark in DAMAGED):
+    words = log_tail(log_path)
+    if NO_ROOM in words or not any(mark in words for mark in DAMAGED):
         return ""
     note = data_dir / LAST_BACKUP
     backup = note.read_text(encoding="utf-8").strip() if note.exists() else ""

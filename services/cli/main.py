@@ -267,7 +267,7 @@ AT_POSTGRES = "`deskbus doctor` checks the database, `deskbus db migrate` update
 
 
 def _machine_says(error: OSError | MemoryError | RecursionError) -> tuple[str, str]:
-    """What the machine or its limits say, and what to do about it."""
+    """The sentence for a limit of the machine, and the advice."""
     match error:
         case MemoryError():
             return "the memory of this machine, or its limit, is used up", "ask for less at once"
