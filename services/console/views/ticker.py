@@ -47,11 +47,9 @@ class Lot:
 
 @dataclass(frozen=True)
 class History:
-    """The account's trades in a ticker, a session each, oldest first; `gain` is what all of it has
-    brought: realised gains and dividends less fees, as the ledger has them."""
+    """The account's trades in a ticker, a session each, oldest first."""
 
     days: tuple[TickerDay, ...]
-    gain: Decimal
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class StopDistance:
 async def history(account: str, ticker: str, *, store: Store) -> History:
     """All that the account did in the ticker."""
     entries = await store.ticker_entries(account, ticker, ENTRIES_MAX)
-    return History(_days(entries), _sum(row["gain"] for row in entries))
+    return History(_days(entries))
 
 
 def position_of(books: Portfolio, ticker: str) -> Position | None:

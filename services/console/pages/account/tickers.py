@@ -53,7 +53,7 @@ def tickers(desk: DeskAccess, show: Show) -> APIRouter:
             books=one.books,
             position=position,
             average_cost=average_cost,
-            now=view.position_of(one.books, ticker),
+            held_now=view.position_of(one.books, ticker),
             realised=one.standing.realised_of(ticker) if one.standing else None,
             stop=view.stop_of(one.books, ticker),
             history=history,

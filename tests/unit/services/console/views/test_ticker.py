@@ -177,7 +177,6 @@ async def test_trades_of_a_session_are_one_day_with_what_how_much_why_and_where(
     assert [fill.why for fill in tuesday.fills] == ["it rises", "stop"]
     assert wednesday.fills[0].why == "exit signal: momentum"
     assert {fill.cycle_id for fill in tuesday.fills} == {CYCLE}
-    assert history.gain == D("-43.50")
 
 
 async def test_of_an_account_that_is_not_there_there_is_no_chart() -> None:
