@@ -159,8 +159,8 @@ async def test_positions_are_told_by_how_far_they_are_from_being_sold(
         triggers = {rule["rule"]: rule for rule in each["triggers"]}
         loss, gain = triggers["stop_loss"], triggers["take_profit"]
         cost = Decimal(each["average_cost"]["amount"])
-        assert float(Decimal(loss["at"]["amount"]) / cost) == pytest.approx(0.85)
-        assert float(Decimal(gain["at"]["amount"]) / cost) == pytest.approx(1.9)
+        assert float(Decimal(loss["at"]["amount"]) / cost) == pytest.approx(0.85, rel=2e-4)
+        assert float(Decimal(gain["at"]["amount"]) / cost) == pytest.approx(1.9, rel=2e-4)
         answer = await http.post(
             f"/exit-signals/{each['ticker']}/check", params={"account": account}
         )

@@ -160,7 +160,7 @@ def test_show_names_figures_and_days_as_the_other_commands_do(
     words = " ".join(shown.split())
     for told in (
         "shares traded",
-        "200-day average 61.26 USD",
+        "200-day average 61.264 USD",
         "3 months +33.5%",
         "2024-02-20 0.97 a share, period to 2023-12-31; 0.88 a share expected",
         "2024-03-15 19:59 UTC Alfa Chips wins a large order minutes before the close",

@@ -79,8 +79,8 @@ async def test_a_message_for_a_wrong_chat_waits_until_the_address_is_put_right(
     judge = telegram.judge
     assert isinstance(judge, Telegram)
     assert [text.splitlines()[0] for text in judge.shown] == [
-        "main: bought 1 AAPL at 243.84",
-        "main: bought 2 AAPL at 243.84",
+        "main: bought 1 AAPL at 243.84 USD",
+        "main: bought 2 AAPL at 243.84 USD",
     ]
 
 
@@ -105,7 +105,7 @@ async def test_a_wrong_password_of_a_mail_shows_as_that_and_holds_up_no_other_ch
     assert (state.code, state.waiting) == ("smtp_login_535", 1)
     assert "user or password" in channels.todo(state.code)
     (mail,) = server.taken
-    assert mail["Subject"] == "main: bought 1 AAPL at 243.84"
+    assert mail["Subject"] == "main: bought 1 AAPL at 243.84 USD"
 
 
 async def test_an_address_that_is_none_is_told_without_it_and_the_other_channels_are_told(
