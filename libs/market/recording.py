@@ -242,7 +242,11 @@ class Recorder:
         async def sectors() -> Iterable[Record]:
             known_at = self._market.calendar.close(as_of)
             listings = await self._market.universe(as_of, (ticker,))
-            return [asdict(listing) | {"known_at": known_at} for listing in listings]
+            numbered = await self._edgar.issuer(ticker) if self._edgar and listings else ""
+            return [
+                asdict(listing) | {"issuer": listing.issuer or numbered, "known_at": known_at}
+                for listing in listings
+            ]
 
         async def news() -> Iterable[Record]:
             return [asdict(item) for item in await self._feed.news(ticker, as_of)]

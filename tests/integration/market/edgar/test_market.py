@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from libs.market import sources
 from libs.market.choice import Kind
 from libs.market.errors import ContactMissing, NotInSource
+from libs.market.facts import facts_of
 from libs.market.filings.reported import Filing
 from libs.market.kinds import label_of
 from libs.market.replay.market import ReplayMarket
@@ -95,6 +96,12 @@ async def test_a_ticker_with_prices_that_edgar_does_not_list_is_not_in_the_sourc
         await mixed.fundamentals("IBM", AS_OF)
 
 
+async def test_a_companys_number_is_the_issuer_of_its_tickers(mixed: MarketData) -> None:
+    known = await facts_of(mixed, "AAPL", AS_OF)
+    assert known.issuer == "CIK 320193"
+    assert (await facts_of(mixed, "IBM", AS_OF)).issuer == "", "EDGAR does not list it here"
+
+
 # --- recorded -----------------------------------------------------------------------------------
 
 
@@ -164,6 +171,8 @@ def test_a_recording_answers_what_edgar_answered_and_does_not_hold_the_contact(
     asked, recorded = asyncio.run(both())
     assert recorded == asked
     assert [filing.items for filing in recorded] == [(), (), ("5.02", "9.01")]
+    (listing,) = asyncio.run(replay.universe(FIXTURE_AS_OF, ("ALFA",)))
+    assert listing.issuer == "CIK 1"
     found = asyncio.run(replay.fundamentals("ALFA", FIXTURE_AS_OF))
     assert found is not None
     desk = market_of(Settings(market="yahoo", data_dir=tmp_path / ".deskbus"))

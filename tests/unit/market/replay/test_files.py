@@ -6,6 +6,7 @@ import pytest
 
 from contracts.cycle import UNIVERSE_MAX
 from libs.market.errors import BadReplayData
+from libs.market.issuers import issuer_of
 from libs.market.replay import bounds, files, layout
 from libs.market.replay import store as replay_store
 from libs.market.replay.market import ReplayMarket, ReplayStore
@@ -208,6 +209,20 @@ async def test_a_sector_may_change_at_a_known_time(tmp_path: Path) -> None:
     market = ReplayMarket(ReplayStore(tmp_path))
     sectors = [(await market.universe(day))[0].sector for day in (date(2024, 1, 2), DAY)]
     assert sectors == ["Technology", "Energy"]
+
+
+async def test_share_classes_have_the_issuer_that_the_file_names_from_when_it_is_known(
+    tmp_path: Path,
+) -> None:
+    for name in ("AAA.csv", "BBB.csv", "CCC.csv"):
+        directory_of(tmp_path, *GOOD, name=name)
+    rows = ("AAA,,Technology,Alpha", "BBB,,Technology,", "BBB,2024-01-03,Technology, Alpha ")
+    header = "ticker,known_at,sector,issuer"
+    directory_of(tmp_path, *rows, header=header, name="sectors.csv")
+    market = ReplayMarket(ReplayStore(tmp_path))
+    for day, issuers in ((date(2024, 1, 2), ["Alpha", "", ""]), (DAY, ["Alpha", "Alpha", ""])):
+        listed = await market.universe(day)
+        assert [await issuer_of(market, listing) for listing in listed] == issuers
 
 
 def test_the_prices_of_a_requests_whole_universe_are_kept() -> None:
