@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
@@ -162,12 +162,18 @@ def routes(
     )
 
 
+def _pool(dsn: str, size_max: int, name: str) -> AbstractAsyncContextManager[Pool]:
+    """Connections that only read and change nothing of their session: none has to be reset, which
+    would take each query a second way to the server and back."""
+    return open_pool(dsn, size_max=size_max, name=f"deskbus-{name}", transactions_only=True)
+
+
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The console with its adapters, as the settings say."""
     dsn = dsn_for(settings.postgres_address, CONSOLE_ROLE, settings.secrets_path)
     async with (
-        open_pool(dsn, size_max=CONNECTIONS_MAX, name=f"deskbus-{CONSOLE}") as pool,
+        _pool(dsn, CONNECTIONS_MAX, CONSOLE) as pool,
         open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
         open_health(settings.nats_address, CONSOLE, settings.secrets_path) as health,
     ):
@@ -228,7 +234,7 @@ async def _http(
     dsn = dsn_for(settings.postgres_address, CONSOLE_ROLE, settings.secrets_path)
     async with (
         open_client(where, settings.secrets_path, CONSOLE) as client,
-        open_pool(dsn, size_max=SWITCH_CONNECTIONS_MAX, name=f"deskbus-{CONSOLE}-halts") as halts,
+        _pool(dsn, SWITCH_CONNECTIONS_MAX, f"{CONSOLE}-halts") as halts,
         Background(tail.run()),
     ):
         desk = DeskAccess(

@@ -114,35 +114,45 @@ def overview(desk: DeskAccess, show: Show) -> APIRouter:
 
 async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
     store, now = desk.store, desk.now()
-    # NATS is asked while Postgres answers; a connection answers one question at a time anyway.
-    letters = asyncio.ensure_future(_letters(desk))
-    accounts = await summaries.summaries(ACCOUNTS_SHOWN, store=store, synthetic=desk.synthetic)
-    holding = [account.account for account in accounts.accounts if account.positions]
-    near = asyncio.ensure_future(exits.of(holding))
     since, due = now - FAILED_WITHIN, now - STUCK_AFTER
-    counted = await store.attention(since, STUCK_SENDS, due, FAILED_MAX)
-    running = await store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX)
-    failed = await store.cycles_of_status(CycleStatus.FAILED, since, FAILED_LOOKED_AT)
-    waiting = await store.waiting_approvals(None, SHOWN_MAX)
-    stuck = await store.stuck_operations(STUCK_SENDS, due, SHOWN_MAX)
-    decided = await store.decisions_briefly(DECISIONS_LOOKED_AT)
-    halts = tuple(map(logic.halt_of, await store.halts()))
-    letter_page = await letters
+    # All at once: one after the other each would wait for its turn of the event loop.
+    (accounts, near), letter_page, (counted, halts, budget), lists = await asyncio.gather(
+        _accounts(desk, exits),
+        _letters(desk),
+        asyncio.gather(
+            store.attention(since, STUCK_SENDS, due, FAILED_MAX),
+            store.halts(),
+            handler.budget(BudgetQuery(), store=store, settings=desk.settings, now=desk.now),
+        ),
+        asyncio.gather(
+            store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX),
+            store.cycles_of_status(CycleStatus.FAILED, since, FAILED_LOOKED_AT),
+            store.waiting_approvals(None, SHOWN_MAX),
+            store.stuck_operations(STUCK_SENDS, due, SHOWN_MAX),
+            store.decisions_briefly(DECISIONS_LOOKED_AT),
+        ),
+    )
+    running, failed, waiting, stuck, decided = lists
     return Overview(
         counts=Counts(**counted, halts=len(halts), letters=len(letter_page or ())),
         accounts=accounts,
-        near=await near,
+        near=near,
         running=tuple(map(logic.cycle_view, running)),
         failed=by_reason(map(logic.cycle_view, failed), SHOWN_MAX),
         approvals=tuple(map(logic.waiting_approval, waiting)),
-        halts=halts,
+        halts=tuple(map(logic.halt_of, halts)),
         stuck=tuple(map(_stuck, stuck)),
         decisions=folded(decided, SHOWN_MAX),
-        budget=await handler.budget(
-            BudgetQuery(), store=store, settings=desk.settings, now=desk.now
-        ),
+        budget=budget,
         letters=None if letter_page is None else letter_page[:SHOWN_MAX],
     )
+
+
+async def _accounts(desk: DeskAccess, exits: AskedRarely) -> tuple[AccountSummaries, NearExits]:
+    """The accounts, and those of their positions that are near an exit."""
+    accounts = await summaries.summaries(ACCOUNTS_SHOWN, store=desk.store, synthetic=desk.synthetic)
+    holding = [account.account for account in accounts.accounts if account.positions]
+    return accounts, await exits.of(holding)
 
 
 def _stuck(row: Record) -> Stuck:
