@@ -12,6 +12,7 @@ from contracts.cycle import CycleRequest
 from contracts.halt import Halt
 from contracts.message import Command, Contract, Message
 from contracts.types import (
+    Amount,
     CycleId,
     ExchangeRate,
     Foreign,
@@ -51,6 +52,14 @@ class OrderType(StrEnum):
     STOP = "stop"
 
 
+POSITION_SHARES_MIN = 5
+"""The fewest shares that a buy begins, or an exit leaves, a position with: of fewer no whole number
+is within 10 points of a half for sure."""
+POSITION_VALUE_MIN = Decimal(500)
+"""The same of its value: half a percent of the 100,000 that an account starts with. Whatever
+becomes of less is not seen."""
+
+
 class AccountLimits(Value):
     """The limits that the rules in code enforce for one account. Percentages are of equity unless
     said.
@@ -60,7 +69,9 @@ class AccountLimits(Value):
     `cooling_off_sessions` are whole sessions that lie between a sale and the next buy of a ticker.
     `volatility_pct_max` is a year's, of the whole account. In the `report_sessions` before a report
     nothing of the company is bought; 0 switches that off. With `exits_veto_buys` nothing is bought
-    that the account's own exit rules would sell at the same close.
+    that the account's own exit rules would sell at the same close. Nothing is bought that comes to
+    fewer than `position_shares_min` shares, or to less than `position_value_min` in the account's
+    currency; 0 switches either off.
     """
 
     sector_pct_max: Percent = Decimal(50)
@@ -76,6 +87,8 @@ class AccountLimits(Value):
     cluster_pct_max: Percent = Decimal(40)
     report_sessions: int = Field(default=3, ge=0, le=20)
     exits_veto_buys: bool = True
+    position_shares_min: int = Field(default=POSITION_SHARES_MIN, ge=0, le=1_000_000)
+    position_value_min: Amount = Field(default=POSITION_VALUE_MIN, ge=0)
 
 
 class EntryPlan(Value):

@@ -17,6 +17,7 @@ from contracts.types import ExchangeRate
 class Opening:
     """The raw open of a session; `split_ratio` is new shares for one old, effective at it.
 
+    `volume` are the shares that the whole session traded; None where the source does not know.
     `rate` into the account's currency is the one known at the open; None where there is one
     currency only.
     """
@@ -25,6 +26,7 @@ class Opening:
     price: Decimal
     split_ratio: Decimal = Decimal(1)
     rate: ExchangeRate | None = None
+    volume: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,13 @@ class StopOrder:
 
 @dataclass(frozen=True, slots=True)
 class DayPrices:
-    """A session's raw open and low; `rate` as in `Opening`."""
+    """A session's raw open and low; `rate` and `volume` as in `Opening`."""
 
     session: date
     open: Decimal
     low: Decimal
     rate: ExchangeRate | None = None
+    volume: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +109,7 @@ class Broker(Protocol):
         ...
 
     def answer_stop(self, order: StopOrder, day: DayPrices | None, *, held: Decimal) -> Answer:
-        """Fill what of `held` shares is sold where the session's prices reached the stop."""
+        """Fill what of `held` shares is sold where the session's prices reached the stop. A part of
+        the order may be filled: the rest is a matter of the caller.
+        """
         ...

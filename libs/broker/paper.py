@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
+from typing import NamedTuple
 
 from contracts.account import Side
 from libs.broker.broker import (
@@ -62,10 +63,15 @@ EXACT = Counting(_exact_price, _exact_value, fee_on, affordable, Decimal)
 
 @dataclass(frozen=True, slots=True)
 class PaperBroker:
-    """`fee_bps` of the traded value; fills `slippage_bps` worse than the open, on a tick of it."""
+    """`fee_bps` of the traded value; fills `slippage_bps` worse than the open, on a tick of it.
+
+    A fill takes at most `volume_pct_max` percent of the session's volume; None, or where the source
+    does not know the volume: it may take any.
+    """
 
     fee_bps: Decimal
     slippage_bps: Decimal
+    volume_pct_max: Decimal | None = None
     counting: Counting = WHOLE
 
     def answer(
@@ -73,9 +79,9 @@ class PaperBroker:
     ) -> Answer:
         """Fill at the open. A split at that open multiplies the ordered shares, as brokers do.
 
-        A buy is cut to what `cash` pays with its fee, a sale to `held`; both say so in the note. At
-        an open below the finest price that is kept nothing is filled, and nothing is bought where
-        one tick is too large a part of the price.
+        A buy is cut to what `cash` pays with its fee, a sale to `held`, both to the part of the
+        session's volume; the note says so. At an open below the finest price that is kept nothing
+        is filled, and nothing is bought where one tick is too large a part of the price.
         """
         if opening is None:
             return Working("no open after the decision yet: it fills once there is one")
@@ -85,33 +91,49 @@ class PaperBroker:
         count = self.counting
         wanted = count.shares(order.quantity * opening.split_ratio)
         price = count.price(opening.price, self.slippage_bps, buying)
-        room = count.affordable(cash, price, self.fee_bps) if buying else held
-        quantity = count.shares(min(wanted, room))
+        if buying:
+            most = count.affordable(cash, price, self.fee_bps)
+            paid, purse = (quoted(priced(each, order.currency)) for each in (price, cash))
+            room = _Room(most, "the cash", f"cash of {purse} buys no share at {paid}")
+        else:
+            room = _Room(held, "the shares held", "no share is left")
+        room = min(room, self._of_volume(opening) or room)
+        quantity = count.shares(min(wanted, room.shares))
         if quantity <= 0:
-            bought_at = quoted(priced(price, order.currency))
-            purse = quoted(priced(cash, order.currency))
-            why = f"cash of {purse} buys no share at {bought_at}" if buying else "no share is left"
-            return Refused(f"at the open of {opening.session} {why}")
+            return Refused(f"at the open of {opening.session} {room.none}")
         value = count.value(price, quantity, buying)
         fee = count.fee(value, self.fee_bps)
         if not buying:
             fee = min(fee, value)  # a sale never costs money
-        note = _note(order, opening, wanted, quantity, price)
+        note = _note(order, opening, wanted, quantity, room.limit, price)
         return Filled(price, quantity, fee, opening.session, note, opening.rate)
+
+    def _of_volume(self, session: Opening | DayPrices) -> "_Room | None":
+        """The part of a session's volume that one fill may take; None where nothing limits it."""
+        if self.volume_pct_max is None or session.volume is None:
+            return None
+        share = f"{self.volume_pct_max:f}% of the session's volume of {session.volume:,.0f}"
+        shares = (session.volume * self.volume_pct_max / 100).to_integral_value(ROUND_FLOOR)
+        return _Room(shares, share, f"{share} is no share")
 
     def answer_stop(self, order: StopOrder, day: DayPrices | None, *, held: Decimal) -> Answer:
         """Fill at the stop price where the session came down to it, and at the open where that lay
-        below it already; then as any sale, with slippage and fee.
+        below it already; then as any sale, with slippage and fee. Where the session traded too
+        little it waits on.
         """
         stop = quoted(priced(order.stop_price, order.currency))
         if day is None or day.low > order.stop_price:
             return Working(f"the price has not come down to {stop}")
+        room = self._of_volume(day)
+        if room is not None and room.shares < 1:
+            return Working(room.none)
         gap = day.open < order.stop_price
+        if gap and day.open < PRICE_STEP:
+            return Working(f"it opened below {PRICE_STEP:f}, the finest price that is kept")
         sale = MarketOrder(order.order_id, order.ticker, Side.SELL, order.quantity, order.currency)
         price = day.open if gap else order.stop_price
-        answer = self.answer(
-            sale, Opening(day.session, price, rate=day.rate), cash=_ZERO, held=held
-        )
+        opening = Opening(day.session, price, rate=day.rate, volume=day.volume)
+        answer = self.answer(sale, opening, cash=_ZERO, held=held)
         if not isinstance(answer, Filled):
             return answer
         opened = quoted(priced(day.open, order.currency))
@@ -121,6 +143,14 @@ class PaperBroker:
             else f"the stop at {stop} was reached"
         )
         return replace(answer, note="; ".join(filter(None, (trigger, answer.note))))
+
+
+class _Room(NamedTuple):
+    """The most shares that can be filled, the limit in words, and the words for none."""
+
+    shares: Decimal
+    limit: str
+    none: str
 
 
 def _no_fair_price(opening: Opening, currency: str, buying: bool) -> str:
@@ -135,7 +165,12 @@ def _no_fair_price(opening: Opening, currency: str, buying: bool) -> str:
 
 
 def _note(
-    order: MarketOrder, opening: Opening, wanted: Decimal, filled: Decimal, price: Decimal
+    order: MarketOrder,
+    opening: Opening,
+    wanted: Decimal,
+    filled: Decimal,
+    limit: str,
+    price: Decimal,
 ) -> str:
     notes = []
     if wanted != order.quantity:
@@ -144,9 +179,9 @@ def _note(
             f"{opening.split_ratio.normalize():f} for 1 on {opening.session}"
         )
     if filled < wanted:
-        limit = "the cash" if order.side is Side.BUY else "the shares held"
         notes.append(
             f"cut from {wanted:f} to {filled:f} shares: {limit} at the open of "
-            f"{opening.session}, {quoted(priced(price, order.currency))} a share, allowed no more"
+            f"{opening.session}, {quoted(priced(price, order.currency))} a share, allowed no more,"
+            " and the rest is cancelled"
         )
     return "; ".join(notes)

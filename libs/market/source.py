@@ -144,7 +144,10 @@ class CorporateAction:
 
 @dataclass(frozen=True, slots=True)
 class FillPrice:
-    """The raw opening price of a session, with what happened to the share at that open."""
+    """The raw opening price of a session, with what happened to the share at that open.
+
+    `volume` are the shares that the whole session traded; None where the source does not know.
+    """
 
     ticker: str
     session: date
@@ -152,6 +155,7 @@ class FillPrice:
     open: Decimal
     currency: str
     action: CorporateAction | None
+    volume: float | None = None
 
 
 class MarketData(Protocol):

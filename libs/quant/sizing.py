@@ -65,6 +65,19 @@ def affordable_shares(cash: Decimal, price: Decimal, fee_bps: Decimal) -> Decima
         return Decimal(bisect_right(range(least + 1, most + 1), cash, key=cost) + least)
 
 
+def too_small(
+    shares: Decimal, value: Decimal, shares_min: int, value_min: Decimal, currency: str
+) -> str:
+    """Why a position is too small to be begun or kept, `4 is under 5 shares`; empty where it is
+    not. A minimum of 0 asks for nothing.
+    """
+    if shares < shares_min:
+        return f"{shares:f} is under {shares_min} shares"
+    if value < value_min:
+        return f"{value.quantize(CENT):,f} {currency} is under {value_min:,f} {currency}"
+    return ""
+
+
 def cash_hold(price: Decimal, quantity: Decimal, reserve_bps: Decimal) -> Decimal:
     """The cash hold of an open buy: its value at `price` plus a reserve, rounded up to the cent."""
     with localcontext(Context(prec=60)):

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import (
+    BaseModel,
     ConfigDict,
     Field,
     SecretStr,
@@ -73,6 +74,17 @@ class Limits(AccountLimits):
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self)
+
+
+class Fills(BaseModel):
+    """Limits of the paper broker's fills."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    volume_pct_max: Decimal | None = Field(default=None, gt=0, le=100)
+
+    def __str__(self) -> str:
+        return f"volume_pct_max {self.volume_pct_max or 'not set'}"
 
 
 class Gates(GateThresholds):
@@ -288,6 +300,10 @@ class Settings(BaseSettings):
     """The fee of the paper broker, and of backtests, in basis points of the traded value."""
     slippage_bps: Decimal = Field(default=Decimal(5), ge=0, le=1_000)
     """How much worse than the open paper broker and backtests fill, in basis points."""
+
+    fills: Fills = Fills()
+    """`volume_pct_max`: the most that one fill takes of a session's volume, in percent; not set:
+    fills ignore volume. See docs/portfolio.md."""
 
     limits: Limits = Limits()
     """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""

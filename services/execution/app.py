@@ -77,7 +77,9 @@ async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
                 rates_of(settings),
                 settings.exit_rules_file,
             ),
-            broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
+            broker=PaperBroker(
+                settings.fee_bps, settings.slippage_bps, settings.fills.volume_pct_max
+            ),
             starting_cash=settings.starting_cash_usd,
             approval_move_pct_max=settings.approval_move_pct_max,
             limits_of=settings.limits_of,

@@ -188,7 +188,7 @@ class Reads:
             why = no_rate(at_open.currency, currency)
             return Refused(f"it trades in {at_open.currency}, and {why} at the open it was for")
         ratio = at_open.action.split_ratio if at_open.action is not None else Decimal(1)
-        return Opening(at_open.session, at_open.open, ratio, rate)
+        return Opening(at_open.session, at_open.open, ratio, rate, _shares(at_open.volume))
 
     async def _day(self, ticker: str, session: date, into: str) -> DayPrices | None:
         """Of a session up to as_of what may trigger a stop order; None where it did not trade, or
@@ -202,7 +202,7 @@ class Reads:
         if rate is None and currency != into:
             return None
         opened, low = (Decimal(str(bars[name][-1])) for name in ("open", "low"))
-        return DayPrices(session, opened, low, rate)
+        return DayPrices(session, opened, low, rate, _shares(bars["volume"][-1]))
 
     async def _actions_of(
         self, account: Account, as_of: date, sessions: Sequence[date], closes: Closes
@@ -279,3 +279,8 @@ def _sectors(listed: Iterable[Listing]) -> Mapping[str, str]:
     """The sectors of those that have one."""
     named = {listing.ticker: listing.sector.strip() for listing in listed}
     return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
+
+
+def _shares(volume: float | None) -> Decimal | None:
+    """A session's volume in shares; None where the source does not know it."""
+    return None if volume is None else Decimal(str(volume))

@@ -3,7 +3,8 @@ prices. Pure.
 
 An account has at most one stop order a ticker, and none is ever lowered: of two prices the higher
 stands. It never sells more than is held: whatever makes the position smaller makes the order
-smaller in the same transaction.
+smaller in the same transaction. Where a session trades too little for all of it, a new one stands
+on the rest.
 """
 
 from dataclasses import replace
@@ -139,7 +140,20 @@ def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker
         reason=also(stop.reason, answer.note),
         fill=answer,
     )
-    return changes.post(entry).end(done)
+    changes = changes.post(entry).end(done)
+    left = min(stop.quantity, _held(changes, ticker) + answer.quantity) - answer.quantity
+    return changes.place(_rest_of(stop, left, answer)) if left >= 1 else changes
+
+
+def _rest_of(stop: BookedOrder, left: Decimal, filled: Filled) -> BookedOrder:
+    """The stop order on what a session traded too little to sell: it protects what is left."""
+    leg = f"{OrderType.STOP.value}/{stop.ticker}/{filled.session}"
+    return replace(
+        stop,
+        order_id=ids.order_id(stop.cycle_id, stop.pipeline, leg),
+        quantity=left,
+        reason=f"the rest of a stop that sold {filled.quantity:f} shares on {filled.session}",
+    )
 
 
 def _held(changes: Changes, ticker: str) -> Decimal:

@@ -209,14 +209,13 @@ async def write(db: Connection, changes: Changes) -> None:
     """
     account = changes.account
     new = {order.order_id for order in changes.placed}
-    # Older ones first: a stop order makes room for the one that takes its place.
-    older = [order for order in changes.ended if order.order_id not in new]
-    await _update(db, older)
+    gone = {order.order_id: order for order in changes.ended}
+    # In the order of what happened: a stop order makes room for the one that takes its place.
+    await _update(db, [order for order in changes.ended if order.order_id not in new])
     for order in changes.placed:
         await db.execute(sql.insert_order, *rows.order_values(order))
-    gone = {order.order_id for order in changes.ended}
+        await _update(db, [gone[order.order_id]] if order.order_id in gone else [])
     await _update(db, [order for order in changes.altered if order.order_id not in gone])
-    await _update(db, [order for order in changes.ended if order.order_id in new])
     for entry in changes.entries:
         await db.execute(sql.insert_entry, *rows.entry_values(account.name, entry))
     ended = [

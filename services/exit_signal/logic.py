@@ -18,7 +18,7 @@ from libs.quant.exits.rules import (
     rules_of,
 )
 from libs.quant.exits.terms import ExitTerms
-from libs.quant.sizing import CENT
+from libs.quant.sizing import too_small
 from libs.quant.ticks import priced, quoted, rounded_to_tick
 from services.exit_signal.acted import Standing, standing
 
@@ -224,14 +224,10 @@ def _too_little(held: Held, rest: Decimal, terms: ExitTerms) -> str:
     """Why a rest is sold too; empty where it is none, or enough to be kept."""
     if rest <= 0 or held.promised > 0:
         return ""
-    if rest < terms.rest_shares_min:
-        return f"a rest of {rest:f} is under {terms.rest_shares_min} shares, so all is sold"
     price = held.position.price
-    value = (rest * price.amount).quantize(CENT)
-    if value < terms.rest_value_min:
-        least = f"{terms.rest_value_min:,f} {price.currency}"
-        return f"a rest of {value:,f} {price.currency} is under {least}, so all is sold"
-    return ""
+    value, least = rest * price.amount, (terms.rest_shares_min, terms.rest_value_min)
+    why = too_small(rest, value, *least, price.currency)
+    return f"a rest of {why}, so all is sold" if why else ""
 
 
 def _share(rule: Standing, quantity: Decimal, held: Held) -> Decimal:

@@ -261,6 +261,7 @@ class ReplayFills:
             open=exact(row["open"]),
             currency=described.get("currency") or self._store.currency,
             action=action_of(ticker, row),
+            volume=row["volume"],
         )
 
     async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:

@@ -248,6 +248,7 @@ class YahooFills:
             open=exact(row["open"]),
             currency=series.currency,
             action=action_of(ticker, row),
+            volume=row["volume"],
         )
 
     async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:

@@ -27,17 +27,14 @@ from pydantic import (
 )
 from pydantic import model_validator as checked
 
-from contracts.types import Name, Ticker
+from contracts.account import POSITION_SHARES_MIN, POSITION_VALUE_MIN
+from contracts.types import Amount, Name, Ticker
 
 BASKET_MAX = 500
 LEAST_GAP_PCT = 0.5
 """Selling and buying back costs about 0.2% by fee and slippage (5 basis points each, both ways),
 and the open is seldom where the close was: a month that is worse by less than half a point cannot
 pay for it."""
-REST_SHARES_MIN = 5
-"""Of fewer shares no whole number is within 10 points of a half for sure."""
-REST_VALUE_MIN = Decimal(500)
-"""Half a percent of the 100,000 that an account starts with: whatever becomes of it is not seen."""
 STOPS = {"stop_price", "stop_pct"}
 
 Percentage = Annotated[Decimal, Field(gt=0, le=100, decimal_places=4)]
@@ -113,8 +110,8 @@ class ExitTerms(Terms):
     """
 
     momentum: Momentum = Momentum()
-    rest_shares_min: int = Field(default=REST_SHARES_MIN, ge=0, le=1_000_000)
-    rest_value_min: Decimal = Field(default=REST_VALUE_MIN, ge=0, max_digits=20, decimal_places=6)
+    rest_shares_min: int = Field(default=POSITION_SHARES_MIN, ge=0, le=1_000_000)
+    rest_value_min: Amount = Field(default=POSITION_VALUE_MIN, ge=0)
 
     basket: tuple[Ticker, ...] = Field(default=(), max_length=BASKET_MAX)
     stop_price: Decimal | None = Field(default=None, gt=0, max_digits=20, decimal_places=6)

@@ -1,9 +1,10 @@
 """The risk rules: one pure function, run to explain a proposal and again before it is executed.
 
 Gates veto a pick by facts that no other pick changes. Ceilings then look at the survivors: each
-names the largest allocation it allows every pick, on its own, and the lowest ceiling wins. As no
-rule sees what another has done, neither the order of the rules nor that of the picks can change the
-result; applied to its own result it changes nothing; and nothing is ever increased.
+names the largest allocation it allows every pick, on its own, and the lowest ceiling wins. What is
+left of a buy must be large enough. As no gate or ceiling sees what another has done, neither the
+order of the rules nor that of the picks can change the result; applied to its own result it changes
+nothing; and nothing is ever increased.
 
 What each rule is for stands beside it, and in docs/risk.md.
 """
@@ -26,7 +27,14 @@ from libs.quant.risk.constraints import ceilings_of, gates_of, tightened
 from libs.quant.risk.entry import entry_plan
 from libs.quant.risk.facts import Facts, Finding, Findings, Leg, Rule, floor_pct, pct
 from libs.quant.risk.movement import Movement
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, HALTED, OWN_REASON, SELL_GATES
+from libs.quant.risk.rules import (
+    BUY_CEILINGS,
+    BUY_GATES,
+    HALTED,
+    LEAST_SIZE,
+    OWN_REASON,
+    SELL_GATES,
+)
 from libs.quant.sizing import EXACT_DOWN, whole_shares
 
 WHOLE_SHARES = "whole_shares"
@@ -228,7 +236,13 @@ def _size_buy(leg: Leg, findings: Findings, facts: Facts) -> _Judged:
     price = facts.price_to_size_by(leg.ticker)
     amount = allowed * facts.budget / _HUNDRED
     shares = whole_shares(amount, price) if price > 0 else _ZERO
-    return _Judged(leg, findings, allowed, shares)
+    if not shares:
+        return _Judged(leg, findings, allowed, shares)
+    size = LEAST_SIZE.judge(replace(leg, allocation_pct=allowed), facts)
+    if not size.allowed_pct:
+        return _Judged(leg, (*findings, (LEAST_SIZE, size)), _ZERO, _ZERO)
+    size = replace(size, allowed_pct=leg.allocation_pct)  # what cut it was another rule
+    return _Judged(leg, (*findings, (LEAST_SIZE, size)), allowed, shares)
 
 
 def _findings(leg: Leg, rules: Sequence[Rule], facts: Facts) -> Findings:

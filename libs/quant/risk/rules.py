@@ -1,7 +1,8 @@
 """The rules of risk as one table: what each looks at, what it allows, and why it is there.
 
 Gates veto a pick by facts that no other pick changes. Ceilings look at all picks that passed the
-gates, and each names the largest allocation it allows a pick, without seeing the other rules.
+gates, and each names the largest allocation it allows a pick, without seeing the other rules. The
+rule on the least size looks at what they leave of a buy.
 """
 
 import re
@@ -25,7 +26,7 @@ from libs.quant.risk.facts import (
     share_class,
     share_of_room,
 )
-from libs.quant.risk.size import tick_size
+from libs.quant.risk.size import least_size, tick_size
 from libs.quant.risk.together import account_volatility, cluster_exposure
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS
 
@@ -385,6 +386,8 @@ BUY_CEILINGS: tuple[Rule, ...] = (
     ),
     Rule("cluster_exposure", "what moves together is one bet by several names", cluster_exposure),
 )
+
+LEAST_SIZE = Rule("least_size", "a position must be worth its costs and its place", least_size)
 
 
 def is_currency_pair(ticker: str) -> bool:

@@ -3,7 +3,8 @@
 from decimal import Decimal
 
 from libs.quant.risk.entry import traded_price
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, money, pct
+from libs.quant.sizing import too_small, whole_shares
 from libs.quant.ticks import TICK_PCT_MAX, is_too_coarse, tick_of
 
 _HUNDRED = Decimal(100)
@@ -25,4 +26,20 @@ def tick_size(leg: Leg, facts: Facts) -> Finding:
         limit=pct(TICK_PCT_MAX),
         kept="its price has the places that a fair fill needs",
         vetoed="its price is so small that rounding it would decide what the buy costs",
+    )
+
+
+def least_size(leg: Leg, facts: Facts) -> Finding:
+    """The gate on what is left of a buy after every other rule: whole shares, at least one."""
+    price, limits = facts.price_to_size_by(leg.ticker), facts.limits
+    shares = whole_shares(facts.amount(leg), price)
+    least = (limits.position_shares_min, limits.position_value_min)
+    why = too_small(shares, shares * price, *least, facts.currency)
+    return gate(
+        leg,
+        ok=not why,
+        value=f"{shares:f} shares for {money(shares * price)} {facts.currency}",
+        limit=f"{least[0]} shares and {least[1]:,f} {facts.currency}",
+        kept="it is large enough to matter",
+        vetoed=f"{why}: it is too small to matter, and would be sold whole by its first exit",
     )

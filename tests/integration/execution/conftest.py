@@ -57,7 +57,11 @@ from tests.integration.own_servers import OwnServers
 D = Decimal
 TEN = D(10)
 WIDE = AccountLimits(
-    risk_per_trade_pct_max=D(100), volatility_pct_max=D(100), cluster_pct_max=D(100)
+    risk_per_trade_pct_max=D(100),
+    volatility_pct_max=D(100),
+    cluster_pct_max=D(100),
+    position_shares_min=0,
+    position_value_min=D(0),
 )
 """Of an account that is about the ledger, and not about what a trade may risk."""
 FRIDAY = date(2012, 6, 29)
@@ -92,6 +96,7 @@ class Prices:
     opens: dict[tuple[str, date], Decimal | None] = field(default_factory=dict)
     closes: dict[tuple[str, date], Decimal] = field(default_factory=dict)
     lows: dict[tuple[str, date], Decimal] = field(default_factory=dict)
+    volumes: dict[tuple[str, date], float] = field(default_factory=dict)
     events: list[CorporateAction] = field(default_factory=list)
     default: Decimal | None = D(10)
     euros: set[str] = field(default_factory=set)
@@ -114,6 +119,7 @@ class Prices:
         opened = self.opens.get((ticker, as_of)) or close
         low = self.lows.get((ticker, as_of), min(opened, close))
         prices = {"open": opened, "high": max(opened, close), "low": low, "close": close}
+        prices["volume"] = self.volumes.get((ticker, as_of), 1e6)
         days = [as_of]
         while len(days) < sessions:  # it has never moved before
             days.append(self.calendar.previous_session(days[-1]))
@@ -138,7 +144,9 @@ class Prices:
             raise NoHistory(f"{ticker} did not trade at the open of {session}")
         action = next((e for e in self.events if e.ticker == ticker and e.session == session), None)
         opens_at, currency = self.calendar.open(session), self.currency(ticker)
-        return FillPrice(ticker, session, opens_at, price, currency, action)
+        return FillPrice(
+            ticker, session, opens_at, price, currency, action, self.volumes.get((ticker, session))
+        )
 
     def currency(self, ticker: str) -> str:
         return "EUR" if ticker in self.euros else "USD"

@@ -4,6 +4,8 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
+import pytest
+
 from contracts.account import Side
 from contracts.types import ExchangeRate
 from libs.broker.broker import (
@@ -121,3 +123,41 @@ def test_in_another_currency_a_stop_is_filled_at_the_days_rate():
     answer = BROKER.answer_stop(order, DayPrices(DAY, D(10), D(8), rate), held=D(100))
     assert isinstance(answer, Filled)
     assert answer.rate == rate
+
+
+# --- a limit by the session's volume --------------------------------------------------------------
+
+TENTH = PaperBroker(fee_bps=D(0), slippage_bps=D(0), volume_pct_max=D(10))
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize(
+    ("volume", "filled"), [(None, 377), (10_000, 377), (3_770, 377), (3_769, 376), (302, 30)]
+)
+def test_a_fill_takes_no_more_than_its_part_of_the_sessions_volume(side, volume, filled):
+    opening = Opening(DAY, D(10), volume=None if volume is None else D(volume))
+    order = MarketOrder(UUID(int=1), "AAA", side, D(377))
+    answer = TENTH.answer(order, opening, cash=D(10_000), held=D(377))
+    assert isinstance(answer, Filled)
+    assert answer.quantity == filled
+    assert ("the rest is cancelled" in answer.note) is (filled < 377)
+    assert ask(side, 377, opening, held=377).quantity == 377, "by default volume sets no limit"
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("volume", [0, 9])
+def test_a_session_that_traded_too_little_fills_nothing(side, volume):
+    order = MarketOrder(UUID(int=1), "AAA", side, D(377))
+    opening = Opening(DAY, D(10), volume=D(volume))
+    answer = TENTH.answer(order, opening, cash=D(10_000), held=D(377))
+    assert isinstance(answer, Refused)
+    assert f"10% of the session's volume of {volume} is no share" in answer.reason
+
+
+def test_a_stop_sells_its_part_of_the_sessions_volume_and_waits_where_nothing_traded():
+    order = StopOrder(UUID(int=1), "AAA", D(100), D(9))
+    answer = TENTH.answer_stop(order, DayPrices(DAY, D(10), D(8), volume=D(302)), held=D(100))
+    assert isinstance(answer, Filled)
+    assert (answer.price, answer.quantity) == (D(9), D(30))
+    quiet = TENTH.answer_stop(order, DayPrices(DAY, D(10), D(8), volume=D(0)), held=D(100))
+    assert isinstance(quiet, Working)

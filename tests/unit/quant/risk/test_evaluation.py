@@ -20,7 +20,7 @@ from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict, evaluate, proposal_hash
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, is_currency_pair
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, is_currency_pair
 from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
 
@@ -33,6 +33,8 @@ WIDE = AccountLimits(
     risk_per_trade_pct_max=D(100),
     volatility_pct_max=D(100),
     cluster_pct_max=D(100),
+    position_shares_min=0,
+    position_value_min=D(0),
 )
 
 
@@ -155,7 +157,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == len((*BUY_GATES, *BUY_CEILINGS, WHOLE_SHARES))
+    assert len(verdict.checks) == len((*BUY_GATES, *BUY_CEILINGS, LEAST_SIZE, WHOLE_SHARES))
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 

@@ -14,13 +14,14 @@ from libs.quant.risk.rules import (
     BUY_CEILINGS,
     BUY_GATES,
     EXIT_GATES,
+    LEAST_SIZE,
     SELL_GATES,
 )
 from libs.quant.sizing import CASH_RESERVE_BPS
 from services.risk.logic import REVIEW, REVIEW_ONLY_REDUCES
 
 LIMITS = AccountLimits()
-RULES = {rule.name: rule for rule in (*BUY_GATES, *BUY_CEILINGS, *EXIT_GATES)}
+RULES = {rule.name: rule for rule in (*BUY_GATES, *BUY_CEILINGS, LEAST_SIZE, *EXIT_GATES)}
 FURTHER = {WHOLE_SHARES, ONE_PICK_PER_TICKER, REVIEW, REVIEW_ONLY_REDUCES}
 DEFAULTS = {
     "risk_needs_catalyst": f"over {LIMITS.risk_score_max:g} of 10",
@@ -39,6 +40,7 @@ DEFAULTS = {
     "risk_per_trade": f"{LIMITS.risk_per_trade_pct_max}% of equity",
     "account_volatility": f"{LIMITS.volatility_pct_max}% a year",
     "cluster_exposure": f"{LIMITS.cluster_pct_max}% of equity",
+    "least_size": f"{LIMITS.position_shares_min} shares and {LIMITS.position_value_min} of",
     "cash": f"less {CASH_RESERVE_BPS / 100:g}% for fee",
 }
 """How the page words the default of each rule that has a number."""
@@ -60,7 +62,7 @@ def test_the_page_has_every_rule_and_every_limit_and_no_other(rows):
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
 def test_each_rule_stands_there_with_its_side_and_its_reason(rows, rule: Rule):
     on, _, why = rows[rule.name]
-    buys = rule.name in {each.name for each in (*BUY_GATES, *BUY_CEILINGS)}
+    buys = rule.name in {each.name for each in (*BUY_GATES, *BUY_CEILINGS, LEAST_SIZE)}
     sales = rule.name in {each.name for each in SELL_GATES}
     if rule.name in {each.name for each in EXIT_GATES} - {each.name for each in SELL_GATES}:
         assert (on, why) == ("exits", rule.why)

@@ -27,7 +27,7 @@ from contracts.risk import DecisionAction, Evidence, PortfolioDecision, RuleOutc
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, is_currency_pair
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, is_currency_pair
 from libs.quant.sizing import CASH_RESERVE_BPS
 from tests.fakes.moves import moving
 from tests.fakes.reasons import settled
@@ -125,6 +125,8 @@ class Case:
             risk_per_trade_pct_max=self.rng.choice([D(0), D(1), D(1), D(100)]),
             volatility_pct_max=self.rng.choice([D(0), D(15), D(15), D(100)]),
             cluster_pct_max=pct(),
+            position_shares_min=self.rng.choice([0, 0, 0, 5]),
+            position_value_min=self.rng.choice([D(0), D(0), D(0), D(500)]),
         )
 
     def _moves(self) -> Moves:
@@ -388,6 +390,14 @@ def assert_sells_only_what_is_free(case: Case, verdict: RuleVerdict) -> None:
             assert decision.quantity <= free[decision.asset].to_integral_value(ROUND_FLOOR)
 
 
+def assert_no_buy_is_too_small(case: Case, verdict: RuleVerdict) -> None:
+    for decision in verdict.decisions:
+        if decision.action is DecisionAction.BUY:
+            assert decision.quantity >= case.limits.position_shares_min
+            value = decision.quantity * decision.price.amount
+            assert value >= case.limits.position_value_min
+
+
 def assert_told(case: Case, verdict: RuleVerdict) -> None:
     not_kept = [check for check in verdict.checks if check.outcome is not RuleOutcome.KEPT]
     assert len(verdict.adjustments) == len(not_kept)
@@ -432,6 +442,7 @@ PROPERTIES = (
     assert_no_cluster_is_too_large,
     assert_no_gate_was_passed_by_what_it_bars,
     assert_sells_only_what_is_free,
+    assert_no_buy_is_too_small,
     assert_told,
     assert_order_does_not_matter,
     assert_applied_again_it_changes_nothing,
@@ -470,6 +481,7 @@ def test_the_random_cases_reach_every_rule_with_every_outcome():
         for seed in range(2_500)
         for check in seeded(seed).judge().checks
     }
+    assert {(LEAST_SIZE.name, RuleOutcome.KEPT), (LEAST_SIZE.name, RuleOutcome.VETOED)} <= seen
     names = {rule.name for rule in (*BUY_GATES, *BUY_CEILINGS)}
     assert {name for name in names if (name, RuleOutcome.KEPT) in seen} == names
     assert {rule.name for rule in BUY_GATES if (rule.name, RuleOutcome.VETOED) in seen} == {

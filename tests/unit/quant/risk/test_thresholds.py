@@ -15,7 +15,7 @@ from contracts.risk import Check, Evidence
 from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, SELL_GATES
 from tests.fakes.moves import moving
 from tests.fakes.reasons import settled
 from tests.unit.quant.risk.test_evaluation import WIDE, books, failed, held, judge, known, pick, usd
@@ -230,12 +230,16 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
             pick("AAA", "10.01"), evidence=TECH, **clustered(), portfolio=HOLDING, budget=100_000
         ),
     ),
+    "least_size": (
+        asked(pick("AAA", 50), limits=limited(position_shares_min=50), budget=1_000),
+        asked(pick("AAA", 50), limits=limited(position_shares_min=51), budget=1_000),
+    ),
     WHOLE_SHARES: (asked(pick("AAA", 1), budget=1_000), asked(pick("AAA", 1), budget=999)),
 }
 
 
 def test_no_rule_is_left_out():
-    named = {rule.name for rule in (*BUY_GATES, *BUY_CEILINGS, *SELL_GATES)}
+    named = {rule.name for rule in (*BUY_GATES, *BUY_CEILINGS, LEAST_SIZE, *SELL_GATES)}
     assert set(BOTH_SIDES) == named | {WHOLE_SHARES}
 
 
