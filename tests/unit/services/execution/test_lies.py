@@ -270,8 +270,8 @@ def test_what_no_proposal_gives_a_reason_of_its_own_for_is_not_bought(about: Any
 
 
 def test_the_budget_that_counts_is_that_of_the_request_on_record() -> None:
-    changes = judged({"DDD": WHOLE}, {"DDD": honest("Energy")}, D(1_000))
-    assert bought(changes) == {"DDD": D(400)}
+    changes = judged({"DDD": WHOLE}, {"DDD": honest("Energy")}, D(2_000))
+    assert bought(changes) == {"DDD": D(800)}
 
 
 def test_a_share_class_that_the_command_hides_is_known_from_executions_own_source() -> None:
