@@ -4,6 +4,7 @@ import csv
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from tests.data.fixture_market.make_fixture import HERE, SESSIONS
@@ -18,6 +19,8 @@ REPORTING = ["RE0", "RE1", "RE2"]
 """Names that only the earnings calendar has: neither moved nor traded nor written about."""
 RISEN, FALLING = ACTIVE[0], ACTIVE[1]
 """RISEN has a price with cents at AS_OF; FALLING loses a third on LATER."""
+TINY = GAINERS[0]
+"""One tick of its price is more than 1 % of it."""
 
 Close = Callable[[int], float]
 
@@ -32,7 +35,9 @@ def make(folder: Path) -> None:
     shutil.copytree(HERE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__*"))
     day = SESSIONS.index(AS_OF)
     for place, ticker in enumerate(GAINERS):
-        _share(folder, ticker, lambda n, up=6 - place * 0.2: 50 * (1 + up / 100 * (n >= day)))
+        base = 0.00005 if ticker == TINY else 50
+        rise, places = 6 - place * 0.2, 10 if ticker == TINY else 2
+        _share(folder, ticker, partial(_rising, base, rise, day), places=places)
     for place, ticker in enumerate(LOSERS):
         _share(folder, ticker, lambda n, down=6 - place * 0.2: 50 * (1 - down / 100 * (n >= day)))
     for ticker in ACTIVE:
@@ -46,6 +51,10 @@ def make(folder: Path) -> None:
     _write(folder / "earnings.csv", rows)
 
 
+def _rising(base: float, rise_pct: float, day: int, number: int) -> float:
+    return base * (1 + rise_pct / 100 * (number >= day))
+
+
 def _path(ticker: str) -> Close:
     if ticker == RISEN:
         return lambda n: 40.3 * 1.004 ** (n - SESSIONS.index(AS_OF))
@@ -54,10 +63,10 @@ def _path(ticker: str) -> Close:
     return lambda _: 40.0
 
 
-def _share(folder: Path, ticker: str, close: Close, volume: int = 1_000) -> None:
+def _share(folder: Path, ticker: str, close: Close, volume: int = 1_000, places: int = 2) -> None:
     rows: list[Sequence[object]] = [["date", "open", "high", "low", "close", "volume"]]
     for number, session in enumerate(SESSIONS):
-        price = f"{close(number):.2f}"
+        price = f"{close(number):.{places}f}"
         rows.append([session, price, price, price, price, volume])
     _write(folder / f"{ticker}.csv", rows)
 

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from libs.quant.risk.entry import traded_price
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, money, pct
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct
 from libs.quant.sizing import too_small, whole_shares
 from libs.quant.ticks import TICK_PCT_MAX, is_too_coarse, tick_of
 
@@ -38,7 +38,7 @@ def least_size(leg: Leg, facts: Facts) -> Finding:
     return gate(
         leg,
         ok=not why,
-        value=f"{shares:f} shares for {money(shares * price)} {facts.currency}",
+        value=f"{shares:f} shares for {facts.money(shares * price)}",
         limit=f"{least[0]} shares and {least[1]:,f} {facts.currency}",
         kept="it is large enough to matter",
         vetoed=f"{why}: it is too small to matter, and would be sold whole by its first exit",

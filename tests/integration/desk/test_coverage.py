@@ -23,7 +23,7 @@ from contracts.operation import CallKind
 from contracts.risk import RuleOutcome
 from contracts.sentiment import DropRule, Slot
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, WHOLE_SHARES
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, SELL_GATES
 from services.orchestrator.machine.workflows import DECISION, PLAN_ATTEMPTS_MAX
 from services.research.tools import ANALYST_TOOLS
 from services.risk.logic import REVIEW
@@ -70,7 +70,7 @@ PARTS = Parts(
                 (PAIR, "5"),
                 (UNRESEARCHED, "5"),
                 (RISKY, "5"),
-                ("BRVO", "0.01"),
+                ("BRVO", "0.4"),
                 ("FOXT", "10"),
                 ("FOXT", "5"),
                 (REMOVED, "5"),
@@ -163,7 +163,7 @@ EXPECTED_RULES = {
     *rules_of(Side.SELL, (rule.name for rule in SELL_GATES), VETOED),
     *rules_of(Side.BUY, (rule.name for rule in BUY_CEILINGS), CUT, VETOED),
     *rules_of(Side.BUY, (REVIEW,), CUT, VETOED),
-    *rules_of(Side.BUY, (WHOLE_SHARES,), VETOED),
+    *rules_of(Side.BUY, (LEAST_SIZE.name, WHOLE_SHARES), VETOED),
     ("the", ONE_PICK_PER_TICKER, CUT.value),
 }
 EXPECTED_SLOTS = {
