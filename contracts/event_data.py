@@ -181,11 +181,13 @@ class LetterKept(Value):
 
 
 class OutageEnded(Value):
-    """The desk stood still: between these two moments nothing could be committed. The event's
-    `cycle_id` stands for a cycle that is not."""
+    """The desk stood still: between these two moments nothing could be committed. Or, with
+    `clock_jump_s`, it did not, and Postgres' clock jumped from one to the other by so many seconds,
+    below zero where it jumped back. The event's `cycle_id` belongs to no cycle."""
 
     since: datetime
     until: datetime
+    clock_jump_s: float | None = None
 
 
 class LetterEvent(Value):

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -108,7 +107,8 @@ async def _orchestrating(
         patience_s = settings.reply_timeout_s
         refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)
-        time = Time(partial(datetime.now, UTC), exchange_calendar(), sessions.latest)
+        desk_clock = DeskClock(pool, settings, lambda: client.is_connected, relay.wake)
+        time = Time(desk_clock.now, exchange_calendar(), sessions.latest)
         clock = Clock(pool, handler.cycle, time, settings)
         studies = Studies(pool, handler.cycle, outbox, door, sessions, settings)
         await handler.serve(server)
@@ -122,7 +122,6 @@ async def _orchestrating(
         await discoverable(client, ORCHESTRATOR, server.endpoints)
         if local is not None:
             local.open(server)
-        desk_clock = DeskClock(pool, settings, lambda: client.is_connected, relay.wake)
         parts = (
             *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
             *(clock.run(), studies.run(), desk_clock.run(), notices.run()),

@@ -341,41 +341,63 @@ order by deadline_at limit $1
 
 -- name: beat
 -- What is due is compared with desk_now(), which stands at stands_at; what is written counts from
--- clock_timestamp(), and only rows from before an outage are given its time.
+-- clock_timestamp(), and only rows from before an outage are given its time. Returns the time where
+-- the clock goes on; nothing after an outage, and where Postgres' clock has jumped.
 update desk_clock
 set beat_at = clock_timestamp(), stands_at = clock_timestamp() + $1 * interval '1 second'
-where clock_timestamp() <= stands_at
+where clock_timestamp() between beat_at - interval '1 second' and stands_at
+returning beat_at
 
 -- name: lock_clock
-select stands_at < clock_timestamp() from desk_clock for update
+select not clock_timestamp() between beat_at - interval '1 second' and stands_at
+from desk_clock for update
 
 -- name: running_cycles
 select cycle_id from cycles where status = 'running'
 
 -- name: give_time_back
--- Under the locks of the clock and of the cycles. A cycle that waits for a person has a clock that
--- stands already; what was written between the return of Postgres and this is due no later than
--- it would be anyway ($2 s).
-with stood as materialized (
-    select stands_at as since_at, clock_timestamp() as until_at,
-           clock_timestamp() - stands_at as by
-    from desk_clock
+-- Under the locks of the clock and of the cycles. Ahead of stands_at: the time that was lost, or a
+-- clock that jumped ahead, is given to all that runs. Behind beat_at the clock jumped back, and all is
+-- moved back with it. A cycle that waits for a person has a clock that stands already. What was written
+-- since ($1 s at most) knows the new time: nothing is due later than in $2 s, and after a jump back
+-- what is due sooner, or was made just now, stays as it is.
+with clock as materialized (select clock_timestamp() as at),
+stood as materialized (
+    select since_at, at as until_at, at - since_at as by, at < since_at as is_back
+    from desk_clock, clock,
+         lateral (select case when at > stands_at then stands_at else beat_at end as since_at) d
 ),
 of_cycles as (
     update cycles c
-    set deadline_at = c.deadline_at + s.by, waited_s = c.waited_s + extract(epoch from s.by),
-        revision = c.revision + 1
-    from stood s where c.status = 'running' and c.waiting_since is null
+    set deadline_at = c.deadline_at + s.by,
+        waited_s = c.waited_s + greatest(extract(epoch from s.by), 0), revision = c.revision + 1
+    from stood s
+    where c.status = 'running' and c.waiting_since is null
+          and not (s.is_back and exists (
+              select from operations o where o.cycle_id = c.cycle_id
+              having min(o.created_at) between s.until_at - $1 * interval '1 second' and s.until_at))
 ),
 of_operations as (
     update operations o
-    set due_at = case when o.due_at = 'infinity' then o.due_at
-                      else least(o.due_at + s.by, s.until_at + $2 * interval '1 second') end,
-        deadline_at = o.deadline_at + s.by, rests_since = o.rests_since + s.by
+    set due_at = case
+            when o.due_at = 'infinity'
+                 or s.is_back and o.due_at <= s.until_at + $2 * interval '1 second' then o.due_at
+            else least(o.due_at + s.by, s.until_at + $2 * interval '1 second') end,
+        deadline_at = case
+            when s.is_back
+                 and o.created_at between s.until_at - $1 * interval '1 second' and s.until_at
+            then o.deadline_at else o.deadline_at + s.by end,
+        rests_since = o.rests_since + s.by
     from stood s where o.status in ('pending', 'running')
 ),
+of_paces as (
+    update paces
+    set calls_full_at = calls_full_at + s.by, tokens_full_at = tokens_full_at + s.by,
+        closed_until = closed_until + s.by
+    from stood s where s.is_back
+),
 on_record as (
-    insert into outages (since_at, until_at) select since_at, until_at from stood
+    insert into outages (since_at, until_at) select since_at, until_at from stood where not is_back
 )
 update desk_clock
 set beat_at = s.until_at, stands_at = s.until_at + $1 * interval '1 second'

@@ -9,12 +9,14 @@ the mail address of a person, so it stands in no error, log or answer, and no re
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 import httpx2
 from pydantic import SecretStr
 
+from libs.market.asking.their_clock import ahead
 from libs.market.edgar.pages import Sort, read
 from libs.market.errors import (
     BadVendorData,
@@ -103,7 +105,10 @@ class EdgarCalls:
             raise SourceUnavailable(what, str(error)) from None
         except httpx2.HTTPError as error:
             raise SourceUnavailable(what, _words(error)) from None
-        kind = answer.headers.get("Content-Type", "")
+        headers = answer.headers
+        if why := ahead(headers.get("Date"), headers.get("Age"), datetime.now(UTC)):
+            raise SourceUnavailable(what, why)
+        kind = headers.get("Content-Type", "")
         page, refusal = read(answer.status_code, kind, answer.content, holds)
         if refusal is not None:
             raise _ours(what, refusal.sort, refusal.why)

@@ -23,6 +23,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from libs.market.asking.their_clock import ahead
 from libs.market.errors import (
     BadVendorData,
     MarketError,
@@ -235,6 +236,9 @@ def _judged(ask: Callable[..., Any]) -> Callable[..., Any]:
     def judged(url: str, *args: Any, **named: Any) -> Any:
         page = ask(url, *args, **named)
         refusal = refusal_of(url, page.status_code, page.text)
+        headers = page.headers
+        if why := ahead(headers.get("Date"), headers.get("Age"), datetime.now(UTC)):
+            refusal = Refusal(Sort.UNAVAILABLE, why)
         if refusal is not None:
             _REFUSED.page = _REFUSED.page or refusal
             raise _PageRefused(refusal.why)

@@ -332,6 +332,12 @@ def _cash(event: Event, data: CashEvent, account: str) -> Telling:
 
 
 def _outage(_: Event, data: OutageEnded, __: str) -> Telling:
+    if data.clock_jump_s is not None:
+        way = "ahead" if data.clock_jump_s > 0 else "back"
+        by = amounts.roughly(timedelta(seconds=abs(data.clock_jump_s)))
+        title = f"The clock of Postgres jumped {way} by {by}"
+        line = f"from {_utc(data.since)} to {_utc(data.until)}; limits and leases moved with it"
+        return Telling(NoticeKind.OUTAGE, Severity.ALARM, title, (line,), "/bus")
     title = f"The desk stood still for {amounts.between(data.since, data.until)} and goes on"
     line = f"nothing could be committed from {_utc(data.since)} to {_utc(data.until)}"
     return Telling(NoticeKind.OUTAGE, Severity.ALARM, title, (line,), "/bus")

@@ -4,11 +4,16 @@ Every orchestrator beats: a small commit that lets the clock go on for a part of
 Postgres takes no commit, or NATS brings no result, nobody does, and the clock stands. The first
 beat after that, under the lock of the clock's one row and of all running cycles, gives what runs
 the time back; how often and how long it stood is on record in the table `outages`.
+
+Where Postgres' clock itself jumps, ahead or back, limits and leases are moved with it: they are as
+long after the jump as before. `now` is Postgres' time for all orchestrators, whatever their own
+machines' clocks show.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
 import structlog
@@ -26,6 +31,8 @@ STANDS_AFTER_LEASES = 1 / 3
 """Without a beat for this part of a lease the clock stands: the next renewal is then still in time.
 """
 BEATS_PER_LEASE = 12
+JUMP_S_MIN = 2.0
+"""An outage that lasted so much longer than it is since the beat before is a clock that jumped."""
 
 Away = Literal["postgres", "nats", "desk"]
 """What an orchestrator could not reach, so that it did not beat; `desk`: nothing, it beats late."""
@@ -48,6 +55,8 @@ class DeskClock:
         self._connected = connected
         self._on_commit = on_commit
         self._away: Away = "desk"
+        self._beaten: tuple[datetime, float] | None = None
+        """Postgres' time at its newest beat, and the steady clock's right before it."""
         for away in get_args(Away):
             metrics.OUTAGE_SECONDS.begin(away)
 
@@ -65,14 +74,25 @@ class DeskClock:
                 log.warning("desk_clock.stands", why=str(error)[:400])
             await asyncio.sleep(self._settings.lease_s / BEATS_PER_LEASE)
 
+    def now(self) -> datetime:
+        """Postgres' time: that of the newest beat, carried on by the steady clock, ahead by as long
+        as that beat took. Before the first beat this machine's time."""
+        if self._beaten is None:
+            return datetime.now(UTC)
+        at, steady = self._beaten
+        return at + timedelta(seconds=time.monotonic() - steady)
+
     async def beat(self) -> float:
-        """Let the clock go on; returns for how many seconds it had stood."""
+        """Let the clock go on; returns for how many seconds it had stood, or Postgres' clock
+        jumped, which is below zero where it jumped back."""
         goes_on_s = self._settings.lease_s * STANDS_AFTER_LEASES
+        asked_at = time.monotonic()
         async with self._pool.acquire() as db, db.transaction():
             # The clock's one row has its room already: a disk that takes no new row would take it.
             await db.execute(CAN_COMMIT)
-            went_on: str = await db.execute(sql.beat, goes_on_s)
-        if went_on != "UPDATE 0":
+            at = await db.fetchval(sql.beat, goes_on_s)
+        if at is not None:
+            self._beaten = (at, asked_at)
             return 0.0
         async with self._pool.acquire() as db, db.transaction():
             # Whoever comes second finds that it goes.
@@ -82,15 +102,28 @@ class DeskClock:
             await db.execute(sql.lock_cycles, running, [])
             longest_s = max(self._settings.lease_s, self._settings.resend_after_s_max)
             stood = await db.fetchrow(sql.give_time_back, goes_on_s, longest_s)
-            since: datetime = stood["since_at"]
-            outage = OutageEnded(since=since, until=stood["until_at"])
+            since, until = stood["since_at"], stood["until_at"]
+            stood_s = (until - since).total_seconds()
+            jump_s = self._jumped_s(stood_s)
+            outage = OutageEnded(since=since, until=until, clock_jump_s=jump_s)
             node = ids.outage_id(since)
             await db.execute(sql.tell_outage, since.date(), node, outage.model_dump_json())
+        self._beaten = (until, asked_at)
         if self._on_commit is not None:
             self._on_commit(hurry=True)
-        stood_s = (outage.until - outage.since).total_seconds()
+        if jump_s is not None:
+            log.error("desk_clock.jumped", seconds=round(jump_s, 1), cycles=len(running))
+            return stood_s
         metrics.OUTAGE_SECONDS.observe(stood_s, self._away)
         log.warning(
             "desk_clock.stood", away=self._away, seconds=round(stood_s, 1), cycles=len(running)
         )
         return stood_s
+
+    def _jumped_s(self, stood_s: float) -> float | None:
+        """By how much Postgres' clock jumped; None where the desk stood. An orchestrator that has
+        just begun cannot know whether the clock jumped ahead, and takes that for an outage."""
+        if stood_s < 0 or self._beaten is None:
+            return stood_s if stood_s < 0 else None
+        is_jump = stood_s > time.monotonic() - self._beaten[1] + JUMP_S_MIN
+        return stood_s if is_jump else None

@@ -77,6 +77,7 @@ class Clock:
         self._ticking = settings.schedule.clock == "wall"
         self._poll_s = settings.sweep_s
         self._next: dict[str, datetime] = {}
+        self._seen: datetime | None = None
 
     async def serve(self, server: Server) -> None:
         """Begin to answer requests about jobs."""
@@ -106,6 +107,7 @@ class Clock:
     async def look(self) -> bool:
         """Give rows to slots that have passed; False where none can have."""
         now = self._time.now()
+        self._mind_jump(now)
         ripe = [name for name in self._jobs if name not in self._next or self._next[name] <= now]
         if not ripe:
             return False
@@ -118,6 +120,17 @@ class Clock:
                 after = next_slot(self._jobs[name].moments, self._time.calendar, now)
                 self._next[name] = after.at if after else now + LOOK_BACK
         return True
+
+    def _mind_jump(self, now: datetime) -> None:
+        """Say that the clock has jumped back: what ran while it was ahead does not run again."""
+        if self._seen is not None and now < self._seen - LATE_AFTER:
+            log.error(
+                "schedule.clock_back",
+                now=now.isoformat(),
+                was=self._seen.isoformat(),
+                why="slots up to then have run or were missed; none runs until it is later again",
+            )
+        self._seen = now
 
     async def _look_at(
         self, db: Connection, name: str, now: datetime, as_of: Callable[[datetime], date]

@@ -9,7 +9,7 @@ import peewee
 import pytest
 from yfinance import cache
 
-from libs.market.asking import kept_answers, questions
+from libs.market.asking import kept_answers, questions, their_clock
 from libs.market.asking.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
 from libs.market.asking.kept_answers import REFUSED_S, Answer, AnswerCache
 from libs.market.errors import BadVendorData, RateLimited, SourceUnavailable, UnknownTicker
@@ -242,6 +242,14 @@ def test_each_process_has_caches_of_its_own(tmp_path: Path) -> None:
     assert first != second
     lock.close()  # type: ignore[attr-defined]
     assert _own_directory(tmp_path)[0] == first
+
+
+async def test_a_machine_whose_clock_is_ahead_of_yahoo_gets_no_prices(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(their_clock, "AHEAD_S_MAX", -60.0)
+    with pytest.raises(SourceUnavailable, match="ahead of its own; set the clock right"):
+        await live.market.bars("ALFA", AS_OF, 1)
 
 
 async def test_caches_that_cannot_be_written_name_the_setting(live: Live, tmp_path: Path) -> None:

@@ -215,3 +215,106 @@ async def test_an_outage_is_counted_with_its_seconds_by_what_was_away(
     await pool.execute("update desk_clock set stands_at = 'infinity'")
     assert AWAY_S <= metrics.OUTAGE_SECONDS.sum_of(away=away) - before < 2 * AWAY_S
     assert metrics.OUTAGE_SECONDS.sum_of() - before_all < 2 * AWAY_S, "it is counted once"
+
+
+# --- Postgres' clock jumps ------------------------------------------------------------------------
+
+JUMPS = [3_600.0, -3_600.0, 86_400.0, -86_400.0]
+"""By so many seconds Postgres' clock jumps, below zero back."""
+
+
+async def jumped(pool: Pool, cycle_id: UUID, by_s: float) -> None:
+    """All that is on record was written before a jump: what lies ahead of now by Postgres' clock
+    lies elsewhere by as much."""
+    before = (-by_s, cycle_id)
+    move = "+ $1 * interval '1 second'"
+    await pool.execute(
+        f"update cycles set deadline_at = deadline_at {move} where cycle_id = $2", *before
+    )
+    await pool.execute(
+        f"update operations set due_at = due_at {move}, deadline_at = deadline_at {move},"
+        f" created_at = created_at {move} where cycle_id = $2",
+        *before,
+    )
+    await pool.execute(
+        f"update desk_clock set beat_at = beat_at {move}, stands_at = stands_at {move}", -by_s
+    )
+    await pool.execute(
+        "insert into paces values ('jumped', clock_timestamp(), clock_timestamp(),"
+        f" clock_timestamp() {move}) on conflict (provider) do update"
+        " set closed_until = excluded.closed_until",
+        60.0 - by_s,
+    )
+
+
+@pytest.mark.parametrize("by_s", JUMPS)
+async def test_limits_and_leases_are_as_long_after_a_jump_of_the_clock_as_before(
+    orchestrators: Orchestrators, clock: DeskClock, by_s: float
+) -> None:
+    pool, cycle_id = orchestrators.pool, await orchestrators.begin()
+    assert await clock.beat() == 0
+    before_s = await left_s(pool, cycle_id)
+    await jumped(pool, cycle_id, by_s)
+
+    assert await late(pool, cycle_id) == ([], [])
+    assert await clock.beat() == pytest.approx(by_s, abs=60)
+    after_s = await left_s(pool, cycle_id)
+    assert after_s == pytest.approx(before_s, abs=60)
+    assert await late(pool, cycle_id) == ([], [])
+    longest_s = await pool.fetchval(
+        "select extract(epoch from max(due_at) - clock_timestamp())::float8 from operations"
+        " where cycle_id = $1 and finished_at is null and due_at <> 'infinity'",
+        cycle_id,
+    )
+    assert longest_s <= max(SETTINGS.lease_s, SETTINGS.resend_after_s_max)
+    if by_s < 0:
+        closed_s = await pool.fetchval(
+            "select extract(epoch from closed_until - clock_timestamp())::float8 from paces"
+            " where provider = 'jumped'"
+        )
+        assert closed_s <= 120, "a limit of a provider does not last a day longer"
+    assert await clock.beat() == 0, "once"
+
+
+async def test_a_jump_is_called_a_jump_and_not_an_outage(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    pool, cycle_id = orchestrators.pool, await orchestrators.begin()
+    for by_s in JUMPS:
+        await clock.beat()
+        await jumped(pool, cycle_id, by_s)
+        await clock.beat()
+    told = await pool.fetch(
+        "select (data ->> 'clock_jump_s')::float8 as by_s from state_events"
+        " where type = 'outage_ended' order by id desc limit $1",
+        len(JUMPS),
+    )
+    assert [row["by_s"] for row in reversed(told)] == [
+        pytest.approx(each, abs=60) for each in JUMPS
+    ]
+
+
+async def test_what_is_claimed_right_after_a_jump_back_keeps_its_lease(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    pool, cycle_id = orchestrators.pool, await orchestrators.begin()
+    await clock.beat()
+    await jumped(pool, cycle_id, -3_600.0)
+    op_id = ids.operation_id(cycle_id, LANE, "sides", "left", 1)
+    await pool.execute(
+        "update operations set status = 'running', epoch = 1,"
+        " due_at = clock_timestamp() + $1 * interval '1 second' where op_id = $2",
+        *(SETTINGS.lease_s, op_id),
+    )
+    other = await orchestrators.begin()
+    before_s = await left_s(pool, other)
+    await clock.beat()
+    [row] = await pool.fetch(sql.load_operations, [op_id], [])
+    assert row["lease_live"]
+    assert await left_s(pool, other) == pytest.approx(before_s, abs=60)
+
+
+async def test_the_desks_time_is_that_of_postgres(pool: Pool, clock: DeskClock) -> None:
+    await clock.beat()
+    by_postgres = await pool.fetchval("select clock_timestamp()")
+    assert abs((clock.now() - by_postgres).total_seconds()) < 30

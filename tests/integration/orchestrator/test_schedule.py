@@ -168,6 +168,26 @@ async def test_after_a_week_down_once_runs_the_newest_slot(wound: Wound, name: s
     assert (row["missed"], row["late"]) == (4, True)
 
 
+async def test_a_clock_that_jumps_a_day_ahead_and_back_fires_each_slot_once_and_says_so(
+    wound: Wound, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = {name: daily()}
+    clock = wound.clock(jobs)
+    await wound.passes(clock, BEFORE)
+    # Monday's slot comes over the week-end; the clock then shows Friday again.
+    await wound.passes(clock, FRIDAY + timedelta(days=3, hours=1))
+    assert "schedule.missed" in capsys.readouterr().out
+    assert await wound.cycles(name) == [date(2012, 7, 2)]
+    for to in (BEFORE, FRIDAY + timedelta(minutes=1), FRIDAY + timedelta(days=3, minutes=1)):
+        await wound.passes(clock, to)
+        await wound.passes(wound.clock(jobs), to)
+    assert await wound.cycles(name) == [date(2012, 7, 2)]
+    assert "schedule.clock_back" in capsys.readouterr().out
+    await wound.end(name)
+    await wound.passes(clock, FRIDAY + timedelta(days=4, minutes=1))
+    assert await wound.cycles(name) == [date(2012, 7, 2), date(2012, 7, 3)]
+
+
 async def test_all_of_them_run_in_order_each_after_the_one_before(wound: Wound, name: str) -> None:
     jobs = {name: daily(missed="all", missed_max=3)}
     await wound.clock(jobs).look()

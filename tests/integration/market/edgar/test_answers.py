@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from libs.market.asking import their_clock
 from libs.market.edgar import feed
 from libs.market.errors import (
     BadVendorData,
@@ -16,6 +17,7 @@ from libs.market.errors import (
     MarketError,
     NothingTraded,
     NotInSource,
+    SourceUnavailable,
 )
 from tests.fakes.edgar_live import AMENDED, AS_OF, BEFORE, FIRST, EdgarLive, edgar_source
 from tests.fakes.edgar_server import Company, StandIn, row
@@ -117,6 +119,14 @@ async def test_without_a_contact_nothing_is_asked_and_the_setting_is_named(
 async def test_a_session_that_is_not_over_is_refused(edgar: EdgarLive) -> None:
     edgar.now[0] = datetime(2010, 1, 26, 20, 59, tzinfo=UTC)
     with pytest.raises(NothingTraded, match="use 2010-01-25 or an earlier"):
+        await edgar.feed.filings("AAPL", AS_OF)
+
+
+async def test_a_machine_whose_clock_is_ahead_of_edgar_gets_no_filings(
+    edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(their_clock, "AHEAD_S_MAX", -60.0)
+    with pytest.raises(SourceUnavailable, match="ahead of its own; set the clock right"):
         await edgar.feed.filings("AAPL", AS_OF)
 
 

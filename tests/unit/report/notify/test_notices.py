@@ -203,3 +203,12 @@ def test_the_fixtures_words_of_others_stand_where_others_have_the_word() -> None
     """Or the test above would look for what is not there."""
     for data in (ORDER, STOP, FILL, DECISION, FAILED, BUY):
         assert "FREE TEXT" in str(data)
+
+
+@pytest.mark.parametrize(
+    ("by_s", "words"), [(3_600.0, "ahead by 60 min"), (-86_400.0, "back by 24 h")]
+)
+def test_a_clock_that_jumped_is_not_called_a_desk_that_stood_still(by_s: float, words: str) -> None:
+    told = notices.of(notable(EventType.OUTAGE_ENDED, clock_jump_s=by_s))
+    assert told.title == f"The clock of Postgres jumped {words}"
+    assert told.severity == "alarm"
