@@ -103,7 +103,7 @@ class DeskClock:
             longest_s = max(self._settings.lease_s, self._settings.resend_after_s_max)
             stood = await db.fetchrow(sql.give_time_back, goes_on_s, longest_s)
             since, until = stood["since_at"], stood["until_at"]
-            stood_s = (until - since).total_seconds()
+            stood_s: float = (until - since).total_seconds()
             jump_s = self._jumped_s(stood_s)
             outage = OutageEnded(since=since, until=until, clock_jump_s=jump_s)
             node = ids.outage_id(since)
