@@ -102,13 +102,14 @@ where channel = $1 and event_id = any($2::uuid[]) and status = 'due'
 -- name: next_notices
 -- What lies in the future was so before the clock jumped back: an event's own time has come, and a
 -- failure that is to come is not waited for. The channel is looked at once, not for each notice.
+-- Alarms go before all others, so that none waits behind thousands.
 select n.event_id, n.notice::text as notice, n.due_at, n.gathered, n.tries
 from notifications n
 where n.channel = $1 and n.status = 'due'
       and n.due_at <= greatest(clock_timestamp(), n.event_at)
       and (select coalesce(next_try_at <= clock_timestamp(), true) or failed_at > clock_timestamp()
            from notice_channels where channel = $1)
-order by n.number limit $2
+order by n.is_alarm desc, n.number limit $2
 
 -- name: channel_now
 select clock_timestamp() as now, c.waiting, c.failures, c.failing_since,

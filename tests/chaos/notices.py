@@ -39,7 +39,7 @@ from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.supervisor import ChildError, Supervisor
 from services.launcher import service_children
 from tests.chaos.desk import QUICK
-from tests.fakes.channel_server import Answer, ChannelServer, channel_server
+from tests.fakes.channel_server import Answer, ChannelServer, Judge, channel_server
 from tests.fakes.notable import DATA
 from tests.open_folder import open_folder
 
@@ -117,7 +117,7 @@ class Scene:
         while True:
             db = await asyncpg.connect(self.servers.postgres_dsn(ORCHESTRATOR_ROLE), timeout=5)
             try:
-                if await db.fetchval("select count(*) from notice_channels") == len(CHANNELS):
+                if await db.fetchval("select count(*) from notice_channels") == len(self.channels):
                     return
             finally:
                 await db.close()
@@ -216,17 +216,23 @@ def _struck_between(scene: Scene, first: float, second: float) -> bool:
 
 
 @asynccontextmanager
-async def scene_in(folder: Path) -> AsyncIterator[Scene]:
-    """Embedded servers, and the processes that events pass through, while the block runs."""
+async def scene_in(
+    folder: Path, judges: Mapping[str, Judge] | None = None, kinds: Sequence[str] = ("fill",)
+) -> AsyncIterator[Scene]:
+    """Embedded servers, and the processes that events pass through, while the block runs.
+
+    `judges` are channels and how they answer; without them each of CHANNELS takes its time.
+    """
+    rng = random.Random(0)
+    judges = judges or {name: lambda _: Answer(silence_s=rng.uniform(0, 0.05)) for name in CHANNELS}
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(
             embedded_servers(folder / "desk", permissions(), ROLES, database_owner=OWNER_ROLE)
         )
         await migrate(servers.postgres_dsn(OWNER_ROLE))
-        channels = {name: stack.enter_context(channel_server()) for name in CHANNELS}
-        rng = random.Random(0)
+        channels = {name: stack.enter_context(channel_server()) for name in judges}
         for name, server in channels.items():
-            server.judge = lambda _: Answer(silence_s=rng.uniform(0, 0.05))
+            server.judge = judges[name]
             os.environ[f"DESKBUS_NOTIFY_{name.upper()}"] = server.url
             os.environ[f"DESKBUS_NOTIFY_{name.upper()}_KEY"] = "a key of the test's own"
         settings = Settings.model_validate(
@@ -239,9 +245,9 @@ async def scene_in(folder: Path) -> AsyncIterator[Scene]:
                 "notify": Notify.model_validate(
                     {
                         "channels": {
-                            name: {"service": "webhook", "timeout_s": 2} for name in CHANNELS
+                            name: {"service": "webhook", "timeout_s": 2} for name in channels
                         },
-                        "rules": {"all": {"events": ["fill"], "to": list(CHANNELS)}},
+                        "rules": {"all": {"events": list(kinds), "to": list(channels)}},
                     }
                 ),
             }

@@ -20,8 +20,9 @@ create table notice_channels (
 create table notifications (
     event_id   uuid not null,
     channel    text not null references notice_channels,
-    number     bigint generated always as identity,    -- the order of sending
+    number     bigint generated always as identity,    -- the order of sending, alarms first
     notice     jsonb not null,                 -- a Notice, as it was composed
+    is_alarm   boolean generated always as (coalesce(notice ->> 'severity' = 'alarm', false)) stored,
     gathered   boolean not null,               -- in one message with the others that are due then
     event_at   timestamptz not null,
     due_at     timestamptz not null,
@@ -32,7 +33,7 @@ create table notifications (
     primary key (event_id, channel),
     check ((status = 'due') = (ended_at is null))
 );
-create index notifications_next on notifications (channel, number) where status = 'due';
+create index notifications_next on notifications (channel, is_alarm desc, number) where status = 'due';
 create index notifications_due on notifications (channel, due_at) where status = 'due';
 create index notifications_by_number on notifications (number desc);
 create index notifications_ended on notifications (ended_at) where status <> 'due';

@@ -21,6 +21,7 @@ from contracts.notice import (
     NoticesNext,
     NotifierLease,
     Settled,
+    Severity,
 )
 from libs.postgres.pool import OWNER_ROLE, Pool
 from libs.runtime.settings import Settings
@@ -194,6 +195,19 @@ async def test_notices_come_in_the_order_in_which_they_were_kept(
     assert titles(rest) == [str(number) for number in range(50, 60)]
     over = await next_of(kept, epoch, channel, settled=settled(*each[50:]))
     assert (over.notices, over.wait_s, over.waiting) == ((), None, 0)
+
+
+async def test_an_alarm_passes_whatever_waits_before_it(kept: Notices, channel: str) -> None:
+    epoch = (await lease(kept, channel)).epoch
+    each = [of_now(str(number)) for number in range(60)]
+    await keep(kept, epoch, channel, *each[:30])
+    await keep(kept, epoch, channel, *each[30:])
+    halt = of_now("halt").model_copy(update={"severity": Severity.ALARM})
+    await keep(kept, epoch, channel, halt)
+
+    assert titles(await next_of(kept, epoch, channel))[:3] == ["halt", "0", "1"]
+    rest = await next_of(kept, epoch, channel, settled=settled(halt))
+    assert titles(rest) == [str(number) for number in range(50)], "the others in their order"
 
 
 async def test_what_is_kept_again_stays_as_it_is(kept: Notices, channel: str, pool: Pool) -> None:
