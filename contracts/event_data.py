@@ -183,11 +183,13 @@ class LetterKept(Value):
 class OutageEnded(Value):
     """The desk stood still: between these two moments nothing could be committed. Or, with
     `clock_jump_s`, it did not, and Postgres' clock jumped from one to the other by so many seconds,
-    below zero where it jumped back. The event's `cycle_id` belongs to no cycle."""
+    below zero where it jumped back. With `beats_lost` Postgres has lost what was committed between
+    them: so many beats of the desk's clock. The event's `cycle_id` belongs to no cycle."""
 
     since: datetime
     until: datetime
     clock_jump_s: float | None = None
+    beats_lost: int | None = None
 
 
 class LetterEvent(Value):

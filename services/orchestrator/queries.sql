@@ -341,12 +341,14 @@ order by deadline_at limit $1
 
 -- name: beat
 -- What is due is compared with desk_now(), which stands at stands_at; what is written counts from
--- clock_timestamp(), and only rows from before an outage are given its time. Returns the time where
--- the clock goes on; nothing after an outage, and where Postgres' clock has jumped.
+-- clock_timestamp(), and only rows from before an outage are given its time. Returns the time and the
+-- number of the beat where the clock goes on; nothing after an outage, and where Postgres' clock has
+-- jumped.
 update desk_clock
-set beat_at = clock_timestamp(), stands_at = clock_timestamp() + $1 * interval '1 second'
+set beat_at = clock_timestamp(), stands_at = clock_timestamp() + $1 * interval '1 second',
+    beats = beats + 1
 where clock_timestamp() between beat_at - interval '1 second' and stands_at
-returning beat_at
+returning beat_at, beats
 
 -- name: lock_clock
 select not clock_timestamp() between beat_at - interval '1 second' and stands_at
@@ -400,9 +402,9 @@ on_record as (
     insert into outages (since_at, until_at) select since_at, until_at from stood where not is_back
 )
 update desk_clock
-set beat_at = s.until_at, stands_at = s.until_at + $1 * interval '1 second'
+set beat_at = s.until_at, stands_at = s.until_at + $1 * interval '1 second', beats = beats + 1
 from stood s
-returning s.since_at, s.until_at
+returning s.since_at, s.until_at, beats
 
 -- name: tell_outage
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)

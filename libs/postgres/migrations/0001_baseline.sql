@@ -252,7 +252,8 @@ create table paces (
 create table desk_clock (
     one       boolean primary key default true check (one),
     beat_at   timestamptz not null,
-    stands_at timestamptz not null
+    stands_at timestamptz not null,
+    beats     bigint not null default 0         -- so many so far: fewer than before where commits were lost
 );
 insert into desk_clock (beat_at, stands_at) values (clock_timestamp(), 'infinity');
 

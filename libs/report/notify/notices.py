@@ -332,6 +332,10 @@ def _cash(event: Event, data: CashEvent, account: str) -> Telling:
 
 
 def _outage(_: Event, data: OutageEnded, __: str) -> Telling:
+    if data.beats_lost is not None:
+        title = "Postgres has lost commits: compare orders and bills with what you know"
+        line = f"from {_utc(data.since)} to {_utc(data.until)}, by a failover to a standby behind"
+        return Telling(NoticeKind.OUTAGE, Severity.ALARM, title, (line,), "/bus")
     if data.clock_jump_s is not None:
         way = "ahead" if data.clock_jump_s > 0 else "back"
         by = amounts.roughly(timedelta(seconds=abs(data.clock_jump_s)))

@@ -160,6 +160,8 @@ def _kept(event: Event) -> str:
 
 def _outage(event: Event) -> str:
     since, until = (_second(event.data.get(name)) for name in ("since", "until"))
+    if event.data.get("beats_lost") is not None:
+        return f"Postgres lost what was committed from {since} to {until}"
     if event.data.get("clock_jump_s") is not None:
         return f"the clock of Postgres jumped from {since} to {until}"
     return f"nothing could be committed from {since} to {until}"

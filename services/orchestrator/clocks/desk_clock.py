@@ -5,6 +5,9 @@ Postgres takes no commit, or NATS brings no result, nobody does, and the clock s
 beat after that, under the lock of the clock's one row and of all running cycles, gives what runs
 the time back; how often and how long it stood is on record in the table `outages`.
 
+Beats are counted. Where Postgres counts fewer than this orchestrator has seen, it has lost commits
+that it had confirmed: a standby that was behind became the primary, or another server answers.
+
 Where Postgres' clock itself jumps, ahead or back, limits and leases are moved with it: they are as
 long after the jump as before. `now` is Postgres' time for all orchestrators, whatever their own
 machines' clocks show.
@@ -55,6 +58,7 @@ class DeskClock:
         self._connected = connected
         self._on_commit = on_commit
         self._away: Away = "desk"
+        self._beats = 0
         self._beaten: tuple[datetime, float] | None = None
         """Postgres' time at its newest beat, and the steady clock's right before it."""
         for away in get_args(Away):
@@ -90,9 +94,10 @@ class DeskClock:
         async with self._pool.acquire() as db, db.transaction():
             # The clock's one row has its room already: a disk that takes no new row would take it.
             await db.execute(CAN_COMMIT)
-            at = await db.fetchval(sql.beat, goes_on_s)
-        if at is not None:
-            self._beaten = (at, asked_at)
+            beat = await db.fetchrow(sql.beat, goes_on_s)
+        if beat is not None:
+            await self._counted(beat["beats"], beat["beat_at"])
+            self._beaten = (beat["beat_at"], asked_at)
             return 0.0
         async with self._pool.acquire() as db, db.transaction():
             # Whoever comes second finds that it goes.
@@ -108,6 +113,7 @@ class DeskClock:
             outage = OutageEnded(since=since, until=until, clock_jump_s=jump_s)
             node = ids.outage_id(since)
             await db.execute(sql.tell_outage, since.date(), node, outage.model_dump_json())
+        await self._counted(stood["beats"], until)
         self._beaten = (until, asked_at)
         if self._on_commit is not None:
             self._on_commit(hurry=True)
@@ -119,6 +125,20 @@ class DeskClock:
             "desk_clock.stood", away=self._away, seconds=round(stood_s, 1), cycles=len(running)
         )
         return stood_s
+
+    async def _counted(self, beats: int, at: datetime) -> None:
+        """Say so where Postgres counts fewer beats than before: commits are lost."""
+        lost = self._beats + 1 - beats
+        self._beats = beats
+        if lost <= 0 or self._beaten is None:
+            return
+        since = self._beaten[0]
+        log.error("desk_clock.commits_lost", beats=lost, since=since.isoformat())
+        told = OutageEnded(since=since, until=at, beats_lost=lost)
+        node = ids.outage_id(since)
+        await self._pool.execute(sql.tell_outage, since.date(), node, told.model_dump_json())
+        if self._on_commit is not None:
+            self._on_commit(hurry=True)
 
     def _jumped_s(self, stood_s: float) -> float | None:
         """By how much Postgres' clock jumped; None where the desk stood. An orchestrator that has

@@ -318,3 +318,28 @@ async def test_the_desks_time_is_that_of_postgres(pool: Pool, clock: DeskClock) 
     await clock.beat()
     by_postgres = await pool.fetchval("select clock_timestamp()")
     assert abs((clock.now() - by_postgres).total_seconds()) < 30
+
+
+# --- Postgres loses commits -----------------------------------------------------------------------
+
+
+async def test_commits_that_postgres_has_lost_are_said_once(pool: Pool, clock: DeskClock) -> None:
+    """As after a failover to a standby that was behind."""
+    said = "select (data ->> 'beats_lost')::int from state_events where data ? 'beats_lost'"
+    for _ in range(4):
+        await clock.beat()
+    before = len([row for row in await pool.fetch(said) if row[0] is not None])
+    await pool.execute("update desk_clock set beats = beats - 3")
+    for _ in range(3):
+        await clock.beat()
+    told = [row[0] for row in await pool.fetch(said) if row[0] is not None]
+    assert told[before:] == [3]
+
+
+async def test_the_beats_of_others_are_no_loss(pool: Pool, clock: DeskClock) -> None:
+    other = DeskClock(pool, SETTINGS)
+    before = await pool.fetchval("select count(*) from state_events where data ? 'beats_lost'")
+    for each in (clock, other, other, clock, other, clock):
+        await each.beat()
+    after = await pool.fetchval("select count(*) from state_events where data ? 'beats_lost'")
+    assert after == before
