@@ -134,9 +134,9 @@ class DeskClock:
             return
         since = self._beaten[0]
         log.error("desk_clock.commits_lost", beats=lost, since=since.isoformat())
-        told = OutageEnded(since=since, until=at, beats_lost=lost)
+        outage = OutageEnded(since=since, until=at, beats_lost=lost)
         node = ids.outage_id(since)
-        await self._pool.execute(sql.tell_outage, since.date(), node, told.model_dump_json())
+        await self._pool.execute(sql.tell_outage, since.date(), node, outage.model_dump_json())
         if self._on_commit is not None:
             self._on_commit(hurry=True)
 
