@@ -1,8 +1,9 @@
 """One desk of processes for the session, in the session's own event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
+import pytest
 import pytest_asyncio
 
 from tests.chaos.desk import ONE_PROCESS_ROLES, QUICK, ChaosDesk, chaos_desk
@@ -10,6 +11,15 @@ from tests.chaos.load import User, user_of
 from tests.open_folder import open_folder
 
 WHOLE_TIMEOUT_S = 60.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def buys_against_exit_rules() -> Iterator[None]:
+    """Desks of these tests may buy what their exit rules would sell: many tests buy AAPL on
+    2012-06-29, which they would. That rule has tests of its own, with the setting as it is."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("DESKBUS_LIMITS", '{"exits_veto_buys": false}')
+        yield
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -29,6 +29,15 @@ ServersIn = Callable[[Path], AbstractContextManager[Servers | OwnServers]]
 OwnEnvironmentIn = Callable[[Path], AbstractContextManager[Mapping[str, str]]]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def buys_against_exit_rules() -> Iterator[None]:
+    """Desks of these tests may buy what their exit rules would sell: many tests buy AAPL on
+    2012-06-29, which they would. That rule has tests of its own, with the setting as it is."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("DESKBUS_LIMITS", '{"exits_veto_buys": false}')
+        yield
+
+
 @pytest.fixture(scope="session")
 def starter(request: pytest.FixtureRequest) -> Starter | None:
     """Who starts servers of one's own; None: nobody, they are embedded."""

@@ -31,7 +31,10 @@ QUICK = (
     ("DESKBUS_SWEEP_S", "0.2"),
     ("DESKBUS_RESEND_AFTER_S", "1"),
     ("DESKBUS_EPOCHS_MAX", "2"),
-    ("DESKBUS_LIMITS", '{"risk_per_trade_pct_max": 100, "volatility_pct_max": 100}'),
+    (
+        "DESKBUS_LIMITS",
+        '{"risk_per_trade_pct_max": 100, "volatility_pct_max": 100, "exits_veto_buys": false}',
+    ),
 )
 """A desk that notices a death soon, gives an operation two lives, and buys all that it may hold."""
 WAITS_TO_COMMIT = """
