@@ -20,6 +20,7 @@ from contracts.performance import (
 from libs.quant.returns import ONE, drawdowns, monthly, yearly
 from libs.quant.standing import Standing
 from libs.quant.strategy import performance as figures
+from libs.quant.ticks import PRICE_STEP
 from libs.quant.trades import Closing, Trip
 from libs.runtime.settings import Settings
 from services.console import logic
@@ -33,7 +34,6 @@ TICKERS_MAX = 200
 HUNDRED = Decimal(100)
 STEP = Decimal("0.0001")
 """Percentages and ratios are given to four places."""
-PRICE_STEP = Decimal("0.0001")
 NO_CLOSE = "no close of this account could be valued yet"
 TOO_MANY = f"round trips are not shown beyond {MOVES_MAX:,} entries"
 SHARES_STEP = Decimal("0.01")

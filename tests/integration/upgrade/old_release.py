@@ -22,9 +22,9 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "e4210b0f1d08abb060f5ee336a8e599ca1d32289"
-"""The commit that counts as the version before: with it a fundamental score may be unknown, which
-older programs cannot read."""
+RELEASE = "eda08eb06b4cd3c4f3a9d06614a80e06abe2b34d"
+"""The commit that counts as the version before: with it prices have their currency on the wire, and
+the baseline of the tables knows whether the database can commit."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"
