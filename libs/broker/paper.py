@@ -93,7 +93,7 @@ class PaperBroker:
         price = count.price(opening.price, self.slippage_bps, buying)
         if buying:
             most = count.affordable(cash, price, self.fee_bps)
-            paid, purse = (quoted(priced(each, order.currency)) for each in (price, cash))
+            paid, purse = (quoted(priced(amount, order.currency)) for amount in (price, cash))
             room = _Room(most, "the cash", f"cash of {purse} buys no share at {paid}")
         else:
             room = _Room(held, "the shares held", "no share is left")

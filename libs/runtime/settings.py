@@ -12,6 +12,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
+    StrictBool,
     ValidationError,
     model_validator,
 )
@@ -307,7 +308,7 @@ class Settings(BaseSettings):
 
     limits: Limits = Limits()
     """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
-    account_limits: dict[Name, dict[str, bool | Decimal]] = Field(default={})
+    account_limits: dict[Name, dict[str, StrictBool | Decimal]] = Field(default={})
     """Other limits for single accounts, by name; what one does not set is as in `limits`."""
 
     benchmarks: dict[Name, Benchmark] = Field(default={})

@@ -19,6 +19,8 @@ REPORTING = ["RE0", "RE1", "RE2"]
 """Names that only the earnings calendar has: neither moved nor traded nor written about."""
 RISEN, FALLING = ACTIVE[0], ACTIVE[1]
 """RISEN has a price with cents at AS_OF; FALLING loses a third on LATER."""
+TWINS = (RISEN, FALLING)
+"""Two share classes of one issuer."""
 TINY = GAINERS[0]
 """One tick of its price is more than 1 % of it."""
 
@@ -44,6 +46,17 @@ def make(folder: Path) -> None:
         _share(folder, ticker, _path(ticker), volume=90_000_000)
     for ticker in REPORTING:
         _share(folder, ticker, lambda _: 50.0)
+    head, *known = _rows(folder / "sectors.csv")
+    own = {
+        "name": "Twins",
+        "sector": "Twins",
+        "exchange": "XNYS",
+        "currency": "USD",
+        "country": "US",
+    }
+    twins = [[{**own, "ticker": ticker}[name] for name in head] for ticker in TWINS]
+    rows = [[*head, "issuer"], *([*row, ""] for row in known), *([*row, "Twins"] for row in twins)]
+    _write(folder / "sectors.csv", rows)
     rates = _rows(folder / "fx.csv")
     _write(folder / "fx.csv", [row for row in rates if row[0] in {"date", LAST_RATE}])
     rows = [row for row in _rows(folder / "earnings.csv") if row[0] != "ECHO"]

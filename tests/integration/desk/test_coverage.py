@@ -81,7 +81,8 @@ PARTS = Parts(
             sells=[(PAIR, "100"), ("ALFA", "100")],
         ),
         ("forbidden", DAY): Script([("ALFA", "10")]),
-        ("falling", DAY): Script([(market.FALLING, "40")]),
+        # Of two share classes of one issuer the larger buy stays.
+        ("falling", DAY): Script([(market.FALLING, "40"), (market.RISEN, "5")]),
         ("rejected", DAY): Script([("ALFA", "10")]),
         ("expired", DAY): Script([("ALFA", "10")]),
         ("greedy", NEXT): Script([("ALFA", "10")]),
@@ -160,10 +161,13 @@ def rules_of(side: Side, names: Any, *outcomes: RuleOutcome) -> set[tuple[str, s
 
 
 CUT, VETOED = RuleOutcome.CUT, RuleOutcome.VETOED
+CLASSES = "one_share_class"
+"""A ceiling that lets all of a buy pass, or none."""
 EXPECTED_RULES = {
     *rules_of(Side.BUY, (rule.name for rule in BUY_GATES), VETOED),
     *rules_of(Side.SELL, (rule.name for rule in SELL_GATES), VETOED),
-    *rules_of(Side.BUY, (rule.name for rule in BUY_CEILINGS), CUT, VETOED),
+    *rules_of(Side.BUY, (rule.name for rule in BUY_CEILINGS if rule.name != CLASSES), CUT, VETOED),
+    *rules_of(Side.BUY, (CLASSES,), VETOED),
     *rules_of(Side.BUY, (REVIEW,), CUT, VETOED),
     *rules_of(Side.BUY, (LEAST_SIZE.name, WHOLE_SHARES), VETOED),
     ("the", ONE_PICK_PER_TICKER, CUT.value),
@@ -200,6 +204,7 @@ def crowded(
         "replay_dir": prices,
         "candidate_sources": sources,
         "approval_accounts": ("rejected", "expired"),
+        "limits": {"exits_veto_buys": True},
         "account_limits": LIMITS,
         "account_currencies": EURO,
     }

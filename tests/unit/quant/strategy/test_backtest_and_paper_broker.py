@@ -46,7 +46,9 @@ class Desk:
             self._ask(Side.SELL, self.held, open_)
 
     def _ask(self, side: Side, quantity: Decimal, open_: Decimal) -> None:
-        broker = PaperBroker(Decimal(str(FEE_BPS)), Decimal(str(SLIPPAGE_BPS)), self.counting)
+        broker = PaperBroker(
+            Decimal(str(FEE_BPS)), Decimal(str(SLIPPAGE_BPS)), counting=self.counting
+        )
         order = MarketOrder(UUID(int=1), "AAA", side, quantity)
         opening = Opening(date(2011, 1, 3), open_)
         answer = broker.answer(order, opening, cash=self.cash, held=self.held)
