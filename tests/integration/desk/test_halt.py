@@ -36,7 +36,7 @@ async def test_a_halted_account_decides_and_buys_nothing_until_it_is_resumed(
     (halt,) = [each for each in said.rows[0]["halts"] if each["account"] == account]
     assert (halt["by"], halt["reason"]) == ("cli", "drill")
 
-    body = wish(as_of="2012-07-03", pipelines=[{"name": "rules", "account": account}])
+    body = wish(as_of="2012-09-28", pipelines=[{"name": "rules", "account": account}])
     view = await user.run(body)
     assert view["status"] == "completed"
     validation = picked(view, "decision_validation")
