@@ -360,14 +360,14 @@ def test_a_stop_waits_on_the_rest_and_the_portfolio_shows_it(
 
     assert (exited.code, moved.code, later.code) == (0, 0, 0)
     assert "1 stop placed" in exited.out
-    assert "open order: sell 17 AAPL at a stop of 565.55 USD, decided Wed 2012-10-31" in shown.out
+    assert "open order: sell 17 AAPL at a stop of 565.56 USD, decided Wed 2012-10-31" in shown.out
     assert checked.rows[0]["position"]["open_orders"] == [
-        {"side": "sell", "quantity": 17, "order_type": "stop", "stop_price": "565.55"}
+        {"side": "sell", "quantity": 17, "order_type": "stop", "stop_price": "565.56"}
     ]
     (books,) = after.rows
     assert books["portfolio"]["positions"] == []
     assert books["portfolio"]["open_orders"] == []
     assert books["fills"][0]["quantity"].startswith("17")
-    assert "| AAPL    |     17 | 565.55 USD | Wed 2012-10-31 |" in waiting.out
+    assert "| AAPL    |     17 | 565.56 USD | Wed 2012-10-31 |" in waiting.out
     assert "| sell at its stop |     17 | AAPL  |" in done.out
     assert "stop on" not in done.out
