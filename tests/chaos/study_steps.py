@@ -96,8 +96,8 @@ async def struck(desk: MortalDesk, step: str) -> Sequence[str]:
             STUDY,
         )
         operations = await db.fetch(
-            "select count(*) from operations o join study_cells s using (cycle_id)"
-            " where s.study = $1 group by cycle_id",
+            "select step, attempt, count(*) from operations o join study_cells s using (cycle_id)"
+            " where s.study = $1 group by cycle_id, pipeline, step, attempt having count(*) > 1",
             study.name,
         )
         held = await db.fetchval(
@@ -112,7 +112,7 @@ async def struck(desk: MortalDesk, step: str) -> Sequence[str]:
         f"cells were begun: {begun}": begun == wanted,
         f"calls on record were begun again: {repeated}": not repeated,
         f"operations are left: {[*map(dict, left)]}": not left,
-        f"cells have other operations: {operations}": len({row[0] for row in operations}) == 1,
+        f"operations stand twice: {[*map(dict, operations)]}": not operations,
         f"{held} tokens are held back": not held,
     }
     return [what for what, holds in checks.items() if not holds]

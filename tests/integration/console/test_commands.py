@@ -110,8 +110,8 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
     assert re.search(r"AAPL +cut +risk_per_trade +998\.80", done.out)
     words = " ".join(done.out.split())
     assert "AAPL: risks 505.39 USD (0.5% of equity) down to 215.02" in words
-    assert "3 stops placed" in words
-    assert "bought 15 AAPL, 57 IBM and 224 MSFT for 17,176.79 USD" in done.out
+    assert "1 stop placed" in words
+    assert "bought 15 AAPL for 3,657.60 USD" in done.out
     assert "2010-05-06 is chosen: the first session after the newest filing" in words
     assert "--evidence AAPL" in done.out
     assert "\x1b" not in done.out + done.err

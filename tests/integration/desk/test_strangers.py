@@ -178,7 +178,7 @@ async def test_a_result_of_an_older_epoch_does_not_count(desk: Desk, user: Calle
 async def test_what_a_service_says_and_nobody_can_read_is_kept(desk: Desk, user: Caller) -> None:
     async with desk.calling("trader") as trader:
         # A record that cannot be read has a paid call behind it: its sender is told to give up.
-        for what, outcome in (("claim", "unknown"), ("record", "refused"), ("result", "unknown")):
+        for what, outcome in (("claim", "unknown"), ("record", "refused"), ("result", "refused")):
             answer = await told(trader, what, op_id="no id")
             assert answer["outcome"] == outcome
             letter = (await user.query("dead_letters", limit=1))["letters"][0]

@@ -62,6 +62,7 @@ WIDE = AccountLimits(
     cluster_pct_max=D(100),
     position_shares_min=0,
     position_value_min=D(0),
+    exits_veto_buys=False,
 )
 """Of an account that is about the ledger, and not about what a trade may risk."""
 FRIDAY = date(2012, 6, 29)

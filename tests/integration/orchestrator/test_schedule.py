@@ -25,6 +25,7 @@ from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import Handler
 from services.orchestrator.machine.workflows import workflows_of
 from services.orchestrator.preflight import Outlook
+from tests.fakes.log_lines import log_lines
 from tests.integration.orchestrator.conftest import Sent
 
 CALENDAR = exchange_calendar()
@@ -169,20 +170,22 @@ async def test_after_a_week_down_once_runs_the_newest_slot(wound: Wound, name: s
 
 
 async def test_a_clock_that_jumps_a_day_ahead_and_back_fires_each_slot_once_and_says_so(
-    wound: Wound, name: str, capsys: pytest.CaptureFixture[str]
+    wound: Wound, name: str
 ) -> None:
     jobs = {name: daily()}
     clock = wound.clock(jobs)
     await wound.passes(clock, BEFORE)
     # Monday's slot comes over the week-end; the clock then shows Friday again.
-    await wound.passes(clock, FRIDAY + timedelta(days=3, hours=1))
-    assert "schedule.missed" in capsys.readouterr().out
+    with log_lines() as ahead:
+        await wound.passes(clock, FRIDAY + timedelta(days=3, hours=1))
+    assert "schedule.missed" in [line["event"] for line in ahead]
     assert await wound.cycles(name) == [date(2012, 7, 2)]
-    for to in (BEFORE, FRIDAY + timedelta(minutes=1), FRIDAY + timedelta(days=3, minutes=1)):
-        await wound.passes(clock, to)
-        await wound.passes(wound.clock(jobs), to)
+    with log_lines() as back:
+        for to in (BEFORE, FRIDAY + timedelta(minutes=1), FRIDAY + timedelta(days=3, minutes=1)):
+            await wound.passes(clock, to)
+            await wound.passes(wound.clock(jobs), to)
     assert await wound.cycles(name) == [date(2012, 7, 2)]
-    assert "schedule.clock_back" in capsys.readouterr().out
+    assert "schedule.clock_back" in [line["event"] for line in back]
     await wound.end(name)
     await wound.passes(clock, FRIDAY + timedelta(days=4, minutes=1))
     assert await wound.cycles(name) == [date(2012, 7, 2), date(2012, 7, 3)]
