@@ -12,6 +12,7 @@ import pytest
 
 from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.bus.streams import DEAD_LETTER_STREAM, streams
+from libs.quant.ticks import tick_of
 from libs.runtime import ids
 from libs.runtime.schedule_settings import Schedule
 from tests.integration.conftest import OwnEnvironmentIn
@@ -159,8 +160,9 @@ async def test_positions_are_told_by_how_far_they_are_from_being_sold(
         triggers = {rule["rule"]: rule for rule in each["triggers"]}
         loss, gain = triggers["stop_loss"], triggers["take_profit"]
         cost = Decimal(each["average_cost"]["amount"])
-        assert float(Decimal(loss["at"]["amount"]) / cost) == pytest.approx(0.85, rel=2e-4)
-        assert float(Decimal(gain["at"]["amount"]) / cost) == pytest.approx(1.9, rel=2e-4)
+        for rule, share in ((loss, Decimal("0.85")), (gain, Decimal("1.9"))):
+            at = Decimal(rule["at"]["amount"])
+            assert abs(at - cost * share) <= tick_of(at), "a trigger stands on its tick"
         answer = await http.post(
             f"/exit-signals/{each['ticker']}/check", params={"account": account}
         )
