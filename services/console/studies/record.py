@@ -11,10 +11,11 @@ from contracts.cycle import DECISION
 from contracts.study import Study, StudyStatus
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
-from libs.quant.returns import Worth, growth
+from libs.quant.returns import growth
 from libs.quant.study.record import AccountEquity, Decided, Probed
 from services.console.logic import study_in
 from services.console.store import Store
+from services.console.views.standings import close_of
 
 sql = Queries(Path(__file__).parent / "record.sql")
 
@@ -89,7 +90,7 @@ async def equity(study: Study, round_: int, store: Store) -> Sequence[AccountEqu
     for arm in study.arms:
         for sample in range(study.samples):
             taken = await store.snapshots(study.account(arm.name, sample, round_=round_))
-            grown = growth({it["session"]: Worth(it["equity"], it["paid_in"]) for it in taken})
+            grown = growth({it["session"]: close_of(it).worth for it in taken})
             rows.append(
                 AccountEquity(
                     arm=arm.name,

@@ -362,7 +362,13 @@ def test_a_stop_waits_on_the_rest_and_the_portfolio_shows_it(
     assert "1 stop placed" in exited.out
     assert "open order: sell 17 AAPL at a stop of 565.56 USD, decided Wed 2012-10-31" in shown.out
     assert checked.rows[0]["position"]["open_orders"] == [
-        {"side": "sell", "quantity": 17, "order_type": "stop", "stop_price": "565.56"}
+        {
+            "side": "sell",
+            "quantity": 17,
+            "order_type": "stop",
+            "stop_price": "565.56",
+            "stop_currency": "USD",
+        }
     ]
     (books,) = after.rows
     assert books["portfolio"]["positions"] == []
