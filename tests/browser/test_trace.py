@@ -101,9 +101,9 @@ def test_a_click_opens_the_step_beside_the_tree_and_a_call_from_there(
     tree.locator(".row.step", has_text="deciding/picks").click()
     expect(panel.get_by_role("heading", name="deciding/picks")).to_be_visible()
     expect(panel.get_by_role("heading", name="Text with sources")).to_be_visible()
-    expect(panel).to_contain_text("get_stock_price(AAPL) = 584.00")
-    panel.get_by_role("link", name="get_stock_price(AAPL) = 584.00").click()
-    expect(panel.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00")
+    expect(panel).to_contain_text("get_stock_price(AAPL) = 584.00 USD")
+    panel.get_by_role("link", name="get_stock_price(AAPL) = 584.00 USD").click()
+    expect(panel.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00 USD")
     expect(panel.locator(".values").last).to_contain_text("584.0")
     address = page.url
     assert re.search(r"#/operations/[0-9a-f-]{36}/calls/\d+$", address)
@@ -114,7 +114,7 @@ def test_a_click_opens_the_step_beside_the_tree_and_a_call_from_there(
     expect(panel.get_by_role("heading", name="deciding/picks")).to_be_visible()
     page.goto("about:blank")
     page.goto(address)
-    expect(panel.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00")
+    expect(panel.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00 USD")
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     assert "#" not in page.url
@@ -169,14 +169,14 @@ def test_a_models_call_is_a_chat_and_what_it_wrote_is_text(
     expect(turns.locator(".role").first).to_contain_text("system")
     assistant = panel.locator(".turn.assistant").last
     expect(assistant).to_contain_text(HOSTILE)
-    expect(assistant).to_contain_text("get_stock_price(AAPL) = 584.00")
+    expect(assistant).to_contain_text("get_stock_price(AAPL) = 584.00 USD")
     expect(panel.locator("img, iframe, script, a[href*='evil']")).to_have_count(0)
     expect(panel.locator(".figures-line")).to_contain_text("cache read")
     expect(panel.locator(".figures-line")).to_contain_text(re.compile(r"Cache hit\s*[\d.]+%"))
     # The task is JSON on a line: a tree to fold.
     expect(panel.locator(".turn.user details summary").first).to_contain_text("JSON")
-    panel.get_by_role("link", name="get_stock_price(AAPL) = 584.00").first.click()
-    expect(panel.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00")
+    panel.get_by_role("link", name="get_stock_price(AAPL) = 584.00 USD").first.click()
+    expect(panel.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00 USD")
     assert hosts == {shown.url.split("/")[2]}
 
 
@@ -200,13 +200,13 @@ def test_a_second_try_and_a_repair_are_named_in_the_chat(
 def test_calls_of_one_name_are_a_group_until_they_are_asked_for(page: Page, shown: Shown) -> None:
     tree = open_trace(page, shown.traced.modelled, "?calls=true")
     group = tree.locator(".row.group", has_text="get_stock_price").first
-    each = tree.get_by_role("link", name="get_stock_price(AAPL) = 584.00")
+    each = tree.get_by_role("link", name="get_stock_price(AAPL) = 584.00 USD")
     expect(group).to_contain_text("get_stock_price \N{MULTIPLICATION SIGN}5")
-    assert not any(one.is_visible() for one in each.all())
+    alone = each.count()
     group.get_by_role("button", name="Show each").click()
-    expect(each.first).to_be_visible()
+    expect(each).to_have_count(alone + 1)
     group.get_by_role("button", name="Fold").click()
-    expect(each.first).to_be_hidden()
+    expect(each).to_have_count(alone)
 
 
 def test_trees_unfold_at_once_and_texts_are_copied(
@@ -229,8 +229,8 @@ def test_without_a_script_a_step_and_a_call_are_pages(browser: Browser, shown: S
     page = context.new_page()
     page.goto(f"/cycles/{shown.traced.modelled}?calls=true")
     expect(page.locator("#panel")).to_be_hidden()
-    page.get_by_role("link", name="get_stock_price(AAPL) = 584.00").first.click()
-    expect(page.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00")
+    page.get_by_role("link", name="get_stock_price(AAPL) = 584.00 USD").first.click()
+    expect(page.locator("#call-title")).to_have_text("get_stock_price(AAPL) = 584.00 USD")
     page.locator(".under").get_by_role("link").click()
     expect(page.locator("h1")).to_contain_text("/")
     expect(page.get_by_role("region", name="Input")).to_be_visible()
