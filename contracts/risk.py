@@ -109,6 +109,7 @@ class Evidence(Value):
 
     `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
     rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
+    `is_sourced`: the finding cites a tool result; without one nothing is bought.
     """
 
     ticker: Ticker
@@ -126,6 +127,7 @@ class Evidence(Value):
     has_reports: bool = False
     issuer: ShortText = ""
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
+    is_sourced: bool = True
 
     @property
     def risk(self) -> float:

@@ -1,5 +1,6 @@
 """The candidates of a cycle and the sentiment of each."""
 
+import operator
 from datetime import datetime
 from enum import StrEnum
 
@@ -80,11 +81,16 @@ class DroppedTicker(Value):
 
 
 class SourceReport(Value):
-    """Whether a candidate source answered."""
+    """Whether a candidate source answered. `unanswered` are candidates that it was asked about
+    without an answer: what is known of their headlines is not "none".
+    """
 
     name: Name
     ok: bool
     error: Failure | None = None
+    unanswered: tuple[Ticker, ...] = Field(
+        default=(), max_length=CANDIDATES_MAX, exclude_if=operator.not_
+    )
 
 
 class SignalDigest(Contract):

@@ -281,6 +281,7 @@ class _Tooling:
     async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:
         """Results in the calls' order; True where at least one was not known already."""
         fresh: dict[str, Call] = {}
+        about: dict[str, str] = {}
         limited: dict[str, ToolResult] = {}
         for call in calls:
             key = _key(call)
@@ -291,10 +292,11 @@ class _Tooling:
                 limited[key] = self._result(call.name, _error(ToolLimitReached(limit)))
             else:
                 fresh[key] = self._journalled(call)
+                about[key] = str(call.arguments.get("ticker", "")).upper()
         await self._make_room(len(fresh))
         values = await self.journal.calls(list(fresh.values()))
         for (key, fresh_call), value in zip(fresh.items(), values, strict=True):
-            self._keep(key, fresh_call.name, value)
+            self._keep(key, fresh_call.name, value, about[key])
         answers = {**limited, **self._known}
         results = tuple(
             answers[_key(call)].model_copy(update={"call_id": call.id, "name": call.name})
@@ -324,14 +326,15 @@ class _Tooling:
             self._unrecorded = 0
         self._unrecorded += coming
 
-    def _keep(self, key: str, name: str, value: JsonValue) -> None:
+    def _keep(self, key: str, name: str, value: JsonValue, about: str) -> None:
         size = len(orjson.dumps(value))
         if self._bytes + size > self.agent.limits.evidence_bytes_max:
             value = _error(ToolLimitReached("no room for this result; answer with what you have"))
         self._bytes += size
         self.calls_made += 1
         self._known[key] = self._result(name, value)
-        self.evidence.append(Evidence(id=f"E{len(self.evidence)}", tool=name, result=value))
+        place = len(self.evidence)
+        self.evidence.append(Evidence(id=f"E{place}", tool=name, result=value, about=about))
 
     def _result(self, name: str, value: JsonValue) -> ToolResult:
         is_error = isinstance(value, dict) and "error" in value

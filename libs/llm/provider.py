@@ -89,11 +89,15 @@ ModelMessage = Annotated[UserMessage | AssistantMessage | ToolMessage, Field(dis
 
 
 class Evidence(Value):
-    """One result that an answer may stand on, called E0, E1, ...: never a model's own words."""
+    """One result that an answer may stand on, called E0, E1, ...: never a model's own words.
+
+    `about` is the ticker that was asked about, also where the result is an error; empty for none.
+    """
 
     id: str
     tool: str
     result: Json
+    about: str = Field(default="", exclude=True)
 
 
 class ModelRequest(Value):

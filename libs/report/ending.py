@@ -26,6 +26,7 @@ DONE = {"report": "report written", "snapshot": "accounts valued"}
 """The words for kinds of cycles that end with nothing else to say."""
 STEP = re.compile(r"[a-z_]+/[a-z_]+")
 """A step as a reason names it: `analyzing/quant failed: ...`."""
+AFTER_THE_END = "memorizing/memorize failed: "
 GATE_RULE = re.compile(r"\b[a-z_]+_(?:(?:below|above)_threshold|not_defined)(?= \()")
 OUTCOME_CHARS = 400
 COMPLETED = "completed"
@@ -158,6 +159,12 @@ def of_strategy(view: StrategyView) -> Ending:
     """How far a strategy came: its verdict, or the gate that stopped it."""
     word = view.assessment.verdict.value if view.assessment else view.ended
     return Ending(STRATEGY_ENDS.get(word, word), tone(word))
+
+
+def after_the_end(reason: str) -> str:
+    """What failed after a pipeline had ended, such as its memory; empty where nothing did."""
+    at = reason.find(AFTER_THE_END)
+    return reason[at:] if at >= 0 else ""
 
 
 def in_words(reason: str) -> str:

@@ -47,6 +47,7 @@ NATURES = {
     "scripted": " (scripted for the demo: no model was asked, nothing was paid)",
 }
 """The words that stand beside the name of a provider that is no model."""
+NOT_IN_SOURCE = "not_in_source"
 REASONS_LISTED_MAX = 5
 DROPPED_LISTED_MAX = 3
 RULES_LISTED_MAX = 12
@@ -183,8 +184,16 @@ def _line(text: str) -> Line:
 
 def _sources(sources: Sequence[SourceReport]) -> str:
     answered = ", ".join(source.name for source in sources if source.ok) or "none answered"
-    silent = ", ".join(_silence(source) for source in sources if not source.ok)
-    return f"{answered}; no answer from {silent}" if silent else answered
+    failed = [source for source in sources if not source.ok]
+    without = ", ".join(source.name for source in failed if _is_without(source))
+    silent = ", ".join(_silence(source) for source in failed if not _is_without(source))
+    lacks = f"not in this market source: {without}" if without else ""
+    return "; ".join(filter(None, (answered, lacks, silent and f"no answer from {silent}")))
+
+
+def _is_without(source: SourceReport) -> bool:
+    """Whether the market source has no data of this sort, which is an answer."""
+    return source.error is not None and source.error.code == NOT_IN_SOURCE
 
 
 def _silence(source: SourceReport) -> str:
@@ -235,6 +244,8 @@ def _learned(view: CycleView, pipeline: PipelineView, memory: AgentMemory | None
     if unreadable := outcomes.unreadable(pipeline.unreadable_outcomes):
         facts.append(Fact("Outcomes", words(unreadable)))
     own = memory if memory and memory.cycle_id == view.cycle_id else None
+    if note := (own.note if own else ending.after_the_end(pipeline.reason or view.reason)):
+        facts.append(Fact("Memory", words(note), Tone.WARN))
     if (learned := outcomes.learned(own)).items:
         facts.append(Fact("Learned", learned))
     return facts

@@ -61,8 +61,10 @@ def _candidate(candidate: Candidate, reports: Reports) -> Iterable[Fact]:
         f"{headline.published_at:%Y-%m-%d %H:%M} UTC  {headline.source}: {headline.title}"
         for headline in candidate.headlines
     ]
-    tone = None if heads else Tone.QUIET
-    yield Fact("Headlines", words(*(heads or ["none"])), tone)
+    asked = reports.digest.sources if reports.digest else ()
+    unanswered = any(candidate.ticker in source.unanswered for source in asked)
+    none = "no answer about them" if unanswered else "none"
+    yield Fact("Headlines", words(*(heads or [none])), None if heads else Tone.QUIET)
 
 
 def finding_facts(row: tickers.Row) -> Iterable[Fact]:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from contracts.account import Portfolio
 from contracts.constraints import words_of
-from contracts.facts import CATALYST_DAYS_MAX, DatedEvent, TickerFacts
+from contracts.facts import CATALYST_DAYS_MAX, DatedEvent, ReportAhead, TickerFacts
 from contracts.reasons import CORRECTED_MAX, Reason
 from contracts.research import (
     AssetView,
@@ -25,6 +25,7 @@ from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settl
 from libs.facts.fact import Facts
 from libs.facts.market import FIGURES
 from libs.llm.provider import Evidence
+from libs.market.errors import NotInSource
 
 HEADLINE = "headline"
 EARNINGS = frozenset({"days_to_report", "eps_estimate", "eps_actual", "report", "announced"})
@@ -169,7 +170,7 @@ def research_report(
             corrected.append(f"{finding.ticker}: the finding was left out: {ticker.message}")
             continue
         reasons, fell = settled(finding.reasons, facts)
-        own_texts = finding_texts(finding.ticker, reasons, evidence, facts)
+        own_texts = finding_texts(finding.ticker, reasons, evidence, facts, ticker.report)
         texts |= {f"tickers.{len(findings)}.{name}": text for name, text in own_texts.items()}
         event = _event_named(finding.catalyst, facts, ticker.events)
         strangers = [name for name in finding.sector_peers if name not in peers]
@@ -213,11 +214,17 @@ def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
 
 
 def finding_texts(
-    ticker: str, reasons: Sequence[Reason], evidence: Sequence[Evidence], facts: Facts
+    ticker: str,
+    reasons: Sequence[Reason],
+    evidence: Sequence[Evidence],
+    facts: Facts,
+    report: ReportAhead | None = None,
 ) -> dict[str, Prose]:
     """A finding's texts by their fields: what its reasons say of news, of earnings, of the rest.
 
-    Where they say nothing of one of these, code says what there is, or why there is nothing.
+    Where they say nothing of one of these, code says what there is, or which of three absences it
+    is: the source has nothing, it did not answer, or it was not looked up. `report` is the next one
+    that the market source knows, whether the analyst looked it up or not.
     """
     parts: dict[str, list[Reason]] = {"news_summary": [], "earnings_outlook": [], "summary": []}
     for reason in reasons:
@@ -233,51 +240,63 @@ def finding_texts(
     texts = {name: argued(some, facts, ticker) for name, some in parts.items()}
     own = {fact.key.quantity for fact in facts.of_entity(ticker)}
     if not texts["news_summary"].text:
-        count = sum(fact.key.quantity == HEADLINE for fact in facts.of_entity(ticker))
-        known = "none of its headlines was a reason" if count else "no headlines known at as_of"
-        texts["news_summary"].say(why_not("get_news", ticker, evidence) or known)
+        texts["news_summary"].say(
+            "none of its headlines was a reason"
+            if HEADLINE in own
+            else absence("get_news", ticker, evidence, "news", "no headlines known at as_of")
+        )
     if not texts["earnings_outlook"].text:
         due = [fact for fact in facts.of_entity(ticker) if fact.key.quantity == "days_to_report"]
+        none = "no report date known at as_of"
         texts["earnings_outlook"] = (
             stated(due[:1], ticker)
             if due
-            else Prose(why_not("get_earnings", ticker, evidence) or "no report date known at as_of")
+            else Prose(f"next report on {report.on}")
+            if report
+            else Prose(absence("get_earnings", ticker, evidence, "earnings", none))
         )
     if not texts["summary"].text:
-        texts["summary"].say(NO_REASON)
+        texts["summary"].say(f"{NO_REASON}.")
     if not own & FUNDAMENTALS:
-        why = why_not("get_fundamentals", ticker, evidence) or _why_no_figures(ticker, evidence)
-        texts["summary"].say(f" There are no fundamentals of it: {why}.")
+        none = _why_no_figures(ticker, evidence)
+        why = absence("get_fundamentals", ticker, evidence, "", none)
+        texts["summary"].say(f" Fundamentals: {why}.")
     return texts
 
 
 def _why_no_figures(ticker: str, evidence: Sequence[Evidence]) -> str:
-    """The tool's note on figures that it does not give."""
+    """The words of the tool's answer on figures that it does not give."""
     for item in evidence:
-        if item.tool == "get_fundamentals" and isinstance(item.result, dict):
+        if item.tool != "get_fundamentals" or not isinstance(item.result, dict):
+            continue
+        if item.result.get("ticker") == ticker:
             figures = item.result.get("figures")
-            notes = figures.get("notes") if isinstance(figures, dict) else None
-            if item.result.get("ticker") == ticker and isinstance(notes, list) and notes:
+            if not isinstance(figures, dict):
+                return str(item.result.get("note", "nothing had been reported at as_of"))
+            notes = figures.get("notes")
+            if isinstance(notes, list) and notes:
                 return str(notes[0])
-    return "nothing had been reported at as_of"
+    return "what was reported has none of the usual figures"
 
 
-def why_not(tool: str, ticker: str, evidence: Sequence[Evidence]) -> str:
-    """Why a tool gave nothing of a ticker, in its own words; empty where it answered or was not
-    asked."""
-    answered = any(
-        item.tool == tool and isinstance(item.result, dict) and item.result.get("ticker") == ticker
-        for item in evidence
-    )
-    errors = (
-        item.result["error"]
-        for item in evidence
-        if item.tool == tool and isinstance(item.result, dict) and "error" in item.result
-    )
-    first = next(errors, None)
-    if answered or not isinstance(first, dict):
-        return ""
-    return str(first.get("message", ""))[:WHY_NOT_CHARS_MAX]
+def absence(tool: str, ticker: str, evidence: Sequence[Evidence], what: str, none: str) -> str:
+    """Why nothing of a ticker is known by a tool: `none` where it answered, else that it did not
+    answer and why, or that it was not looked up."""
+    asked = [item.result for item in evidence if item.tool == tool and ticker == _about(item)]
+    results = [result for result in asked if isinstance(result, dict)]
+    if any("error" not in result for result in results):
+        return none
+    error = next((result["error"] for result in results), None)
+    if not isinstance(error, dict):
+        return f"{what} not looked up".lstrip()
+    message = str(error.get("message", ""))[:WHY_NOT_CHARS_MAX]
+    return message if error.get("code") == NotInSource.code else f"no answer: {message}"
+
+
+def _about(item: Evidence) -> str:
+    """The ticker that a result is about; of an error the one that was asked about."""
+    own = item.result.get("ticker") if isinstance(item.result, dict) else None
+    return str(own or item.about)
 
 
 def _event_named(text: str, facts: Facts, events: Sequence[DatedEvent]) -> DatedEvent | None:

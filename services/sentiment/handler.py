@@ -120,8 +120,11 @@ async def build_digest(
     headlines = await headlines_of(journal, market, command.as_of, names)
     candidates = logic.with_headlines(candidates, headlines.found)
     untold = headlines.failure
-    if untold is not None and untold not in [report.error for report in reports]:
-        reports.append(SourceReport(name="headlines", ok=False, error=untold))
+    if untold is not None:
+        if untold not in [report.error for report in reports]:
+            reports.append(SourceReport(name="headlines", ok=False, error=untold))
+        silent = {"unanswered": tuple(name for name in names if name not in headlines.found)}
+        reports = [r.model_copy(update=silent) if r.error == untold else r for r in reports]
     return SignalDigest.of(
         command,
         candidates=candidates,

@@ -29,8 +29,6 @@ from libs.facts.fact import Facts
 from libs.runtime.untrusted import clean_line
 
 SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
-NEWS_SOURCES = ("headlines", NEWS)
-"""Where a digest says why there are no headlines."""
 UNHEARD = "unknown"
 """The mood where too little was heard."""
 UNANSWERED = "the model gave no score of it"
@@ -140,14 +138,22 @@ def with_voice(digest: SignalDigest) -> SignalDigest:
 
 def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[UnscoredTicker, ...]:
     """The digest's candidates without a score, each with the reason."""
-    failed = {source.name: source.error for source in digest.sources if source.error is not None}
-    silent = next((failed[name] for name in NEWS_SOURCES if name in failed), None)
-    because = f"no headline: {silent.message}" if silent else "no headline was known at as_of"
+    silent = {
+        ticker: source.error.message
+        for source in digest.sources
+        if source.error is not None
+        for ticker in source.unanswered
+    }
+
+    def why(candidate: Candidate) -> str:
+        if candidate.headlines:
+            return UNANSWERED
+        if candidate.ticker in silent:
+            return f"no answer about headlines: {silent[candidate.ticker]}"[:REASON_CHARS_MAX]
+        return "no headline was known at as_of"
+
     return tuple(
-        UnscoredTicker(
-            ticker=candidate.ticker,
-            reason=UNANSWERED if candidate.headlines else because[:REASON_CHARS_MAX],
-        )
+        UnscoredTicker(ticker=candidate.ticker, reason=why(candidate))
         for candidate in digest.candidates
         if candidate.ticker not in scored
     )

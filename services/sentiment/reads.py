@@ -176,7 +176,7 @@ def _failure(failed: Mapping[str, MarketError], tickers: Sequence[str]) -> JsonV
     if not failed:
         return None
     error = next(iter(failed.values()))
-    some = "" if len(failed) == len(tickers) else f" (no headlines of {', '.join(failed)})"
+    some = "" if len(failed) == len(tickers) else f" (no answer about {', '.join(failed)})"
     return {"code": error.code, "message": f"{error.message}{some}"}
 
 

@@ -146,3 +146,35 @@ async def test_after_the_last_attempt_the_cycle_fails_with_what_was_wrong_and_wh
     assert "(answer_invalid)" in reason
     assert ("plan_attempts_max" in reason) == (attempts > 1)
     assert desk.contract("memorize")["decision"] is None
+
+
+# --- a memory that fails --------------------------------------------------------------------------
+
+
+class Forgetful(rules.RulesProvider):
+    """A model that decides as the rules do and never writes a valid memory."""
+
+    name = "forgetful"
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        if request.agent == "memory":
+            return ModelReply(text='{"short_term_summary": ""}')
+        return await super().complete(request)
+
+
+async def test_where_a_model_writes_no_memory_the_rules_do_and_the_orders_stand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("libs.llm.registry.CoinProvider", Forgetful)
+    made = Settings()
+    desk = InProcessDesk([*await thinking_routes(made), *broker_of_the_imagination()], made)
+    pipelines = (Pipeline(name="forgetful", provider="coin", account="main"),)
+    cycle = await desk.run(CycleRequest(idempotency_key="one", as_of=DAY, pipelines=pipelines))
+    assert cycle.state.status is CycleStatus.COMPLETED
+    tried = of_step(desk, "memorize")
+    assert [each.row.status for each in tried] == ["failed", "completed"]
+    memory: Any = desk.contract("memorize")
+    assert memory["note"].startswith(
+        "written by the stated rules, as the model failed: memory (rules) gave no valid answer: "
+    )
+    assert memory["decision"]["picks"]

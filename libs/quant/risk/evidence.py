@@ -13,11 +13,10 @@ from libs.quant.exchange import price_in
 def evidence_of(
     research: ResearchReport, quant: QuantReport, portfolio: Portfolio
 ) -> tuple[Evidence, ...]:
-    """The evidence behind picks: findings with a source, priced in the account's currency by the
-    portfolio's rates.
+    """The evidence behind picks: each finding, priced in the account's currency by the portfolio's
+    rates.
 
-    A finding that cites no tool result is no evidence. Of two for one ticker the
-    riskier counts.
+    Of two for one ticker one that cites a tool result counts, and of two of these the riskier.
     """
     confidence: Mapping[str, float] = {view.ticker: view.confidence for view in quant.assets}
     rates = {rate.currency: rate for rate in portfolio.rates}
@@ -29,11 +28,10 @@ def evidence_of(
             rates,
         )
         for finding in research.tickers
-        if finding.evidence
     ]
     # A price below all the places that are kept of it is none.
     usable: Sequence[Evidence] = [item for item in priced if item is not None]
-    worst = {item.ticker: item for item in sorted(usable, key=_how_risky)}
+    worst = {item.ticker: item for item in sorted(usable, key=_weight)}
     return tuple(worst[ticker] for ticker in sorted(worst))
 
 
@@ -65,8 +63,9 @@ def _evidence(
         has_reports=finding.has_reports,
         issuer=finding.issuer,
         exits=finding.exits,
+        is_sourced=bool(finding.evidence),
     )
 
 
-def _how_risky(item: Evidence) -> tuple[float, bool, Decimal]:
-    return item.risk, item.catalyst_event is None, item.price
+def _weight(item: Evidence) -> tuple[bool, float, bool, Decimal]:
+    return item.is_sourced, item.risk, item.catalyst_event is None, item.price

@@ -57,13 +57,18 @@ def _equities_only(leg: Leg, _: Facts) -> Finding:
 
 def _research_evidence(leg: Leg, facts: Facts) -> Finding:
     evidence = facts.evidence.get(leg.ticker)
+    sourced = evidence is not None and evidence.is_sourced
     return gate(
         leg,
-        ok=evidence is not None,
-        value="a finding" if evidence else "no finding",
-        limit="one finding with a price",
+        ok=sourced,
+        value="no finding with a price"
+        if evidence is None
+        else f"a finding that cites {'a' if sourced else 'no'} tool result",
+        limit="one finding with a price that cites a tool result",
         kept="there is research evidence for it",
-        vetoed="there is no research evidence for it that can be traced to a source",
+        vetoed="research has no finding with a price for it"
+        if evidence is None
+        else "none of the reasons of its finding stands on a tool result",
     )
 
 
@@ -136,8 +141,10 @@ def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
 def _price_drift(leg: Leg, facts: Facts) -> Finding:
     evidence, price = facts.evidence.get(leg.ticker), facts.prices.get(leg.ticker)
     limit_pct = facts.limits.price_move_pct_max
-    if price is None or price <= 0 or evidence is None:
-        moved, ok = "no current price", price is not None and price > 0
+    if price is None or price <= 0:
+        moved, ok = "no current price", False
+    elif evidence is None:
+        moved, ok = "no price of research to compare with", True
     else:
         # Compared as products: a division could round a move onto the limit.
         ok = abs(price - evidence.price) * _HUNDRED <= limit_pct * evidence.price

@@ -271,7 +271,9 @@ class _Turn:
         op_id = self._op_id(lane, step, cause.attempt)
         data = {"step": step.name, **failure.model_dump(exclude_none=True)}
         self._fact(op_id, SEQ_ENDED, EventType.OPERATION_FAILED, lane, data)
-        if cause.wrong_answer and cause.attempt < step.attempts_max:
+        # What follows the end is tried again whatever went wrong: by the stated rules.
+        again = cause.wrong_answer or self._is_closing(lane)
+        if again and cause.attempt < step.attempts_max:
             self._lanes[lane.name] = replace(lane, live={**lane.live, step.name: cause.attempt + 1})
             self._send(lane.name, step, cause.attempt + 1, (failure.message,))
             return
@@ -380,13 +382,12 @@ class _Turn:
         """The lane cannot go on: stop what runs, then close."""
         self._stop_live(name)
         lane = self._lanes[name]
-        if not self._is_closing(lane):
+        if not self._is_closing(lane) or lane.ending is None:
             self._close(name, ending)
-        elif lane.ending is None or lane.ending.status is COMPLETED:
-            # The work is done and stands, but nobody will remember it: that is said, not hidden.
-            self._lane_ended(name, ending)
-        else:
-            self._lane_ended(name, lane.ending)
+            return
+        # The closing state judges nothing: its failure is a note beside the end.
+        note = "; ".join(filter(None, (lane.ending.reason, ending.reason)))
+        self._lane_ended(name, replace(lane.ending, reason=note))
 
     def _close(self, name: str, ending: Ending) -> None:
         closing = self._workflow.closing

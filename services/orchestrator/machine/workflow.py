@@ -120,7 +120,8 @@ class State:
 class Workflow:
     """One kind of cycle. `shared` states run once, then every pipeline runs `states`.
 
-    Every pipeline that ends other than by cancellation passes through `closing` last.
+    Every pipeline that ends other than by cancellation passes through `closing` last. It never
+    changes how the pipeline ended: a step of it that fails is sent again, then noted.
     """
 
     kind: str

@@ -43,6 +43,8 @@ from services.orchestrator.machine.workflow import (
 PLAN_ATTEMPTS_MAX = 3
 ANSWER_ATTEMPTS_MAX = 2
 """Where the settings of these names do not say otherwise (`workflows_of`)."""
+MEMORY_ATTEMPTS = 2
+"""The model's, and where that fails for whatever reason the stated rules'."""
 ATTEMPTS_RECORDED_MAX = 1_000
 """More than any setting allows."""
 
@@ -115,7 +117,7 @@ DECISION = Workflow(
         AWAITING_APPROVAL,
         State("executing", (Step(EXECUTE_DECISIONS),)),
     ),
-    closing=State("memorizing", (Step(MEMORIZE, attempts_max=ANSWER_ATTEMPTS_MAX),)),
+    closing=State("memorizing", (Step(MEMORIZE, attempts_max=MEMORY_ATTEMPTS),)),
 )
 
 
@@ -242,7 +244,7 @@ def _answered_by_models(
         steps = (
             replace(
                 step,
-                attempts_max=plan if step.serves is MAKE_PLAN else answer,
+                attempts_max={MAKE_PLAN: plan, MEMORIZE: MEMORY_ATTEMPTS}.get(step.serves, answer),
                 time_limit_s=time_limit_s,
             )
             if step.attempts_max > 1

@@ -355,7 +355,7 @@ def test_it_says_what_was_looked_at_what_was_silent_and_what_was_dropped(
     facts = story.tell(cycle_view).looked_at
 
     assert lines(facts, "Looked at") == ["3 candidates: AAPL GOOG IBM"]
-    assert lines(facts, "Sources") == ["screener; no answer from news (made-up prices has no news)"]
+    assert lines(facts, "Sources") == ["screener; not in this market source: news"]
     assert lines(facts, "Dropped") == ["XYZ: fewer than 20 sessions of prices"]
 
 

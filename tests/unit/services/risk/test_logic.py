@@ -205,9 +205,23 @@ def test_a_ticker_picked_twice_counts_once_with_the_smaller_and_it_is_said():
     assert any("more than once" in told for told in clamped.adjustments)
 
 
-@pytest.mark.parametrize("fault", [{"current_price": D(0)}, {"evidence": ()}])
-def test_a_finding_without_price_or_source_is_no_evidence(fault):
-    assert evidence_of(research(finding("AAA", **fault)), quant(), books()) == ()
+def test_a_finding_without_a_price_is_no_evidence():
+    assert evidence_of(research(finding("AAA", current_price=D(0))), quant(), books()) == ()
+
+
+def test_of_two_findings_the_one_that_cites_a_tool_result_counts():
+    bare, cites = finding("AAA", evidence=(), risk_score=9.0), finding("AAA", risk_score=2.0)
+    for both in ((bare, cites), (cites, bare)):
+        (evidence,) = evidence_of(research(*both), quant(), books())
+        assert (evidence.is_sourced, evidence.risk_score) == (True, 2.0)
+
+
+def test_a_pick_by_a_headline_alone_is_vetoed_by_that_cause_and_by_no_other():
+    """Its finding has a price, and cites no tool result: no rule claims that either is missing."""
+    picked = pick("AAA", 20)
+    asked = command(daily(picked), review(picked), research(finding("AAA", evidence=())))
+    failed = [(check.rule, check.value) for check in validate(asked).checks if not check.passed]
+    assert failed == [("research_evidence", "a finding that cites no tool result")]
 
 
 EURUSD = ExchangeRate(currency="EUR", into="USD", rate=D("1.1"), on=DAY)

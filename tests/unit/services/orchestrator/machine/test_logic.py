@@ -155,11 +155,25 @@ def test_pipelines_end_apart_and_the_main_one_gives_the_cycles_status() -> None:
     assert run.cycle.lanes["other"].status is CycleStatus.FAILED
 
 
-def test_a_memory_that_fails_after_the_orders_fails_the_cycle_and_says_so() -> None:
+@pytest.mark.parametrize("wrong_answer", [True, False])
+def test_a_memory_that_fails_is_sent_again_with_why_and_the_orders_complete_the_cycle(
+    wrong_answer: bool,
+) -> None:
     run = Run().to(*VALIDATED, "execute")
-    run.failed("memorize", wrong_answer=False)
-    assert run.status is CycleStatus.FAILED
-    assert "memorizing/memorize failed" in run.cycle.reason
+    run.failed("memorize", wrong_answer=wrong_answer)
+    again = next(iter(run.open.values()))
+    assert (again.step.name, again.attempt, again.errors) == ("memorize", 2, (BROKEN.message,))
+    run.done("memorize")
+    assert run.status is CycleStatus.COMPLETED
+
+
+def test_a_memory_that_nobody_can_write_is_a_note_and_changes_no_end() -> None:
+    run = Run().to(*VALIDATED, "execute")
+    for _ in range(2):
+        run.failed("memorize", wrong_answer=False)
+    assert run.status is CycleStatus.COMPLETED
+    assert run.cycle.reason.startswith("memorizing/memorize failed: ")
+    assert run.told(EventType.CYCLE_ENDED)[0].data["status"] == "completed"
 
 
 @pytest.mark.parametrize("steps", [(), SCANNED, ANALYZED, (*ANALYZED, "picks", "review")])
