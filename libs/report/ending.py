@@ -162,7 +162,7 @@ def of_strategy(view: StrategyView) -> Ending:
 
 
 def after_the_end(reason: str) -> str:
-    """What failed after a pipeline had ended, such as its memory; empty where nothing did."""
+    """The failure of a step after the end, such as the memory; empty where none failed."""
     at = reason.find(AFTER_THE_END)
     return reason[at:] if at >= 0 else ""
 
