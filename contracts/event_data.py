@@ -99,6 +99,7 @@ class ModelCallEvent(CallEvent):
 
     `prompt_sha256` is the hash of the agent's prompt file, by which its version is known. `request`
     is what was new in it, `reply` the beginning of the text, `tool_calls` what was wanted.
+    `usage_estimated` says why its tokens are an estimate, empty where the endpoint counted them.
     """
 
     usage: Usage
@@ -108,6 +109,7 @@ class ModelCallEvent(CallEvent):
     stop_reason: ShortText = ""
     fault: ShortText = ""
     prompt_sha256: ShortText = ""
+    usage_estimated: ShortText = ""
 
 
 class CheckEvent(CallEvent):

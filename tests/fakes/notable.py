@@ -1,4 +1,4 @@
-"""Events that people may be told of, each with data as the desk writes it."""
+"""Events of every type, each with data as the desk writes it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -102,9 +102,50 @@ REPORT = {
         "attention": [{"what": "no_price", "text": "FREE TEXT", "todo": "FREE TEXT"}],
     },
 }
+CALL = {
+    "step": "quant",
+    "name": "get_stock_price",
+    "index": 0,
+    "duration_ms": 1500.0,
+    "arguments": {"ticker": "AAPL"},
+    "result": "FREE TEXT",
+    "error": "FREE TEXT",
+}
+LETTER = {
+    "sequence": 12,
+    "subject": "desk.v1.dlq.research.quant",
+    "code": "invalid",
+    "by": "cli",
+    "reason": "FREE TEXT",
+}
+ENDED = {"status": "failed", "reason": "analyzing/quant failed: FREE TEXT"}
+OTHERS: dict[EventType, dict[str, Any]] = {
+    EventType.CYCLE_ACCEPTED: {},
+    EventType.PIPELINE_ENDED: ENDED,
+    EventType.ATTEMPT_ENDED: ENDED,
+    EventType.STATE_ENTERED: {},
+    EventType.OPERATION_STARTED: {"step": "quant"},
+    EventType.OPERATION_COMPLETED: {"step": "quant"},
+    EventType.OPERATION_CANCELLED: {"step": "quant"},
+    EventType.LLM_REQUESTED: {
+        "step": "quant",
+        "name": "claude:small",
+        "index": 0,
+        "epoch": 1,
+        "tokens_max": 900,
+        "cost_usd_max": "0.1",
+    },
+    EventType.LLM_CALLED: {**CALL, "name": "claude:small", "usage": {"output_tokens": 1234}},
+    EventType.TOOL_CALLED: CALL,
+    EventType.DATA_READ: CALL,
+    EventType.ANSWER_CHECKED: {**CALL, "passed": False},
+    EventType.LETTER_RETRIED: LETTER,
+    EventType.LETTER_DISCARDED: LETTER,
+}
+"""Of each type of which no notice is made."""
 DATA: dict[EventType, dict[str, Any]] = {
     EventType.REQUEST_REJECTED: {"code": "busy", "message": "FREE TEXT", "requester": "cli"},
-    EventType.CYCLE_ENDED: {"status": "failed", "reason": "analyzing/quant failed: FREE TEXT"},
+    EventType.CYCLE_ENDED: ENDED,
     EventType.OPERATION_FAILED: FAILED,
     EventType.MESSAGE_REFUSED: {
         "step": "quant",
@@ -181,6 +222,8 @@ OF_THE_DESK = frozenset(
         EventType.OUTAGE_ENDED,
         EventType.LETTER_KEPT,
         EventType.NOTICES_GIVEN_UP,
+        EventType.LETTER_RETRIED,
+        EventType.LETTER_DISCARDED,
     }
 )
 """Types of events that are about no account."""
@@ -198,7 +241,8 @@ def notable(kind: EventType, at: datetime = AT, *, account: str = "main", **chan
         state="analyzing" if of_cycle else None,
         session_id=f"{account}/2012-06-29" if of_cycle else None,
         at=at,
-        data={**DATA[kind], **changed},
+        pipeline="rules" if of_cycle else None,
+        data={**DATA, **OTHERS}[kind] | changed,
     )
 
 

@@ -14,6 +14,7 @@ from contracts.audit import Event, EventsAfter, EventType, fits
 from contracts.subjects.events import EVENTS_AFTER
 from libs.bus.client import Client
 from libs.bus.event_types import require_known
+from libs.report import events
 from libs.runtime.settings import Settings
 from services.cli.render import event_line
 from services.cli.shell.newest import newest
@@ -41,7 +42,7 @@ class Wanted:
 
     def takes(self, event: Event) -> bool:
         """Whether the event is to be shown."""
-        if self.errors and not event_line.is_failure(event):
+        if self.errors and not events.is_failure(event):
             return False
         return fits(self.pattern, event.owner, event.type)
 

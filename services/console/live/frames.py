@@ -7,11 +7,13 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from pydantic import ValidationError
 
-from contracts.audit import Gap, fits, tells_failure
+from contracts.audit import Event, Gap, fits, tells_failure
 from contracts.position import Order, Position
 from contracts.subjects.commands import COMMANDS
 from libs.postgres.events import event_json
+from libs.report import events
 from libs.runtime import ids
 
 FRAME_BYTES_MAX = 256_000
@@ -32,7 +34,8 @@ def behind(row: Row) -> Position:
 
 @dataclass(frozen=True)
 class Line:
-    """One event: what filters ask for, and its bytes."""
+    """One event: what filters ask for, and its bytes: the event, its words (`text`) and whether
+    they are good or bad (`tone`)."""
 
     row: Row
     body: bytes
@@ -56,8 +59,14 @@ class Line:
 
 
 def line_of(row: Row, sequence: int) -> Line:
-    """The event of a row, as number `sequence` of its cycle."""
-    return Line(row, event_json(row, sequence))
+    """The event of a row, as number `sequence` of its cycle, with its `text` and `tone`."""
+    body = event_json(row, sequence)
+    try:
+        words = events.described(Event.model_validate_json(body))
+    except ValidationError:  # a type of a later version
+        words = events.Described(events.unreadable(row["type"]))
+    text, tone = orjson.dumps(words.text), orjson.dumps(words.tone)
+    return Line(row, b'%s,"text":%s,"tone":%s}' % (body.removesuffix(b"}"), text, tone))
 
 
 @dataclass(frozen=True)

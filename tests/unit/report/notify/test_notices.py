@@ -6,7 +6,7 @@ from contracts.audit import NOTABLE_EVENTS, EventType
 from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, NoticeKind, Severity
 from libs.report.notify import budgets, notices
 from services.orchestrator.group.budgets import REMEDIES
-from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, STOP, notable
+from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, OTHERS, STOP, notable
 
 AT_RISK = (
     "risks 505.39 USD (0.5% of equity) down to 215.02 USD; wrong if it falls there; looked at "
@@ -26,8 +26,11 @@ def test_every_notable_event_is_told_without_anybodys_own_words(kind: EventType)
     assert told.title
 
 
-def test_exactly_the_notable_events_have_a_telling() -> None:
-    assert set(notices.TELLINGS) == set(NOTABLE_EVENTS) == set(DATA)
+def test_exactly_of_the_notable_events_notices_are_made() -> None:
+    assert set(NOTABLE_EVENTS) == set(DATA)
+    for kind in OTHERS:
+        with pytest.raises(LookupError):
+            notices.of(notable(kind))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 // The list: only the rows that can be seen are in the document, and they are drawn once a frame.
 
-import { describe, toneOf } from "./describe.js";
 
 const SPARE = 6; // rows drawn beyond each edge, so that scrolling shows no blank
 
@@ -164,12 +163,12 @@ function fill(element, row) {
     said.textContent = row.gap.message;
     return;
   }
-  element.className = `tail-row ${toneOf(row)}`;
+  element.className = `tail-row ${row.tone}`;
   at.textContent = clock(row.at);
   cycle.textContent = `${row.cycle_id.slice(0, 8)} ${row.sequence}`;
   pipeline.textContent = row.pipeline || "";
   type.textContent = row.type;
-  said.textContent = describe(row);
+  said.textContent = row.text;
 }
 
 /** Hours to milliseconds, in UTC as all times of the console. */

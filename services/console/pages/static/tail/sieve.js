@@ -1,7 +1,5 @@
 // What is looked for in the events that come: words, and a span of time. Pure.
 
-import { describe } from "./describe.js";
-
 /** A sieve for a text and a span in UTC (`2026-11-25T09:30`); null where nothing is looked for. */
 export function sieve({ text, from, until }) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -13,7 +11,7 @@ export function sieve({ text, from, until }) {
     const at = event.at.replace(/Z|[+]00:00$/, "");
     if ((first && at < first) || (last && at > last)) return false;
     if (!words.length) return true;
-    const whole = `${event.type} ${event.pipeline || ""} ${describe(event)} ${JSON.stringify(event)}`.toLowerCase();
+    const whole = `${JSON.stringify(event)}`.toLowerCase();
     return words.every((word) => whole.includes(word));
   };
 }
