@@ -47,7 +47,7 @@ from libs.facts import amounts
 from libs.report import orders
 from libs.report.approval import VERDICTS
 from libs.report.ending import STEP
-from libs.report.notify import budgets
+from libs.report import budgets
 from libs.report.story import MADE_UP
 from libs.report.tones import Tone
 from libs.runtime import recorded_call

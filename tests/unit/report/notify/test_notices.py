@@ -4,7 +4,8 @@ import pytest
 
 from contracts.audit import NOTABLE_EVENTS, EventType
 from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, NoticeKind, Severity
-from libs.report.notify import budgets, notices
+from libs.report import budgets
+from libs.report.notify import notices
 from services.orchestrator.group.budgets import REMEDIES
 from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, OTHERS, STOP, notable
 
