@@ -44,10 +44,9 @@ from contracts.report import DailyReport
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import NAME_PATTERN
 from libs.facts import amounts
-from libs.report import orders
+from libs.report import budgets, orders
 from libs.report.approval import VERDICTS
 from libs.report.ending import STEP
-from libs.report import budgets
 from libs.report.story import MADE_UP
 from libs.report.tones import Tone
 from libs.runtime import recorded_call
