@@ -1,4 +1,4 @@
-"""What an event says, in one wording for the terminal, the pages, notices and reports. Pure.
+"""The words of an event: one wording for the terminal, the pages, notices and reports. Pure.
 
 Titles and lines are composed here, of numbers, dates, names of the desk's own grammar and tickers.
 A reason, a headline, a model's or a person's words stand apart, in `reason`: a notice that leaves
@@ -55,7 +55,7 @@ BUDGET_EXHAUSTED = "budget_exhausted"
 TEXT_CHARS = 300
 """Of an event in one line."""
 UNREADABLE = (ValidationError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
-"""What goes wrong with the data of an event that another version wrote."""
+"""Raised by the data of an event that another version wrote."""
 UNNAMED = "unknown"
 """Stands where a name is not one."""
 
@@ -434,7 +434,7 @@ def _report(event: Event, data: DailyReport) -> Words:
 
 
 def needs_of(data: DailyReport) -> Sequence[str]:
-    """What a report asks its reader to look at, each once: `no price`."""
+    """The things a report asks its reader to look at, each once: `no price`."""
     return tuple(dict.fromkeys(need.what.replace("_", " ") for need in data.report.attention))
 
 

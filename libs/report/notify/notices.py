@@ -24,7 +24,7 @@ from libs.report.events import BUDGET_EXHAUSTED, account_of
 
 @dataclass(frozen=True)
 class Sort:
-    """What a notice is about, how serious it is, the console's page about it, and until when it
+    """The subject of a notice, how serious it is, the console's page about it, and until when it
     can be acted on."""
 
     kind: NoticeKind
