@@ -51,6 +51,19 @@ FIGURES: Mapping[str, tuple[str, str]] = {
     "profit_growth_pct": (PERCENT, "profit growth on the year"),
     "revenue_growth_pct": (PERCENT, "revenue growth on the year"),
 }
+ANNUAL_DAYS_MAX, QUARTERLY_DAYS_MAX = 456, 182
+"""A year, or a quarter, and the 90 days or so that the next report may take: by then it was due."""
+NEWS_DAYS_MAX = 92
+AGE_DAYS_MAX: Mapping[str, int] = {
+    "earnings per share (fiscal year)": ANNUAL_DAYS_MAX,
+    "filing": ANNUAL_DAYS_MAX,
+    "last report": QUARTERLY_DAYS_MAX,
+    "reported EPS": QUARTERLY_DAYS_MAX,
+    "expected EPS": QUARTERLY_DAYS_MAX,
+    "headline": NEWS_DAYS_MAX,
+}
+"""By the label of a fact with a date of its own: how old it may be at as_of. An older one says
+nothing of the company as it is, and is not offered."""
 CHANGES: Mapping[int, str] = {1: "1 day", 5: "1 week", 21: "1 month", 63: "3 months"}
 """Changes that are computed of a history: over so many sessions, and what they are called."""
 
@@ -71,15 +84,27 @@ class ToolAnswer:
 
 
 def market_facts(results: Sequence[ToolAnswer]) -> tuple[Fact, ...]:
-    """The facts of these results, in their order; errors and other tools' results have none."""
+    """The facts of these results, in their order; errors and other tools' results have none, and
+    what is too old for its kind is left out."""
     usable = [
         (item.call, LAYOUTS[item.tool], item.result)
         for item in results
         if item.tool in LAYOUTS and isinstance(item.result, dict) and "error" not in item.result
     ]
     return tuple(
-        fact for call, layout, result in usable for fact in layout(_Seal.of(call, result), result)
+        fact
+        for call, layout, result in usable
+        for seal in (_Seal.of(call, result),)
+        for fact in layout(seal, result)
+        if _is_fresh(fact, seal.session)
     )
+
+
+def _is_fresh(fact: Fact, session: str) -> bool:
+    limit = AGE_DAYS_MAX.get(fact.label)
+    if limit is None or fact.key.on is None or not session:
+        return True
+    return (date.fromisoformat(session[:10]) - fact.key.on).days <= limit
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,10 @@ class AccountExits:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place."""
-    first, *rest = error.errors(include_url=False)
+    """The first thing that is wrong, with its place. A mistyped name comes before the name that is
+    missing by it."""
+    wrong = error.errors(include_url=False)
+    first, *rest = sorted(wrong, key=lambda one: one["type"] != "extra_forbidden")
     more = f" (and {len(rest)} more)" if rest else ""
     return f"{place_of(first['loc'], 'the file')}: {worded(first, TermsFile)}{more}"
 

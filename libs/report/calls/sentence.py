@@ -12,6 +12,10 @@ from libs.runtime import recorded_call
 
 HEADLINES = ("price", "equity")
 """Fields that say what a result comes to, the first of those that it has."""
+DATED: Mapping[str, str] = {"report_date": "report on", "period_end": "figures to"}
+"""Fields that date a thing, and the words before the date."""
+ENDS = (("ies", "y"), ("ches", "ch"), ("s", ""))
+"""Ends of words in the plural, and in the singular."""
 VALUE_CHARS = 80
 SENTENCE_CHARS = 240
 RESULT = "result"
@@ -61,15 +65,28 @@ def _value(reply: JsonValue) -> str:
 
 
 def _listed(reply: Mapping[str, JsonValue]) -> str:
-    """How many there are in the first field that lists any: `60 rows`."""
+    """The first field that holds more than one value: `60 rows`, `report on 2012-07-24`."""
     for name, value in reply.items():
-        if isinstance(value, list | dict):
+        if isinstance(value, list):
             return _count(name.replace("_", " "), len(value))
+        if isinstance(value, dict):
+            return _object(name.replace("_", " "), value)
     return _count("fields", len(reply))
 
 
+def _object(name: str, value: Mapping[str, JsonValue]) -> str:
+    """One thing with fields is told by its date; else its values that are known are counted."""
+    for field, words in DATED.items():
+        if isinstance(value.get(field), str):
+            return f"{words} {value[field]}"
+    known = len(value) - list(value.values()).count(None)
+    return _count("values" if name == "values" else f"values of {name}", known)
+
+
 def _count(many: str, number: int) -> str:
-    return amounts.count(number, many.removesuffix("s"), many)
+    head, *rest = many.split(" ", 1)
+    one = next((head.removesuffix(end) + tail for end, tail in ENDS if head.endswith(end)), head)
+    return amounts.count(number, " ".join((one, *rest)), many)
 
 
 def _scalar(value: JsonValue) -> str:

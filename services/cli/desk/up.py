@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from rich.text import Text
 
 from libs.market.choice import first_request
+from libs.market.exits import BadExitTerms, terms_in
 from libs.runtime.loop import keep_started
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
@@ -89,6 +90,12 @@ def up(
     if counts and not processes:
         raise Problem(ExitCode.USAGE, "--replicas needs --processes")
     _refuse_second(settings)
+    try:
+        terms_in(settings.exit_rules_file)
+    except BadExitTerms as error:
+        raise Problem(
+            ExitCode.FAILED, error.message, "correct the file, then start again"
+        ) from error
     if detach:
         _start_in_background(settings, json=json)
         return

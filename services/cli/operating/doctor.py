@@ -29,6 +29,7 @@ from libs.llm.endpoints.keys import key_source
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import NotUsable, all_providers, standings
 from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, source_of
+from libs.market.exits import BadExitTerms, terms_in
 from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
@@ -111,6 +112,7 @@ def machine(settings: Settings) -> Sequence[Check]:
         _data_dir(settings.data_dir),
         _tried("market data", lambda: _source(settings, source_of(settings))),
         *_kinds(settings),
+        _exit_rules(settings.exit_rules_file),
         _credentials(settings.secrets_path),
         *certificates.in_files(settings),
         *_providers(settings),
@@ -196,6 +198,20 @@ def _source(settings: Settings, name: SourceName | PartName) -> str:
             return edgar_said(settings)
         case SourceName.REPLAY:
             return replay_said(settings)
+
+
+def _exit_rules(path: Path) -> Check:
+    try:
+        rules = terms_in(path)
+    except BadExitTerms as error:
+        return problem(
+            "exit rules", error.message, "correct the file: no exit is checked until then"
+        )
+    if not path.exists():
+        return ok("exit rules", f"the defaults: there is no {path}")
+    return ok(
+        "exit rules", f"{path}: {amounts.count(len(rules.position), 'position')} with their own"
+    )
 
 
 def _kinds(settings: Settings) -> Sequence[Check]:

@@ -237,7 +237,7 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
 
     @router.get("/cycles/{cycle_id}", response_model=CycleView, responses=problems(404))
     async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
-        """A cycle with all the contracts that its pipelines have accepted_cycle."""
+        """A cycle with all the contracts that its pipelines have accepted."""
         return json_of(await _cycle(desk, cycle_id))
 
     @router.delete("/cycles/{cycle_id}", response_model=CycleAccepted, responses=problems(404, 409))
@@ -259,7 +259,7 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
         return _listed(page)
 
     @router.get("/cycles/{cycle_id}/events", response_model=Events, responses=problems(404))
-    async def list_eventsof_cycle(
+    async def list_events_of_cycle(
         cycle_id: Annotated[UUID, Depends(named)],
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
         limit: Limit = 100,

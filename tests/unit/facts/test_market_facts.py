@@ -76,3 +76,16 @@ def test_errors_and_other_tools_results_have_no_facts():
     failed = ToolAnswer("E0", "get_stock_price", {"error": {"code": "x", "message": "y"}})
     other = ToolAnswer("E1", "save_assessment", {"ticker": "A", "price": 1})
     assert market_facts([failed, other]) == ()
+
+
+@pytest.mark.parametrize(("ended", "is_offered"), [("2023-12-31", True), ("2014-12-31", False)])
+def test_a_fact_too_old_for_its_kind_is_not_offered(ended, is_offered):
+    figures = {
+        "known_at": "2018-02-05",
+        "currency": "USD",
+        "eps_fiscal_year": 2.5,
+        "fiscal_year_end": ended,
+    }
+    result = {"ticker": "AAA", "as_of": "2024-02-05", "figures": figures}
+    facts = market_facts([ToolAnswer("E1", "get_fundamentals", result)])
+    assert any(fact.key.quantity == "eps_fiscal_year" for fact in facts) is is_offered

@@ -95,3 +95,10 @@ def test_tickers_are_meant_in_either_case(path: Path) -> None:
     assert file.of("main", "AAPL").stop_pct == 3
     assert file.of("main", "AAPL").basket == ("MSFT",)
     assert file.of("growth", "IBM").stop_pct == 4
+
+
+def test_a_mistyped_name_is_told_before_the_one_that_is_missing_by_it(tmp_path: Path) -> None:
+    file = tmp_path / "exit_signals.toml"
+    file.write_text("[default.trailing_stop]\npercent = 8\n")
+    with pytest.raises(BadExitTerms, match="percent"):
+        terms_in(file)
