@@ -73,7 +73,8 @@ class JournalEntry(Value):
     `request_sha256` covers the whole request and must match when the entry is used again.
     `passed` is set where nothing was read but an answer was held against its contract. A paid
     call's `address` is the hash of all that its model was sent; `reused`: the answer to the same
-    was on record, and was not paid again.
+    was on record, and was not paid again. `texts` are what a model was sent and `request` names by
+    hash: they only travel with a new entry, and are stored apart from it.
     """
 
     index: int = Field(ge=0, le=10_000)
@@ -87,6 +88,7 @@ class JournalEntry(Value):
     passed: bool | None = None
     address: Sha256 | None = Field(default=None, exclude_if=is_none)
     reused: bool = Field(default=False, exclude_if=operator.not_)
+    texts: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     @property
     def provider(self) -> str:
@@ -308,3 +310,56 @@ class OperationDetail(Message):
     command: JsonValue = None
     result: JsonValue = None
     journal: tuple[JournalEntry, ...] = ()
+
+
+class SentQuery(Message):
+    """Ask what a model was sent with one call: its texts from the `first` on."""
+
+    op_id: IdDigits
+    index: int = Field(ge=0, le=10_000)
+    first: int = Field(default=0, ge=0, le=10_000)
+
+
+class SentText(Value):
+    """One text, exactly as it was sent, by whose turn it is: `system`, `tools` and `schema` (as
+    JSON), `user`, `tool`, whose result is `about` a call, or `assistant`, the model's reply, which
+    may ask for calls. Where there is no text `note` says why.
+    """
+
+    role: ShortText
+    about: Text = ""
+    text: str = ""
+    note: Text = ""
+
+
+class ChangedLine(Value):
+    """A line that only this call (`+`) or only the one before (`-`) was sent."""
+
+    part: ShortText
+    sign: Literal["+", "-"]
+    text: str
+
+
+class Difference(Value):
+    """How a call's texts differ from those of call `index` of `op_id`, the one before: the parts
+    that are the `same`, the lines that are not, and how many more there are."""
+
+    op_id: OperationId
+    index: int
+    same: tuple[ShortText, ...] = ()
+    lines: tuple[ChangedLine, ...] = ()
+    left_out: int = 0
+
+
+class Sent(Message):
+    """The texts of one call that no earlier call of its transcript was sent, and its reply;
+    `message` says why there are none, and with `more` the next page begins behind the last here.
+
+    `difference` stands in the first page, None where no call is before it.
+    """
+
+    found: bool = True
+    message: Text = ""
+    texts: tuple[SentText, ...] = ()
+    more: bool = False
+    difference: Difference | None = None

@@ -14,6 +14,8 @@ from contracts.operation import (
     RecordAnswer,
     Result,
     ResultAnswer,
+    Sent,
+    SentQuery,
 )
 from contracts.subjects.subject import ORCHESTRATOR, Class, Subject, console
 
@@ -26,3 +28,5 @@ STOP = Subject(Class.CONTROL, "*", "cancel", CancelOperation, NoneType)
 
 OPERATIONS = console("operations", OperationsQuery, OperationsPage, agents=True)
 OPERATION = console("operation", OperationQuery, OperationDetail, agents=True)
+SENT = console("sent", SentQuery, Sent)
+"""Prompts hold positions, cash and texts of strangers: for people and their programs."""

@@ -22,7 +22,7 @@ from contracts.subjects.notices import (
     NOTIFICATIONS,
     TEST_CHANNEL,
 )
-from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
 from contracts.subjects.preflight import PROVIDERS, REACH
 from contracts.subjects.reports import REPORT
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB, SCHEDULE
@@ -76,6 +76,7 @@ QUERIES: tuple[AnySubject, ...] = (
     CYCLES,
     OPERATIONS,
     OPERATION,
+    SENT,
     DEAD_LETTERS,
     ACCOUNT,
     EQUITY,

@@ -1,7 +1,9 @@
 """Requests to a model, and the part of them that is worth storing beside its reply."""
 
 import hashlib
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
@@ -11,6 +13,7 @@ from libs.facts.fact import Facts
 from libs.llm.agent import Agent
 from libs.llm.answer import schema_of
 from libs.llm.errors import TaskTooLarge
+from libs.llm.json_values import canonical
 from libs.llm.masking.reader import Reader
 from libs.llm.prompt import Task, render_evidence, render_facts, render_task
 from libs.llm.provider import (
@@ -24,7 +27,8 @@ from libs.llm.provider import (
 )
 from libs.llm.toolbox import Toolbox
 
-TASK_CHARS_STORED_MAX = 50_000
+SECTION = re.compile(r"\n(?=<(?:facts|evidence)>\n)")
+"""Where a user turn is cut into texts: what is the same in two calls is stored once."""
 NO_FACT = ""
 """What a reason without a second fact has in its place."""
 
@@ -112,33 +116,67 @@ def offered_schema(output: type[BaseModel], names: Sequence[str]) -> dict[str, A
     return {**schema, "$defs": {**parts, ReasonDraft.__name__: named, "FactName": fact_name}}
 
 
-def worth_storing(request: ModelRequest, first: int) -> JsonValue:
-    """The new part of a request: the prompt and each tool result are stored elsewhere, by hash."""
-    return {
+@dataclass(frozen=True)
+class Asked:
+    """The record of a request: `brief`, and the `texts` that it names by their hash."""
+
+    brief: JsonValue
+    texts: Sequence[str] = ()
+
+
+def on_record(request: ModelRequest, first: int) -> Asked:
+    """The new part of a request: its messages from `first` on, as they are sent.
+
+    The system prompt, and the tools or the answer's schema, are the same for the whole transcript:
+    their texts travel with its first call. Replies are entries of their own, and so are results of
+    tools, except those that the model is shown in another form (masked).
+    """
+    bound = _schema(request)
+    new = request.messages[first:]
+    texts = [] if first else [request.system, bound]
+    texts += [
+        text for message in new if isinstance(message, UserMessage) for text in _texts(message)
+    ]
+    results = [
+        item for message in new if isinstance(message, ToolMessage) for item in message.results
+    ]
+    own = {canonical(item.result) for item in request.evidence} if results else set()
+    texts += [item.content for item in results if item.is_error or item.content not in own]
+    brief: JsonValue = {
         "agent": request.agent,
         "model": request.model,
         "system_sha256": request.system_sha256,
+        "schema_sha256": _sha256(bound),
         "tools": [tool.name for tool in request.tools],
         "output": request.output_schema is not None,
-        "messages": [_brief(message) for message in request.messages[first:]],
+        "messages": [_brief(message) for message in new],
         "evidence": [item.id for item in request.evidence],
     }
+    return Asked(brief, tuple(dict.fromkeys(texts)))
+
+
+def _schema(request: ModelRequest) -> str:
+    """The text that binds the reply: the tools' definitions, or the schema of the answer."""
+    return canonical(request.output_schema or [tool.model_dump() for tool in request.tools])
+
+
+def _texts(message: ModelMessage) -> Sequence[str]:
+    """The texts of a message that the desk sends; a user turn is cut before facts and evidence."""
+    match message:
+        case UserMessage(text=text):
+            return SECTION.split(text)
+        case ToolMessage(results=results):
+            return [item.content for item in results]
+        case AssistantMessage():
+            return ()
 
 
 def _brief(message: ModelMessage) -> JsonValue:
-    match message:
-        case UserMessage(text=text):
-            # The evidence lines are tool results, which are entries of their own; facts are made
-            # of those and of the operation's command, which is on record too.
-            task = text.split("\n<evidence>\n", 1)[0].split("\n<facts>\n", 1)[0]
-            if len(task) > TASK_CHARS_STORED_MAX:
-                # The operation's command is on record too, and has the same data.
-                return {"role": "user", "sha256": _sha256(task), "chars": len(task)}
-            return {"role": "user", "text": task}
-        case AssistantMessage():
-            return {"role": "assistant", "said": "as in the reply before"}
-        case ToolMessage(results=results):
-            return {"role": "tool", "results": [_sha256(item.content) for item in results]}
+    if isinstance(message, AssistantMessage):
+        return {"role": message.role, "said": "as in the reply before"}
+    texts = _texts(message)
+    hashes: list[JsonValue] = [_sha256(text) for text in texts]
+    return {"role": message.role, "sha256": hashes, "bytes": sum(len(t.encode()) for t in texts)}
 
 
 def assistant_turn(reply: ModelReply) -> AssistantMessage:

@@ -4,6 +4,7 @@ import json
 import math
 from typing import Annotated, Any
 
+import orjson
 from pydantic import GetCoreSchemaHandler, JsonValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -29,6 +30,11 @@ Json = Annotated[JsonValue, _TakenAsItIs]
 """JSON that was checked where it came in: a model that holds it does not walk through it again."""
 JsonObject = Annotated[dict[str, JsonValue], _TakenAsItIs]
 """The same of an object."""
+
+
+def canonical(value: JsonValue) -> str:
+    """The value as JSON with its keys in order: a database may give them back in another one."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def loaded(text: str | bytes) -> Any:

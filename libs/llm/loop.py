@@ -22,8 +22,8 @@ from libs.llm.asking import (
     assistant_turn,
     first_message,
     gives_reasons,
+    on_record,
     request_of,
-    worth_storing,
 )
 from libs.llm.errors import (
     AnswerInvalid,
@@ -38,7 +38,7 @@ from libs.llm.errors import (
     ToolResultTooLarge,
     Truncated,
 )
-from libs.llm.json_values import storable
+from libs.llm.json_values import canonical, storable
 from libs.llm.masking.reader import Reader, reader_of
 from libs.llm.prompt import NO_CALL, Task, render_errors, render_unread
 from libs.llm.provider import (
@@ -145,9 +145,7 @@ async def _concluded(
     """The answer on what the tooling pass has gathered."""
     evidence = tuple(desk.evidence)
     try:
-        return await _output_pass(
-            agent, desk.task, evidence, output, desk.journal, check, task_recorded=True
-        )
+        return await _output_pass(agent, desk.task, evidence, output, desk.journal, check)
     except AnswerInvalid as error:
         if desk.ended is None:
             raise
@@ -262,7 +260,7 @@ class _Tooling:
             tools=self.tools,
         )
         await self._make_room(1)
-        reply = await take_turn(self.agent, request, self.journal, worth_storing(request, new))
+        reply = await take_turn(self.agent, request, self.journal, on_record(request, new))
         return with_calls(reply, request.tools)
 
     async def _read_by_code(self) -> None:
@@ -339,9 +337,7 @@ class _Tooling:
     def _result(self, name: str, value: JsonValue) -> ToolResult:
         is_error = isinstance(value, dict) and "error" in value
         shown = self.reader.result(name, value)
-        # Sorted, because a database may hand a stored object back in another order.
-        content = orjson.dumps(shown, option=orjson.OPT_SORT_KEYS).decode()
-        return ToolResult(call_id="", name=name, content=content, is_error=is_error)
+        return ToolResult(call_id="", name=name, content=canonical(shown), is_error=is_error)
 
     def _journalled(self, call: ToolCall) -> Call:
         """The call as the journal makes it; a refused one runs nothing but is on record too."""
@@ -381,10 +377,7 @@ async def _output_pass(
     output: type[T],
     journal: Journal,
     check: AnswerCheck[T] | None,
-    *,
-    task_recorded: bool = False,
 ) -> T:
-    """`task_recorded` says that the tooling pass has put the task on record already."""
     facts = None
     if gives_reasons(output):
         facts = (
@@ -392,15 +385,14 @@ async def _output_pass(
         )
     reader = reader_of(agent.masking, task)
     messages: list[ModelMessage] = [first_message(agent, task, evidence, reader, facts)]
-    # Evidence is on record as tool results, so the first message is new only where the task is.
-    new = 1 if task_recorded else 0
+    new = 0
     errors: tuple[str, ...] = ()
     last = ""
     for _ in range(agent.limits.repairs_max + 1):
         request = request_of(agent, task, messages, evidence, reader, output=output, facts=facts)
         read: ReadAnswer[T] = ReadAnswer(None)
         try:
-            reply = await take_turn(agent, request, journal, worth_storing(request, new))
+            reply = await take_turn(agent, request, journal, on_record(request, new))
             refuse_declined(agent, reply)
             turn, text = assistant_turn(reply), reader.heard(reply).text
             read = read_answer(text, output, check, evidence, thoughts=[*_thoughts(reply, reader)])
@@ -448,4 +440,4 @@ def _error(error: DeskError) -> JsonValue:
 
 
 def _key(call: ToolCall) -> str:
-    return f"{call.name} {orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()}"
+    return f"{call.name} {canonical(call.arguments)}"

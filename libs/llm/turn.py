@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from contracts.operation import FAULTS, CallKind, Reserve, fault_in
 from contracts.types import Usage
 from libs.llm.agent import Agent, Limits
+from libs.llm.asking import Asked
 from libs.llm.errors import (
     AccountExhausted,
     FieldRefused,
@@ -64,15 +65,15 @@ log = structlog.get_logger()
 
 
 async def take_turn(
-    agent: Agent, request: ModelRequest, journal: Journal, brief: JsonValue
+    agent: Agent, request: ModelRequest, journal: Journal, asked: Asked
 ) -> ModelReply:
-    """The model's whole reply. `brief` is what of the request is worth storing.
+    """The model's whole reply. `asked` is what goes on record of the request.
 
     One that ends at the output limit is asked for once more, with more room. Raises Truncated where
     that is not enough either, TaskTooLarge where the model's context is full, ProviderUnavailable
     and ProviderFault after their last try, other ModelErrors at once.
     """
-    reply = await _tried(agent, request, journal, brief)
+    reply = await _tried(agent, request, journal, asked)
     if reply.stop_reason is StopReason.OUTPUT_LIMIT:
         log.warning("llm.reply_truncated", agent=agent.name, model=agent.model)
         reply = await _with_more_room(agent, request, journal)
@@ -93,7 +94,7 @@ async def _with_more_room(agent: Agent, request: ModelRequest, journal: Journal)
         "room": ROOM_MAX,
     }
     try:
-        reply = await _tried(agent, roomier, journal, brief)
+        reply = await _tried(agent, roomier, journal, Asked(brief))
         if reply.stop_reason is not StopReason.OUTPUT_LIMIT:
             return reply
     except (RequestRefused, TaskTooLarge) as error:
@@ -105,12 +106,10 @@ async def _with_more_room(agent: Agent, request: ModelRequest, journal: Journal)
     )
 
 
-async def _tried(
-    agent: Agent, request: ModelRequest, journal: Journal, brief: JsonValue
-) -> ModelReply:
+async def _tried(agent: Agent, request: ModelRequest, journal: Journal, asked: Asked) -> ModelReply:
     failed = 0
     while True:
-        value = await journal.call(_call(agent, request, brief))
+        value = await journal.call(_call(agent, request, asked))
         error = _error_in(value)
         if error is None:
             return ModelReply.model_validate(value)
@@ -125,14 +124,15 @@ async def _tried(
             error=error.message,
         )
         await journal.pause(_wait_s(error, failed, agent.limits))
-        brief = {
+        brief: JsonValue = {
             "agent": agent.name,
             "system_sha256": request.system_sha256,
             "again": failed,
         }
+        asked = Asked(brief)
 
 
-def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:
+def _call(agent: Agent, request: ModelRequest, asked: Asked) -> Call:
     reserve = agent.provider.reserve(request)
     name = f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX]
     if reserve is not None:
@@ -150,8 +150,9 @@ def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:
         name=name,
         request=request,
         run=run,
-        new=brief,
+        new=asked.brief,
         reserve=reserve,
+        texts=asked.texts,
     )
 
 

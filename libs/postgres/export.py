@@ -131,6 +131,19 @@ SOURCES = (
         ("entry",),
         wide=True,
     ),
+    # Texts are kept by month, under the hashes that the calls of models name.
+    _Source(
+        "prompt_texts",
+        "started_on, sha256",
+        "($1::date is null or t.started_on >= date_trunc('month', $1::date))"
+        " and ($2::date is null or t.started_on <= $2)"
+        " and ($3::uuid is null or (t.started_on, t.sha256) in"
+        " (select date_trunc('month', j.started_on)::date, decode(named[1], 'hex')"
+        " from operations o join journal j using (started_on, op_id),"
+        " regexp_matches(convert_from(j.entry, 'UTF8'), '\"([0-9a-f]{64})\"', 'g') named"
+        " where o.cycle_id = $3))",
+        wide=True,
+    ),
     _Source("state_events", "xid, id", _DIRECT),
     _Source("accounts", "account", _ALL),
     _Source("orders", "order_id", _DIRECT),

@@ -1,6 +1,6 @@
-"""Retention: drop the journal and the events of whole months, once all their cycles have ended.
+"""Retention: drop journal, prompts and events of whole months, once all their cycles have ended.
 
-These two tables hold nearly all bytes and are partitioned by the month in which a cycle began. The
+These tables hold nearly all bytes and are partitioned by the month in which a cycle began. The
 ledger is never touched. Cycles and operations stay too: they carry the contracts that were made,
 the memories that later cycles read, and the keys that keep a repeated request from running twice.
 
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from libs.postgres.pool import connected
 from libs.runtime.errors import DeskError
 
-PARENTS = ("journal", "state_events")
+PARENTS = ("journal", "state_events", "prompt_texts")
 """In the order in which the orchestrator writes them, so that the locks come in one order too."""
 LOCK_TIMEOUT_S = 3
 """How long a drop waits for the tables. While it waits everybody else waits behind it."""
@@ -31,6 +31,7 @@ _MONTHS = (
     " where i.inhparent = any($1::text[]::regclass[]) and c.relname ~ '_[0-9]{4}_[0-9]{2}$'"
     " union select date_trunc('month', started_on)::date from journal_rest"
     " union select date_trunc('month', started_on)::date from state_events_rest"
+    " union select started_on from prompt_texts_rest"
     " order by month"
 )
 _STATE = """

@@ -74,7 +74,7 @@ class Reply:
 @dataclass(frozen=True)
 class Call:
     """One call to be made once. `request` is hashed whole, as JSON, which a model's fields are
-    too; `new` is the part worth storing.
+    too; `new` is the part worth storing, and `texts` those that it names by hash.
 
     `reserve` is what a paid call may cost at most; None for a free one. `failed` gives what is put
     on record in the place of an answer, or raises the error that ends the operation.
@@ -87,6 +87,7 @@ class Call:
     new: JsonValue = None
     reserve: Reserve | None = None
     failed: Callable[[DeskError], Reply] | None = None
+    texts: Sequence[str] = ()
 
     @property
     def address(self) -> str | None:
@@ -260,6 +261,19 @@ def _size_bytes(entry: JournalEntry) -> int:
         return JOURNAL_BATCH_BYTES_MAX  # a batch of its own, which is refused when it is sent
 
 
+def _with_room(entry: JournalEntry) -> JournalEntry:
+    """The entry without its longest texts, where they do not fit into one message with it."""
+    if not entry.texts:
+        return entry
+    sizes = {text: len(orjson.dumps(text)) for text in entry.texts}
+    over = _size_bytes(entry) - JOURNAL_BATCH_BYTES_MAX
+    for text in sorted(sizes, key=lambda text: -sizes[text]):
+        if over <= 0:
+            break
+        over -= sizes.pop(text)
+    return entry.model_copy(update={"texts": tuple(sizes)})
+
+
 def _answered(call: Call, known: Known) -> Call:
     """The call; where its answer is on record, one that gives that and costs nothing."""
     address = call.address
@@ -339,9 +353,10 @@ async def _timed(index: int, call: Call) -> JournalEntry | _Failed:
         "address": call.address,
         "reused": reply.reused,
         "duration_ms": round((time.perf_counter() - started) * 1000, 3),
+        "texts": tuple(call.texts),
     }
     try:
-        entry = JournalEntry(**fields)
+        entry = _with_room(JournalEntry(**fields))
     except ValidationError as invalid:
         error = NotStorable(f"{call.kind} {call.name}: {describe(invalid, JournalEntry)}")
         entry = without_contents(JournalEntry.model_construct(**fields), call.reserve, str(error))

@@ -80,15 +80,15 @@ def _turn(entry: JournalEntry) -> dict[str, Any]:
 
 
 def _new_in(request: Mapping[str, Any]) -> str:
-    """The new part of a request: the task, results of tools, errors to repair, or nothing."""
+    """The new part of a request: how long a message or how many results, never a word of them."""
     if "again" in request:
         return f"again, after {request['again']} without a reply"
     parts = ["an answer" if request.get("output") else f"{len(_list(request.get('tools')))} tools"]
     for message in map(_mapping, _list(request.get("messages"))):
         if message.get("role") == "tool":
-            parts.append(f"{len(_list(message.get('results')))} results")
+            parts.append(f"{len(_list(message.get('sha256')))} results")
         elif message.get("role") == "user":
-            parts.append(str(message.get("text") or f"a task of {message.get('chars')} characters"))
+            parts.append(f"a message of {message.get('bytes', 0):,} bytes")
     return _clean("; ".join(parts), RESULT_CHARS_MAX)
 
 

@@ -16,7 +16,7 @@ from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
 from contracts.subjects.events import EVENTS_AFTER, EVENTS_SINCE
 from contracts.subjects.halts import HALTS
 from contracts.subjects.notices import NOTIFICATIONS
-from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
 from contracts.subjects.reports import REPORT
 from contracts.subjects.schedule import SCHEDULE
 from contracts.subjects.strategies import STRATEGIES
@@ -50,6 +50,7 @@ from services.console.views import (
     performance,
     report,
     schedule,
+    sent,
     strategies,
     studies,
 )
@@ -125,6 +126,7 @@ def routes(
             on_query(CYCLES, cycles.page),
             on_query(OPERATIONS, handler.operations, store=store, lists=cycles.lists),
             on_query(OPERATION, handler.operation, store=store),
+            on_query(SENT, sent.page, store=store),
             on_query(RECORDING, handler.recording, store=store),
             on_query(STRATEGIES, strategies.strategies, store=store),
             on_query(APPROVALS, handler.approvals, store=store),

@@ -124,6 +124,25 @@ from journal j where j.started_on = $1 and j.op_id = $2 order by j.index limit $
 select index, epoch, recorded_at, entry from journal
 where started_on = $1 and op_id = $2 and index between $3 and $4 order by index
 
+-- name: prompt_texts
+select sha256, text from prompt_texts
+where started_on = date_trunc('month', $1::date)::date and sha256 = any($2::bytea[])
+
+-- name: same_step_before
+-- Along the index of an account's decisions: exits have no such step, and are looked past.
+select before.op_id, before.started_on
+from operations o
+cross join lateral (
+    select cycle_id, pipeline, finished_at from operations
+    where step in ('validate', 'validate_exits') and status = 'completed'
+      and account = o.account and finished_at < o.created_at
+    order by finished_at desc limit $2
+) decided
+join operations before on before.cycle_id = decided.cycle_id and before.step = o.step
+    and before.state = o.state and before.account = o.account and before.started_at is not null
+where o.op_id = $1
+order by decided.finished_at desc, before.attempt desc limit 1
+
 -- name: operation
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, epoch,
        progress, tokens, cost_usd, input_tokens, output_tokens, cache_read_tokens,

@@ -22,6 +22,8 @@ NAMES_SEARCHED_MAX = 2_000
 """Strategies among which a name that is nearly right is looked for."""
 CHANNELS_SHOWN_MAX = 100
 """Channels to people, with those that are in no settings any more."""
+DECISIONS_BEFORE_MAX = 20
+"""An account's earlier decisions among which the one before is looked for that has a step too."""
 LATER_MEMORIES_MAX = 500
 """Memories that are searched for a decision's outcomes: many cycles a day, over a month."""
 
@@ -123,6 +125,16 @@ class Store:
     ) -> Sequence[Record]:
         """The journal's entries of these indexes, each with its claim and time."""
         return await self._rows(sql.calls_between, started_on, op_id, first, last)
+
+    async def prompt_texts(self, started_on: date, hashes: Sequence[str]) -> Mapping[str, str]:
+        """Texts that models were sent, by hash; those that are not on record are left out."""
+        wanted = [bytes.fromhex(digest) for digest in hashes]
+        rows = await self._rows(sql.prompt_texts, started_on, wanted)
+        return {row["sha256"].hex(): row["text"] for row in rows}
+
+    async def same_step_before(self, op_id: UUID) -> Record | None:
+        """The operation of the same step in the account's decision before; None where none is."""
+        return await self._row(sql.same_step_before, op_id, DECISIONS_BEFORE_MAX)
 
     async def operation(self, op_id: UUID) -> Record | None:
         """One operation with its command."""

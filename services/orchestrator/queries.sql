@@ -283,6 +283,13 @@ select refuse_stale(
         + cardinality(array_remove($33::int[], null)) + 1
 ), array(select op_id from started where rests_since is not null) as resting
 
+-- name: keep_texts
+-- Last in its transaction, and in the order of the keys: whoever writes the same text waits for the
+-- commit of the one before, who waits for nothing any more.
+insert into prompt_texts (started_on, sha256, text)
+select * from unnest($1::date[], $2::bytea[], $3::text[])
+on conflict do nothing
+
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.
 -- A lost claim is pending again: due_at now says when to send next, no longer that somebody has it.

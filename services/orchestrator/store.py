@@ -4,6 +4,7 @@ The cycle's lock covers its operations too: every statement that changes an oper
 except the sweep's, which touches only `sends` and `due_at`.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -207,6 +208,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
     await _many(db, sql.add_usage, [_used(group, new) for new in group.used])
     await study_answers.keep(db, group.answered)
+    await _many(db, sql.keep_texts, _texts(group.entries))
     resting = frozenset(written["resting"]) if written else frozenset()
     return {op_id: command for op_id, command in commands.items() if op_id not in resting}
 
@@ -362,8 +364,18 @@ def _entry(new: NewEntry) -> Row:
         new.operation.op_id,
         new.entry.index,
         new.operation.epoch,
-        new.entry.model_dump_json().encode(),
+        new.entry.model_dump_json(exclude={"texts"}).encode(),
     )
+
+
+def _texts(entries: Sequence[NewEntry]) -> Sequence[Row]:
+    """Texts that models were sent, each once a month, in one order for all who write."""
+    texts = {
+        (new.operation.started_on.replace(day=1), hashlib.sha256(text.encode()).digest()): text
+        for new in entries
+        for text in new.entry.texts
+    }
+    return [(*key, text) for key, text in sorted(texts.items())]
 
 
 def _event(event: NewEvent) -> Row:

@@ -130,6 +130,8 @@ class Answering(ModelServer):
             "agent": agent_of(asked),
             "tools": bool(asked.tools),
             "request": _digest(asked),
+            "system": asked.system,
+            "sent": [hashlib.sha256(text.encode()).hexdigest() for text in asked.sent],
         }
         os.write(self.descriptor, json.dumps(line).encode() + b"\n")
 

@@ -61,6 +61,17 @@ class Asked:
         return str(self.body["messages"][place]["content"])
 
     @property
+    def sent(self) -> Sequence[str]:
+        """The desk's turns: texts, and results of tools."""
+        turns = [turn for turn in self.body["messages"] if turn["role"] in ("user", "tool")]
+        contents = [turn["content"] for turn in turns]
+        return [
+            str(block["content"]) if isinstance(block, dict) else block
+            for content in contents
+            for block in ([content] if isinstance(content, str) else content)
+        ]
+
+    @property
     def round(self) -> int:
         """How many rounds of tools have been answered already."""
         return sum(message["role"] == "assistant" for message in self.body["messages"])

@@ -1,12 +1,14 @@
 """A model's call as a chat: who said what, in the order in which the model read it. Pure.
 
-An entry of the journal has only what is new in its request. The turns before it are put together
-from the entries before: the replies of the model, and the tool results by their hashes.
+An entry of the journal has only what is new in its request, and that by its hashes. The turns are
+put together from the texts that models were sent, the replies of the model in the entries before,
+and the results of its tools.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 from typing import Any
@@ -17,15 +19,22 @@ from pydantic import JsonValue
 from contracts.operation import CallKind, JournalEntry
 from libs.report.calls import sentence
 from libs.runtime import recorded_call
+from libs.runtime.model_settings import BUILT_IN
 
+NOT_RECORDED = "not recorded"
+"""In the place of a text that no table has: of a call before the desk kept them."""
+TOO_LONG = "not recorded: too long to be kept with its call"
+SHA256 = re.compile(r"[0-9a-f]{64}")
 TURNS_MAX = 60
 """Turns of one chat; of a longer one the newest."""
 
 
 class Role(StrEnum):
-    """Who speaks in a chat."""
+    """Who speaks in a chat; `tools` and `schema` are what the desk binds a reply to."""
 
     SYSTEM = "system"
+    TOOLS = "tools"
+    SCHEMA = "schema"
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
@@ -33,13 +42,13 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Spoken:
-    """One tool call of the model, or the result of one: a sentence, and what it holds.
+    """One tool call of the model, or the result of one: a sentence, and the `text` that was sent.
 
     `index` is the entry that has it whole; None where the model only asked for it.
     """
 
     sentence: str
-    value: JsonValue
+    text: str = ""
     index: int | None = None
     failed: bool = False
 
@@ -66,23 +75,46 @@ class Chat:
     tools: Sequence[str] = ()
 
 
-def chat_of(journal: Sequence[JournalEntry], index: int) -> Chat:
-    """The model's call at `index`, from the entries up to there and the tool results after it.
+def hashes_in(journal: Iterable[JournalEntry]) -> Sequence[str]:
+    """The hashes of all texts that these calls of models name."""
+    named: dict[object, None] = {}
+    for request in (_mapping(e.request) for e in journal if e.kind is CallKind.MODEL):
+        named |= dict.fromkeys((request.get("system_sha256"), request.get("schema_sha256")))
+        for message in map(_mapping, _list(request.get("messages"))):
+            named |= dict.fromkeys(map(str, _list(message.get("sha256"))))
+    return [digest for digest in named if isinstance(digest, str) and SHA256.fullmatch(digest)]
+
+
+def whole_call(journal: Sequence[JournalEntry], index: int) -> JournalEntry:
+    """The model's call at `index`; of a second try the first, which alone has the request."""
+    models = [e for e in journal if e.kind is CallKind.MODEL and e.index <= index]
+    return next((e for e in reversed(models) if is_whole(e)), models[-1])
+
+
+def chat_of(journal: Sequence[JournalEntry], index: int, texts: Mapping[str, str]) -> Chat:
+    """The model's call at `index`, from the entries up to there and the tool results after it, and
+    the texts on record by their hash.
 
     Entries that are missing (a journal is long) leave out turns, never invent any.
     """
     models = [e for e in journal if e.kind is CallKind.MODEL and e.index <= index]
     tools = {_digest(e.reply): e for e in journal if e.kind is CallKind.TOOL and e.index < index}
-    entry = models[-1]
-    # A second try has the same request as the first, which alone has it on record.
-    first = next((e for e in reversed(models) if _is_whole(e)), entry)
+    entry, first = models[-1], whole_call(journal, index)
+    known = _Known(texts, tools)
     request = _mapping(first.request)
-    earlier = [e for e in models if e.index < first.index and _belongs(e, request)]
+    before = [e for e in models if e.index < first.index and is_whole(e)]
+    # Each transcript begins with a request that has a user's turn and no reply before it.
+    start = max((e.index for e in [*before, first] if _begins(e)), default=first.index)
+    earlier = [e for e in models if start <= e.index < first.index]
     tries = [e for e in models if first.index <= e.index < index]
     again = _mapping(entry.request).get("again")
     return Chat(
-        before=[turn for e in earlier for turn in (*_asked(e, tools), *_replied(e))][-TURNS_MAX:],
-        asked=[_system(request), *_asked(first, tools), *(t for e in tries for t in _replied(e))],
+        before=[turn for e in earlier for turn in (*known.asked(e), *_replied(e))][-TURNS_MAX:],
+        asked=[
+            *known.bound(request, entry.provider),
+            *known.asked(first),
+            *(turn for e in tries for turn in _replied(e)),
+        ],
         reply=_replied(entry, _answers(journal, index)),
         tries=again + 1 if isinstance(again, int) else 1,
         stop_reason=str(_mapping(entry.reply).get("stop_reason") or ""),
@@ -90,56 +122,62 @@ def chat_of(journal: Sequence[JournalEntry], index: int) -> Chat:
     )
 
 
-def _is_whole(entry: JournalEntry) -> bool:
-    return "messages" in _mapping(entry.request)
+def is_whole(entry: JournalEntry) -> bool:
+    """Whether it is a model's call that has its request on record: no second try of one."""
+    return entry.kind is CallKind.MODEL and "messages" in _mapping(entry.request)
 
 
-def _belongs(entry: JournalEntry, request: Mapping[str, Any]) -> bool:
-    """Whether it is of the same transcript: the answer has one of its own, without the tools."""
-    return bool(_mapping(entry.request).get("output", False) == request.get("output", False))
+def _begins(entry: JournalEntry) -> bool:
+    """Whether a transcript begins with it: the answer has one of its own, without the tools."""
+    messages = [_mapping(message) for message in _list(_mapping(entry.request).get("messages"))]
+    return not any(message.get("role") == "assistant" for message in messages)
 
 
-def _system(request: Mapping[str, Any]) -> Turn:
-    agent, digest = request.get("agent"), str(request.get("system_sha256") or "")
-    note = f"the system prompt of {agent}, by its hash {digest[:12]}" if agent else ""
-    return Turn(Role.SYSTEM, note=note or "not on record")
+@dataclass(frozen=True)
+class _Known:
+    """The record: texts by their hash, and results of tools by the hash of their text."""
 
+    texts: Mapping[str, str]
+    tools: Mapping[str, JournalEntry]
 
-def _asked(entry: JournalEntry, tools: Mapping[str, JournalEntry]) -> Sequence[Turn]:
-    request = _mapping(entry.request)
-    turns: list[Turn] = []
-    for message in map(_mapping, _list(request.get("messages"))):
-        match message.get("role"):
-            case "user":
-                turns.append(_user(message))
-            case "tool":
-                results = [str(digest) for digest in _list(message.get("results"))]
-                turns.append(Turn(Role.TOOL, calls=list(_results(results, tools))))
-            case _:
-                # The model's own words: they stand with the reply before.
-                continue
-    if request.get("output") and not turns:
-        evidence = ", ".join(map(str, _list(request.get("evidence"))))
-        note = "the task as the tools had it"
-        return [Turn(Role.USER, note=f"{note}, with {evidence}" if evidence else note)]
-    return turns
+    def bound(self, request: Mapping[str, Any], provider: str) -> Sequence[Turn]:
+        """The system prompt, and the tools or the answer's schema."""
+        system = self._turn(Role.SYSTEM, [str(request.get("system_sha256"))], request)
+        if provider in BUILT_IN and not system.note:
+            system = replace(system, note=f"{provider} computes from the data below and reads no prompt")
+        role = Role.SCHEMA if request.get("output") else Role.TOOLS
+        return [system, self._turn(role, [str(request.get("schema_sha256"))], request)]
 
+    def asked(self, entry: JournalEntry) -> Sequence[Turn]:
+        """The new turns of a request; the model's own words stand with the reply before."""
+        request = _mapping(entry.request)
+        turns: list[Turn] = []
+        for message in map(_mapping, _list(request.get("messages"))):
+            hashes = [str(digest) for digest in _list(message.get("sha256"))]
+            match message.get("role"):
+                case "user":
+                    turns.append(self._turn(Role.USER, hashes, request))
+                case "tool":
+                    results = [self._result(digest, request) for digest in hashes]
+                    turns.append(Turn(Role.TOOL, calls=results))
+        return turns
 
-def _user(message: Mapping[str, Any]) -> Turn:
-    text = message.get("text")
-    if isinstance(text, str):
-        return Turn(Role.USER, text)
-    return Turn(Role.USER, note=f"a task of {message.get('chars')} characters: the command has it")
+    def _turn(self, role: Role, hashes: Sequence[str], request: Mapping[str, Any]) -> Turn:
+        texts = [self.texts[digest] for digest in hashes if digest in self.texts]
+        missing = not hashes or len(texts) < len(hashes)
+        return Turn(role, "\n".join(texts), note=_missing(request) if missing else "")
 
-
-def _results(digests: Iterable[str], tools: Mapping[str, JournalEntry]) -> Iterable[Spoken]:
-    for digest in digests:
-        entry = tools.get(digest)
+    def _result(self, digest: str, request: Mapping[str, Any]) -> Spoken:
+        entry, sent = self.tools.get(digest), self.texts.get(digest)
         if entry is None:
-            yield Spoken(f"a result by its hash {digest[:12]}", None)
-        else:
-            fault = bool(entry.fault)
-            yield Spoken(sentence.of_entry(entry), entry.reply, entry.index, failed=fault)
+            return Spoken("result of a tool", sent or _missing(request))
+        text = sent or _canonical(entry.reply)
+        return Spoken(sentence.of_entry(entry), text, entry.index, failed=bool(entry.fault))
+
+
+def _missing(request: Mapping[str, Any]) -> str:
+    # Whoever names the schema by its hash has sent all texts that fit along.
+    return TOO_LONG if "schema_sha256" in request else NOT_RECORDED
 
 
 def _answers(journal: Sequence[JournalEntry], index: int) -> Mapping[bytes, JournalEntry]:
@@ -177,15 +215,18 @@ def _wanted(call: Mapping[str, Any], answers: Mapping[bytes, JournalEntry]) -> S
     name, arguments = call.get("name"), call.get("arguments")
     if answer := answers.get(_key(name, arguments)):
         fault = bool(answer.fault)
-        return Spoken(sentence.of_entry(answer), answer.reply, answer.index, failed=fault)
+        return Spoken(sentence.of_entry(answer), index=answer.index, failed=fault)
     label = recorded_call.label(str(name), recorded_call.about(arguments))
-    return Spoken(sentence.of(label, ""), arguments, failed=bool(call.get("error")))
+    return Spoken(sentence.of(label, ""), failed=bool(call.get("error")))
 
 
 def _digest(reply: JsonValue) -> str:
-    # As the loop tells a model of a result: with its keys in order.
-    content = orjson.dumps(reply, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(_canonical(reply).encode()).hexdigest()
+
+
+def _canonical(reply: JsonValue) -> str:
+    """A result as the loop sends it: with its keys in order."""
+    return orjson.dumps(reply, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

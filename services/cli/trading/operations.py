@@ -1,17 +1,19 @@
 """`deskbus operations`: what was done, down to single calls."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import orjson
 import typer
-from pydantic import JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from contracts.message import PAGE_MAX
 from contracts.operation import (
+    CallKind,
     JournalEntry,
     OperationDetail,
     OperationQuery,
@@ -19,12 +21,17 @@ from contracts.operation import (
     OperationsQuery,
     OperationStatus,
     OperationView,
+    Sent,
+    SentQuery,
 )
-from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
+from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report.calls import sentence
+from libs.report.calls.sent import described as difference_table
 from libs.runtime import ids
 from libs.runtime.settings import Settings
+from services.cli.render.described import described
 from services.cli.render.tree import CALLS, WITHIN_A_CYCLE, draw, result_text, took
 from services.cli.shell.list_options import (
     AccountFilter,
@@ -61,6 +68,13 @@ SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
 LINES_MAX = 60
 """Of a command or a result."""
+
+
+class Whole(OperationDetail):
+    """An operation as JSON, with what its models were sent by the index of the call."""
+
+    sent: dict[int, Sent] = Field(default_factory=dict)
+
 
 app = group()
 
@@ -158,20 +172,42 @@ def show_operation(
     except ValidationError:
         raise Problem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
 
-    async def work() -> OperationDetail:
+    async def work() -> tuple[OperationDetail, dict[int, Sent]]:
         async with reading_client(settings) as client:
-            return await client.ask(OPERATION, query)
+            detail = await client.ask(OPERATION, query)
+            whole = full or json
+            return detail, await _sent(client, detail) if whole else {}
 
-    detail = asking(work())
+    detail, sent = asking(work())
     if not detail.found or detail.operation is None:
         raise Problem(ExitCode.NOT_FOUND, detail.message, LISTED)
     if json:
-        emit([detail])
+        emit([Whole(**dict(detail), sent=sent)])
     else:
-        _show(detail, detail.operation, full=full)
+        _show(detail, detail.operation, sent, full=full)
 
 
-def _show(detail: OperationDetail, node: OperationView, *, full: bool) -> None:
+async def _sent(client: Client, detail: OperationDetail) -> dict[int, Sent]:
+    """The texts that the models of an operation were sent, by the index of the call."""
+    if detail.operation is None:
+        return {}
+    op_id = str(detail.operation.op_id)
+    models = [entry.index for entry in detail.journal if entry.kind is CallKind.MODEL]
+    return {index: await _whole(client, op_id, index) for index in models}
+
+
+async def _whole(client: Client, op_id: str, index: int) -> Sent:
+    sent = page = await client.ask(SENT, SentQuery(op_id=op_id, index=index))
+    while page.more:
+        query = SentQuery(op_id=op_id, index=index, first=len(sent.texts))
+        page = await client.ask(SENT, query)
+        sent = sent.model_copy(update={"texts": (*sent.texts, *page.texts), "more": False})
+    return sent
+
+
+def _show(
+    detail: OperationDetail, node: OperationView, sent: Mapping[int, Sent], *, full: bool
+) -> None:
     console = out()
     title = Text.assemble(
         (f"{node.state}/{node.name}", "bold"),
@@ -194,7 +230,10 @@ def _show(detail: OperationDetail, node: OperationView, *, full: bool) -> None:
     if detail.journal:
         console.print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
         for entry in detail.journal:
-            console.print(Padding(_call(entry, full=full), (0, 0, 0, 2)))
+            bodies = full and entry.index not in sent
+            console.print(Padding(_call(entry, full=bodies), (0, 0, 0, 2)))
+            if entry.index in sent:
+                console.print(Padding(_texts(sent[entry.index]), (0, 0, 0, 4)))
     _section("Command", detail.command, lines_max)
     if not full:
         more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
@@ -218,6 +257,19 @@ def _call(entry: JournalEntry, *, full: bool) -> Text:
         (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
         request_and_reply,
     )
+
+
+def _texts(sent: Sent) -> RenderableType:
+    """The texts of a call, each under whose turn it is, and what differs from the one before."""
+    parts: list[RenderableType] = []
+    for one in sent.texts:
+        head = f"{one.role} {one.about}".rstrip()
+        parts.append(Text(amounts.plain(head), "cyan"))
+        if one.text:
+            parts.append(Padding(Text(amounts.plain(one.text)), (0, 0, 0, 2)))
+        if one.note:
+            parts.append(Padding(Text(amounts.plain(one.note), "dim"), (0, 0, 0, 2)))
+    return Group(*parts, described(difference_table(sent.difference), out()))
 
 
 def _line(value: JsonValue) -> str:

@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Query, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Response
 
 from contracts.approval import ApprovalsPage, ApprovalsQuery, Verdict
 from contracts.audit import Events, EventsAfter
@@ -24,7 +24,14 @@ from contracts.http import (
     Triggered,
 )
 from contracts.message import PAGE_MAX
-from contracts.operation import OperationDetail, OperationQuery, OperationsPage, OperationsQuery
+from contracts.operation import (
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+    Sent,
+    SentQuery,
+)
 from contracts.types import Name, ShortText
 from libs.web.problem import Refused
 from services.console import handler
@@ -43,6 +50,7 @@ from services.console.http.search import search
 from services.console.http.session import session
 from services.console.http.short_ids import cycle_asked, cycle_named, operation_named
 from services.console.http.studies import scored, studies
+from services.console.views import sent
 
 ROOT = "/api/v1"
 TITLE = "Deskbus"
@@ -188,6 +196,23 @@ def operations(desk: DeskAccess) -> APIRouter:
         if not detail.found:
             raise not_found(f"no operation has the id {operation_id}; cycles have no record")
         return json_of(detail)
+
+    @router.get("/{operation_id}/calls/{index}/sent", response_model=Sent, responses=problems(404))
+    async def get_sent(
+        operation_id: Annotated[UUID, Depends(operation_named(desk))],
+        index: Annotated[int, Path(ge=0, le=10_000)],
+        first: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    ) -> Response:
+        """The texts that a model was sent with one call, and the difference to the call before.
+
+        System prompt, tools or answer schema, and the messages that no earlier call of the same
+        transcript was sent. With `more`, ask again with `first` behind the last text.
+        """
+        query = SentQuery(op_id=operation_id, index=index, first=first)
+        page = await sent.page(query, store=desk.store)
+        if not page.found:
+            raise not_found(page.message)
+        return json_of(page)
 
     return router
 

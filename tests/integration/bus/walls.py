@@ -72,7 +72,7 @@ QUESTIONS = {
             *("console.events", "console.dead_letters", "console.equity", "console.halts"),
             *("console.recording", "console.approvals", "console.budget", "console.leaderboard"),
             *("console.strategies", "console.schedule", "console.storing"),
-            *("console.events_since", "console.notifications"),
+            *("console.events_since", "console.notifications", "console.sent"),
         ),
         PEOPLE,
     ),

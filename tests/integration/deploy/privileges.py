@@ -108,7 +108,8 @@ READS = (
     *("desk_clock", "entries", "executions", "fills", "halt_changes", "halts", "journal"),
     *("letter_cursor", "limit_changes", "notice_channels", "notifications", "notifier_lease"),
     *("operation_tree", "operations", "outages"),
-    *("orders", "paces", "positions", "postings", "relay_cursor", "schedule_jobs"),
+    *("orders", "paces", "positions", "postings", "prompt_texts", "relay_cursor"),
+    "schedule_jobs",
     *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
     *("studies", "study_answers", "study_cells", "study_cells_now"),
 )
@@ -120,6 +121,7 @@ MAY: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("cycles", "operations", "day_budgets", "paces"), "select insert update"),
         **dict.fromkeys(("schedule_jobs", "schedule_slots", "strategies"), "select insert update"),
         **dict.fromkeys(("journal", "state_events", "bodies", "outages"), "select insert"),
+        "prompt_texts": "select insert",
         **dict.fromkeys(
             ("relay_cursor", "desk_clock", "notifier_lease", "letter_cursor"), "select update"
         ),

@@ -6,6 +6,7 @@ one that an endpoint refuses and quotes whole.
 """
 
 import asyncio
+import hashlib
 import json
 import re
 import signal
@@ -216,6 +217,10 @@ async def rows(data_dir: Path) -> dict[str, list[Json]]:
         await db.close()
 
 
+def sha256_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def events(evening: Evening, kind: str) -> list[Json]:
     return [
         {**row, "data": orjson.loads(row["data"])}
@@ -289,6 +294,27 @@ def test_faults_of_the_model_are_on_record_by_their_codes(evening: Evening) -> N
     assert faults, "the model gave no fault"
     repeated = [each["request"] for each in evening.asked]
     assert len(repeated) - len(set(repeated)) == len(faults)
+
+
+def test_what_each_model_was_sent_is_on_record_word_for_word(evening: Evening) -> None:
+    """Over the wires of both SDKs: system prompts, messages and results of tools."""
+    texts = {row["sha256"].hex(): row["text"] for row in evening.tables["prompt_texts"]}
+    results = {
+        sha256_of(orjson.dumps(entry["reply"], option=orjson.OPT_SORT_KEYS).decode())
+        for entry in entries(evening, "tool")
+    }
+    requests = [entry["request"] for entry in entries(evening, "model")]
+    messages = {
+        sha256_of("\n".join(texts[digest] for digest in message["sha256"]))
+        for request in requests
+        for message in request.get("messages", ())
+        if message["role"] == "user"
+    }
+    assert len(evening.asked) > 20
+    for line in evening.asked:
+        assert set(line["sent"]) <= messages | results | texts.keys(), line["agent"]
+        assert any(line["system"].startswith(text) for text in texts.values()), line["agent"]
+    assert all(sha256_of(text) == digest for digest, text in texts.items())
 
 
 def test_every_tool_call_has_its_result_and_every_answer_its_check(evening: Evening) -> None:

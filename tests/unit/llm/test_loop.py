@@ -1,7 +1,10 @@
 """The loop: two passes, limits, repairs, refusals, and what a restart costs."""
 
+import hashlib
+
 import orjson
 import pytest
+from orjson import loads
 from pydantic import TypeAdapter
 
 from contracts.operation import CallKind
@@ -15,6 +18,7 @@ from libs.llm.errors import (
     TaskTooLarge,
     Truncated,
 )
+from libs.llm.json_values import canonical
 from libs.llm.prompt import Task
 from libs.llm.provider import (
     AssistantMessage,
@@ -25,6 +29,7 @@ from libs.llm.provider import (
     ToolCall,
     ToolMessage,
     ToolResult,
+    UserMessage,
 )
 from libs.llm.scripted import ScriptedProvider, asks, says
 from libs.runtime.errors import DeskError
@@ -392,7 +397,32 @@ async def test_the_journal_keeps_what_is_new_and_never_a_tool_result_twice(bench
     with_result = [text for text in stored if '"tool":"price"' in text]
     assert len(with_result) == 1
     assert desk.entries[0].request["system_sha256"] == desk.provider.requests[0].system_sha256
-    assert "Be brief." not in "".join(stored)
+    assert sum("Be brief." in text for text in stored) == 2  # once a transcript
+
+
+async def test_what_a_model_is_sent_is_on_record_as_it_was_sent(bench):
+    """Every text of every request, by its hash: among the texts, or as a recorded tool result."""
+    bad = says({"number": "none"})
+    desk = bench([asks(A), asks(("order", {})), ModelReply(), bad, GOOD])
+    await desk.with_tools()
+    models = [entry for entry in desk.entries if entry.kind is CallKind.MODEL]
+    results = [canonical(e.reply) for e in desk.entries if e.kind is CallKind.TOOL]
+    kept = {_sha256(text): text for text in results}
+    kept |= {_sha256(text): text for entry in desk.entries for text in entry.texts}
+    for entry, request in zip(models, desk.provider.requests, strict=True):
+        assert kept[entry.request["system_sha256"]] == request.system
+        bound = loads(kept[entry.request["schema_sha256"]])
+        assert bound == (request.output_schema or [dict(tool) for tool in request.tools])
+        for message, brief in zip(
+            request.messages[::-1], entry.request["messages"][::-1], strict=False
+        ):
+            match message:
+                case UserMessage(text=text):
+                    assert "\n".join(kept[digest] for digest in brief["sha256"]) == text
+                case ToolMessage(results=sent):
+                    assert [kept[d] for d in brief["sha256"]] == [one.content for one in sent]
+    # A result that is an entry of its own does not travel again.
+    assert results[0] not in {text for entry in models for text in entry.texts}
 
 
 async def test_characters_that_no_store_takes_are_mended_before_the_reply_is_recorded(bench):
@@ -406,6 +436,10 @@ async def test_evidence_cannot_close_its_own_delimiter(bench):
     desk = bench([GOOD], task=Task(data={}, evidence=(evil,)))
     await desk.plain()
     assert desk.provider.requests[0].messages[0].text.count("</evidence>") == 1
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _two_a_round() -> Limits:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -159,6 +160,23 @@ def test_batches_keep_order_and_fit_into_a_message(count: int, size_bytes: int) 
     assert all(len(batch) <= JOURNAL_BATCH_MAX for batch in found)
     sizes = [sum(len(e.model_dump_json()) for e in batch) for batch in found]
     assert all(size <= JOURNAL_BATCH_BYTES_MAX for size in sizes)
+
+
+@pytest.mark.parametrize("reply_bytes", [10, JOURNAL_BATCH_BYTES_MAX // 2, JOURNAL_BATCH_BYTES_MAX])
+async def test_texts_never_make_a_call_too_large_for_its_message(reply_bytes: int) -> None:
+    """The longest are left out first; quotes and line breaks take twice their place in JSON."""
+    world = World()
+    journal = world.journal()
+    whole = world.call("a", reply="x" * reply_bytes)
+    texts = ("short", '"\n' * 90_000, "y" * 150_000)
+    await journal.call(replace(whole, texts=texts))
+    await journal.flush()
+    (entry,) = world.kept
+    room = JOURNAL_BATCH_BYTES_MAX - reply_bytes
+    assert len(entry.model_dump_json()) <= JOURNAL_BATCH_BYTES_MAX or entry.texts == ()
+    assert ("short" in entry.texts) == (room > 1_000)
+    assert (texts[2] in entry.texts) == (room > 151_000)
+    assert texts[1] not in entry.texts or texts[2] not in entry.texts
 
 
 def test_nothing_makes_no_batch() -> None:

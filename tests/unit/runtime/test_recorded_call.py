@@ -40,13 +40,13 @@ def test_a_models_turn_tells_what_was_new_what_it_said_and_which_tools_it_wanted
     asked = {
         "tools": ["a", "b"],
         "output": False,
-        "messages": [{"role": "user", "text": "<task>{}</task>"}],
+        "messages": [{"role": "user", "sha256": ["0" * 64], "bytes": 15_000}],
     }
     wanted = [{"name": "get_stock_price", "arguments": {"ticker": t}} for t in ("AAPL", "FB")]
     reply = {"text": "I look at prices.", "tool_calls": wanted, "stop_reason": "tools"}
 
     assert recorded_call.outline(entry(CallKind.MODEL, asked, reply, "claude:opus")) == {
-        "request": "2 tools; <task>{}</task>",
+        "request": "2 tools; a message of 15,000 bytes",
         "reply": "I look at prices.",
         "tool_calls": ["get_stock_price(AAPL)", "get_stock_price(FB)"],
         "stop_reason": "tools",

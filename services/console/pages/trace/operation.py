@@ -13,8 +13,10 @@ from pydantic import JsonValue
 from contracts.operation import CallKind, JournalEntry, OperationView
 from libs.postgres.pool import Record
 from libs.report.calls import sentence
-from libs.report.calls.chat import Chat, chat_of
+from libs.report.calls.chat import Chat
+from libs.report.calls.sent import described
 from libs.report.cited import cited_texts, results_by_id
+from libs.report.view import Table
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.short_ids import operation_named
@@ -22,14 +24,11 @@ from services.console.pages.show import Show
 from services.console.pages.trace.values import Recorded, passages, recorded
 from services.console.sizes import cut
 from services.console.views import tree
+from services.console.views.sent import call_of
 
 CALLS_SHOWN = 100
 """Calls on one page of an operation."""
 INDEX_MAX = 10_000
-CHAT_ENTRIES_MAX = 200
-"""So many entries before a model's call are read for what it had read."""
-ANSWERS_MAX = 80
-"""So many entries after it are read for what its tools gave."""
 EVIDENCE_SEARCHED = 1_000
 """Among so many first calls the results are numbered that figures are from."""
 COMMAND_BYTES_SHOWN = 120_000
@@ -149,7 +148,8 @@ def _listed(node: OperationView) -> Listed:
 
 @dataclass(frozen=True)
 class OneCall:
-    """A call as it is shown whole. `chat` is there where a model was asked."""
+    """A call as it is shown whole; `chat`, and its `difference` to the call before, where a model
+    was asked."""
 
     op_id: UUID
     entry: JournalEntry
@@ -159,6 +159,7 @@ class OneCall:
     request: Recorded | None
     reply: Recorded | None
     chat: Chat | None
+    difference: Table | None
     has_next: bool
 
     @property
@@ -190,11 +191,7 @@ async def _call(desk: DeskAccess, row: Record, index: int) -> OneCall | None:
     if index not in own:
         return None
     entry = JournalEntry.model_validate_json(own[index]["entry"])
-    chat = None
-    if entry.kind is CallKind.MODEL:
-        first = max(index - CHAT_ENTRIES_MAX, 0)
-        around = await desk.store.calls_between(*place, first, index + ANSWERS_MAX)
-        chat = chat_of([JournalEntry.model_validate_json(e["entry"]) for e in around], index)
+    asked = await call_of(desk.store, row, index)
     return OneCall(
         op_id=row["op_id"],
         entry=entry,
@@ -203,7 +200,8 @@ async def _call(desk: DeskAccess, row: Record, index: int) -> OneCall | None:
         sentence=sentence.of_entry(entry),
         request=recorded(_shown(_asked(entry))),
         reply=recorded(_shown(entry.reply)),
-        chat=chat,
+        chat=asked.chat if asked else None,
+        difference=described(asked.difference) if asked else None,
         has_next=index + 1 in own,
     )
 

@@ -1,6 +1,7 @@
 """A model's call as a chat: what the loop has put on record, turn by turn."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from contracts.operation import CallKind, JournalEntry
@@ -23,7 +24,12 @@ async def recorded(*replies: ModelReply, faults: Mapping[int, Exception] | None 
 
 def chats(desk: Bench) -> list[Chat]:
     models = [entry.index for entry in desk.entries if entry.kind is CallKind.MODEL]
-    return [chat_of(desk.entries, index) for index in models]
+    return [chat_of(desk.entries, index, texts_of(desk.entries)) for index in models]
+
+
+def texts_of(entries: Sequence[JournalEntry]) -> Mapping[str, str]:
+    """As the table of prompts has them."""
+    return {hashlib.sha256(t.encode()).hexdigest(): t for entry in entries for t in entry.texts}
 
 
 def brief(turns: Any) -> list[tuple[str, str]]:
@@ -37,22 +43,25 @@ def words_of(turn: Turn) -> str:
 async def test_each_call_has_what_was_new_and_what_came_before_it() -> None:
     desk = await recorded(asks(A, B), ModelReply(text="done"), GOOD)
     first, second, answer = chats(desk)
-    assert [turn.role for turn in first.asked] == [Role.SYSTEM, Role.USER]
-    assert "2012-06-29" in first.asked[1].text
+    assert [turn.role for turn in first.asked] == [Role.SYSTEM, Role.TOOLS, Role.USER]
+    assert first.asked[0].text == "Be brief."
+    assert '"name":"price"' in first.asked[1].text
+    assert first.asked[2].text == desk.provider.requests[0].messages[0].text  # type: ignore[union-attr]
     assert first.before == []
     # What its tools gave stands where they were asked for: they were called after the reply.
     assert brief(first.reply) == [("assistant", "price(A) = 2 fields, price(B) = 2 fields")]
     assert [call.index for call in first.reply[0].calls] == [1, 2]
     assert brief(second.before[-1:]) == [("assistant", "price(A), price(B)")]
-    assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.TOOL]
-    assert [(each.sentence, each.index) for each in second.asked[1].calls] == [
+    assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.TOOLS, Role.TOOL]
+    assert [(each.sentence, each.index) for each in second.asked[2].calls] == [
         ("price(A) = 2 fields", 1),
         ("price(B) = 2 fields", 2),
     ]
     assert brief(second.reply) == [("assistant", "done")]
     # The answer stands on the task and the results: nothing that the model said came there.
     assert answer.before == []
-    assert brief(answer.asked[1:]) == [("user", "the task as the tools had it, with E0, E1")]
+    assert [turn.role for turn in answer.asked] == [Role.SYSTEM, Role.SCHEMA, Role.USER]
+    assert '"ticker":"B"' in answer.asked[2].text
     assert "yes" in answer.reply[0].text
 
 
@@ -60,8 +69,8 @@ async def test_a_repair_turn_quotes_what_was_wrong_after_the_answer_that_was() -
     desk = await recorded(asks(A), ModelReply(text="done"), BAD, GOOD)
     repair = chats(desk)[-1]
     assert brief(repair.before[-1:]) == [("assistant", BAD.text)]
-    assert repair.asked[1].role is Role.USER
-    assert "That answer is not valid" in repair.asked[1].text
+    assert repair.asked[2].role is Role.USER
+    assert "That answer is not valid" in repair.asked[2].text
 
 
 async def test_a_second_try_shows_the_request_of_the_first_and_how_that_failed() -> None:
@@ -71,8 +80,10 @@ async def test_a_second_try_shows_the_request_of_the_first_and_how_that_failed()
     failed, second = chats(desk)[:2]
     assert brief(failed.reply) == [("assistant", "no reply: provider_unavailable: 429")]
     assert (failed.tries, second.tries) == (1, 2)
-    assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.USER, Role.ASSISTANT]
-    assert second.asked[1] == failed.asked[1]
+    assert [turn.role for turn in second.asked] == [
+        *(Role.SYSTEM, Role.TOOLS, Role.USER, Role.ASSISTANT),
+    ]
+    assert second.asked[:3] == failed.asked
     assert brief(second.reply) == [("assistant", "price(A) = 2 fields")]
 
 
@@ -85,18 +96,20 @@ def test_what_is_not_on_record_is_named_and_never_invented() -> None:
         request_sha256="0" * 64,
         request={
             "messages": [
-                {"role": "tool", "results": ["ab" * 32]},
-                {"role": "user", "sha256": "cd" * 32, "chars": 90_000},
+                {"role": "tool", "sha256": ["ab" * 32]},
+                {"role": "user", "text": "as it was told before"},
             ]
         },
         reply=None,
     )
-    chat = chat_of([lost], 700)
+    chat = chat_of([lost], 700, {})
     assert brief(chat.asked) == [
-        ("system", "not on record"),
-        ("tool", "a result by its hash abababababab"),
-        ("user", "a task of 90000 characters: the command has it"),
+        ("system", "not recorded"),
+        ("tools", "not recorded"),
+        ("tool", "result of a tool"),
+        ("user", "not recorded"),
     ]
+    assert chat.asked[2].calls[0].text == "not recorded"
     assert (chat.before, chat.reply) == ([], [])
-    bare = chat_of([lost.model_copy(update={"request": None, "reply": {"text": ""}})], 700)
+    bare = chat_of([lost.model_copy(update={"request": None, "reply": {"text": ""}})], 700, {})
     assert brief(bare.reply) == [("assistant", "an empty reply")]

@@ -1,0 +1,94 @@
+"""What a call was sent, and its difference to the call before."""
+
+from uuid import UUID
+
+from libs.llm.provider import ModelReply
+from libs.llm.scripted import asks
+from libs.report.calls.chat import Chat, Role, Turn
+from libs.report.calls.sent import CHANGES_MAX, described, difference, sent_texts
+from tests.unit.report.calls.test_chat import BAD, GOOD, A, chats, recorded
+
+OP = UUID(int=1)
+
+
+def chat(*texts: str, system: str = "Be brief.") -> Chat:
+    """A call that was sent these messages."""
+    asked = [Turn(Role.SYSTEM, system), *(Turn(Role.USER, text) for text in texts)]
+    return Chat(before=(), asked=asked, reply=())
+
+
+def changes(before: Chat, now: Chat) -> list[str]:
+    return [
+        f"{line.sign} {line.part}: {line.text}" for line in difference(before, now, OP, 3).lines
+    ]
+
+
+def test_a_fact_that_changed_stands_before_what_it_is_now() -> None:
+    old = chat(
+        '<task>\n{"as_of":"2012-06-29"}\n</task>\n<facts>\nA.close = 1\nB.close = 2\n</facts>'
+    )
+    new = chat(
+        '<task>\n{"as_of":"2012-07-02"}\n</task>\n<facts>\nB.close = 2\nA.close = 3\n</facts>'
+    )
+    assert changes(old, new) == [
+        '- task: as_of = "2012-06-29"',
+        '+ task: as_of = "2012-07-02"',
+        "- facts: A.close = 1",
+        "+ facts: A.close = 3",
+    ]
+    told = difference(old, new, OP, 3)
+    assert told.same == ("system prompt",)
+    table = described(told)
+    assert len(table.rows) == 4
+    assert [note.text for note in table.notes] == [
+        "The previous call is number 3 of operation 00000000.",
+        "The same: system prompt.",
+    ]
+    assert table.notes[0].link == f"/operations/{OP}/calls/3"
+
+
+def test_items_of_a_list_are_compared_by_their_ticker_not_their_place() -> None:
+    old = chat('{"assets":[{"ticker":"A","n":1},{"ticker":"B","n":1}],"held":["X","Y"]}')
+    new = chat('{"held":["Y","Z"],"assets":[{"ticker":"B","n":1},{"ticker":"A","n":2}]}')
+    assert changes(old, new) == [
+        '- message: held[] = "X"',
+        '+ message: held[] = "Z"',
+        "- message: assets[A].n = 1",
+        "+ message: assets[A].n = 2",
+    ]
+
+
+def test_the_same_call_has_no_difference_and_says_so() -> None:
+    told = difference(chat("x"), chat("x"), OP, 3)
+    assert told.lines == ()
+    assert described(told).empty.text == "Both were sent the same."
+    assert "No earlier call of this stage" in described(None).empty.text
+
+
+def test_a_flood_of_differences_is_bounded_and_counted() -> None:
+    new = chat("<facts>\n" + "\n".join(f"F{n} = {'x' * 5_000}" for n in range(1_000)))
+    told = difference(chat(""), new, OP, 0)
+    assert len(told.lines) == CHANGES_MAX
+    assert told.left_out == 1_000 + 1 - CHANGES_MAX
+    assert max(len(line.text) for line in told.lines) <= 300
+    assert "801 more lines differ." in described(told).notes[-1].text
+
+
+async def test_a_repair_differs_by_what_it_was_told_and_shows_the_texts_in_their_order() -> None:
+    desk = await recorded(asks(A), ModelReply(text="done"), BAD, GOOD)
+    *_, answer, repair = chats(desk)
+    assert [text.role for text in sent_texts(answer)] == ["system", "schema", "user", "assistant"]
+    assert sent_texts(answer)[-1].text == BAD.text
+    told = difference(answer, repair, OP, 4)
+    assert {line.sign for line in told.lines} == {"+"}
+    assert {line.part for line in told.lines} == {"message", "errors"}
+    assert set(told.same) == {"system prompt", "answer schema", "task", "evidence"}
+
+
+async def test_a_round_of_tools_is_shown_with_the_results_as_they_were_sent() -> None:
+    desk = await recorded(asks(A), ModelReply(text="done"), GOOD)
+    first, second = chats(desk)[:2]
+    (result,) = [text for text in sent_texts(second) if text.role == "tool"]
+    sent = desk.provider.requests[1].messages[-1].results[0]  # type: ignore[union-attr]
+    assert (result.text, result.about) == (sent.content, "price(A) = 2 fields")
+    assert changes(first, second) == ["+ tool results: price(A) = 2 fields"]
