@@ -77,7 +77,12 @@ async def test_every_call_of_every_stage_shows_prompt_schema_facts_and_reply(
     full = deskbus(f"operations show {quant} --full").out
     (whole,) = deskbus(f"operations show {quant} --json").rows
     assert whole["sent"][str(index)] == over_http
-    for word in ("You are the quant", "AAPL.close = ", "QuantDraft", "No earlier call of this stage"):
+    for word in (
+        "You are the quant",
+        "AAPL.close = ",
+        "QuantDraft",
+        "No earlier call of this stage",
+    ):
         assert word in page, word
         assert word in full, word
     missing = await pages.get(f"/api/v1/operations/{quant}/calls/0/sent")

@@ -36,7 +36,7 @@ async def db(desk: Desk, user: Caller) -> AsyncIterator[Db]:
         yield held
         await held.execute("delete from strategies where name = 'kept'")
         await held.execute("delete from bodies where kept_at < '2021-01-01'")
-        for table in ("journal", "state_events", "operations", "cycles"):
+        for table in ("journal", "state_events", "prompt_texts", "operations", "cycles"):
             await held.execute(f"delete from {table} where started_on < '2021-01-01'")
 
 
@@ -74,6 +74,12 @@ async def cycle(db: Db, day: date, *, status: str = "completed", partition: bool
         day,
         cycle_id,
     )
+    await db.execute(
+        "insert into prompt_texts (started_on, sha256, text)"
+        " values (date_trunc('month', $1::date), sha256($2::text::bytea), $2::text)",
+        day,
+        str(cycle_id),
+    )
     # Behind the relay's cursor, so that the running desk publishes nothing of it.
     await db.execute(
         "insert into state_events (started_on, op_id, seq, cycle_id, type, owner, xid)"
@@ -84,12 +90,13 @@ async def cycle(db: Db, day: date, *, status: str = "completed", partition: bool
     return cycle_id
 
 
-async def held(db: Db, cycle_id: UUID) -> tuple[int, int, int]:
-    """How many rows of the cycle there are: in cycles, journal, state_events."""
+async def held(db: Db, cycle_id: UUID) -> tuple[int, int, int, int]:
+    """How many rows of the cycle there are: in cycles, journal, state_events, prompt_texts."""
     row = await db.fetchrow(
         "select (select count(*) from cycles where cycle_id = $1),"
         " (select count(*) from journal where op_id = $1),"
-        " (select count(*) from state_events where cycle_id = $1)",
+        " (select count(*) from state_events where cycle_id = $1),"
+        " (select count(*) from prompt_texts where text = $1::text)",
         cycle_id,
     )
     assert row is not None
@@ -114,8 +121,8 @@ async def test_whole_old_months_lose_journal_and_events_and_keep_their_cycles(
     told = await verdicts(dsn, 2)
 
     assert (told["2020-01"], told["2020-02"]) == (Verdict.DROPPED, Verdict.KEPT)
-    assert await held(db, old) == (1, 0, 0)
-    assert await held(db, newer) == (1, 1, 1)
+    assert await held(db, old) == (1, 0, 0, 0)
+    assert await held(db, newer) == (1, 1, 1, 1)
     assert "journal_2020_01" not in await tables(db)
     assert {"journal_2020_02", "state_events_2020_02"} <= await tables(db)
 
@@ -127,8 +134,8 @@ async def test_a_month_with_a_running_cycle_stays_whole(db: Db, dsn: str) -> Non
     told = await verdicts(dsn, 1)
 
     assert (told["2020-01"], told["2020-02"]) == (Verdict.KEPT, Verdict.DROPPED)
-    assert await held(db, ended) == await held(db, running) == (1, 1, 1)
-    assert await held(db, other) == (1, 0, 0)
+    assert await held(db, ended) == await held(db, running) == (1, 1, 1, 1)
+    assert await held(db, other) == (1, 0, 0, 0)
     await db.execute(
         "update cycles set status = 'failed', ended_at = now() where cycle_id = $1", running
     )
@@ -144,7 +151,7 @@ async def test_an_open_operation_of_an_ended_cycle_keeps_its_month(db: Db, dsn: 
     )
 
     assert (await verdicts(dsn, 1))["2020-01"] == Verdict.KEPT
-    assert await held(db, cycle_id) == (1, 1, 1)
+    assert await held(db, cycle_id) == (1, 1, 1, 1)
 
 
 async def test_events_that_are_not_published_keep_their_month(db: Db, dsn: str) -> None:
@@ -153,7 +160,7 @@ async def test_events_that_are_not_published_keep_their_month(db: Db, dsn: str) 
     await db.execute("update state_events set xid = '9000000000' where cycle_id = $1", cycle_id)
 
     assert (await verdicts(dsn, 1))["2020-01"] == Verdict.KEPT
-    assert await held(db, cycle_id) == (1, 1, 1)
+    assert await held(db, cycle_id) == (1, 1, 1, 1)
 
 
 async def test_a_dry_run_tells_the_same_and_drops_nothing(db: Db, dsn: str) -> None:
@@ -162,7 +169,7 @@ async def test_a_dry_run_tells_the_same_and_drops_nothing(db: Db, dsn: str) -> N
     told = await verdicts(dsn, 2, dry_run=True)
 
     assert told["2020-01"] == Verdict.DUE
-    assert await held(db, cycle_id) == (1, 1, 1)
+    assert await held(db, cycle_id) == (1, 1, 1, 1)
     assert (await verdicts(dsn, 2))["2020-01"] == Verdict.DROPPED
 
 
@@ -172,7 +179,7 @@ async def test_rows_of_a_month_without_partitions_go_too(db: Db, dsn: str) -> No
     assert (await verdicts(dsn, 1))["2020-03"] == Verdict.KEPT
     await retain(dsn, 1, today=date(2020, 5, 1))
 
-    assert await held(db, cycle_id) == (1, 0, 0)
+    assert await held(db, cycle_id) == (1, 0, 0, 0)
 
 
 async def test_the_desks_present_month_stays_and_the_desk_goes_on(
@@ -266,7 +273,7 @@ async def test_tables_in_use_are_not_waited_for(
         with pytest.raises(Busy, match="2020-01 was not dropped"):
             await verdicts(dsn, 2)
 
-    assert await held(db, cycle_id) == (1, 1, 1)
+    assert await held(db, cycle_id) == (1, 1, 1, 1)
 
 
 async def test_only_the_owner_may(db: Db, desk: Desk) -> None:
