@@ -144,7 +144,9 @@ class _Known:
         """The system prompt, and the tools or the answer's schema."""
         system = self._turn(Role.SYSTEM, [str(request.get("system_sha256"))], request)
         if provider in BUILT_IN and not system.note:
-            system = replace(system, note=f"{provider} computes from the data below and reads no prompt")
+            system = replace(
+                system, note=f"{provider} computes from the data below and reads no prompt"
+            )
         role = Role.SCHEMA if request.get("output") else Role.TOOLS
         return [system, self._turn(role, [str(request.get("schema_sha256"))], request)]
 
