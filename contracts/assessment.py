@@ -1,5 +1,7 @@
 """Assessment: look back on a cycle and keep what the next one should know."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from contracts.cycle import CycleStatus
@@ -9,6 +11,7 @@ from contracts.message import Command
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.risk import DecisionValidation, PickReview
 from contracts.sentiment import SignalDigest
+from contracts.stages import Stage
 from contracts.trader import DailyPicks
 from contracts.types import Text
 
@@ -18,6 +21,8 @@ class Memorize(Command):
 
     `past_decisions` are the account's earlier ones whose outcomes are not all told, oldest first.
     """
+
+    STAGE: ClassVar[Stage | None] = "memory"
 
     outcome: CycleStatus
     reason: Text = ""

@@ -12,6 +12,7 @@ from contracts.cycle import CycleStatus
 from contracts.memory import DecisionOutcome
 from contracts.message import PAGE_MAX, Message
 from contracts.operation import JournalEntry
+from contracts.stages import Substitute
 from contracts.types import (
     CycleId,
     Failure,
@@ -35,8 +36,9 @@ class CycleQuery(Message):
 class PipelineView(Value):
     """One pipeline of a cycle: where it is, and the contracts it has made, by name.
 
-    `outcomes` are what later cycles of the account have told of its decision, the earliest first;
-    `unreadable_outcomes` more were written by a later release.
+    `substitutes` are the stages that another than its own model answered. `outcomes` are what later
+    cycles of the account have told of its decision, the earliest first; `unreadable_outcomes` more
+    were written by a later release.
     """
 
     name: Name
@@ -45,6 +47,7 @@ class PipelineView(Value):
     state: ShortText
     status: CycleStatus
     reason: Text = ""
+    substitutes: tuple[Substitute, ...] = ()
     contracts: dict[str, JsonValue] = Field(default_factory=dict)
     outcomes: tuple[DecisionOutcome, ...] = ()
     unreadable_outcomes: int = Field(default=0, ge=0)

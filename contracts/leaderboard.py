@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from contracts.message import Message
+from contracts.stages import Substitute
 from contracts.types import Currency, Name, ShortText, Text, Ticker, Usage, Value
 
 ROWS_MAX = 100
@@ -39,7 +40,9 @@ class LeaderboardRow(Value):
     for are None. `sharpe` is of daily returns, a year. `won` of `closed` round trips ended with a
     gain after fees. `hits` of `judged` picks went the way they were picked for, five sessions
     later. `vetoes` of `picks` were left nothing of by the reviewer or the rules. `decisions` count
-    cycles that ended as they should, `failed` the others; tokens and cost are of both. `curve` is
+    cycles that ended as they should, `failed` the others; `fallbacks` more, whose decision rests on
+    a fallback, are in no figure but tokens and cost, which are of all. `substitutes` are the stages
+    that its settings give to another provider. `curve` is
     what 1 became: by the view's `days` where the row is compared.
     """
 
@@ -61,6 +64,8 @@ class LeaderboardRow(Value):
     vetoes: int = 0
     decisions: int = 0
     failed: int = 0
+    fallbacks: int = 0
+    substitutes: tuple[Substitute, ...] = ()
     usage: Usage = Usage()
     curve: tuple[Decimal, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
 

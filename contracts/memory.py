@@ -159,7 +159,7 @@ class AgentMemory(MemoryDraft, Contract):
     Code adds what no model may: the `pending_orders` that still work, the `decision` as later
     cycles will look at it, the `outcomes` of past decisions that became known with this cycle's
     as_of, the `track_record`, these and the ones before in a sentence each, and what came of the
-    confidences that were `stated`. `note` says why the stated rules wrote it in a model's place.
+    confidences that were `stated`.
     """
 
     pending_orders: tuple[Text, ...] = Field(default=(), max_length=PENDING_ORDERS_MAX)
@@ -169,4 +169,3 @@ class AgentMemory(MemoryDraft, Contract):
     stated: tuple[StatedOutcome, ...] = Field(
         default=(), max_length=STATED_MAX, exclude_if=operator.not_
     )
-    note: Text = Field(default="", exclude_if=operator.not_)

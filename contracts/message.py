@@ -3,17 +3,17 @@
 import operator
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contracts.types import CycleId, Name, OperationId, Text, Value
+from contracts.stages import CODE, Stage, Substitute, Why, with_stages
+from contracts.types import CycleId, Name, OperationId, ShortText, Text, Value
 
 MESSAGE_BYTES_MAX = 512_000
 PAGE_MAX = 200
 """Of what one answer lists."""
-Stage = Literal["sentiment", "planner", "quant", "research", "trader", "risk", "memory"]
-"""The parts of a pipeline that an agent plays."""
+SUBSTITUTES_MAX = 20
 MAIN_ACCOUNT = "main"
 """The account that is traded where nobody names one."""
 
@@ -33,22 +33,38 @@ class Request(Message):
 
 
 class Contract(Message):
-    """A fact that one step of a cycle has established, as of one session's close."""
+    """A fact that one step of a cycle has established, as of one session's close.
+
+    `substitutes` are the stages up to here that another than the pipeline's own model answered.
+    """
 
     cycle_id: CycleId
     op_id: OperationId
     as_of: date
+    substitutes: tuple[Substitute, ...] = Field(
+        default=(), max_length=SUBSTITUTES_MAX, exclude_if=operator.not_
+    )
 
     @classmethod
-    def of(cls, command: "Command", /, **fields: Any) -> Self:
-        """The contract that answers `command`: its ids and as_of, and the given fields."""
-        return cls(cycle_id=command.cycle_id, op_id=command.op_id, as_of=command.as_of, **fields)
+    def of(cls, command: "Command", /, *, reads: str = "", **fields: Any) -> Self:
+        """The contract that answers `command`: its ids and as_of, and the given fields.
+
+        `reads` says that code made the stage's reads, and why; empty where the model made them.
+        """
+        return cls(
+            cycle_id=command.cycle_id,
+            op_id=command.op_id,
+            as_of=command.as_of,
+            substitutes=command.substitutes(reads),
+            **fields,
+        )
 
 
 class Pipeline(Value):
-    """One provider's run of a cycle: who thinks, for which account, with which models by stage; in
-    the stages that it is `without` the stated rules speak in its place.
+    """One provider's run of a cycle: who thinks, for which account, with which models by stage.
 
+    `stages` names the provider that answers a stage in place of `provider`, and `fallback` the one
+    that is asked once after a stage has failed; a request's entries go before the settings'.
     `account_named` says whether somebody chose the account: a rotation gives its own to nobody who
     has one. Left out, it is so wherever an account stands.
     """
@@ -58,8 +74,14 @@ class Pipeline(Value):
     account: Name = MAIN_ACCOUNT
     account_named: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
+    stages: dict[Stage, Name] = Field(default_factory=dict, exclude_if=operator.not_)
+    fallback: dict[Stage, Name] = Field(default_factory=dict, exclude_if=operator.not_)
     masked: bool = Field(default=False, exclude_if=operator.not_)
-    without: tuple[Stage, ...] = Field(default=(), max_length=7, exclude_if=operator.not_)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rules_are_no_model(cls, fields: Any) -> Any:
+        return with_stages(fields)
 
     @model_validator(mode="before")
     @classmethod
@@ -68,14 +90,21 @@ class Pipeline(Value):
             return fields
         return {**fields, "account_named": "account" in fields}
 
+    def answers(self, stage: str) -> str:
+        """The provider that answers a stage."""
+        return next((by for name, by in self.stages.items() if name == stage), self.provider)
+
 
 class Command(Message):
     """Work for one service, self-contained: a handler needs no clock and no other message.
 
     `as_of` is the session whose close is the present; `now` is when the cycle was accepted.
-    `errors` quotes what was wrong with the previous attempt's answer. Subclasses add the contracts
-    they need.
+    `errors` quotes what was wrong with the previous attempt's answer. `fallback` is the failure
+    that made it a fallback's: `pipeline.stages` then names that provider. Subclasses add the
+    contracts they need, and the `STAGE` that a model answers.
     """
+
+    STAGE: ClassVar[Stage | None] = None
 
     cycle_id: CycleId
     op_id: OperationId
@@ -88,6 +117,28 @@ class Command(Message):
     workflow_version: int = Field(ge=1)
     seed: int = Field(ge=0)
     errors: tuple[Text, ...] = Field(default=(), max_length=20)
+    fallback: ShortText = Field(default="", exclude_if=operator.not_)
+
+    def substitutes(self, reads: str = "") -> tuple[Substitute, ...]:
+        """The stages up to this one that another than the pipeline's own model answered.
+
+        `reads` as in `Contract.of`.
+        """
+        contracts = (value for _, value in self if isinstance(value, Contract))
+        # The last cycle's memory tells of another decision.
+        before = [one for it in contracts if it.cycle_id == self.cycle_id for one in it.substitutes]
+        return tuple(dict.fromkeys((*before, *self._own_substitutes(reads))))
+
+    def _own_substitutes(self, reads: str) -> Iterator[Substitute]:
+        if self.STAGE is None:
+            return
+        by = self.pipeline.answers(self.STAGE)
+        if self.fallback:
+            yield Substitute(stage=self.STAGE, by=by, why=Why.FALLBACK, reason=self.fallback)
+        elif by != self.pipeline.provider:
+            yield Substitute(stage=self.STAGE, by=by, why=Why.SETTING)
+        if reads:
+            yield Substitute(stage=self.STAGE, by=CODE, why=Why.READS, reason=reads)
 
 
 class Nothing(Message):

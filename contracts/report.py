@@ -12,6 +12,7 @@ from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus
 from contracts.message import Command, Contract, Message
 from contracts.risk import DecisionAction
+from contracts.stages import Substitute
 from contracts.types import (
     Currency,
     CycleId,
@@ -112,6 +113,7 @@ class CycleLine(Value):
     reason: Text = ""
     decisions: tuple[DecisionLine, ...] = ()
     vetoed: tuple[Ticker, ...] = ()
+    substitutes: tuple[Substitute, ...] = ()
     usage: Usage = Usage()
 
 

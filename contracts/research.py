@@ -3,7 +3,7 @@
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -25,6 +25,7 @@ from contracts.reasons import (
     Words,
 )
 from contracts.sentiment import SentimentReport, SignalDigest
+from contracts.stages import Stage
 from contracts.types import (
     Amount,
     Confidence,
@@ -208,6 +209,8 @@ class ResearchReport(Reasoned):
 class MakePlan(Command):
     """Decide what this cycle looks into."""
 
+    STAGE: ClassVar[Stage | None] = "planner"
+
     request: CycleRequest
     signal_digest: SignalDigest
     sentiment_report: SentimentReport
@@ -218,11 +221,15 @@ class MakePlan(Command):
 class AnswerQuestion(Command):
     """Answer the plan's quant_question with computed indicators as evidence."""
 
+    STAGE: ClassVar[Stage | None] = "quant"
+
     plan: Plan
 
 
 class ResearchTickers(Command):
     """Dig into the plan's assets with the market tools."""
+
+    STAGE: ClassVar[Stage | None] = "research"
 
     plan: Plan
     signal_digest: SignalDigest

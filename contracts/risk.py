@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -23,6 +24,7 @@ from contracts.reasons import (
     Words,
 )
 from contracts.research import Plan, QuantReport, ResearchReport
+from contracts.stages import Stage
 from contracts.trader import PICKS_MAX, DailyPicks, Recalibrated, StockPick
 from contracts.types import (
     Amount,
@@ -254,6 +256,8 @@ class ValidateExits(Command):
 
 class ReviewPicks(Command):
     """Ask the risk reviewer for its word."""
+
+    STAGE: ClassVar[Stage | None] = "risk"
 
     request: CycleRequest
     plan: Plan

@@ -3,12 +3,14 @@
 import operator
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 from pydantic import Field
 
 from contracts.cycle import CycleRequest
 from contracts.message import Command, Contract
 from contracts.reasons import REASONS_MAX, Reason, Reasoned, Reasons, Words
+from contracts.stages import Stage
 from contracts.types import Confidence, Failure, Mood, Name, ShortText, Text, Ticker, Value
 
 CANDIDATES_MAX = 25
@@ -167,6 +169,8 @@ class BuildDigest(Command):
 
 class ScoreSentiment(Command):
     """Read the digest's headlines and rank its tickers."""
+
+    STAGE: ClassVar[Stage | None] = "sentiment"
 
     signal_digest: SignalDigest
 

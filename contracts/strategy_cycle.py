@@ -1,13 +1,14 @@
 """The strategy cycle's commands, and the design that it begins with."""
 
 from datetime import date
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from contracts.cycle import CycleRequest
 from contracts.gate import GateThresholds
 from contracts.message import Command, Contract
+from contracts.stages import Stage
 from contracts.strategy import StrategySpec
 from contracts.strategy_result import BacktestResult, Sha256, TrainingResult, Verdict
 from contracts.types import ShortText, Ticker, Value
@@ -64,6 +65,8 @@ class DesignStrategy(Command):
     `past_strategies` are those that this desk tried last, at or before as_of, newest first.
     """
 
+    STAGE: ClassVar[Stage | None] = "design"
+
     request: CycleRequest
     past_strategies: tuple[PastStrategy, ...] = Field(default=(), max_length=PAST_STRATEGIES_MAX)
 
@@ -101,6 +104,8 @@ class BacktestStrategy(Command):
 
 class AssessStrategy(Command):
     """Let a model judge the results; it has to save what it thinks with its tool."""
+
+    STAGE: ClassVar[Stage | None] = "assessor"
 
     strategy_design: StrategyDesign
     training_result: TrainingResult

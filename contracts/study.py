@@ -10,14 +10,15 @@ import operator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from contracts.cycle import DECISION, PROBE
-from contracts.message import PAGE_MAX, Message, Pipeline, Request, Stage
+from contracts.message import PAGE_MAX, Message, Pipeline, Request
 from contracts.performance import CANDIDATES, Benchmark
+from contracts.stages import RULES, DecisionStage, Stage, with_stages
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
 
 STUDY = "study"
@@ -93,7 +94,17 @@ class StudyArm(Part):
     provider: Name = "rules"
     masked: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
-    without: tuple[Stage, ...] = Field(default=(), max_length=7, exclude_if=operator.not_)
+    without: tuple[DecisionStage, ...] = Field(default=(), max_length=7, exclude_if=operator.not_)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rules_are_no_model(cls, fields: Any) -> Any:
+        """`models.STAGE = "rules"` is the same as to be without that stage's model."""
+        ruled = with_stages(fields)
+        if ruled is fields:
+            return fields
+        stages = ruled.pop("stages")
+        return {**ruled, "without": (*dict.fromkeys((*ruled.get("without", ()), *stages)),)}
 
     @model_validator(mode="after")
     def _has_models_to_leave_out(self) -> Self:
@@ -213,12 +224,19 @@ def pipelines_of(
             provider=arm.provider,
             models=arm.models,
             masked=arm.masked,
-            without=arm.without,
+            stages=_stages(arm),
             account=study.account(arm.name, sample, at, round_),
             account_named=True,
         )
         for arm in (study.probed if kind == PROBE else study.arms)
     )
+
+
+def _stages(arm: StudyArm) -> dict[Stage, str]:
+    """The stages that the rules answer in an arm: those it is without, and, where it is masked,
+    those whose input is texts, of which a masked arm has none."""
+    texts: tuple[Stage, ...] = ("sentiment", "memory") if arm.masked else ()
+    return {} if arm.provider in FREE_PROVIDERS else dict.fromkeys((*texts, *arm.without), RULES)
 
 
 class StudyStatus(StrEnum):

@@ -7,8 +7,9 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.message import PAGE_MAX, Message, Stage
+from contracts.message import PAGE_MAX, Message
 from contracts.performance import Benchmark
+from contracts.stages import Stage
 from contracts.study import ARMS_MAX, HORIZON_MAX, Study, StudyStatus
 from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
 

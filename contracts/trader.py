@@ -2,7 +2,7 @@
 
 import operator
 from datetime import date
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from contracts.message import Command
 from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons, Speaks, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
+from contracts.stages import Stage
 from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value, is_none, scale
 
 PICKS_MAX = 10
@@ -142,6 +143,8 @@ class DailyPicks(Reasoned):
 
 class PickTrades(Command):
     """Choose what to buy and what to sell from all that was found before."""
+
+    STAGE: ClassVar[Stage | None] = "trader"
 
     request: CycleRequest
     signal_digest: SignalDigest

@@ -1,5 +1,6 @@
 """Value types shared by the contracts. All are frozen, bounded and free of NaN and NUL."""
 
+import operator
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
@@ -184,11 +185,15 @@ class Usage(Value):
 
 
 class Failure(Value):
-    """Why something could not be done: a stable code for machines, a sentence for people."""
+    """Why something could not be done: a stable code for machines, a sentence for people.
+
+    `of_model`: a model's endpoint or its answer failed, so another provider could do it.
+    """
 
     code: ShortText
     message: Text
     field: ShortText | None = None
+    of_model: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class ToolDef(Value):

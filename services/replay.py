@@ -5,7 +5,7 @@ recorded command and journal and must give the recorded contract; execution, who
 once, is answered from the record. A difference names the operation and, where it is one, the call.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,6 @@ from pydantic import JsonValue
 from contracts.cycle_query import CycleView, Recording
 from contracts.types import Failure
 from libs.bus.route import Route
-from libs.llm.provider import FREE
 from libs.llm.recorded import RecordedProvider
 from libs.market.sources import market_of
 from libs.runtime import ids
@@ -81,12 +80,22 @@ async def replay(
         raise LookupError(view.message or "no cycle of this id")
     by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
     report = ReplayReport(view.cycle_id, view.status or "")
-    # The stated rules play where a pipeline's own provider does not: docs/masking.md.
-    names = dict.fromkeys([*(pipeline.provider for pipeline in view.pipelines), FREE])
+    names = dict.fromkeys(_answering(recordings))
     providers = {name: RecordedProvider(name) for name in names}
     routes = _thinking(providers, settings)
     await _Replay(_workflow(view, recordings), view, by_id, routes, report, providers).run()
     return report
+
+
+def _answering(recordings: Sequence[Recording]) -> Iterator[str]:
+    """The providers that answered a stage: each pipeline's own, and those in its place."""
+    for recording in recordings:
+        command = recording.command if isinstance(recording.command, dict) else {}
+        pipeline = command.get("pipeline")
+        if isinstance(pipeline, dict):
+            yield str(pipeline["provider"])
+            stages = pipeline.get("stages")
+            yield from map(str, stages.values() if isinstance(stages, dict) else ())
 
 
 def _thinking(

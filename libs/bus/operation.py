@@ -311,7 +311,12 @@ def is_unreachable(error: Exception) -> bool:
 
 def failure_of(error: DeskError) -> Failure:
     """The failure that a handler's "no" is reported as."""
-    return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
+    return Failure(
+        code=error.code,
+        message=error.message[:FAILURE_CHARS_MAX],
+        field=error.field,
+        of_model=error.of_model,
+    )
 
 
 def failed_result(result: Result, error: DeskError) -> Result:

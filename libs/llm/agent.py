@@ -9,7 +9,7 @@ from contracts.study import codebook_key
 from libs.llm.errors import ProviderNotUsable, ProviderUnknown
 from libs.llm.masking.codebook import Masking, Sessions
 from libs.llm.prompt import Prompt
-from libs.llm.provider import COMPUTING, FREE, ModelSize, Provider
+from libs.llm.provider import COMPUTING, ModelSize, Provider
 
 RECORDED_AT_ONCE_MAX = JOURNAL_BATCH_MAX - 2
 """Entries that may wait for their record; the model's turns around a round of calls come on top."""
@@ -64,10 +64,8 @@ class Agent:
 class Role:
     """An agent's part at the desk; pipelines choose who plays it.
 
-    `stage` is the key under which a pipeline may name a model for it. `sessions` is the calendar by
-    which a masked pipeline's dates are counted. What `reads_texts` has nothing to read in such a
-    pipeline: the stated rules play it there, for whichever provider, as they do in a pipeline that
-    is without this stage's model.
+    `stage` is the key under which a pipeline may name a model, or another provider, for it.
+    `sessions` is the calendar by which a masked pipeline's dates are counted.
     """
 
     name: str
@@ -77,28 +75,25 @@ class Role:
     providers: Mapping[str, Provider] = field(repr=False)
     limits: Limits = Limits()
     sessions: Sessions | None = field(default=None, repr=False)
-    reads_texts: bool = False
 
-    def played_for(self, command: Command, by: str = "") -> Agent:
+    def played_for(self, command: Command) -> Agent:
         """The agent for a command's pipeline; ProviderUnknown where its provider is not here.
 
-        `by` names another provider than the pipeline's, with the model that is its own choice.
+        Another provider than the pipeline's answers with the model that is its own choice.
         """
         pipeline = command.pipeline
-        name = by or self.player(command)
+        name = self.player(command)
         provider = self.providers.get(name)
         if provider is None:
             raise ProviderUnknown(name, tuple(self.providers))
-        chosen = pipeline.models.get(self.stage) if name == pipeline.provider and not by else None
+        chosen = pipeline.models.get(self.stage) if name == pipeline.provider else None
         model = chosen or provider.model_for(self.stage, self.size)
         masking = self._masking(command, name)
         return Agent(self.name, provider, model, self.prompt, command.seed, self.limits, masking)
 
     def player(self, command: Command) -> str:
         """The provider that plays the role in a command's pipeline."""
-        pipeline = command.pipeline
-        left_out = (pipeline.masked and self.reads_texts) or self.stage in pipeline.without
-        return FREE if left_out else pipeline.provider
+        return command.pipeline.answers(self.stage)
 
     def _masking(self, command: Command, name: str) -> Masking | None:
         if not command.pipeline.masked or name in COMPUTING:

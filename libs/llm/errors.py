@@ -14,6 +14,7 @@ class ModelError(DeskError):
     """
 
     code = "model_error"
+    of_model = True
     wrong_answer: ClassVar[bool] = False
     may_have_cost = False
 

@@ -73,11 +73,12 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[A]):
-    """An answer, how many tool calls it stands on, and what code did in the model's place."""
+    """An answer, how many tool calls it stands on, and why code made these; empty where the model
+    did."""
 
     answer: A
     calls: int
-    notes: tuple[str, ...] = ()
+    reads: str = ""
 
 
 async def generate(
@@ -114,7 +115,7 @@ async def generate_with_tools(
     """
     desk = _Tooling(agent, task, tools, journal, standard)
     await desk.run()
-    return Answered(await _concluded(desk, agent, output, check), desk.calls_made, desk.notes)
+    return Answered(await _concluded(desk, agent, output, check), desk.calls_made, desk.reads)
 
 
 async def sample_with_tools(
@@ -136,7 +137,7 @@ async def sample_with_tools(
     await desk.run()
     agents = [replace(agent, seed=agent.seed + number) for number in range(count)]
     answers = [await _concluded(desk, sampled, output, check) for sampled in agents]
-    return Answered(answers, desk.calls_made, desk.notes)
+    return Answered(answers, desk.calls_made, desk.reads)
 
 
 async def _concluded(
@@ -183,7 +184,7 @@ class _Tooling:
     evidence: list[Evidence] = field(default_factory=list)
     calls_made: int = 0
     ended: ModelError | None = None
-    notes: tuple[str, ...] = ()
+    reads: str = ""
     reader: Reader = field(init=False)
     _known: dict[str, ToolResult] = field(default_factory=dict)
     _bytes: int = 0
@@ -272,8 +273,7 @@ class _Tooling:
         most = self.agent.limits.calls_per_round_max
         for start in range(0, len(calls), most):
             await self._answer(calls[start : start + most])
-        note = f"the model called no tool, also when asked to; code made {self.calls_made} reads"
-        self.notes = (f"{note} in its place",)
+        self.reads = f"code made {self.calls_made} reads, as the model called no tool"
         log.warning("llm.no_tool_called", agent=self.agent.name, reads=self.calls_made)
 
     async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:

@@ -23,7 +23,7 @@ from libs.llm.provider import Evidence
 IDS_LEFT_OUT = frozenset(
     {
         *("cycle_id", "op_id", "order_id", "version", "account", "now"),
-        *("figures", "loose"),
+        *("figures", "loose", "substitutes"),
     }
 )
 """Fields of contracts that say nothing to a model: the same question is put in the same words."""

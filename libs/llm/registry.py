@@ -138,16 +138,21 @@ def usable(providers: Mapping[str, Provider]) -> tuple[str, ...]:
 
 def problem_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelError | None:
     """The reason why the pipeline cannot begin: no such provider, model, stage or price."""
-    provider = providers.get(pipeline.provider)
-    if provider is None:
-        return ProviderUnknown(pipeline.provider, usable(providers))
+    names = dict.fromkeys(_answering(pipeline))
+    for name in names:
+        if name not in providers:
+            return ProviderUnknown(name, usable(providers))
     unknown = sorted(set(pipeline.models) - set(STAGES))
     if unknown:
         return StageUnknown(
             f"models names {', '.join(unknown)}, and the stages are {', '.join(STAGES)}"
         )
+    twice = sorted(set(pipeline.models) & set(pipeline.stages))
+    if twice:
+        away = ", ".join(f"{stage} (to {pipeline.answers(stage)})" for stage in twice)
+        return StageUnknown(f"models names a model for stages that are given away: {away}")
     try:
-        _reserves(provider, pipeline)
+        _reserves(providers, pipeline)
     except ModelError as error:
         return error
     return None
@@ -158,11 +163,7 @@ def least_of(providers: Mapping[str, Provider], pipelines: Sequence[Pipeline]) -
 
     The pipelines have no problem: what `problem_of` tells is raised.
     """
-    needed = [
-        reserve
-        for pipeline in pipelines
-        for reserve in _reserves(providers[pipeline.provider], pipeline)
-    ]
+    needed = [reserve for pipeline in pipelines for reserve in _reserves(providers, pipeline)]
     if not needed:
         return None
     return Reserve(
@@ -171,11 +172,24 @@ def least_of(providers: Mapping[str, Provider], pipelines: Sequence[Pipeline]) -
     )
 
 
-def _reserves(provider: Provider, pipeline: Pipeline) -> Sequence[Reserve]:
-    """The reserve of an empty call of each of the pipeline's models."""
-    models = {provider.model_for("", size) for size in ModelSize} | {*pipeline.models.values()}
-    probes = [_PROBE.model_copy(update={"model": model}) for model in sorted(models)]
-    return [held for probe in probes if (held := provider.reserve(probe)) is not None]
+def _answering(pipeline: Pipeline) -> Sequence[str]:
+    """The providers that may answer a stage of a pipeline, its own first."""
+    return (pipeline.provider, *pipeline.stages.values(), *pipeline.fallback.values())
+
+
+def _reserves(providers: Mapping[str, Provider], pipeline: Pipeline) -> Sequence[Reserve]:
+    """The reserve of an empty call of each model that the pipeline may ask."""
+    asked = [
+        (providers[name], providers[name].model_for("", size))
+        for name in dict.fromkeys(_answering(pipeline))
+        for size in ModelSize
+    ]
+    own = [(providers[pipeline.provider], model) for model in pipeline.models.values()]
+    probes = dict.fromkeys((*asked, *own))
+    reserves = [
+        provider.reserve(_PROBE.model_copy(update={"model": model})) for provider, model in probes
+    ]
+    return [reserve for reserve in reserves if reserve is not None]
 
 
 def limits_of(settings: Settings) -> Limits:

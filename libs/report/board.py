@@ -57,6 +57,12 @@ def notes(view: LeaderboardView) -> tuple[str, ...]:
         if view.sessions
         else "",
         *(
+            f"{row.key}: {amounts.count(row.fallbacks, 'decision')} left out, as a stage was "
+            "answered by its fallback"
+            for row in view.rows
+            if row.fallbacks
+        ),
+        *(
             f"{row.key} took turns: it decided for {', '.join(row.accounts)}"
             for row in view.rows
             if row.accounts not in {(), (row.account,)}
@@ -87,9 +93,11 @@ def _row(row: LeaderboardRow, shown: Sequence[Figure]) -> Row:
 
 
 def _name(row: LeaderboardRow) -> str:
-    """The pipeline's name, with its provider where that has another name."""
-    others = [name for name in row.providers if name != row.name]
-    return f"{row.name} ({', '.join(row.providers)})" if others else row.name
+    """The pipeline's name, with its provider where that has another name, and with the stages that
+    its settings give to others."""
+    others = row.providers if any(name != row.name for name in row.providers) else ()
+    beside = ", ".join([*others, *(one.in_short for one in row.substitutes)])
+    return f"{row.name} ({beside})" if beside else row.name
 
 
 def figures(rows: Sequence[LeaderboardRow]) -> Sequence[Figure]:

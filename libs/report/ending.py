@@ -1,7 +1,7 @@
 """How a pipeline or a decision ended, in one sentence. Pure."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -11,6 +11,7 @@ from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView, ExecutionResult
 from contracts.operation import OperationStatus, OperationView
 from contracts.risk import RuleOutcome
+from contracts.stages import Substitute, in_short
 from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import exits, orders
@@ -128,9 +129,12 @@ def of_cycle(view: CycleView, achieved: Callable[[PipelineView], Achieved]) -> s
     # A cycle of several pipelines has a reason of its own, which is none of theirs.
     alone = len(view.pipelines) == 1
     ends = {
-        pipeline.name: of_achieved(
-            pipeline, achieved(pipeline), (), pipeline.reason or (view.reason if alone else "")
-        ).sentence
+        pipeline.name: marked(
+            of_achieved(
+                pipeline, achieved(pipeline), (), pipeline.reason or (view.reason if alone else "")
+            ).sentence,
+            pipeline.substitutes,
+        )
         for pipeline in view.pipelines
     }
     outcome = next(iter(ends.values()), "")
@@ -146,8 +150,17 @@ def of_contracts(pipeline: PipelineView) -> Achieved:
     return Achieved.of(Reports.of(pipeline), pipeline.contracts)
 
 
+def marked(sentence: str, substitutes: Collection[Substitute]) -> str:
+    """The sentence with who answered in place of the pipeline's own model, if anybody did."""
+    return f"{sentence} [{in_short(substitutes)}]" if substitutes else sentence
+
+
 def of_decision(view: DecisionView) -> str:
-    """The trades of a decision, or why there are none."""
+    """The trades of a decision, or why there are none, and who answered in a model's place."""
+    return marked(_traded(view), view.decision.substitutes)
+
+
+def _traded(view: DecisionView) -> str:
     if view.execution is not None and view.execution.orders:
         return orders.in_short(view.execution)
     if not view.decision.decisions:

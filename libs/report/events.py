@@ -44,7 +44,7 @@ from contracts.report import DailyReport
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import NAME_PATTERN
 from libs.facts import amounts
-from libs.report import budgets, orders
+from libs.report import budgets, ending, orders
 from libs.report.approval import VERDICTS
 from libs.report.ending import STEP
 from libs.report.story import MADE_UP
@@ -280,7 +280,7 @@ def _decision(event: Event, data: DecisionValidation) -> Words:
     synthetic = [MADE_UP] if data.synthetic else []
     return _words(
         f"Decision of {_account(event)} for {amounts.session(data.as_of)}",
-        _orders(data.decisions, data.vetoed_tickers),
+        ending.marked(_orders(data.decisions, data.vetoed_tickers), data.substitutes),
         *risks,
         *synthetic,
     )

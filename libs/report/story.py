@@ -15,6 +15,7 @@ from contracts.memory import AgentMemory, DecisionOutcome
 from contracts.operation import OperationStatus, OperationView
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
+from contracts.stages import fell_back
 from libs.facts import amounts
 from libs.report import (
     account,
@@ -221,7 +222,7 @@ def _pipeline(
         status=pipeline.status,
         reports=reports,
         ending=ending.of(pipeline, reports, nodes, reason),
-        thoughts=_thoughts(reports),
+        thoughts=[*_substitutes(pipeline), *_thoughts(reports)],
         exits=Listed(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,
         verdicts=_verdicts(reports),
@@ -244,11 +245,18 @@ def _learned(view: CycleView, pipeline: PipelineView, memory: AgentMemory | None
     if unreadable := outcomes.unreadable(pipeline.unreadable_outcomes):
         facts.append(Fact("Outcomes", words(unreadable)))
     own = memory if memory and memory.cycle_id == view.cycle_id else None
-    if note := (own.note if own else ending.after_the_end(pipeline.reason or view.reason)):
+    if own is None and (note := ending.after_the_end(pipeline.reason or view.reason)):
         facts.append(Fact("Memory", words(note), Tone.WARN))
     if (learned := outcomes.learned(own)).items:
         facts.append(Fact("Learned", learned))
     return facts
+
+
+def _substitutes(pipeline: PipelineView) -> Sequence[Fact]:
+    """The stages that another than the pipeline's own model answered, and why."""
+    lines = [_line(one.in_words) for one in pipeline.substitutes]
+    tone = Tone.WARN if fell_back(pipeline.substitutes) else None
+    return [Fact("Answered by", Listed(lines), tone)] if lines else []
 
 
 def _thoughts(reports: Reports) -> Sequence[Fact]:

@@ -16,6 +16,8 @@ class DeskError(Exception):
     code: str = "desk_error"
     field: str | None = None
     """The setting or the request's field that would have to be another, where it is one."""
+    of_model: bool = False
+    """Whether a model's endpoint or its answer failed, so that another provider could do it."""
     mistyped: str | None = None
     suggestion: str | None = None
     """The value that was given there, and what would be taken in its place, where a name was

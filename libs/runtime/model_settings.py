@@ -1,15 +1,23 @@
 """The settings of a model endpoint and of a model's price. No key ever stands here."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
-from contracts.message import Stage
+from contracts.stages import RULES, WORDS, Stage, with_stages
+from contracts.types import Name
 
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
@@ -24,7 +32,7 @@ FACTS_MAX = 240
 in one schema."""
 
 SIZES = ("small", "medium", "large")
-STAGES: tuple[str, ...] = get_args(Stage)
+STAGES: tuple[str, ...] = tuple(WORDS)
 """The parts of a pipeline that a model plays; each may be given a model of its own."""
 
 Preset = Literal["claude", "openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"]
@@ -40,6 +48,9 @@ def _known_stages(models: dict[str, str]) -> dict[str, str]:
     unknown = sorted(set(models) - {*SIZES, *STAGES})
     if unknown:
         raise ValueError(f"{', '.join(unknown)} is neither {', '.join(SIZES)} nor a stage")
+    for size in SIZES:
+        if models.get(size) == RULES:
+            raise ValueError(f"{size}: rules is no model; give it stages: stages.planner = 'rules'")
     return models
 
 
@@ -105,11 +116,14 @@ class EndpointSettings(BaseModel):
     """The differences from the preset; None leaves the preset's value.
 
     `models` maps small, medium, large or a stage (sentiment, planner, quant, research, trader,
-    risk, memory) to a model id. A key comes from the environment variable `key_variable` or, where
-    that is not set, from the file `key_file`. `rate` is read by the orchestrator. `timeout_s` and
-    `silence_s` stand for model_timeout_s and model_silence_s of the desk. `knowledge_cutoff` is the
-    day at which what its models were trained on ends, as their maker says: studies compare what was
-    decided before and after it.
+    risk, memory, design, assessor) to a model id of this endpoint. `stages` gives a stage to
+    another provider of the desk, and `fallback` names the provider that is asked once after a stage
+    has failed; none unless it is set. `models.STAGE = "rules"` is read as `stages.STAGE`. A key
+    comes from the environment variable `key_variable` or, where that is not set, from the file
+    `key_file`. `rate` is read by the orchestrator. `timeout_s` and `silence_s` stand for
+    model_timeout_s and model_silence_s of the desk. `knowledge_cutoff` is the day at which what its
+    models were trained on ends, as their maker says: studies compare what was decided before and
+    after it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -117,6 +131,8 @@ class EndpointSettings(BaseModel):
     preset: Preset | None = None
     base_url: Annotated[str, AfterValidator(_no_login)] | None = None
     models: Annotated[dict[str, str], AfterValidator(_known_stages)] = Field(default_factory=dict)
+    stages: dict[Stage, Name] = Field(default_factory=dict)
+    fallback: dict[Stage, Name] = Field(default_factory=dict)
     key_variable: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     key_file: str | None = None
     output: Output | None = None
@@ -133,6 +149,45 @@ class EndpointSettings(BaseModel):
     free: bool | None = None
     rate: Rate | None = None
     knowledge_cutoff: date | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rules_are_no_model(cls, fields: Any) -> Any:
+        return with_stages(fields)
+
+    def stage_problems(self, name: str, providers: Sequence[str]) -> Iterator[str]:
+        """Each contradiction in the stages of endpoint `name` on a desk with these providers."""
+        for table, chosen in (("stages", self.stages), ("fallback", self.fallback)):
+            for stage, provider in chosen.items():
+                place = f"providers.{name}.{table}.{stage}"
+                if provider not in providers:
+                    yield (
+                        f"{place}: no provider is named {provider}; this desk has "
+                        f"{', '.join(providers)}"
+                    )
+        for stage, provider in self.stages.items():
+            if provider == name:
+                yield (
+                    f"providers.{name}.stages.{stage}: {name} answers its own stages already; "
+                    "remove this line"
+                )
+            if stage in self.models:
+                yield (
+                    f"providers.{name}: {stage} has a model in `models` and is given to "
+                    f"{provider} in `stages`; remove one of them"
+                )
+        for stage, provider in self.fallback.items():
+            if provider == self.stages.get(stage, name):
+                yield (
+                    f"providers.{name}.fallback.{stage}: {provider} answers this stage already; "
+                    "name another provider"
+                )
+        for key, model in self.models.items():
+            if key in STAGES and model in providers and model != name:
+                yield (
+                    f"providers.{name}.models.{key}: {model} is a provider of this desk; to give "
+                    f'it the stage, write stages.{key} = "{model}"'
+                )
 
 
 class Price(BaseModel):

@@ -42,6 +42,7 @@ from libs.runtime.model_settings import (
     EndpointSettings,
     Price,
     Rate,
+    provider_names,
 )
 from libs.runtime.notify_settings import Notify
 from libs.runtime.own_text import Unreadable, text_in, toml_in
@@ -360,6 +361,14 @@ class Settings(BaseSettings):
                     f"a step may take {self.model_step_limit_s:g} s: set model_step_limit_s "
                     f"(DESKBUS_MODEL_STEP_LIMIT_S) to at least {needed_s:g}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _stages_have_providers(self) -> "Settings":
+        names = provider_names(self.providers, demo=self.demo)
+        for name, endpoint in self.providers.items():
+            for problem in endpoint.stage_problems(name, names):
+                raise ValueError(problem)
         return self
 
     def limits_of(self, account: str) -> AccountLimits:

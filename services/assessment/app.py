@@ -25,12 +25,12 @@ PROMPTS = Path(__file__).parent / "prompts"
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers."""
 
-    def role(name: str, size: ModelSize, *, reads_texts: bool = False) -> Role:
+    def role(name: str, size: ModelSize) -> Role:
         loaded = Prompt.load(PROMPTS / f"{name}.md")
         limits = limits_of(settings)
-        return Role(name, name, size, loaded, providers, limits, reads_texts=reads_texts)
+        return Role(name, name, size, loaded, providers, limits)
 
-    memory = role("memory", ModelSize.SMALL, reads_texts=True)
+    memory = role("memory", ModelSize.SMALL)
     assessor = role("assessor", ModelSize.LARGE)
     return Routes(
         service="assessment",

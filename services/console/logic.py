@@ -16,6 +16,7 @@ from contracts.execution import DecisionView, ExecutionResult
 from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
 from contracts.risk import DecisionValidation, UnreadableDecision
+from contracts.stages import Substitute
 from contracts.study import Study
 from contracts.types import Usage
 from contracts.upkeep import BudgetView, DayUsage
@@ -130,6 +131,7 @@ def _pipeline(
         state=lane["state"],
         status=CycleStatus(lane["status"]),
         reason=_reason(ending.get("reason"), contracts),
+        substitutes=tuple(map(Substitute.model_validate, lane["substitutes"])),
         contracts={
             what: orjson.loads(results[op_id])
             for what, op_id in output_ids.items()

@@ -55,6 +55,9 @@ class PipelineShape(Shape):
     state: str
     status: CycleStatus
     reason: str
+    substitutes: tuple[str, ...] = Field(
+        description="Stages that another than the pipeline's own model answered, and why"
+    )
     outcome: str | None = Field(
         description="What was traded, why nothing was, or where it stopped; null in lists"
     )
@@ -163,6 +166,9 @@ class DecisionShape(Shape):
     decisions: tuple[ShareShape, ...]
     adjustments: tuple[str, ...]
     vetoed: tuple[str, ...]
+    substitutes: tuple[str, ...] = Field(
+        description="Stages that another than the pipeline's own model answered, and why"
+    )
     executed: bool
     outcome: str = Field(description="What was traded, or why nothing was")
     fills: tuple[ShareShape, ...]
@@ -248,6 +254,7 @@ def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
         state=view.state,
         status=view.status,
         reason=view.reason[:REASON_CHARS],
+        substitutes=tuple(one.in_words for one in view.substitutes),
         outcome=_outcome(view) if view.contracts else None,
         made=tuple(view.contracts),
         contracts={name: view.contracts[name] for name in contracts if name in view.contracts},
@@ -284,6 +291,7 @@ def decision(view: DecisionView) -> DecisionShape:
         ),
         adjustments=tuple(change[:REASON_CHARS] for change in changed),
         vetoed=decided.vetoed_tickers,
+        substitutes=tuple(one.in_words for one in decided.substitutes),
         executed=executed is not None,
         outcome=ending.of_decision(view),
         fills=tuple(

@@ -103,7 +103,7 @@ async def _orchestrating(
         server = Server(client, QUEUE, settings.inputs_max)
         sessions = sessions_of(settings)
         trading = {workflow.kind for workflow in workflows if workflow.sends(OPEN_BOOKS)}
-        door = Door(client, sessions, Accounts(pool), trading)
+        door = Door(client, sessions, Accounts(pool), trading, settings.providers)
         patience_s = settings.reply_timeout_s
         refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)

@@ -216,9 +216,8 @@ def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
     if request.kind == PROBE:
         return rejection("invalid", "only a study probes: set `probe` in its file", "kind")
     for pipeline in request.pipelines:
-        if pipeline.masked or pipeline.without:
-            how = "masked" if pipeline.masked else "without a stage's model"
-            why = f"pipeline {pipeline.name} is {how}: only an arm of a study is"
+        if pipeline.masked:
+            why = f"pipeline {pipeline.name} is masked: only an arm of a study is"
             return rejection("invalid", why, "pipelines")
     taken = [account for account in request.accounts if account.startswith(ACCOUNT_PREFIX)]
     if taken:

@@ -28,10 +28,12 @@ from libs.market.errors import MarketError, NotASession, OutsideData
 from libs.market.sessions import Sessions
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import ClockBack
+from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.nearest import UnknownAccount, did_you_mean, nearest
 from services.orchestrator.accounts import Accounts
 from services.orchestrator.group.answers import mistaken, mistyped_constraint
 from services.orchestrator.machine.rotation import in_turn
+from services.orchestrator.machine.stages import staged
 
 OFFLINE = "rules"
 """The provider that every desk has: nobody need be asked for it."""
@@ -61,16 +63,23 @@ OutlookOf = Callable[[str, CycleRequest, date], Awaitable[Outlook]]
 
 class Door:
     """Judges requests: their day by the source's sessions and the accounts' clocks, the rest by who
-    has markets and keys. `trading` are the kinds of cycles that bring an account to their session.
+    has markets and keys. `trading` are the kinds of cycles that bring an account to their session,
+    `providers` the endpoints as they are set.
     """
 
     def __init__(
-        self, client: Client, sessions: Sessions, accounts: Accounts, trading: Collection[str]
+        self,
+        client: Client,
+        sessions: Sessions,
+        accounts: Accounts,
+        trading: Collection[str],
+        providers: Mapping[str, EndpointSettings],
     ) -> None:
         self._client = client
         self._sessions = sessions
         self._accounts = accounts
         self._trading = trading
+        self._providers = providers
 
     async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Outlook:
         """The first thing that speaks against a new cycle, and what a call of it needs."""
@@ -133,8 +142,9 @@ class Door:
     async def _of_the_pipelines(self, request: CycleRequest) -> Outlook:
         pipelines = tuple(
             pipeline
-            for pipeline in request.pipelines
-            if pipeline.provider != OFFLINE or pipeline.models
+            for pipeline in staged(request, self._providers).pipelines
+            if pipeline.provider != OFFLINE
+            or (pipeline.models or pipeline.stages or pipeline.fallback)
         )
         if not pipelines:
             return Outlook()

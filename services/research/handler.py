@@ -120,6 +120,7 @@ async def research_tickers(
     )
     return ResearchReport.of(
         command,
+        reads=answered.reads,
         analysis_date=command.as_of,
         tool_calls_made=answered.calls,
         **logic.research_report(
@@ -128,6 +129,5 @@ async def research_tickers(
             reasoning.facts,
             known,
             command.signal_digest.tickers,
-            answered.notes,
         ),
     )

@@ -151,10 +151,9 @@ def research_report(
     facts: Facts,
     known: Mapping[str, TickerFacts | Failure],
     offered: Iterable[str],
-    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The fields of the analyst's report: its judgements, the facts that the desk has of each
-    ticker (`known`), and the texts that code writes of both. `notes` are corrected first.
+    ticker (`known`), and the texts that code writes of both.
 
     What is left out of the draft is told: a finding on a ticker that the market has no facts of, a
     peer that neither the digest (`offered`) nor a result names, a catalyst that is no dated event
@@ -162,7 +161,7 @@ def research_report(
     """
     peers = {*offered, *(fact.key.entity for fact in facts.by_name.values())}
     findings: list[ResearchFinding] = []
-    corrected: list[str] = [*notes]
+    corrected: list[str] = []
     texts: dict[str, Prose] = {}
     for finding in draft.tickers:
         ticker = known[finding.ticker]

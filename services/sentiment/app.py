@@ -36,7 +36,6 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         prompt,
         providers,
         limits_of(settings),
-        reads_texts=True,
     )
     plugins = sources_of(settings.candidate_sources, market)
     sources = Sources(plugins, market, settings.candidate_source_timeout_s)

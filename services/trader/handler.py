@@ -97,6 +97,7 @@ async def pick_trades(
     answer = agreed(answered.answer)
     return DailyPicks.of(
         command,
+        reads=answered.reads,
         llm=player,
         pick_date=command.as_of,
         unstable=answer.unstable,
@@ -105,6 +106,6 @@ async def pick_trades(
             reasoning.facts,
             command.research_report,
             _ahead(market.calendar, command.as_of),
-            (*answered.notes, *answer.notes),
+            answer.notes,
         ),
     )

@@ -174,7 +174,7 @@ async def test_where_a_model_writes_no_memory_the_rules_do_and_the_orders_stand(
     tried = of_step(desk, "memorize")
     assert [each.row.status for each in tried] == ["failed", "completed"]
     memory: Any = desk.contract("memorize")
-    assert memory["note"].startswith(
-        "written by the stated rules, as the model failed: memory (rules) gave no valid answer: "
-    )
+    [mark] = memory["substitutes"]
+    assert (mark["stage"], mark["by"], mark["why"]) == ("memory", "rules", "fallback")
+    assert mark["reason"].startswith("answer_invalid: memory (rules) gave no valid answer: ")
     assert memory["decision"]["picks"]

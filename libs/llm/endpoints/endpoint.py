@@ -224,7 +224,7 @@ OF_ENDPOINT = {
     *("output_tokens_max", "timeout_s", "silence_s"),
 }
 """Settings of the endpoint itself; most others are capabilities."""
-OF_DESK = {"preset", "models", "rate", "knowledge_cutoff"}
+OF_DESK = {"preset", "models", "stages", "fallback", "rate", "knowledge_cutoff"}
 """Settings that others read."""
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import orjson
 
 from contracts.memory import OUTCOME_SESSIONS
+from contracts.stages import Substitute, Why, fell_back
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from services.console import logic
@@ -41,6 +42,17 @@ class Run:
     usage: Usage = Usage()
     picks: int = 0
     vetoes: int = 0
+    substitutes: tuple[Substitute, ...] = ()
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether its decision rests on a fallback."""
+        return fell_back(self.substitutes)
+
+    @property
+    def set_stages(self) -> Sequence[Substitute]:
+        """The stages that another answered by the settings, which are part of what it is."""
+        return [one for one in self.substitutes if one.why is Why.SETTING]
 
     @property
     def key(self) -> str:
@@ -143,7 +155,7 @@ def _seat(asked: Mapping[str, str], rotation: Mapping[str, Any] | None) -> str:
 
 
 def _run(
-    asked: Mapping[str, str], seat: str, lane: Mapping[str, object], counted: Record | None
+    asked: Mapping[str, str], seat: str, lane: Mapping[str, Any], counted: Record | None
 ) -> Run:
     return Run(
         pipeline=asked["name"],
@@ -154,4 +166,5 @@ def _run(
         usage=logic.usage_of(counted) if counted else Usage(),
         picks=counted["picks"] if counted else 0,
         vetoes=counted["vetoes"] if counted else 0,
+        substitutes=tuple(map(Substitute.model_validate, lane["substitutes"])),
     )

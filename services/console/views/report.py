@@ -192,6 +192,7 @@ def _lines(
                 reason=reason[:REASON_CHARS_MAX],
                 decisions=_decisions(validation["decisions"]) if validation else (),
                 vetoed=tuple(orjson.loads(validation["vetoed"] or "[]")) if validation else (),
+                substitutes=pipeline.substitutes,
                 usage=logic.usage_of(used[key]) if key in used else Usage(),
             )
 

@@ -16,7 +16,7 @@ from contracts.report import (
 )
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.report import cutoff, orders, view
+from libs.report import cutoff, ending, orders, view
 from libs.report.view import Cell, Column, Table
 
 CELL_CHARS_MAX = 120
@@ -87,7 +87,9 @@ def _decided(cycles: Sequence[CycleLine]) -> Table:
             view.say(cycle.kind),
             view.say(cycle.pipeline),
             view.say(cycle.status.value),
-            view.say(_proposed(cycle) or cycle.reason or "nothing"),
+            view.say(
+                ending.marked(_proposed(cycle) or cycle.reason or "nothing", cycle.substitutes)
+            ),
         )
         for cycle in cycles
     )

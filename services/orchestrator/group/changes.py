@@ -184,6 +184,11 @@ def command_json(
     inputs: dict[str, Any] = {name: orjson.Fragment(body) for name, body in contracts.items()}
     if outcome is not None:
         inputs |= {"outcome": outcome.status, "reason": outcome.reason}
+    pipeline = row.pipelines[start.lane]
+    if (fallback := start.fallback) is not None:
+        stages = {**pipeline.get("stages", {}), fallback.stage: fallback.provider}
+        pipeline = {**pipeline, "stages": stages}
+        inputs["fallback"] = fallback.reason
     fields = start.step.serves.message.model_fields
     if "request" in fields:
         inputs["request"] = orjson.Fragment(row.request)
@@ -196,7 +201,7 @@ def command_json(
             "op_id": start.op_id,
             "as_of": row.as_of,
             "now": row.accepted_at,
-            "pipeline": row.pipelines[start.lane],
+            "pipeline": pipeline,
             "state": start.state,
             "step": start.step.name,
             "attempt": start.attempt,

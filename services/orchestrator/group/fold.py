@@ -4,6 +4,7 @@ No I/O: `store.py` loads the rows before and writes them after, in one transacti
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, assert_never
@@ -48,6 +49,7 @@ from services.orchestrator.machine.logic import (
     is_waiting,
     may_cancel,
 )
+from services.orchestrator.machine.stages import staged
 from services.orchestrator.machine.workflow import Step, Workflow
 
 
@@ -159,8 +161,10 @@ class Group:
         return full or refused_cycle(asked.needs, self._loaded.today, self._now)
 
     def _new_cycle(self, asked: inputs.CycleAsked, passes: approvals.Passes) -> CycleRow:
+        asked = replace(asked, request=staged(asked.request, self._settings.providers))
         request = asked.request
         names = tuple(pipeline.name for pipeline in request.pipelines)
+        fallbacks = {pipeline.name: {**pipeline.fallback} for pipeline in request.pipelines}
         budgets = request.budgets
         return CycleRow(
             cycle_id=asked.cycle_id,
@@ -173,7 +177,10 @@ class Group:
             as_of=asked.as_of,
             started_on=self._now.date(),
             accepted_at=self._now,
-            state=begin(asked.cycle_id, names, request.main_pipeline, passes, request.attempts),
+            state=begin(
+                *(asked.cycle_id, names, request.main_pipeline, passes, request.attempts),
+                fallbacks=fallbacks,
+            ),
             purse=Purse(budgets.tokens, budgets.cost_usd),
             timeout_s=request.timeout_s,
             new=True,

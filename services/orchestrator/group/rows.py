@@ -267,10 +267,17 @@ def _lane(stored: Mapping[str, Any]) -> Lane:
         live=stored["live"],
         done=tuple(stored["done"]),
         outputs={name: UUID(op_id) for name, op_id in stored["outputs"].items()},
-        ending=Ending(CycleStatus(ending["status"]), ending["reason"]) if ending else None,
+        ending=_ending(ending) if ending else None,
         status=CycleStatus(stored["status"]),
         entered=stored["entered"],
         passes=tuple(stored.get("passes", ())),
         round=stored.get("round", 1),
         rounds_max=stored.get("rounds_max", 1),
+        fallback=stored["fallback"],
+        fell_back=tuple(stored["fell_back"]),
+        substitutes=tuple(stored["substitutes"]),
     )
+
+
+def _ending(stored: Mapping[str, str]) -> Ending:
+    return Ending(CycleStatus(stored["status"]), stored["reason"], stored["code"])

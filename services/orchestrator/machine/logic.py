@@ -5,13 +5,14 @@ reads a clock or does I/O. An input that no longer fits (a repeated result, a la
 changes nothing, so inputs may come twice, late and in any order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 from uuid import UUID
 
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
+from contracts.stages import RULES, Stage
 from contracts.types import Failure
 from libs.runtime import ids
 from services.orchestrator.machine.workflow import Ending, State, Step, Workflow
@@ -36,7 +37,9 @@ class Lane:
     `live` holds the attempt of every step that runs, `done` the steps of the present state that
     ended, `outputs` the operation that made each contract. `ending` is set once the end is known;
     the lane then only has to pass its closing state. `passes` are its optional states. Where a gate
-    fails it, it begins anew, up to `rounds_max` times in all.
+    fails it, it begins anew, up to `rounds_max` times in all. `fallback` names by stage the
+    provider that is asked once after the stage has failed, and `fell_back` the steps that it was
+    asked in. `substitutes` are those of all its contracts.
     """
 
     name: str
@@ -50,6 +53,18 @@ class Lane:
     passes: tuple[str, ...] = ()
     round: int = 1
     rounds_max: int = 1
+    fallback: Mapping[Stage, str] = field(default_factory=dict)
+    fell_back: tuple[str, ...] = ()
+    substitutes: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """An attempt of a stage that another `provider` answers, after the failure in `reason`."""
+
+    stage: Stage
+    provider: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -111,7 +126,7 @@ Input = Started | StepDone | StepFailed | CancelAsked | TimeIsUp
 @dataclass(frozen=True)
 class Start:
     """An operation to insert and to send. `takes` maps contract names to the operations that hold
-    them; `outcome` is given to the closing state's steps."""
+    them; `outcome` is given to the closing state's steps, `fallback` to a fallback's attempt."""
 
     op_id: UUID
     lane: str
@@ -121,6 +136,7 @@ class Start:
     takes: Mapping[str, UUID]
     errors: tuple[str, ...] = ()
     outcome: Ending | None = None
+    fallback: Fallback | None = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +171,10 @@ GAVE_UP = (
 )
 # Numbers of an operation's own events; journalled calls come after them.
 SEQ_STARTED, SEQ_ENDED, SEQ_ANNOUNCED, SEQ_ASKED, SEQ_CALLS = 0, 1, 2, 3, 10
+TIMED_OUT = "timed_out"
+BUDGET_EXHAUSTED = "budget_exhausted"
+REASON_CHARS_MAX = 200
+"""Of the failure that a fallback is told of."""
 SEQ_ATTEMPTS = 10_000
 """Numbers of a pipeline's attempts, above those of the states it enters."""
 
@@ -165,11 +185,18 @@ def begin(
     main: str,
     passes: Mapping[str, tuple[str, ...]] | None = None,
     rounds_max: int = 1,
+    fallbacks: Mapping[str, Mapping[Stage, str]] | None = None,
 ) -> Cycle:
-    """A cycle before its first input; `passes` are the optional states of each pipeline."""
-    states = passes or {}
+    """A cycle before its first input; `passes` are the optional states of each pipeline, and
+    `fallbacks` its fallback providers by stage."""
+    states, others = passes or {}, fallbacks or {}
     lanes = {
-        name: Lane(name, passes=states.get(name, ()), rounds_max=rounds_max)
+        name: Lane(
+            name,
+            passes=states.get(name, ()),
+            rounds_max=rounds_max,
+            fallback=others.get(name, {}),
+        )
         for name in (SHARED, *pipelines)
     }
     return Cycle(cycle_id, main, lanes)
@@ -256,6 +283,7 @@ class _Turn:
             done=(*lane.done, step.name),
             outputs={**lane.outputs, step.serves.gives: op_id},
             ending=lane.ending or verdict,
+            substitutes=_united(lane.substitutes, cause.contract.get("substitutes", ())),
         )
         self._lanes[lane.name] = lane
         self._fact(op_id, SEQ_ENDED, EventType.OPERATION_COMPLETED, lane, {"step": step.name})
@@ -271,18 +299,32 @@ class _Turn:
         op_id = self._op_id(lane, step, cause.attempt)
         data = {"step": step.name, **failure.model_dump(exclude_none=True)}
         self._fact(op_id, SEQ_ENDED, EventType.OPERATION_FAILED, lane, data)
-        # What follows the end is tried again whatever went wrong: by the stated rules.
-        again = cause.wrong_answer or self._is_closing(lane)
-        if again and cause.attempt < step.attempts_max:
-            self._lanes[lane.name] = replace(lane, live={**lane.live, step.name: cause.attempt + 1})
+        again = {**lane.live, step.name: cause.attempt + 1}
+        fell_back = step.name in lane.fell_back
+        is_closing = self._is_closing(lane)
+        if (
+            cause.wrong_answer
+            and cause.attempt < step.attempts_max
+            and not (fell_back or is_closing)
+        ):
+            self._lanes[lane.name] = replace(lane, live=again)
             self._send(lane.name, step, cause.attempt + 1, (failure.message,))
+            return
+        fallback = _fallback(lane, step, cause, is_closing=is_closing)
+        if fallback is not None and not fell_back:
+            self._lanes[lane.name] = replace(
+                lane, live=again, fell_back=(*lane.fell_back, step.name)
+            )
+            self._send(lane.name, step, cause.attempt + 1, (), fallback)
             return
         live = {name: n for name, n in lane.live.items() if name != step.name}
         self._lanes[lane.name] = replace(lane, live=live)
         reason = f"{lane.state}/{step.name} failed: {failure.message} ({failure.code})"
-        if cause.wrong_answer and step.attempts_max > 1:
+        if fell_back:
+            reason += "; it was the fallback"
+        elif cause.wrong_answer and step.attempts_max > 1:
             reason += GAVE_UP.format(count=cause.attempt)
-        ending = Ending(FAILED, reason)
+        ending = Ending(FAILED, reason, failure.code)
         if step.asks and failure.code == EXPIRED:
             self._fact(op_id, SEQ_ANNOUNCED, step.asks.expired, lane, data)
             ending = Ending(EXPIRED, failure.message)
@@ -344,6 +386,7 @@ class _Turn:
             self._fact(node, SEQ_ATTEMPTS + lane.round, EventType.ATTEMPT_ENDED, lane, why)
         outputs = {key: op_id for key, op_id in lane.outputs.items() if key == MEMORY}
         lane = replace(lane, ending=None, outputs=outputs, round=lane.round + 1)
+        lane = replace(lane, fell_back=(), substitutes=())
         self._lanes[name] = lane
         self._enter(name, self._workflow.states[0])
 
@@ -451,8 +494,18 @@ class _Turn:
     def _known(self, lane: Lane) -> dict[str, UUID]:
         return {**self._lanes[SHARED].outputs, **lane.outputs}
 
-    def _send(self, name: str, step: Step, attempt: int, errors: tuple[str, ...]) -> None:
+    def _send(
+        self,
+        name: str,
+        step: Step,
+        attempt: int,
+        errors: tuple[str, ...],
+        fallback: Fallback | None = None,
+    ) -> None:
         lane = self._lanes[name]
+        if step.stage and lane.ending is not None and lane.ending.code == BUDGET_EXHAUSTED:
+            # Nothing is left to pay for it, and every end but a cancelled one is remembered.
+            fallback = Fallback(step.stage, RULES, BUDGET_EXHAUSTED)
         known = self._known(lane)
         inputs = step.needs | step.takes
         if step.asks:
@@ -469,6 +522,7 @@ class _Turn:
                 takes={key: known[key] for key in sorted(inputs) if key in known},
                 errors=errors,
                 outcome=lane.ending,
+                fallback=fallback,
             )
         )
 
@@ -497,6 +551,29 @@ class _Turn:
     ) -> None:
         name, state = (lane.name, lane.state or None) if lane else (None, None)
         self._facts.append(Fact(node, seq, what, name, state, data or {}))
+
+
+def _united(
+    known: Sequence[Mapping[str, str]], new: Iterable[Mapping[str, str]]
+) -> tuple[Mapping[str, str], ...]:
+    return (*known, *(one for one in new if one not in known))
+
+
+def _fallback(lane: Lane, step: Step, cause: StepFailed, *, is_closing: bool) -> Fallback | None:
+    """The fallback after this failure; None where none is set, or where another provider would
+    meet the same: a spent budget, the desk's data, a fault of the program.
+
+    What follows the end changes no decision: whatever failed there, the rules are its fallback.
+    """
+    failure = cause.failure
+    of_model = failure.of_model or cause.wrong_answer or failure.code == TIMED_OUT
+    if step.stage is None or not (of_model or is_closing):
+        return None
+    provider = lane.fallback.get(step.stage, RULES if is_closing else "")
+    if not provider:
+        return None
+    reason = f"{failure.code}: {failure.message}"
+    return Fallback(step.stage, provider, reason[:REASON_CHARS_MAX])
 
 
 def _ending_data(ending: Ending) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.message import Command
+from contracts.stages import Stage
 from contracts.subjects.subject import AnySubject
 
 FILLED_IN = frozenset(
@@ -32,10 +33,11 @@ STEP_TIME_LIMIT_S = 300.0
 
 @dataclass(frozen=True)
 class Ending:
-    """How a pipeline ends, and why."""
+    """How a pipeline ends, and why; `code` is that of the failure that ended it."""
 
     status: CycleStatus
     reason: str
+    code: str = ""
 
 
 # Looks at a contract (as JSON) and either lets the pipeline go on (None) or ends it.
@@ -74,6 +76,12 @@ class Step:
     def name(self) -> str:
         """The step's name: the last token of its command's subject."""
         return self.serves.what
+
+    @property
+    def stage(self) -> Stage | None:
+        """The stage that it is for a model; None where no model answers it."""
+        command: type[Command] = self.serves.message
+        return command.STAGE
 
     @property
     def must_answer(self) -> bool:

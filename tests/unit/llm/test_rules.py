@@ -101,13 +101,13 @@ def test_a_pipeline_may_name_the_model_of_a_stage(make_plan_command):
     assert role.played_for(make_plan_command(models={"planner": "own-1"})).model == "own-1"
 
 
-def test_where_a_pipeline_is_without_a_stages_model_the_rules_speak(make_plan_command):
+def test_a_stage_that_is_given_to_another_provider_is_answered_by_its_own_model(make_plan_command):
     providers = {"rules": RulesProvider(), "coin": CoinProvider()}
     role = Role("planner", "planner", ModelSize.MEDIUM, Prompt.of(""), providers)
     command = make_plan_command(provider="coin", models={"planner": "own-1"})
     assert role.played_for(command).model == "own-1"
 
-    pipeline = command.pipeline.model_copy(update={"without": ("planner",)})
+    pipeline = command.pipeline.model_copy(update={"stages": {"planner": "rules"}})
     agent = role.played_for(command.model_copy(update={"pipeline": pipeline}))
 
     assert (agent.provider.name, agent.model) == ("rules", "rules")

@@ -90,7 +90,9 @@ def with_counts(
     known: Mapping[tuple[object, str], Sequence[quant.Traded]],
 ) -> LeaderboardRow:
     """The row with what is counted of the seat in the span."""
-    inside = [(cycle, run) for cycle, run in seat.runs if span.decides(cycle.as_of)]
+    all_inside = [(cycle, run) for cycle, run in seat.runs if span.decides(cycle.as_of)]
+    # A decision with a fallback is not the pipeline's own: of it only the cost is counted.
+    inside = [(cycle, run) for cycle, run in all_inside if not run.fell_back]
     traded = [it for cycle, run in inside for it in known.get((cycle.cycle_id, run.pipeline), ())]
     of_seat = [trips[account] for account in sorted(seat.accounts)]
     # A part of them would be a wrong number: where one account's are not counted, none are.
@@ -110,6 +112,8 @@ def with_counts(
             "vetoes": sum(run.vetoes for _, run in inside),
             "decisions": sum(run.completed for _, run in inside),
             "failed": sum(not run.completed for _, run in inside),
-            "usage": sum((run.usage for _, run in inside), Usage()),
+            "fallbacks": len(all_inside) - len(inside),
+            "substitutes": tuple(dict.fromkeys(it for _, run in inside for it in run.set_stages)),
+            "usage": sum((run.usage for _, run in all_inside), Usage()),
         }
     )

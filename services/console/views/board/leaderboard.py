@@ -27,6 +27,8 @@ from services.console.views.past_cycles import PastCycle, PastCycles
 from services.console.views.summaries import THROW_AWAY
 
 CASH, HOLDING = "cash", "buy-and-hold"
+FALLBACK = "fallback"
+"""Whose the sessions after a decision with a fallback are: no row's."""
 STEP = Decimal("0.0001")
 
 T = TypeVar("T")
@@ -119,7 +121,7 @@ def _decisions(cycles: Sequence[PastCycle]) -> Sequence[quant.Decision]:
     """All of them in their order of time: whoever took an account over ended another's turn."""
     return sorted(
         (
-            quant.Decision(cycle.as_of, run.key, run.account)
+            quant.Decision(cycle.as_of, FALLBACK if run.fell_back else run.key, run.account)
             for cycle in cycles
             for run in cycle.runs
             if run.completed
