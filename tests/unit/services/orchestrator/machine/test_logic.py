@@ -17,6 +17,7 @@ from services.orchestrator.machine.logic import (
     Advance,
     CancelAsked,
     Cycle,
+    Fallback,
     Input,
     Start,
     Started,
@@ -156,13 +157,15 @@ def test_pipelines_end_apart_and_the_main_one_gives_the_cycles_status() -> None:
 
 
 @pytest.mark.parametrize("wrong_answer", [True, False])
-def test_a_memory_that_fails_is_sent_again_with_why_and_the_orders_complete_the_cycle(
+def test_a_memory_that_fails_falls_back_to_the_rules_and_the_orders_complete_the_cycle(
     wrong_answer: bool,
 ) -> None:
     run = Run().to(*VALIDATED, "execute")
     run.failed("memorize", wrong_answer=wrong_answer)
     again = next(iter(run.open.values()))
-    assert (again.step.name, again.attempt, again.errors) == ("memorize", 2, (BROKEN.message,))
+    assert (again.step.name, again.attempt) == ("memorize", 2)
+    reason = f"{BROKEN.code}: {BROKEN.message}"
+    assert again.fallback == Fallback("memory", "rules", reason)
     run.done("memorize")
     assert run.status is CycleStatus.COMPLETED
 
