@@ -1,47 +1,20 @@
-"""The exit rules as `exit_signals.toml` states them, and the closes that they look at."""
+"""An account's exit rules, and the closes that they look at."""
 
 import asyncio
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 
 import structlog
-from pydantic import ValidationError
 
 from contracts.exit_signal import ExitSignal
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.market.source import MarketData
 from libs.quant.exits.entry import signals_at_entry, wanted_at_entry
 from libs.quant.exits.history import History, Wanted, history_of, last_complete
-from libs.quant.exits.terms import ExitTerms, TermsFile
-from libs.runtime.errors import DeskError
-from libs.runtime.own_text import Unreadable, text_in, toml_in
-from libs.runtime.wording import place_of, worded
+from libs.quant.exits.terms import ExitTerms
 
 log = structlog.get_logger()
-
-
-class BadExitTerms(DeskError):
-    """The file with the positions' exit rules cannot be used."""
-
-    code = "bad_exit_terms"
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path.name} cannot be used: {why}; see docs/exit-signals.md")
-
-
-def terms_in(path: Path) -> TermsFile:
-    """The terms in the file; the defaults where there is none. Raises BadExitTerms."""
-    try:
-        return TermsFile.model_validate(toml_in(text_in(path), parse_float=Decimal))
-    except FileNotFoundError:
-        return TermsFile()
-    except OSError as error:
-        raise BadExitTerms(path, error.strerror or str(error)) from error
-    except Unreadable as error:
-        raise BadExitTerms(path, error.message) from error
-    except ValidationError as error:
-        raise BadExitTerms(path, _first(error)) from error
 
 
 @dataclass(frozen=True)
@@ -62,15 +35,6 @@ class AccountExits:
             log.warning("market.exit_rules_unread", reason=error.message)
             return None
         return file.of(self.account, ticker)
-
-
-def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place. A mistyped name comes before the name that is
-    missing by it."""
-    wrong = error.errors(include_url=False)
-    first, *rest = sorted(wrong, key=lambda one: one["type"] != "extra_forbidden")
-    more = f" (and {len(rest)} more)" if rest else ""
-    return f"{place_of(first['loc'], 'the file')}: {worded(first, TermsFile)}{more}"
 
 
 async def history(market: MarketData, wanted: Wanted, as_of: date) -> History:

@@ -27,7 +27,7 @@ from contracts.exit_signal import (
 )
 from contracts.operation import CallKind
 from contracts.types import Failure
-from libs.market.exits import terms_in
+from libs.market.exit_terms import terms_in
 from libs.quant.exits.history import (
     Holding,
     facts_of,

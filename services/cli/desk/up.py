@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from rich.text import Text
 
 from libs.market.choice import first_request
-from libs.market.exits import BadExitTerms, terms_in
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.runtime.loop import keep_started
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings

@@ -29,7 +29,7 @@ from libs.llm.endpoints.keys import key_source
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import NotUsable, all_providers, standings
 from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, source_of
-from libs.market.exits import BadExitTerms, terms_in
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable

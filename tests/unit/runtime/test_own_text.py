@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from libs.market.errors import BadReplayData
-from libs.market.exits import BadExitTerms, terms_in
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.market.replay.layout import layout_of
 from libs.report.strategies.files import spec_in
 from libs.runtime.own_text import FILE_BYTES_MAX, Unreadable, text_in, toml_in, yaml_in

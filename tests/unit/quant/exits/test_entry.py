@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from libs.market.calendar import exchange_calendar
-from libs.market.exits import AccountExits, exits_at_entry, terms_in
+from libs.market.exit_terms import terms_in
+from libs.market.exits import AccountExits, exits_at_entry
 from libs.market.sources import market_of
 from libs.quant.exits.entry import signals_at_entry
 from libs.quant.exits.history import History

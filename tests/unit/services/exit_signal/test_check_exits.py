@@ -17,7 +17,7 @@ from contracts.operation import JournalEntry
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import SourceUnavailable
-from libs.market.exits import BadExitTerms
+from libs.market.exit_terms import BadExitTerms
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal, RecordedJournal

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.market.exits import BadExitTerms, terms_in
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.quant.exits.terms import ExitTerms
 
 TOML = """

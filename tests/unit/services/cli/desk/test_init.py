@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from libs.market.exits import terms_in
+from libs.market.exit_terms import terms_in
 from libs.market.replay.store import ReplayStore
 from libs.runtime.settings import Settings
 from services.cli.desk.init import FILES, app
