@@ -14,6 +14,7 @@ from contracts.message import PAGE_MAX, Message
 from contracts.operation import JournalEntry
 from contracts.stages import Substitute
 from contracts.types import (
+    Cost,
     CycleId,
     Failure,
     IdDigits,
@@ -22,7 +23,6 @@ from contracts.types import (
     Sought,
     Text,
     Usage,
-    Usd,
     Value,
 )
 
@@ -72,7 +72,7 @@ class CycleView(Message):
     accepted_at: datetime | None = None
     ended_at: datetime | None = None
     tokens: int = 0
-    cost_usd: Usd = Decimal(0)
+    cost_usd: Cost = Decimal(0)
     usage: Usage = Usage()
     pipelines: tuple[PipelineView, ...] = ()
 

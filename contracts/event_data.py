@@ -20,6 +20,7 @@ from contracts.notice import NoticesGivenUp
 from contracts.report import DailyReport
 from contracts.risk import DecisionValidation, PortfolioDecision
 from contracts.types import (
+    Cost,
     Failure,
     Foreign,
     Money,
@@ -29,7 +30,6 @@ from contracts.types import (
     Text,
     Ticker,
     Usage,
-    Usd,
     Value,
     is_none,
 )
@@ -91,7 +91,7 @@ class ModelRequestEvent(StepEvent):
     index: int = Field(ge=0)
     epoch: int = Field(ge=1)
     tokens_max: int = Field(ge=0)
-    cost_usd_max: Usd = Field(ge=0)
+    cost_usd_max: Cost
 
 
 class ModelCallEvent(CallEvent):

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 
 from contracts.message import PAGE_MAX, Message
 from contracts.types import (
+    Cost,
     CycleId,
     Failure,
     IdDigits,
@@ -21,7 +22,6 @@ from contracts.types import (
     Sought,
     Text,
     Usage,
-    Usd,
     Value,
     is_none,
 )
@@ -104,13 +104,14 @@ class JournalEntry(Value):
 class Reserve(Value):
     """The most that the next calls may cost; it is held back until they are recorded.
 
+    `cost_usd` is None where the model's price is unknown: only tokens bound the call.
     `name` and `index` say which call that is, for the audit: the first, where `calls` are made at
     once. `provider` is whom they ask; its rate limits count them. `addresses` are those of the
     calls, in their order.
     """
 
     tokens: int = Field(default=0, ge=0)
-    cost_usd: Usd = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+    cost_usd: Cost = Decimal(0)
     name: ShortText = ""
     index: int | None = Field(default=None, ge=0, le=10_000)
     provider: ShortText = ""
@@ -255,7 +256,7 @@ class OperationView(Message):
     epoch: int = 0
     progress: Progress = Progress()
     tokens: int = 0
-    cost_usd: Usd = Decimal(0)
+    cost_usd: Cost = Decimal(0)
     usage: Usage = Usage()
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     result_summary: JsonValue = None

@@ -19,7 +19,7 @@ from contracts.cycle import DECISION, PROBE
 from contracts.message import PAGE_MAX, Message, Pipeline, Request
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.stages import RULES, DecisionStage, Stage, with_stages
-from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
+from contracts.types import Cost, Name, ShortText, Text, Ticker, Usd, Value
 
 STUDY = "study"
 """Who asks for a study's cells. Nobody has a key of this name: only the orchestrator asks as it."""
@@ -307,7 +307,7 @@ class StudyView(Value):
     failed: int = 0
     running: int = 0
     tokens: int = 0
-    cost_usd: Usd = Decimal(0)
+    cost_usd: Cost = Decimal(0)
     refused: int = 0
     refusal: Text = ""
     resting: bool = False

@@ -11,7 +11,7 @@ from contracts.message import PAGE_MAX, Message
 from contracts.performance import Benchmark
 from contracts.stages import Stage
 from contracts.study import ARMS_MAX, HORIZON_MAX, Study, StudyStatus
-from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
+from contracts.types import Cost, Name, ShortText, Text, Ticker, Value
 
 CURVE_POINTS_MAX = 200
 """Of a curve; the last of several dates stands for them."""
@@ -131,7 +131,7 @@ class ArmScore(Value):
     permuted: Permuted | NotShown
     foresight: Foresight | NotShown
     tokens: int = 0
-    cost_usd: Usd = Decimal(0)
+    cost_usd: Cost = Decimal(0)
     curve: tuple[float, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
 
 

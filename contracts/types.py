@@ -1,6 +1,7 @@
 """Value types shared by the contracts. All are frozen, bounded and free of NaN and NUL."""
 
 import operator
+from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
@@ -109,6 +110,8 @@ Confidence = Annotated[float, Field(ge=0.0, le=1.0), scale(0, 1)]
 Score10 = Annotated[float, Field(ge=0.0, le=10.0), scale(0, 10)]
 Usd = Annotated[Decimal, PlainSerializer(plainly, return_type=str, when_used="json")]
 """US dollars that models cost, to eight places: written 0 and 0.00000012, never 0E-8."""
+Cost = Annotated[Usd, Field(ge=0, max_digits=14, decimal_places=8)] | None
+"""What calls of models cost; None where the price of any of them is unknown."""
 Mood = Annotated[float, Field(ge=-1.0, le=1.0), scale(-1, 1)]
 Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4), scale(0, 100)]
 Amount = Annotated[Decimal, Field(max_digits=20, decimal_places=6)]
@@ -149,9 +152,20 @@ class Foreign(Value):
     rate: ExchangeRate
 
 
+def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum in US dollars; None where one of them is unknown."""
+    total = Decimal(0)
+    for cost_usd in costs:
+        if cost_usd is None:
+            return None
+        total += cost_usd
+    return total
+
+
 class Usage(Value):
     """The usage of calls: tokens as counted by the provider, and their cost in US dollars.
 
+    `cost_usd` is None where the price of any of them is unknown: that is not nothing.
     `unsorted_tokens` are of no known sort: held back for a call whose reply never came.
     """
 
@@ -160,7 +174,7 @@ class Usage(Value):
     cache_read_tokens: int = Field(default=0, ge=0)
     cache_write_tokens: int = Field(default=0, ge=0)
     unsorted_tokens: int = Field(default=0, ge=0)
-    cost_usd: Usd = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+    cost_usd: Cost = Decimal(0)
 
     @property
     def tokens(self) -> int:
@@ -180,7 +194,7 @@ class Usage(Value):
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             unsorted_tokens=self.unsorted_tokens + other.unsorted_tokens,
-            cost_usd=self.cost_usd + other.cost_usd,
+            cost_usd=total_cost((self.cost_usd, other.cost_usd)),
         )
 
 

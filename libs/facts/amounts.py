@@ -23,6 +23,8 @@ UNKNOWN = "-"
 """What stands where a number is not known: never a 0."""
 
 _CENT, _TENTH = Decimal("0.01"), Decimal("0.1")
+UNKNOWN_COST = "unknown"
+"""The cost of calls of a model whose price nobody set."""
 
 
 def rounded(number: Decimal | float, step: Decimal) -> Decimal:
@@ -94,16 +96,22 @@ def gain_percent(amount: Decimal | float) -> str:
     return f"{rounded(amount, _CENT):+,f}%"
 
 
-def cost(tokens: int, cost_usd: Decimal) -> str:
-    """`12,400 tokens · $0.0312`; short where it was free."""
-    if not tokens and not cost_usd:
+def paid(cost_usd: Decimal | None, places: int = 4, *, sign: str = "") -> str:
+    """`0.0312`, with `sign` `$0.0312`: the cost of model calls; `unknown` where a price is."""
+    return UNKNOWN_COST if cost_usd is None else f"{sign}{cost_usd:,.{places}f}"
+
+
+def cost(tokens: int, cost_usd: Decimal | None) -> str:
+    """`12,400 tokens · $0.0312`, or `· cost unknown`; short where nothing was asked."""
+    if not tokens and cost_usd == 0:
         return "0 tokens · $0"
-    return f"{tokens:,} tokens · ${cost_usd:,.4f}"
+    dollars = "cost unknown" if cost_usd is None else paid(cost_usd, sign="$")
+    return f"{tokens:,} tokens · {dollars}"
 
 
-def spent(tokens: int, cost_usd: Decimal) -> tuple[str, str]:
-    """`12.4k` and `0.0312`, for two columns; blank where it was free."""
-    return (thousands(tokens), f"{cost_usd:,.4f}") if tokens or cost_usd else ("", "")
+def spent(tokens: int, cost_usd: Decimal | None) -> tuple[str, str]:
+    """`12.4k` and `0.0312`, for two columns; blank where nothing was asked."""
+    return (thousands(tokens), paid(cost_usd)) if tokens or cost_usd else ("", "")
 
 
 def sorts(usage: Usage) -> str:
@@ -116,6 +124,11 @@ def sorts(usage: Usage) -> str:
         (usage.unsorted_tokens, "without a reply"),
     )
     return " · ".join(f"{tokens:,} {name}" for tokens, name in parts if tokens)
+
+
+def sorts_and_cost(usage: Usage) -> str:
+    """`1,200 in · 80 out · $0.0312`."""
+    return f"{sorts(usage)} · {paid(usage.cost_usd, sign='$')}"
 
 
 def thousands(number: int) -> str:

@@ -119,18 +119,6 @@ class FieldRefused(ModelError):
     code = "field_refused"
 
 
-class PriceUnknown(ModelError):
-    """Nobody has said what a model costs, and an unpriced call would pass every budget."""
-
-    code = "price_unknown"
-
-    def __init__(self, model: str) -> None:
-        super().__init__(
-            f"no price is known for the model {model}: set it as [prices.{model!r}] in "
-            "deskbus.toml (docs/providers.md), or `free = true` for an endpoint of your own"
-        )
-
-
 class StageUnknown(ModelError):
     """A pipeline names a model for a stage that there is none of."""
 

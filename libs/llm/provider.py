@@ -152,7 +152,7 @@ class Provider(Protocol):
     def reserve(self, request: ModelRequest) -> Reserve | None:
         """The most that the call may cost; None where nothing is counted.
 
-        Raises PriceUnknown and ProviderNotUsable, so that no such call is begun.
+        Raises ProviderNotUsable, so that no such call is begun.
         """
         ...
 

@@ -117,7 +117,7 @@ def _complete(endpoint: Endpoint) -> None:
 
 
 def standings(providers: Mapping[str, Provider]) -> tuple[ProviderStanding, ...]:
-    """Each provider as people are told of it; one whose models have no price is not usable."""
+    """Each provider, and whether it can be used."""
     return tuple(_standing(name, provider, providers) for name, provider in providers.items())
 
 
@@ -137,7 +137,7 @@ def usable(providers: Mapping[str, Provider]) -> tuple[str, ...]:
 
 
 def problem_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelError | None:
-    """The reason why the pipeline cannot begin: no such provider, model, stage or price."""
+    """The reason why the pipeline cannot begin: no such provider, model or stage."""
     names = dict.fromkeys(_answering(pipeline))
     for name in names:
         if name not in providers:
@@ -168,7 +168,9 @@ def least_of(providers: Mapping[str, Provider], pipelines: Sequence[Pipeline]) -
         return None
     return Reserve(
         tokens=max(reserve.tokens for reserve in needed),
-        cost_usd=max(reserve.cost_usd for reserve in needed),
+        cost_usd=max(
+            (usd for reserve in needed if (usd := reserve.cost_usd) is not None), default=None
+        ),
     )
 
 

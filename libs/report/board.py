@@ -124,7 +124,10 @@ def _decisions(row: LeaderboardRow) -> Cell:
 
 
 def _cost(row: LeaderboardRow) -> Cell:
-    return cells.say(f"${amounts.money(row.usage.cost_usd)}") if _is_own(row) else cells.unknown()
+    if not _is_own(row):
+        return cells.unknown()
+    usd = row.usage.cost_usd
+    return cells.say(amounts.UNKNOWN_COST if usd is None else f"${amounts.money(usd)}")
 
 
 _FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (
@@ -150,7 +153,7 @@ _FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (
     ),
     (
         Column("Model cost", right=True, spare=5),
-        lambda row: row.usage.cost_usd > 0,
+        lambda row: row.usage.cost_usd != 0,
         _cost,
     ),
     (Column("Decisions", right=True, spare=4), _is_own, _decisions),

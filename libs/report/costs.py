@@ -84,7 +84,7 @@ def _facts(
     is_free = not view.tokens and providers <= set(BUILT_IN)
     if not stages:
         return [Fact("Cost", words(f"{cost} ({FREE})" if is_free else cost))]
-    if view.tokens or view.cost_usd:
+    if view.tokens or view.cost_usd != 0:
         return []
     whose = _whose(asked or providers)
     calls = f"{amounts.count(total.calls['model'], 'call')} of {whose}, {total.unpaid}"

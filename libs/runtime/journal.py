@@ -11,7 +11,6 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -27,7 +26,7 @@ from contracts.operation import (
     Progress,
     Reserve,
 )
-from contracts.types import Usage
+from contracts.types import Usage, total_cost
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.wording import describe
 from libs.telemetry import call_spans, tracing
@@ -315,7 +314,8 @@ def without_contents(entry: JournalEntry, held: Reserve | None, why: str) -> Jou
     It counts for what it used, and for no more than was held back for it.
     """
     used, held = entry.usage, held or Reserve()
-    if used.tokens > held.tokens or used.cost_usd > held.cost_usd:
+    costs_more = held.cost_usd is not None and (used.cost_usd or 0) > held.cost_usd
+    if used.tokens > held.tokens or costs_more:
         used = Usage(unsorted_tokens=held.tokens, cost_usd=held.cost_usd)
     return JournalEntry(
         index=entry.index,
@@ -369,7 +369,7 @@ def _reserve(paid: Sequence[tuple[int, Call]]) -> Reserve:
     index, first = paid[0]
     return Reserve(
         tokens=sum(reserve.tokens for reserve in reserves),
-        cost_usd=sum((reserve.cost_usd for reserve in reserves), start=Decimal(0)),
+        cost_usd=total_cost(reserve.cost_usd for reserve in reserves),
         name=first.name,
         index=index,
         provider=reserves[0].provider,

@@ -190,8 +190,13 @@ class EndpointSettings(BaseModel):
                 )
 
 
+def _input_price(prices: dict[str, Decimal]) -> Decimal:
+    return prices.get("input", Decimal(0))
+
+
 class Price(BaseModel):
-    """US dollars for a million tokens of each sort.
+    """US dollars for a million tokens of each sort. Cached input costs as other input where no
+    price is set for it.
 
     A request whose whole input is over `long_from_tokens` costs its input (cached parts too) times
     `long_input_factor` and its output times `long_output_factor`.
@@ -201,8 +206,8 @@ class Price(BaseModel):
 
     input: UsdPerMillion
     output: UsdPerMillion
-    cache_read: UsdPerMillion
-    cache_write: UsdPerMillion
+    cache_read: UsdPerMillion = Field(default_factory=_input_price)
+    cache_write: UsdPerMillion = Field(default_factory=_input_price)
     long_from_tokens: int | None = Field(default=None, ge=0)
     long_input_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)
     long_output_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)

@@ -48,7 +48,8 @@ def tell(span: OpenSpan, kind: CallKind, reply: JsonValue, usage: Usage) -> None
                 OUTPUT_TOKENS: usage.output_tokens,
                 CACHE_READ_TOKENS: usage.cache_read_tokens,
                 CACHE_WRITE_TOKENS: usage.cache_write_tokens,
-                COST: str(usage.cost_usd),
+                # An attribute that is missing says that the price is unknown.
+                **({} if usage.cost_usd is None else {COST: str(usage.cost_usd)}),
             }
         )
     fault = fault_in(kind, reply)

@@ -4,7 +4,7 @@
 -- name: cycles_beginning
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
 select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
 from cycles
 where cycle_id between $1 and $2 order by cycle_id limit $3
 
@@ -18,8 +18,8 @@ from operations o join cycles c using (cycle_id) where o.op_id = $1
 
 -- name: operations_listed
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
+       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
        o.account, o.as_of, c.accepted_at
 from operations o join cycles c using (cycle_id) where o.op_id = any($1::uuid[])
 order by c.accepted_at desc, o.created_at desc, o.op_id desc
@@ -27,8 +27,8 @@ order by c.accepted_at desc, o.created_at desc, o.op_id desc
 -- name: operations_of_cycles
 -- As many as one page has: cycles whose ids begin alike are few.
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
+       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
        o.account, o.as_of, c.accepted_at
 from operations o join cycles c using (cycle_id) where o.cycle_id = any($1::uuid[])
 order by c.accepted_at desc, o.created_at desc, o.op_id desc limit $2
@@ -37,8 +37,8 @@ order by c.accepted_at desc, o.created_at desc, o.op_id desc limit $2
 -- Of the newest cycles only: a step that is rare among them is not searched for in all there are.
 -- Behind a place in the list ($8 to $10).
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
+       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
        o.account, o.as_of, c.accepted_at
 from (
     select cycle_id, accepted_at from cycles where accepted_at <= $8 and requester <> 'study'
@@ -53,8 +53,8 @@ order by c.accepted_at desc, o.created_at desc, o.op_id desc limit $3
 -- name: open_operations
 -- What goes on has a partial index, and is little.
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
+       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
        o.account, o.as_of, c.accepted_at
 from operations o join cycles c using (cycle_id)
 where o.status in ('pending', 'running') and o.status = $1 and ($2::text is null or o.step = $2)
@@ -65,8 +65,8 @@ order by o.created_at desc, o.op_id desc limit $3
 
 -- name: lost_operations
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
+       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
        o.account, o.as_of, c.accepted_at
 from operations o join cycles c using (cycle_id)
 where o.status in ('failed', 'cancelled') and o.status = $1 and ($2::text is null or o.step = $2)
@@ -85,14 +85,14 @@ order by ticker limit $2
 -- Behind a place in the list, along an index: as many rows as are asked for, however many there are.
 -- Those of one moment are in the order of their ids, so that none is lost between two pages.
 select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
 from cycles
 where accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2) and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_status
 select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
 from cycles
 where status = $4 and accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
   and requester <> 'study'
@@ -100,7 +100,7 @@ order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_kind
 select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
 from cycles
 where kind = $4 and accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
   and requester <> 'study'
@@ -108,7 +108,7 @@ order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_session
 select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
 from cycles
 where as_of between $4 and $5 and (as_of, accepted_at, cycle_id) < ($6, $1, $2)
   and requester <> 'study'
@@ -116,7 +116,7 @@ order by as_of desc, accepted_at desc, cycle_id desc limit $3
 
 -- name: cycles_listed
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens, output_tokens,
        cache_read_tokens, cache_write_tokens
 from cycles where cycle_id = any($1::uuid[])
 

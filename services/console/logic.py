@@ -92,7 +92,7 @@ def usage_of(row: Row) -> Usage:
     """
     sorts = {name: int(row[name]) for name in SORTS}
     rest = max(row["tokens"] - sum(sorts.values()), 0)
-    return Usage(**sorts, unsorted_tokens=rest, cost_usd=row["cost_usd"] or Decimal(0))
+    return Usage(**sorts, unsorted_tokens=rest, cost_usd=row["cost_usd"])
 
 
 def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> BudgetView:
@@ -100,7 +100,7 @@ def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> Budge
     today = now.astimezone(UTC).date()
     row: Row = rows[0] if rows and rows[0]["day"] == today else {}
     held_tokens, held_usd = row.get("tokens_reserved", 0), row.get("cost_usd_reserved", Decimal(0))
-    used_tokens, used_usd = row.get("tokens", 0), row.get("cost_usd", Decimal(0))
+    used_tokens, used_usd = row.get("tokens", 0), row.get("known_usd", Decimal(0))
     cycle = Budgets()
     return BudgetView(
         today=today,

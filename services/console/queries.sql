@@ -6,14 +6,14 @@ select 1
 -- name: cycles_between
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens
 from cycles where cycle_id between $1 and $2 order by cycle_id limit 2
 
 -- name: newest_cycles
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens
 from cycles
 where ($1::text[] is null or status = any($1)) and ($3::text is null or kind = $3)
   and requester <> 'study'
@@ -22,8 +22,8 @@ order by accepted_at desc limit $2
 -- name: cycles_of_status
 -- Of one status: the index by status and time is read from its newest end.
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens
 from cycles
 where status = $1 and accepted_at >= coalesce($2, '-infinity'::timestamptz)
   and requester <> 'study'
@@ -32,7 +32,8 @@ order by accepted_at desc limit $3
 -- name: stuck_operations
 -- Work that was sent often without an answer, or that the sweep should have looked at long ago.
 select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
-       cost_usd, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
+       cost(cost_usd, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
        created_at, started_at, finished_at, sends
 from operations
 where status in ('pending', 'running') and step <> 'approval' and (sends >= $1 or due_at < $2)
@@ -73,7 +74,8 @@ order by later.as_of, later.finished_at
 
 -- name: operations_of_cycle
 select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
-       cost_usd, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
+       cost(cost_usd, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
        created_at, started_at, finished_at
 from operations where cycle_id = $1
 order by created_at, op_id limit $2
@@ -145,8 +147,8 @@ order by decided.finished_at desc, before.attempt desc limit 1
 
 -- name: operation
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, epoch,
-       progress, tokens, cost_usd, input_tokens, output_tokens, cache_read_tokens,
-       cache_write_tokens, result, failure, command, created_at, started_at, finished_at
+       progress, tokens, cost(cost_usd, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens, result, failure, command, created_at, started_at, finished_at
 from operations where op_id = $1
 
 -- name: operations_between
@@ -379,15 +381,16 @@ order by s.session
 select cycle_id, op_id from orders where account = $1 order by as_of desc, placed_at desc limit 1
 
 -- name: day_budgets
-select day, tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens, tokens_reserved, cost_usd_reserved
+select day, tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd,
+       cost_usd_spent as known_usd, input_tokens, output_tokens, cache_read_tokens,
+       cache_write_tokens, tokens_reserved, cost_usd_reserved
 from day_budgets where day <= $1 order by day desc limit $2
 
 -- name: paid_calls
 -- What the newest operations with paid calls used, by the day, model and step of each call. What an
 -- operation used beyond its journalled calls was held back for one whose reply never came.
 with paid as materialized (
-    select op_id, started_on, step, created_at, tokens, cost_usd from operations
+    select op_id, started_on, step, created_at, tokens, cost_usd, unpriced from operations
     where tokens > 0 and created_at >= ($1::date::timestamp at time zone 'UTC')
     order by created_at desc limit $2
 ), calls as materialized (
@@ -404,7 +407,8 @@ with paid as materialized (
     where call ->> 'kind' = 'model'
 ), lost as (
     select (p.created_at at time zone 'UTC')::date as day, p.step,
-           p.tokens - coalesce(c.tokens, 0) as tokens, p.cost_usd - coalesce(c.cost_usd, 0) as cost_usd
+           p.tokens - coalesce(c.tokens, 0) as tokens,
+           cost(p.cost_usd - coalesce(c.cost_usd, 0), p.unpriced) as cost_usd
     from paid p
     left join (
         select op_id, sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens
@@ -416,13 +420,15 @@ select day, name, step, count(*) as calls, sum(input_tokens)::bigint as input_to
        sum(output_tokens)::bigint as output_tokens,
        sum(cache_read_tokens)::bigint as cache_read_tokens,
        sum(cache_write_tokens)::bigint as cache_write_tokens,
-       sum(coalesce(unsorted_tokens, 0))::bigint as unsorted_tokens, sum(cost_usd) as cost_usd,
+       sum(coalesce(unsorted_tokens, 0))::bigint as unsorted_tokens,
+       cost(sum(cost_usd), bool_or(cost_usd is null)) as cost_usd,
        (select count(*) from paid) as operations
 from calls where input_tokens + output_tokens + cache_read_tokens + cache_write_tokens
                  + coalesce(unsorted_tokens, 0) > 0
 group by day, name, step
 union all
-select day, null, step, 0, 0, 0, 0, 0, sum(tokens)::bigint, sum(cost_usd), (select count(*) from paid)
+select day, null, step, 0, 0, 0, 0, 0, sum(tokens)::bigint,
+       cost(sum(cost_usd), bool_or(cost_usd is null)), (select count(*) from paid)
 from lost where tokens > 0 group by day, step
 order by day desc, cost_usd desc
 
@@ -444,13 +450,14 @@ select cycle_id, as_of, request, state from cycles where cycle_id = any($1::uuid
 -- What each pipeline of these cycles used, how much it picked and how much of that was vetoed.
 -- Counted row by row below (`offset 0`), so that no result is carried into a sort or read twice; a
 -- validation is long and has mostly no veto, which is seen without reading it as JSON.
-select cycle_id, pipeline, sum(tokens)::bigint as tokens, sum(cost_usd) as cost_usd,
+select cycle_id, pipeline, sum(tokens)::bigint as tokens,
+       cost(sum(cost_usd), bool_or(unpriced)) as cost_usd,
        sum(input_tokens)::bigint as input_tokens, sum(output_tokens)::bigint as output_tokens,
        sum(cache_read_tokens)::bigint as cache_read_tokens,
        sum(cache_write_tokens)::bigint as cache_write_tokens,
        coalesce(sum(picks), 0)::int as picks, coalesce(sum(vetoes), 0)::int as vetoes
 from (
-    select cycle_id, pipeline, tokens, cost_usd, input_tokens, output_tokens, cache_read_tokens,
+    select cycle_id, pipeline, tokens, cost_usd, unpriced, input_tokens, output_tokens, cache_read_tokens,
            cache_write_tokens,
            case step when 'picks' then
                json_array_length(convert_from(result, 'UTF8')::json -> 'picks')
@@ -589,8 +596,8 @@ order by r.job, r.slot
 -- A session's cycles with a pipeline on the account, in the order of their time: those of its slots,
 -- though a slot before the close sees the session before, and of the others those as of it.
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens
 from cycles
 where cycle_id in (
         select cycle_id from schedule_slots where session = $1

@@ -13,7 +13,7 @@ from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView
 from contracts.operation import OperationDetail, OperationStatus, OperationView, Progress
-from contracts.types import Usd
+from contracts.types import Cost
 from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
 from libs.report import account, ending, rules
@@ -78,7 +78,7 @@ class CycleShape(Shape):
     accepted_at: datetime
     ended_at: datetime | None
     tokens: int
-    cost_usd: Usd
+    cost_usd: Cost
     pipelines: tuple[PipelineShape, ...]
 
 
@@ -195,7 +195,7 @@ class OperationShape(Shape):
     pipeline: str | None
     progress: Progress
     tokens: int
-    cost_usd: Usd
+    cost_usd: Cost
     metadata: dict[str, JsonValue]
     result_summary: JsonValue
     error_message: str | None

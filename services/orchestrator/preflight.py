@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 
 import structlog
 
@@ -32,6 +31,7 @@ from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.nearest import UnknownAccount, did_you_mean, nearest
 from services.orchestrator.accounts import Accounts
 from services.orchestrator.group.answers import mistaken, mistyped_constraint
+from services.orchestrator.group.budgets import SMALLEST_USD
 from services.orchestrator.machine.rotation import in_turn
 from services.orchestrator.machine.stages import staged
 
@@ -39,7 +39,7 @@ OFFLINE = "rules"
 """The provider that every desk has: nobody need be asked for it."""
 ANSWER_TIMEOUT_S = 2.0
 """How long whoever knows may take to say it; a person waits for it."""
-SOMETHING = Reserve(tokens=1, cost_usd=Decimal("0.00000001"))
+SOMETHING = Reserve(tokens=1, cost_usd=SMALLEST_USD)
 """What a call of a model costs where nobody knows: more than a spent budget has."""
 
 

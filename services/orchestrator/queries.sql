@@ -116,33 +116,39 @@ where day = (now() at time zone 'utc')::date
 -- the rest of each row.
 with used as materialized (
     select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[],
-                         $6::bigint[], $7::bool[])
-      as t (op_id, cycle_id, given, made, cache_read, cache_write, of_day)
+                         $6::bigint[], $7::bool[], $8::bool[])
+      as t (op_id, cycle_id, given, made, cache_read, cache_write, unpriced, of_day)
 ),
 of_operations as (
     update operations o
     set input_tokens = o.input_tokens + u.given, output_tokens = o.output_tokens + u.made,
         cache_read_tokens = o.cache_read_tokens + u.cache_read,
-        cache_write_tokens = o.cache_write_tokens + u.cache_write
+        cache_write_tokens = o.cache_write_tokens + u.cache_write,
+        unpriced = o.unpriced or u.unpriced
     from (select op_id, sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-                 sum(cache_write) as cache_write from used group by op_id) u
+                 sum(cache_write) as cache_write,
+                 bool_or(unpriced) as unpriced from used group by op_id) u
     where o.op_id = u.op_id
 ),
 of_cycles as (
     update cycles c
     set input_tokens = c.input_tokens + u.given, output_tokens = c.output_tokens + u.made,
         cache_read_tokens = c.cache_read_tokens + u.cache_read,
-        cache_write_tokens = c.cache_write_tokens + u.cache_write
+        cache_write_tokens = c.cache_write_tokens + u.cache_write,
+        unpriced = c.unpriced or u.unpriced
     from (select cycle_id, sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-                 sum(cache_write) as cache_write from used group by cycle_id) u
+                 sum(cache_write) as cache_write,
+                 bool_or(unpriced) as unpriced from used group by cycle_id) u
     where c.cycle_id = u.cycle_id
 )
 update day_budgets d
 set input_tokens = d.input_tokens + u.given, output_tokens = d.output_tokens + u.made,
     cache_read_tokens = d.cache_read_tokens + u.cache_read,
-    cache_write_tokens = d.cache_write_tokens + u.cache_write
+    cache_write_tokens = d.cache_write_tokens + u.cache_write,
+    unpriced = d.unpriced or u.unpriced
 from (select sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-             sum(cache_write) as cache_write from used where of_day) u
+             sum(cache_write) as cache_write, bool_or(unpriced) as unpriced
+      from used where of_day) u
 where u.given is not null and d.day = (now() at time zone 'utc')::date
 
 -- name: load_paces

@@ -342,6 +342,7 @@ def _used(group: Group, new: NewUsage) -> Row:
         usage.output_tokens,
         usage.cache_read_tokens,
         usage.cache_write_tokens,
+        usage.cost_usd is None,
         not group.cycle(new.operation.cycle_id).of_study,
     )
 

@@ -19,7 +19,6 @@ from libs.llm.endpoints import usage
 from libs.llm.endpoints.endpoint import Endpoint, Wire
 from libs.llm.errors import (
     ModelError,
-    PriceUnknown,
     ProviderFault,
     ProviderNotUsable,
     ReplyTooLarge,
@@ -40,7 +39,7 @@ REPLY_BYTES_MAX = 200_000
 HIDDEN = "[key]"
 CENT_PARTS = Decimal("0.00000001")
 MILLION = Decimal(1_000_000)
-FREE = Price(input=Decimal(0), output=Decimal(0), cache_read=Decimal(0), cache_write=Decimal(0))
+FREE = Price(input=Decimal(0), output=Decimal(0))
 
 log = structlog.get_logger()
 
@@ -78,12 +77,13 @@ class RemoteProvider:
         return model
 
     def reserve(self, request: ModelRequest) -> Reserve:
-        """The whole request and the longest reply, at this model's price."""
+        """The whole request and the longest reply, at this model's price; the cost is None where
+        that is unknown."""
         tokens = usage.estimated_tokens(_sent_bytes(request))
         price = self._price(request.model)
         output_tokens = self._endpoint.tokens_max(request)
         longest = Usage(output_tokens=output_tokens)
-        worst = max(
+        worst = price and max(
             cost_usd(price, longest + Usage(input_tokens=tokens)),
             cost_usd(price, longest + Usage(cache_write_tokens=tokens)),
         )
@@ -113,7 +113,7 @@ class RemoteProvider:
         )
         if why:
             log.warning("llm.usage_estimated", provider=self.name, model=request.model, why=why)
-        paid = used.model_copy(update={"cost_usd": cost_usd(price, used)})
+        paid = used.model_copy(update={"cost_usd": price and cost_usd(price, used)})
         return reply.model_copy(update={"usage": paid, "usage_estimated": why})
 
     async def close(self) -> None:
@@ -122,13 +122,9 @@ class RemoteProvider:
         if wire is not None:
             await wire.close()
 
-    def _price(self, model: str) -> Price:
-        if self._endpoint.free:
-            return FREE
-        price = self._prices.get(model)
-        if price is None:
-            raise PriceUnknown(model)
-        return price
+    def _price(self, model: str) -> Price | None:
+        """None where nobody knows it."""
+        return FREE if self._endpoint.free else self._prices.get(model)
 
     async def _opened(self) -> Wire:
         async with self._opening:

@@ -32,6 +32,9 @@ create table cycles (
     -- Its clock stands while a person is asked: since when it does, and how long it has stood.
     waiting_since    timestamptz,
     waited_s         double precision not null default 0,
+    -- Whether a model without a price was asked: the whole cost is unknown then, and `cost_usd_spent`
+    -- has the known part of it. The same holds for operations and days.
+    unpriced         boolean not null default false,
     -- The tokens spent by sort. What `tokens_spent` holds beyond these four is of no known sort: a
     -- reply that never came. The same holds for operations and days.
     input_tokens       bigint not null default 0,
@@ -96,7 +99,8 @@ create table operations (
     tokens       bigint not null default 0,
     cost_usd     numeric(18, 8) not null default 0,
     tokens_reserved   bigint not null default 0,
-    cost_usd_reserved numeric(18, 8) not null default 0,
+    cost_usd_reserved numeric(18, 8) default 0, -- null: unknown
+    unpriced     boolean not null default false,
     sends        int not null default 1,
     due_at       timestamptz not null,         -- when the sweep looks: next sending, or lease's end
     deadline_at  timestamptz,
@@ -125,20 +129,24 @@ create index operations_decided on operations (finished_at desc)
 -- Operations that paid nothing are most, and stay out.
 create index operations_paid on operations (created_at desc) where tokens > 0;
 
+-- What calls of models cost; null, so unknown, where one was asked whose price nobody knows.
+create function cost(known_usd numeric, unpriced boolean) returns numeric language sql immutable
+    parallel safe as 'select case when not unpriced then known_usd end';
+
 -- The tree a person sees: cycle -> pipeline's steps -> single calls. Derived, never stored.
 create view operation_tree as
 select c.cycle_id as op_id, null::uuid as parent_id, c.cycle_id, 'cycle' as type, c.kind as name,
        case c.status when 'rejected' then 'failed' when 'expired' then 'failed' else c.status end
            as status,
        null::text as pipeline, null::text as state, 'orchestrator' as service, 1 as attempt,
-       0 as epoch, null::jsonb as progress, c.tokens_spent as tokens, c.cost_usd_spent as cost_usd,
-       null::bytea as result, c.reason as error_message,
+       0 as epoch, null::jsonb as progress, c.tokens_spent as tokens,
+       cost(c.cost_usd_spent, c.unpriced) as cost_usd, null::bytea as result, c.reason as error_message,
        c.accepted_at as created_at, c.accepted_at as started_at, c.ended_at as finished_at
 from cycles c
 union all
 select o.op_id, o.cycle_id, o.cycle_id, 'operation', o.step, o.status, o.pipeline, o.state,
-       o.service, o.attempt, o.epoch, o.progress, o.tokens, o.cost_usd, o.result,
-       o.failure ->> 'message', o.created_at, o.started_at, o.finished_at
+       o.service, o.attempt, o.epoch, o.progress, o.tokens,
+       cost(o.cost_usd, o.unpriced), o.result, o.failure ->> 'message', o.created_at, o.started_at, o.finished_at
 from operations o;
 
 -- What execution may know of operations: enough to hold a command against the one on record, and to
@@ -231,6 +239,7 @@ create table day_budgets (
     tokens_reserved   bigint not null default 0,
     cost_usd_spent    numeric(18, 8) not null default 0,
     cost_usd_reserved numeric(18, 8) not null default 0,
+    unpriced          boolean not null default false,
     input_tokens       bigint not null default 0,
     output_tokens      bigint not null default 0,
     cache_read_tokens  bigint not null default 0,
@@ -710,4 +719,4 @@ grant select (started_on, op_id, seq) on state_events to deskbus_execution;
 grant select on all tables in schema public to deskbus_console;
 revoke all on halt_lock from deskbus_console;
 alter default privileges in schema public grant select on tables to deskbus_console;
-grant execute on function limits_of(text) to deskbus_console;
+grant execute on function limits_of(text), cost(numeric, boolean) to deskbus_console;

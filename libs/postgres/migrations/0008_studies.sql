@@ -22,7 +22,8 @@ create index cycles_of_study on cycles (split_part(idempotency_key, '/', 1), acc
 create view study_cells as
 select split_part(c.idempotency_key, '/', 1) as study, split_part(c.idempotency_key, '/', 3)::int as number,
        split_part(c.idempotency_key, '/', 4)::int as sample, c.cycle_id, c.kind, c.as_of, c.status,
-       c.reason, c.accepted_at, c.ended_at, c.tokens_max, c.cost_usd_max, c.tokens_spent, c.cost_usd_spent
+       c.reason, c.accepted_at, c.ended_at, c.tokens_max, c.cost_usd_max, c.tokens_spent, c.cost_usd_spent,
+       c.unpriced
 from cycles c where c.requester = 'study';
 
 -- Answers of models that a study has paid for, by what was asked of whom: never paid again.

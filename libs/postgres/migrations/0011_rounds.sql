@@ -8,6 +8,7 @@ create or replace view study_cells as
 select split_part(c.idempotency_key, '/', 1) as study, split_part(c.idempotency_key, '/', 3)::int as number,
        split_part(c.idempotency_key, '/', 4)::int as sample, c.cycle_id, c.kind, c.as_of, c.status,
        c.reason, c.accepted_at, c.ended_at, c.tokens_max, c.cost_usd_max, c.tokens_spent, c.cost_usd_spent,
+       c.unpriced,
        coalesce(nullif(split_part(c.idempotency_key, '/', 5), ''), '1')::int as round
 from cycles c where c.requester = 'study';
 

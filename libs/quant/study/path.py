@@ -8,7 +8,6 @@ them alone, after costs; `equal weight` has equal parts at every close, without 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from math import ceil, isfinite, sqrt
 
 import numpy as np
@@ -34,6 +33,8 @@ from libs.quant.study.record import (
     Decided,
     Recorded,
     common_sessions,
+    cost_of,
+    usd_of,
 )
 from libs.quant.study.shares import Z_95
 from libs.quant.study.shown import DATES_MAX, thinned
@@ -51,7 +52,7 @@ class Spent:
 
     decisions: int
     tokens: int
-    cost_usd: float
+    cost_usd: float | None
 
 
 def score_path(recorded: Recorded) -> StudyScore:
@@ -132,7 +133,7 @@ def _spent(decided: Sequence[Decided], sample: int) -> Spent:
     return Spent(
         sum(one.ended for one in of),
         sum(one.tokens for one in of),
-        sum(one.cost_usd for one in of),
+        cost_of(of),
     )
 
 
@@ -145,15 +146,15 @@ def _equity(
 ) -> Equity:
     arm, sample = key
     above = None if beside is None else (float(curve[-1] - 1) - beside) / BPS
-    one = max(spent.decisions, 1)
+    one, usd = max(spent.decisions, 1), spent.cost_usd
     return _figures(f"{arm} {sample}" if len(tried.own) > 1 else arm, curve).model_copy(
         update={
             "arm": arm,
             "sample": sample,
             "deflated_sharpe": _deflated(tried, key),
             "tokens_decision": spent.tokens // one if spent.decisions else None,
-            "usd_decision": spent.cost_usd / one if spent.decisions else None,
-            "usd_bp": spent.cost_usd / above if above and above > 0 else None,
+            "usd_decision": usd / one if spent.decisions and usd is not None else None,
+            "usd_bp": usd / above if above and above > 0 and usd is not None else None,
             "tokens_bp": spent.tokens / above if above and above > 0 else None,
         }
     )
@@ -254,5 +255,5 @@ def _arm(recorded: Recorded, name: str, decided: Sequence[Decided]) -> ArmScore:
         permuted=NO_PATH,
         foresight=NO_PATH,
         tokens=sum(one.tokens for one in decided),
-        cost_usd=Decimal(f"{sum(one.cost_usd for one in decided):.8f}"),
+        cost_usd=usd_of(decided),
     )

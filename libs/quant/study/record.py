@@ -1,8 +1,9 @@
 """The record of a study, as its score takes it: decisions, prices, accounts. Pure."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from pydantic import Field
@@ -20,7 +21,7 @@ PATH_SESSIONS_LEAST = 3
 class Decided(Value):
     """The decision of an arm in one cell. `weights` are what it bought as parts of its equity,
     after the rules; `stated` the confidences of its picks, before them. One that did not `end` well
-    has neither."""
+    has neither. `cost_usd` is None where it is unknown."""
 
     arm: str
     number: int
@@ -30,7 +31,20 @@ class Decided(Value):
     weights: dict[str, float] = Field(default_factory=dict)
     stated: dict[str, float] = Field(default_factory=dict)
     tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0
+
+
+def cost_of(decided: Iterable[Decided]) -> float | None:
+    """The cost of these decisions in US dollars; None where that of one is unknown."""
+    costs = [one.cost_usd for one in decided]
+    known = [cost_usd for cost_usd in costs if cost_usd is not None]
+    return sum(known) if len(known) == len(costs) else None
+
+
+def usd_of(decided: Iterable[Decided]) -> Decimal | None:
+    """The same to eight places."""
+    cost_usd = cost_of(decided)
+    return None if cost_usd is None else Decimal(f"{cost_usd:.8f}")
 
 
 class Probed(Value):

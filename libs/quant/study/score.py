@@ -6,7 +6,6 @@ Every comparison is one number a date (libs/quant/study/choices.py), and the mea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from math import isfinite
 
@@ -29,7 +28,7 @@ from libs.quant.study.choices import Choices, choices, equal_weight, of_weights,
 from libs.quant.study.means import Mean, TooFewDates, mean_over_dates
 from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
-from libs.quant.study.record import Decided, Recorded
+from libs.quant.study.record import Decided, Recorded, usd_of
 from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
 from libs.quant.study.treatments import (
     agent_gaps,
@@ -186,7 +185,7 @@ def _arm(
         permuted=permuted(scored.chosen.weight, of, recorded.study.seed),
         foresight=foresight(scored.week.weight, week, canary_lit=canary_lit),
         tokens=sum(one.tokens for one in scored.decided),
-        cost_usd=Decimal(f"{sum(one.cost_usd for one in scored.decided):.8f}"),
+        cost_usd=usd_of(scored.decided),
         curve=_curve(scored.chosen),
     )
 

@@ -197,7 +197,7 @@ def _arms(score: StudyScore) -> Section:
 def _spent(arm: ArmScore) -> tuple[Cell, Cell]:
     if arm.control:
         return Cell(""), Cell("")
-    return Cell(amounts.thousands(arm.tokens)), Cell(f"${arm.cost_usd:.2f}")
+    return Cell(amounts.thousands(arm.tokens)), Cell(amounts.paid(arm.cost_usd, 2, sign="$"))
 
 
 def _link(arm: ArmScore) -> str:

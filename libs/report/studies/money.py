@@ -113,9 +113,9 @@ def _spent(equity: Sequence[Equity]) -> Table:
         [
             Cell(it.name, arm=it.arm),
             Cell(amounts.thousands(it.tokens_decision)),
-            Cell("" if it.usd_decision is None else f"${it.usd_decision:.4f}"),
+            Cell(_usd(it.usd_decision)),
             Cell(none if it.tokens_bp is None else amounts.thousands(round(it.tokens_bp))),
-            Cell(none if it.usd_bp is None else f"${it.usd_bp:.4f}"),
+            Cell(none if it.tokens_bp is None else _usd(it.usd_bp)),
         ]
         for it in equity
         if it.tokens_decision
@@ -123,6 +123,10 @@ def _spent(equity: Sequence[Equity]) -> Table:
     return Table(
         columns, rows, "Models, a decision and a basis point of return above the benchmark"
     )
+
+
+def _usd(amount: float | None) -> str:
+    return amounts.UNKNOWN_COST if amount is None else f"${amount:.4f}"
 
 
 def _verdict(it: Equity) -> Cell:

@@ -176,6 +176,12 @@ def _offer(provider: Provider, settings: Settings, name: str) -> str:
         if model in prices
     ]
     a_million = f"; a million tokens of {', '.join(costs)}" if costs else ""
+    unpriced = [model for model in models if model not in prices]
+    if unpriced and not endpoints_of(settings)[name].free:
+        a_million += (
+            f"; {' and '.join(unpriced)} without a price: the cost is unknown, budgets in tokens "
+            f"bound it (set [prices.{unpriced[0]!r}])"
+        )
     source = key_source(endpoints_of(settings)[name], settings.secrets_path)
     key = f"with the key of {source}" if source else "without a key"
     return f"set up {key}; not called here; {settings.rate_of(name)}{a_million}"

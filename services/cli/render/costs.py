@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from libs.facts import amounts
 from libs.report.costs import Costs, Stage
 from libs.report.sections import text_of
 from services.cli.render.tree import LOST, PAID, by_sort
@@ -33,7 +34,7 @@ def _by_stage(costs: Costs) -> RenderableType:
 def _figures(stage: Stage, *, lost: bool) -> Sequence[str]:
     return (
         f"{stage.took_s:.2f}",
-        f"{stage.usage.cost_usd:,.4f}",
+        amounts.paid(stage.usage.cost_usd),
         f"{stage.calls['model']:,}",
         *by_sort(stage.usage, lost=lost),
     )

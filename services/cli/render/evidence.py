@@ -257,7 +257,7 @@ def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]
 
 def _call(entry: JournalEntry, record: Recording, ticker: str | None = None) -> RenderableType:
     usage = entry.usage
-    spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
+    spent = f"  {amounts.sorts_and_cost(usage)}" if usage.tokens else ""
     where = f"{record.step} {entry.index}" if ticker else f"{entry.index}"
     head = Text.assemble(
         (f"{where}  ", "dim"),

@@ -1,14 +1,13 @@
 """The tree of a cycle's operations, drawn."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from uuid import UUID
 
 from rich.table import Table
 from rich.text import Text
 
 from contracts.operation import OperationStatus, OperationView
-from contracts.types import Usage
+from contracts.types import Usage, total_cost
 from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.report.calls.results import brief
@@ -126,7 +125,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
         update={
             "name": recorded_call.label(f"{first.name} ×{len(run)}", _about(run)),  # noqa: RUF001 - times
             "tokens": sum(node.tokens for node in run),
-            "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
+            "cost_usd": total_cost(node.cost_usd for node in run),
             "usage": sum((node.usage for node in run), start=Usage()),
             "metadata": {"duration_ms": took_ms},
         }

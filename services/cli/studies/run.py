@@ -143,7 +143,7 @@ def list_studies(json: JsonOption = False) -> None:
             ", ".join(arm.name for arm in view.study.arms),
             f"{view.completed + view.failed:,}/{view.cells:,}",
             f"{view.failed + view.refused:,}",
-            f"{view.cost_usd:.2f}",
+            amounts.paid(view.cost_usd, 2),
             Text(view.status, STYLES[view.status]),
         )
     write(grid, out())
@@ -179,7 +179,7 @@ def show(view: StudyView) -> None:
         console.print(Text(hint, "dim"), soft_wrap=True)
     budget = study.budget
     console.print(
-        f"  spent {view.tokens:,} of {budget.tokens:,} tokens, {view.cost_usd:.4f} of "
+        f"  spent {view.tokens:,} of {budget.tokens:,} tokens, {amounts.paid(view.cost_usd)} of "
         f"{budget.cost_usd:.2f} USD",
         soft_wrap=True,
     )

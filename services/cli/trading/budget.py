@@ -54,6 +54,9 @@ def show(view: BudgetView, console: Console, *, several: bool = False) -> None:
     console.print()
     write(_left(view), console)
     used = _today(view).usage
+    if used.cost_usd is None:
+        unpriced = "some calls have no price: what they cost is unknown, and tokens alone bound it"
+        console.print(Text(f"\n{unpriced}", style="yellow"))
     if used.tokens:
         console.print(Text(f"\ntokens: {amounts.sorts(used)}", style="dim"))
     if several and view.days:
@@ -82,7 +85,7 @@ def _left(view: BudgetView) -> Table:
     grid.add_row(
         Text("USD", "cyan"),
         f"{view.cost_usd_max:,.4f}",
-        f"{used.cost_usd:,.4f}",
+        amounts.paid(used.cost_usd),
         f"{view.cost_usd_held:,.4f}",
         Text(f"{view.cost_usd_left:,.4f}", style),
     )
@@ -99,6 +102,6 @@ def _days(days: Sequence[DayUsage]) -> Table:
             f"{usage.output_tokens:,}",
             f"{usage.cache_read_tokens:,}/{usage.cache_write_tokens:,}",
             f"{usage.unsorted_tokens:,}",
-            f"{usage.cost_usd:,.4f}",
+            amounts.paid(usage.cost_usd),
         )
     return grid

@@ -248,7 +248,7 @@ def _section(title: str, value: JsonValue, lines_max: int) -> None:
 
 def _call(entry: JournalEntry, *, full: bool) -> Text:
     usage = entry.usage
-    spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
+    spent = f"  {amounts.sorts_and_cost(usage)}" if usage.tokens else ""
     request_and_reply = (
         f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}" if full else ""
     )

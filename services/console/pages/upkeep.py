@@ -141,4 +141,4 @@ def summed(
         calls[key(row)] += row.calls
         usage[key(row)] += row.usage
     spent = [(name, calls[name], usage[name]) for name in usage]
-    return sorted(spent, key=lambda line: (-line[2].cost_usd, -line[2].tokens, line[0]))
+    return sorted(spent, key=lambda line: (-(line[2].cost_usd or 0), -line[2].tokens, line[0]))

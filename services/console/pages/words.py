@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from pydantic import JsonValue
 
 from contracts.memory import DecisionOutcome
+from contracts.types import total_cost
 from libs.facts import amounts
 from libs.quant.strategy import gates
 from libs.report import account, ending, rules, story, ticker_facts
@@ -55,8 +56,10 @@ def ago(at: datetime | None, now: datetime) -> str:
     return f"{amounts.roughly(now - at)} ago"
 
 
-def usd(amount: Decimal) -> str:
-    """`$0.0312`, from a dollar on `$9.67`; `$100` where it is whole."""
+def usd(amount: Decimal | None) -> str:
+    """`$0.0312`, from a dollar on `$9.67`; `$100` where it is whole; `unknown` without a price."""
+    if amount is None:
+        return amounts.UNKNOWN_COST
     if amount == int(amount):
         return f"${int(amount):,}"
     return f"${amounts.money(amount)}" if amount >= 1 else f"${amount:,.4f}"
@@ -260,6 +263,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "toned": toned,
     "plans": account.plans,
     "usd": usd,
+    "total_cost": total_cost,
     "waiting": account.waiting,
     "cut": amounts.cut,
     "plain": amounts.plain,

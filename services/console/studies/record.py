@@ -122,5 +122,12 @@ def _decided(cell: Record, arm: str, bought: Record | None, spent: Record | None
         weights=weights,
         stated=stated,
         tokens=spent["tokens"] if spent else 0,
-        cost_usd=float(spent["cost_usd"]) if spent else 0.0,
+        cost_usd=_cost_usd(spent),
     )
+
+
+def _cost_usd(spent: Record | None) -> float | None:
+    """The cost of an arm's cell, 0 where nothing was spent; None where it is unknown."""
+    if spent is None:
+        return 0.0
+    return None if spent["cost_usd"] is None else float(spent["cost_usd"])

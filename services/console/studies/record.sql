@@ -41,5 +41,5 @@ from operations
 where cycle_id = any($1::uuid[]) and step = 'probe' and status = 'completed'
 
 -- name: spent
-select cycle_id, pipeline, sum(tokens)::bigint as tokens, sum(cost_usd) as cost_usd
+select cycle_id, pipeline, sum(tokens)::bigint as tokens, cost(sum(cost_usd), bool_or(unpriced)) as cost_usd
 from operations where cycle_id = any($1::uuid[]) group by cycle_id, pipeline

@@ -37,6 +37,6 @@ def _row(row: Record) -> CostRow:
             cache_read_tokens=row["cache_read_tokens"],
             cache_write_tokens=row["cache_write_tokens"],
             unsorted_tokens=row["unsorted_tokens"],
-            cost_usd=max(row["cost_usd"], 0),
+            cost_usd=None if row["cost_usd"] is None else max(row["cost_usd"], 0),
         ),
     )

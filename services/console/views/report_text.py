@@ -213,9 +213,11 @@ def _stops(stops: Sequence[StopLine]) -> Table:
 
 
 def _spent(report: DayReport) -> str:
-    if not report.usage.tokens and not report.usage.cost_usd:
+    if not report.usage.tokens and report.usage.cost_usd == 0:
         return "Nothing on models."
-    return f"{report.usage.tokens:,} tokens, {report.usage.cost_usd:,.4f} USD on models."
+    cost_usd = report.usage.cost_usd
+    dollars = "cost unknown" if cost_usd is None else f"{cost_usd:,.4f} USD"
+    return f"{report.usage.tokens:,} tokens, {dollars} on models."
 
 
 def _columns(*titles: str, right: Sequence[str] = ()) -> tuple[Column, ...]:

@@ -11,7 +11,7 @@ order by s.started_at desc
 -- pipeline does; a cell is completed where all its arms are. In JSON a text cannot hold these bytes, so
 -- they are the status of an arm.
 select s.name as study, cells.completed, cells.running, cells.ended - cells.completed as failed,
-       coalesce(spent.tokens, 0)::bigint as tokens, coalesce(spent.cost_usd, 0) as cost_usd
+       coalesce(spent.tokens, 0)::bigint as tokens, spent.cost_usd
 from unnest($1::text[]) as s (name)
 cross join lateral (
     select count(*) filter (where c.status <> 'running') as ended,
@@ -21,7 +21,8 @@ cross join lateral (
     from study_cells_now c join cycles y using (cycle_id) where c.study = s.name
 ) cells
 cross join lateral (
-    select sum(c.tokens_spent) as tokens, sum(c.cost_usd_spent) as cost_usd
+    select sum(c.tokens_spent) as tokens,
+           cost(coalesce(sum(c.cost_usd_spent), 0), coalesce(bool_or(c.unpriced), false)) as cost_usd
     from study_cells c where c.study = s.name
 ) spent
 

@@ -58,6 +58,7 @@ from libs.runtime.settings import Settings
 from libs.telemetry import metrics
 from services.orchestrator.clocks.schedule import Ask
 from services.orchestrator.commit import Command, Outbox
+from services.orchestrator.group.budgets import needed
 from services.orchestrator.preflight import OutlookOf
 
 PAUSE_S = 0.01
@@ -69,7 +70,7 @@ OF_THE_CELL = frozenset({"unknown_ticker", "no_history", "not_a_session"})
 """Refusals that speak of one cell's session: the others may begin all the same."""
 CAN_PASS = (
     *("account_exhausted", "budget_exhausted", "key_refused", "model_unknown", "poison"),
-    *("price_unknown", "provider_fault", "provider_not_usable", "provider_unavailable"),
+    *("provider_fault", "provider_not_usable", "provider_unavailable"),
     *("rate_limited", "source_unavailable", "sources_failed", "timed_out", "unavailable"),
 )
 """Failures of operations that the same question may not meet again: budgets, keys, outages, limits
@@ -372,12 +373,12 @@ def _too_poor(budget: StudyBudget, needs: Reserve | None) -> StudyAnswer | None:
     """Why what a cell may cost pays not one call of its dearest model; None where it does."""
     if needs is None:
         return None
-    if needs.tokens <= budget.cell_tokens and needs.cost_usd <= budget.cell_cost_usd:
+    if needs.tokens <= budget.cell_tokens and (needs.cost_usd or 0) <= budget.cell_cost_usd:
         return None
     text = (
         f"a cell may cost {budget.cell_tokens:,} tokens and {budget.cell_cost_usd:.2f} USD, and "
-        f"one call of its dearest model may need {needs.tokens:,} tokens and "
-        f"{needs.cost_usd:.4f} USD: raise cell_tokens and cell_cost_usd"
+        f"one call of its dearest model may need {needed(needs)}: raise "
+        "cell_tokens and cell_cost_usd"
     )
     return _no("invalid", text, "budget")
 

@@ -10,6 +10,7 @@ from libs.runtime.settings import Settings
 from services.orchestrator.group.rows import OperationRow, Purse
 
 CODE = "budget_exhausted"
+SMALLEST_USD = Decimal("0.00000001")
 REMEDIES = {
     "operation_tokens_max": "raise DESKBUS_OPERATION_TOKENS_MAX",
     "operation_cost_usd_max": "raise DESKBUS_OPERATION_COST_USD_MAX",
@@ -45,7 +46,7 @@ def refused_call(
         if short is not None:
             message = (
                 f"the {name}'s budget is used up: {_used(purse)}, and the next call may need "
-                f"{reserve.tokens:,} tokens and {reserve.cost_usd:.4f} USD; "
+                f"{needed(reserve)}; "
                 f"{remedies[limits[short]]}"
             )
             return RecordAnswer(outcome=CODE, message=message, field=limits[short])
@@ -70,6 +71,12 @@ def refused_cycle(
         "DESKBUS_DAY_COST_USD_MAX, or ask the rules provider, which costs nothing"
     )
     return RequestAnswer(outcome="rejected", code=CODE, message=text, retry_at=retry_at)
+
+
+def needed(reserve: Reserve) -> str:
+    """`12,000 tokens and 0.0300 USD`."""
+    usd = "an unknown cost" if reserve.cost_usd is None else f"{reserve.cost_usd:.4f} USD"
+    return f"{reserve.tokens:,} tokens and {usd}"
 
 
 def next_day(now: datetime) -> datetime:
@@ -98,7 +105,9 @@ def _short(purse: Purse, reserve: Reserve, *, with_held: bool) -> int | None:
     )
     if purse.tokens_spent + held_tokens + reserve.tokens > purse.tokens_max:
         return 0
-    if purse.cost_usd_spent + held_usd + reserve.cost_usd > purse.cost_usd_max:
+    # An unknown cost is not nothing: no such call begins once the dollars are used up.
+    least_usd = SMALLEST_USD if reserve.cost_usd is None else reserve.cost_usd
+    if purse.cost_usd_spent + held_usd + least_usd > purse.cost_usd_max:
         return 1
     return None
 

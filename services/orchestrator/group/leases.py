@@ -276,7 +276,7 @@ class Leases:
             "index": reserve.index,
             "epoch": row.epoch,
             "tokens_max": reserve.tokens,
-            "cost_usd_max": plainly(reserve.cost_usd),
+            "cost_usd_max": None if reserve.cost_usd is None else plainly(reserve.cost_usd),
             "wait_s": round(wait_s, 3),
         }
         self._events.append(step_event(cycle, row, row.op_id, seq, EventType.LLM_REQUESTED, data))

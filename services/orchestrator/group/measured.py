@@ -103,7 +103,8 @@ def _model_call(step: str, entry: JournalEntry, seconds: float) -> None:
     provider, usage = entry.provider, entry.usage
     metrics.MODEL_CALLS.add(provider, step, _code(entry) or "ok")
     metrics.MODEL_SECONDS.observe(seconds, provider)
-    metrics.MODEL_COST.add(provider, step, by=float(usage.cost_usd))
+    if usage.cost_usd is not None:
+        metrics.MODEL_COST.add(provider, step, by=float(usage.cost_usd))
     for sort in TOKENS:
         metrics.MODEL_TOKENS.add(provider, sort, by=getattr(usage, f"{sort}_tokens"))
 

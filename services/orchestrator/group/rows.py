@@ -26,7 +26,10 @@ ZERO = Decimal(0)
 
 @dataclass
 class Purse:
-    """The budget: its limit, the amount spent, and the amount reserved for calls in flight."""
+    """The budget: its limit, the amount spent, and the amount reserved for calls in flight.
+
+    Dollars are those that are known: calls of models without a price count in tokens alone.
+    """
 
     tokens_max: int
     cost_usd_max: Decimal
@@ -38,17 +41,17 @@ class Purse:
     def hold(self, reserve: Reserve) -> None:
         """Keep `reserve` back."""
         self.tokens_reserved += reserve.tokens
-        self.cost_usd_reserved += reserve.cost_usd
+        self.cost_usd_reserved += reserve.cost_usd or ZERO
 
     def release(self, reserve: Reserve) -> None:
         """Give `reserve` back."""
         self.tokens_reserved -= reserve.tokens
-        self.cost_usd_reserved -= reserve.cost_usd
+        self.cost_usd_reserved -= reserve.cost_usd or ZERO
 
-    def spend(self, tokens: int, cost_usd: Decimal) -> None:
+    def spend(self, tokens: int, cost_usd: Decimal | None) -> None:
         """Count what was used."""
         self.tokens_spent += tokens
-        self.cost_usd_spent += cost_usd
+        self.cost_usd_spent += cost_usd or ZERO
 
 
 @dataclass
@@ -198,7 +201,7 @@ class OperationRow:
     def spend(self, usage: Usage) -> None:
         """Count what its calls used."""
         self.tokens += usage.tokens
-        self.cost_usd += usage.cost_usd
+        self.cost_usd += usage.cost_usd or ZERO
 
 
 @dataclass

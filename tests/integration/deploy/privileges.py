@@ -150,6 +150,7 @@ CALLS: Mapping[str, str] = {
     "refuse_stale": ORCHESTRATOR_ROLE,
     "hold_halts": EXECUTION_ROLE,
     "change_halts": EXECUTION_ROLE,
+    "cost": CONSOLE_ROLE,
     "limits_of": f"{CONSOLE_ROLE} {EXECUTION_ROLE}",
     "live_at_work": f"{CONSOLE_ROLE} {ORCHESTRATOR_ROLE}",
 }

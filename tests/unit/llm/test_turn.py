@@ -11,7 +11,6 @@ from libs.llm.errors import (
     KeyRefused,
     ModelError,
     ModelUnknown,
-    PriceUnknown,
     ProviderFault,
     ProviderUnavailable,
     RequestRefused,
@@ -131,18 +130,6 @@ async def test_a_restart_between_two_tries_repeats_none_and_waits_only_for_what_
     assert script.calls == left
     assert len(waits) == (left if 0 < kept < 4 else max(0, left - 1))
     assert [e.request_sha256 for e in again.entries] == [e.request_sha256 for e in whole.entries]
-
-
-async def test_an_unpriced_call_is_never_begun(bench):
-    class Unpriced(ScriptedProvider):
-        def reserve(self, request):
-            raise PriceUnknown(request.model)
-
-    desk = bench([GOOD])
-    desk.provider = Unpriced([GOOD])
-    with pytest.raises(PriceUnknown, match=r"m1.*prices"):
-        await desk.plain()
-    assert (desk.provider.calls, desk.entries) == (0, [])
 
 
 async def test_the_tooling_pass_tries_again_too(bench, waits):

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from uuid import UUID
 
 from contracts.operation import CallKind, OperationStatus, OperationView
 from contracts.subjects.approvals import APPROVAL
-from contracts.types import Usage
+from contracts.types import Usage, total_cost
 from libs.report.calls import sentence
 from libs.runtime import recorded_call as recorded
 from services.console.pages.trace.axis import Axis, Bar, Interval, axis_of
@@ -193,7 +192,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
     return run[0].model_copy(
         update={
             "tokens": sum(node.tokens for node in run),
-            "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
+            "cost_usd": total_cost(node.cost_usd for node in run),
             "usage": sum((node.usage for node in run), start=Usage()),
             "finished_at": max(node.finished_at or node.created_at for node in run),
             "metadata": {"arguments": [node.metadata.get("arguments") for node in run]},

@@ -21,7 +21,6 @@ from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider, cost_usd
 from libs.llm.errors import (
     KeyRefused,
-    PriceUnknown,
     ProviderFault,
     ProviderNotUsable,
     ProviderUnknown,
@@ -30,7 +29,7 @@ from libs.llm.errors import (
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, ToolCall, UserMessage
 from libs.llm.registry import NotUsable, all_providers, limits_of
-from libs.runtime.model_settings import FACTS_MAX, EndpointSettings, provider_names
+from libs.runtime.model_settings import FACTS_MAX, EndpointSettings, Price, provider_names
 from libs.runtime.settings import Settings
 
 KEY = "planted-key-0123456789"
@@ -107,9 +106,25 @@ def test_no_call_costs_more_than_was_reserved_for_it(text, share, output, room):
     assert reserved.cost_usd >= cost_usd(PRICES[asked.model], used)
 
 
-def test_a_model_without_a_price_is_refused_before_its_first_call():
-    with pytest.raises(PriceUnknown, match=r"claude-nobody.*deskbus\.toml"):
-        provider().reserve(request(model="claude-nobody"))
+async def test_the_cost_of_a_model_without_a_price_is_unknown_and_its_tokens_count():
+    unpriced = provider(ModelReply(text="x", usage=Usage(input_tokens=90)))
+    asked = request(model="claude-nobody")
+    assert unpriced.reserve(asked).cost_usd is None
+    assert unpriced.reserve(asked).tokens > 0
+    reply = await unpriced.complete(asked)
+    assert (reply.usage.tokens, reply.usage.cost_usd) == (90, None)
+
+
+def test_cached_input_costs_as_other_input_where_no_price_is_set_for_it():
+    price = Price(input=Decimal("0.5"), output=Decimal(2))
+    assert (price.cache_read, price.cache_write) == (price.input, price.input)
+    assert Price(input=1, output=2, cache_read=0).cache_read == 0
+
+
+@pytest.mark.parametrize("given", [{"input": 1}, {"output": 1}, {"cache_read": 1}])
+def test_a_price_has_input_and_output(given):
+    with pytest.raises(ValidationError):
+        Price(**given)
 
 
 async def test_an_endpoint_of_ones_own_is_free_and_its_tokens_count():

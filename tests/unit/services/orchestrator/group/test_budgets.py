@@ -55,6 +55,20 @@ def test_a_call_is_begun_where_it_fits_beside_all_that_is_spent_and_held(
     assert "the day's budget" in of_day.message
 
 
+def test_an_unknown_cost_is_bounded_by_tokens_and_begins_while_any_money_is_left() -> None:
+    row, settings, unpriced = lost_operation(), limits(), Reserve(tokens=100, cost_usd=None)
+
+    def field_of(purse: Purse) -> str | None:
+        refused = refused_call(unpriced, row, purse, ROOMY, settings)
+        assert refused is None or "100 tokens and an unknown cost" in refused.message
+        return refused and refused.field
+
+    assert field_of(Purse(100, D("0.01"))) is None
+    assert field_of(Purse(99, D("0.01"))) == "budgets.tokens"
+    assert field_of(Purse(100, D("0.01"), cost_usd_spent=D("0.01"))) == "budgets.cost_usd"
+    assert field_of(Purse(100, D(0))) == "budgets.cost_usd"
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
