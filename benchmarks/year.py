@@ -94,6 +94,11 @@ select step, count(*) as cycles,
 from operations where account = $1 and status = 'completed' group by step order by ms desc
 """
 
+PROMPTS: Final = """
+select coalesce(sum(pg_total_relation_size(relid)), 0)::bigint
+from pg_partition_tree(to_regclass('prompt_texts'))
+"""
+
 
 @dataclass
 class Year:
@@ -173,6 +178,7 @@ class Running:
         streams = (self.data_dir / STREAMS_DIR).rglob("*")
         return {
             "Postgres": database,
+            "- what models were sent": await self.db.fetchval(PROMPTS),
             "NATS": sum(path.stat().st_size for path in streams if path.is_file()),
         }
 

@@ -207,6 +207,9 @@ def _operation(node: OperationView, record: Recording, width: int) -> Iterable[R
         yield Text(f"\n  Calls ({len(record.journal)})", style="cyan")
         for entry in record.journal:
             yield Padding(_call(entry, record), (0, 0, 0, 4))
+    if any(entry.kind is CallKind.MODEL for entry in record.journal):
+        full = f"deskbus operations show {amounts.short(node.op_id)} --full"
+        yield Text(f"  its prompts and facts, word for word: {full}", style="dim")
 
 
 def _answer(record: Recording, width: int) -> RenderableType:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.rules.provider import RulesProvider
 from libs.market.replay.market import ReplayMarket, ReplayStore
+from libs.report.calls.chat import Role, chat_of
 from libs.runtime.settings import Settings
 from services.assessment import app as assessment
 from services.replay import replay
@@ -239,6 +241,26 @@ async def test_contracts_on_record_have_real_names_only(case: Case) -> None:
     reasons = [reason for pick in contracts["picks"].picks for reason in pick.reasons]
     assert reasons
     assert {reason.about for reason in reasons} <= tickers
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_masked_call_is_shown_as_it_was_sent(wire: str) -> None:
+    """Every text of every body, in codes; what the models were shown is not put into real names."""
+    desk, contracts, asked = await masked_cycle(wire, CASES[1])
+    names = names_of(CASES[1], contracts)
+    shown: set[str] = set()
+    for entries in desk.journals.values():
+        texts = {sha256(t.encode()).hexdigest(): t for entry in entries for t in entry.texts}
+        for call in (entry for entry in entries if entry.name.startswith(f"{wire}:")):
+            chat = chat_of(entries, call.index, texts)
+            turns = [turn for turn in chat.asked if turn.role is not Role.ASSISTANT]
+            told = [turn.text for turn in turns] + [one.text for t in turns for one in t.calls]
+            assert not any("not recorded" in text for text in told)
+            assert [name for name in names for text in told[2:] if name in text] == []
+            shown |= {*told}
+    for request in asked:
+        assert [text for text in request.sent if text not in shown] == [], request.number
+        assert any(request.system.startswith(text) for text in shown if text)
 
 
 async def test_a_masked_cycle_that_starts_again_asks_nobody_anew() -> None:
