@@ -8,9 +8,9 @@ from pydantic import Field
 from contracts.gate import GateResult
 from contracts.message import PAGE_MAX, Message
 from contracts.reasons import FIGURES_MAX, LOOSE_MAX, Figure, Loose
-from contracts.strategy import Period
+from contracts.strategy import STRATEGY_UNIVERSE_MAX, Period
 from contracts.strategy_result import Verdict
-from contracts.types import CycleId, OperationId, ShortText, Text, Ticker, Value
+from contracts.types import Currency, CycleId, OperationId, ShortText, Text, Ticker, Value
 
 NAMES_MAX = 8
 """Strategies that are asked for by name at once."""
@@ -47,6 +47,7 @@ class BacktestFigures(Value):
     exposure: float
     equity: tuple[float, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
     benchmark: tuple[float, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+    currencies: dict[Ticker, Currency] = Field(min_length=1, max_length=STRATEGY_UNIVERSE_MAX)
     gate: GateResult | None = None
 
 

@@ -13,8 +13,14 @@ from pydantic import Field, StringConstraints, model_validator
 from contracts.gate import Fraction, GateResult
 from contracts.message import Contract
 from contracts.reasons import Reasoned
-from contracts.strategy import EPOCHS_MAX, FEATURES_MAX, FOLDS_MAX, Period
-from contracts.types import ShortText, Text, Ticker, Value
+from contracts.strategy import (
+    EPOCHS_MAX,
+    FEATURES_MAX,
+    FOLDS_MAX,
+    STRATEGY_UNIVERSE_MAX,
+    Period,
+)
+from contracts.types import Currency, ShortText, Text, Ticker, Value
 
 SESSIONS_MAX = 5_000
 TRADES_SHOWN_MAX = 200
@@ -113,6 +119,8 @@ class BacktestResult(Contract):
     it, with the same costs. `deflated_sharpe` is how probable it is that the Sharpe ratio is not
     the luck of having tried `trials` strategies, this one included; None where nobody counted. The
     three series have one value a session, and so have `prices`, of the tickers traded most.
+    Prices are in the ticker's own of the `currencies`. Equity, fees and profit are too: where the
+    universe has several currencies, one unit of each counts the same, as no rate is applied.
     """
 
     strategy_name: ShortText
@@ -137,6 +145,7 @@ class BacktestResult(Contract):
     benchmark: tuple[float, ...] = Field(min_length=1, max_length=SESSIONS_MAX)
     trades: tuple[TradeShown, ...] = Field(default=(), max_length=TRADES_SHOWN_MAX)
     prices: tuple[PricesShown, ...] = Field(default=(), max_length=PRICED_TICKERS_MAX)
+    currencies: dict[Ticker, Currency] = Field(min_length=1, max_length=STRATEGY_UNIVERSE_MAX)
     spec_sha256: Sha256
     data_sha256: Sha256
     model_sha256: Sha256

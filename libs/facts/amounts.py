@@ -38,10 +38,21 @@ def rounded(number: Decimal | float, step: Decimal) -> Decimal:
     return exact.quantize(step, ROUND_HALF_UP) + 0
 
 
-def money(amount: Decimal | float, currency: str = "") -> str:
-    """`12,345.60 USD`."""
-    text = f"{rounded(amount, _CENT):,f}"
-    return f"{text} {currency}" if currency else text
+def money(of: Money, column: str = "") -> str:
+    """A sum to the cent, with its currency: `12,345.60 USD`.
+
+    In a column whose heading names the currency `column`, only sums in another one carry theirs.
+    """
+    return _with_currency(f"{rounded(of.amount, _CENT):,f}", of, column)
+
+
+def change(of: Money, column: str = "") -> str:
+    """A gain or a loss, as `money`: `+12.50 USD`, `-1,034.00 USD`."""
+    return _with_currency(f"{rounded(of.amount, _CENT):+,f}", of, column)
+
+
+def _with_currency(text: str, of: Money, column: str) -> str:
+    return text if of.currency == column else f"{text} {of.currency}"
 
 
 def price(of: Money, column: str = "") -> str:
@@ -202,11 +213,6 @@ def cut(text: str, chars_max: int) -> str:
     if line[chars_max - 1] != " " and blank > chars_max // 2:
         start = start[:blank]
     return start.rstrip(" ,;:") + "…"
-
-
-def change(amount: Decimal) -> str:
-    """`+12.50`, `-1,034.00`."""
-    return f"{rounded(amount, _CENT):+,f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -2,11 +2,11 @@
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
 import polars as pl
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from contracts.operation import CallKind
 from contracts.strategy import Period
@@ -59,6 +59,21 @@ async def bars_of(
     if _digest(frames[0]) != known:
         raise PricesChanged
     return frames[0]
+
+
+async def currencies_of(
+    journal: Journal, market: MarketData, bars: pl.DataFrame
+) -> Mapping[str, str]:
+    """The currency of each ticker of `bars_of`. Raises MarketError."""
+    last = {row[TICKER]: row["date"] for row in bars.iter_rows(named=True)}
+
+    async def read() -> Reply:
+        listed = [await market.universe(day, (ticker,)) for ticker, day in last.items()]
+        return Reply({each.ticker: each.currency for (each,) in listed})
+
+    request: JsonValue = {ticker: day.isoformat() for ticker, day in last.items()}
+    known = await journal.call(Call(CallKind.READ, "currencies", request, read))
+    return TypeAdapter(dict[str, str]).validate_python(known)
 
 
 async def _read(

@@ -41,7 +41,7 @@ def notes(view: AccountView) -> tuple[Text, ...]:
     halt = f"{halted(books.halt)}" if books and books.halt else ""
     later = cutoff.not_counted(view.not_counted, currency(view))
     if later and books:
-        later += f"; cash is {amounts.money(books.cash.amount, books.cash.currency)} now"
+        later += f"; cash is {amounts.money(books.cash)} now"
     return (*cells.notes(halt, tone=Tone.WARN), *cells.notes(later, tone=Tone.BUSY))
 
 
@@ -65,7 +65,8 @@ def gains(view: AccountView) -> Facts:
     cash was paid in."""
     unit, total = currency(view), view.equity - view.paid_in
     time_weighted = "" if view.paid_in == view.starting_cash else " time-weighted"
-    shown = f"{amounts.change(total)} ({amounts.gain_percent(view.return_pct)}{time_weighted})"
+    change = amounts.change(ticks.priced(total, unit), unit)
+    shown = f"{change} ({amounts.gain_percent(view.return_pct)}{time_weighted})"
     return Facts(
         (
             ("Realised P&L", cells.gain(view.realised, unit)),
@@ -256,7 +257,7 @@ def waiting(order: OpenOrder) -> str:
     if stop := order.stop_price:
         text += f" at a stop of {amounts.price(stop)}"
     if order.hold.amount:
-        text += f", {amounts.money(order.hold.amount, order.hold.currency)} reserved"
+        text += f", {amounts.money(order.hold)} reserved"
     return f"{text}, decided {amounts.session(order.as_of)}" if order.as_of else text
 
 

@@ -127,7 +127,9 @@ def _cost(row: LeaderboardRow) -> Cell:
     if not _is_own(row):
         return cells.unknown()
     usd = row.usage.cost_usd
-    return cells.say(amounts.UNKNOWN_COST if usd is None else f"${amounts.money(usd)}")
+    if usd is None:
+        return cells.say(amounts.UNKNOWN_COST)
+    return cells.say(f"${amounts.rounded(usd, cells.HUNDREDTH):,f}")
 
 
 _FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (

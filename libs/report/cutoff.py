@@ -7,6 +7,7 @@ from datetime import date
 
 from contracts.account_query import NotCounted
 from libs.facts import amounts
+from libs.quant.ticks import priced
 
 NO_CLOSE = "no close of this account could be valued yet"
 
@@ -25,7 +26,7 @@ def not_counted(after: NotCounted, currency: str) -> str:
     moved = "paid in" if after.paid_in > 0 else "taken out"
     parts = (
         fills_after(after.fills),
-        f"{amounts.money(abs(after.paid_in), currency)} {moved}" if after.paid_in else "",
+        f"{amounts.money(priced(abs(after.paid_in), currency))} {moved}" if after.paid_in else "",
     )
     listed = ", ".join(filter(None, parts))
     return f"not counted yet, as it came after this close: {listed}" if listed else ""

@@ -9,6 +9,7 @@ from contracts.execution import ExecutionResult, Order, OrderStatus
 from contracts.risk import DecisionAction, DecisionValidation
 from libs.facts import amounts
 from libs.quant.recalibration import in_words
+from libs.quant.ticks import priced
 from libs.report.reports import Reports
 
 THESIS_CHARS = 240
@@ -77,14 +78,14 @@ def _traded(result: ExecutionResult, side: Side) -> str:
     value = sum((fill.value for fill in fills), Decimal(0))
     listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     verb = "bought" if side is Side.BUY else "sold"
-    return f"{verb} {listed} for {amounts.money(value, fills[0].price.currency)}"
+    return f"{verb} {listed} for {amounts.money(priced(value, fills[0].price.currency))}"
 
 
 def planned(plan: EntryPlan) -> str:
     """`risks 1,020.00 USD (1% of equity) down to 545.20 USD; wrong if it falls there; looked at
     again by 2010-07-14`: a gap through the stop can lose more. An event that it names may prove it
     wrong too."""
-    money = amounts.money(plan.risk.amount, plan.risk.currency)
+    money = amounts.money(plan.risk)
     risks = f"risks {money} ({amounts.percent(plan.risk_pct)} of equity)"
     event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
     if plan.stop_price is None:
@@ -131,7 +132,7 @@ def _came_of(held: Position, sold: Decimal) -> str:
     """`bought on Mon 2012-05-14 (For: ...); 26 of 53 shares: +1,234.00 USD (+12.30%) at the close,
     before fees`."""
     price, cost = held.price, held.average_cost.amount
-    gain = f"{amounts.change(sold * (price.amount - cost))} {price.currency}"
+    gain = amounts.change(priced(sold * (price.amount - cost), price.currency))
     share = f" ({amounts.gain_percent((price.amount / cost - 1) * 100)})" if cost else ""
     shares = f"{amounts.quantity(sold)} of {amounts.quantity(held.quantity)} shares"
     of = f"{shares}: {gain}{share} at the close, before fees"

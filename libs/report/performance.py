@@ -105,7 +105,9 @@ def _closed(of: TradeFigures, currency: str) -> Sequence[tuple[str, Cell]]:
     factor = (
         cells.say("none was lost") if of.profit_factor is None else cells.ratio(of.profit_factor)
     )
-    best_worst = f"{amounts.change(of.best)}, {amounts.change(of.worst)}"
+    best_worst = ", ".join(
+        amounts.change(ticks.priced(one, currency), currency) for one in (of.best, of.worst)
+    )
     return [
         ("Win rate", cells.say(win_rate(of.won, of.closed))),
         ("Average win", of_some(of.mean_win, "none was won")),

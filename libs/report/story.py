@@ -318,7 +318,7 @@ def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:
         facts.append(Fact("Orders", words("not placed yet" if waits else "none"), Tone.QUIET))
     if reports.portfolio is not None:
         cash = reports.portfolio.cash
-        facts.append(Fact("Cash", words(f"{amounts.money(cash.amount, cash.currency)}, unchanged")))
+        facts.append(Fact("Cash", words(f"{amounts.money(cash)}, unchanged")))
     return facts
 
 

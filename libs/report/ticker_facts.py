@@ -171,7 +171,7 @@ def _order(row: tickers.Row) -> str:
         text += (
             f" at {amounts.price(fill.price)} on "
             f"{amounts.session(fill.session)}'s open, fee "
-            f"{amounts.money(fill.fee.amount, fill.fee.currency)}"
+            f"{amounts.money(fill.fee)}"
         )
         text += f" ({amounts.foreign(fill.foreign)})" if fill.foreign else ""
     return f"{text}: {order.reason}" if order.reason else text

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from contracts.types import Money
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report.tones import Tone
 
 Value = str | int | Decimal | date | tuple[Decimal, ...] | None
@@ -96,7 +97,9 @@ def unknown(about: str = "") -> Cell:
 
 def money(amount: Decimal | None, currency: str) -> Cell:
     """`12,345.60`: an amount to the cent."""
-    return unknown() if amount is None else Cell(amounts.money(amount), amount, currency)
+    if amount is None:
+        return unknown()
+    return Cell(amounts.money(priced(amount, currency), currency), amount, currency)
 
 
 def gain(amount: Decimal | None, currency: str, pct: Decimal | None = None) -> Cell:
@@ -104,7 +107,8 @@ def gain(amount: Decimal | None, currency: str, pct: Decimal | None = None) -> C
     if amount is None:
         return unknown()
     share = "" if pct is None else f" ({amounts.gain_percent(pct)})"
-    return Cell(amounts.change(amount) + share, amount, currency, good_or_bad(amount))
+    change = amounts.change(priced(amount, currency), currency)
+    return Cell(change + share, amount, currency, good_or_bad(amount))
 
 
 def price(of: Money | None) -> Cell:

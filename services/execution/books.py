@@ -16,11 +16,11 @@ from enum import StrEnum
 from uuid import UUID
 
 from contracts.account import Side
-from contracts.types import ExchangeRate
+from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Filled
+from libs.quant import ticks
 from libs.quant.exchange import cents_in
 from libs.quant.sizing import CENT, fill_value, trade_value
-from libs.quant.ticks import PRICE_STEP
 
 _ZERO = Decimal(0)
 
@@ -99,9 +99,10 @@ class Books:
     """Every book's sum and the holdings with all that was posted, and the newest entries.
 
     `recent` holds every entry after some session, so that the books can be read as of any session
-    from that one on, and no entry is posted twice.
+    from that one on, and no entry is posted twice. `currency` is the account's.
     """
 
+    currency: str
     sums: Mapping[Book, Decimal] = field(default_factory=dict)
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     recent: tuple[Entry, ...] = ()
@@ -115,6 +116,10 @@ class Books:
     def paid_in(self) -> Decimal:
         """The owner's deposits less withdrawals: cash, and holdings at cost."""
         return self.credited(Book.CAPITAL)
+
+    def priced(self, price: Decimal, rate: ExchangeRate | None) -> Money:
+        """A price of what is traded at `rate`, or in the account's currency."""
+        return ticks.priced(price, self.currency if rate is None else rate.currency)
 
     def credited(self, book: Book) -> Decimal:
         """The sum of a book of gains; a loss is negative."""
@@ -185,11 +190,11 @@ def opening(cash: Decimal, session: date, key: str = "open") -> Entry:
 
 
 def brought_in(
-    ticker: str, quantity: Decimal, cost: Decimal, opened_on: date, rate: ExchangeRate | None = None
+    ticker: str, quantity: Decimal, cost: Money, opened_on: date, rate: ExchangeRate | None = None
 ) -> Entry:
     """Shares that the owner held before the account opened, at their `cost` of one, against the
     owner's capital. They count as held since `opened_on`."""
-    shares = _line(Book.POSITION, trade_value(cost, quantity), rate, ticker, quantity)
+    shares = _line(Book.POSITION, trade_value(cost.amount, quantity), rate, ticker, quantity)
     lines: tuple[Line, ...] = (shares, Line(Book.CAPITAL, -shares.amount))
     if rate is not None:
         # No cash moves, so the exchange is with the owner: it sums to zero in each currency.
@@ -197,7 +202,7 @@ def brought_in(
             Book.EXCHANGE, -shares.amount, currency=shares.currency, foreign=-shares.foreign
         )
         lines = (shares, exchanged, Line(Book.EXCHANGE, shares.amount), lines[1])
-    memo = f"brought in: {quantity:f} {ticker} at {cost}{_at(rate)}"
+    memo = f"brought in: {quantity:f} {ticker} at {_quoted(cost, rate)}"
     return Entry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo)
 
 
@@ -219,7 +224,8 @@ def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) 
         sold = _sold(ticker, fill.quantity, books.holdings[ticker])
         gain = _gain(_line(Book.REALISED, -value, rate), sold)
         lines = (sold, _line(Book.FEES, fill.fee, rate), gain)
-    memo = f"{side.value} {fill.quantity:f} {ticker} at {fill.price}{_at(rate)}"
+    price = _quoted(books.priced(fill.price, rate), rate)
+    memo = f"{side.value} {fill.quantity:f} {ticker} at {price}"
     return Entry(fill_key(order_id), EntryKind.FILL, fill.session, _paid(lines), ticker, memo)
 
 
@@ -244,7 +250,8 @@ def split(
     lines = (moved, _gain(_line(Book.REALISED, -value, rate), part))
     memo = f"{ratio.normalize():f} new shares for one: {before:f} became {whole:f}"
     if exact != whole:
-        memo += f", {exact - whole:f} paid at {open_price.quantize(PRICE_STEP)}{_at(rate)}"
+        paid_at = books.priced(open_price.quantize(ticks.PRICE_STEP), rate)
+        memo += f", {exact - whole:f} paid at {_quoted(paid_at, rate)}"
     key = split_key(ticker, session)
     return Entry(key, EntryKind.SPLIT, session, _paid(lines), ticker, memo)
 
@@ -259,7 +266,8 @@ def dividend(
     """A dividend on the shares held when the ex-date began, paid in cash that day."""
     shares = books.quantity_before(ticker, session, with_split=True)
     lines = (_line(Book.DIVIDENDS, -trade_value(per_share, shares), rate),)
-    memo = f"{per_share.normalize():f} a share on {shares:f}{_at(rate)}"
+    paid = books.priced(per_share.normalize(), rate)
+    memo = f"{shares:f} shares at {_quoted(paid, rate)}"
     key = dividend_key(ticker, session)
     return Entry(key, EntryKind.DIVIDEND, session, _paid(lines), ticker, memo)
 
@@ -304,8 +312,10 @@ def _paid(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     return (*lines, exchanged, Line(Book.EXCHANGE, -amount), Line(Book.CASH, amount))
 
 
-def _at(rate: ExchangeRate | None) -> str:
-    return "" if rate is None else f" {rate.currency}, {rate}"
+def _quoted(price: Money, rate: ExchangeRate | None) -> str:
+    """`10.00 USD`, and abroad `10.00 EUR, EURUSD 1.25 of 2012-06-29`: every digit, no rounding."""
+    exact = f"{price.amount:f} {price.currency}"
+    return exact if rate is None else f"{exact}, {rate}"
 
 
 def fill_key(order_id: UUID) -> str:

@@ -76,9 +76,10 @@ class TooLarge(DeskError):
     code = "account_too_large"
     field = "amount"
 
-    def __init__(self, account: str, after: Decimal, most: Decimal) -> None:
+    def __init__(self, account: str, after: Decimal, most: Decimal, currency: str) -> None:
         super().__init__(
-            f"account {account} would have {after:,.2f} in cash; at most {most:,.0f} can be kept"
+            f"account {account} would have {after:,.2f} {currency} in cash; at most "
+            f"{most:,.0f} can be kept"
         )
 
 

@@ -90,8 +90,8 @@ def _as_json(ticker: str, valued: Valued) -> dict[str, Any]:
     }
 
 
-def books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
-    """The books from their sums and the lines of their newest entries."""
+def books(currency: str, balances: Sequence[Record], lines: Sequence[Record]) -> Books:
+    """An account's books from their sums and the lines of their newest entries."""
     entries: dict[int, list[Record]] = {}
     for line in lines:
         entries.setdefault(line["entry_id"], []).append(line)
@@ -100,7 +100,8 @@ def books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
         book = Book(row["book"])
         sums[book] = sums.get(book, Decimal(0)) + row["amount"]
     return Books(
-        sums=sums,
+        currency,
+        sums,
         holdings={
             row["ticker"]: Holding(
                 exit_rows.shares(row["quantity"]),

@@ -67,15 +67,14 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
     snapped = await db.fetchrow(sql.snapshots_around, account, as_of)
     newest = snapped["newest"] or row["opened_on"] - timedelta(days=1)
     since = min(as_of, row["clock"], newest)
-    books = rows.books(
-        await db.fetch(sql.balances, account), await db.fetch(sql.recent_lines, account, since)
-    )
+    balances = await db.fetch(sql.balances, account)
+    recent = await db.fetch(sql.recent_lines, account, since)
     loaded = Account(
         name=account,
         currency=row["currency"],
         clock=row["clock"],
         limits=AccountLimits.model_validate_json(row["limits"]),
-        books=books,
+        books=rows.books(row["currency"], balances, recent),
         orders=tuple(map(rows.booked_order, await db.fetch(sql.open_orders, account, as_of))),
         halt=await _halt_of(db, account),
         snapped=newest,

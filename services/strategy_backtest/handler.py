@@ -4,7 +4,7 @@ from typing import Protocol
 
 from contracts.strategy_cycle import BacktestStrategy
 from contracts.strategy_result import BacktestResult
-from libs.market.panels import bars_of, to_bytes
+from libs.market.panels import bars_of, currencies_of, to_bytes
 from libs.market.source import MarketData
 from libs.quant.strategy.gates import backtest_gate
 from libs.report.strategies.export import report_call
@@ -51,6 +51,7 @@ async def backtest_strategy(
         command,
         spec_sha256=design.spec_sha256,
         model_sha256=trained.model_sha256,
+        currencies=await currencies_of(journal, market, bars),
         **answer,
     )
     gate = backtest_gate(backtest, design.gates)

@@ -82,6 +82,25 @@ def test_a_service_runs_its_own_module_under_its_own_key_alone(name: str, compos
     assert service["secrets"] == [f"{name}.nk", *database, *callers]
 
 
+def test_every_service_that_reads_the_exit_rules_has_their_folder(root: Path, compose: Any) -> None:
+    services = root / "services"
+    reading = {
+        path.relative_to(services).parts[0]
+        for name in OWN_SERVICES
+        for path in (services / name).rglob("*.py")
+        if "settings.exit_rules_file" in path.read_text()
+    }
+    inside = Path(compose["x-service"]["environment"]["DESKBUS_EXIT_RULES_FILE"]).parent
+    mounting = {
+        name
+        for name in OWN_SERVICES
+        for volume in compose["services"][name].get("volumes", ())
+        if volume.split(":")[1] == str(inside)
+    }
+    assert reading
+    assert mounting == reading
+
+
 @pytest.mark.parametrize("name", [*OWN_SERVICES, "migrations"])
 def test_a_container_has_no_more_than_it_needs(name: str, compose: Any) -> None:
     service = compose["services"][name]

@@ -12,6 +12,7 @@ import orjson
 from contracts.account import Side
 from contracts.types import ExchangeRate
 from libs.broker.broker import Filled
+from libs.quant import ticks
 from libs.quant.exchange import Mark, price_in
 from libs.quant.sizing import trade_value
 from services.execution import books as ledger
@@ -35,7 +36,7 @@ class Ledger:
 
     cash: Decimal
     foreign: frozenset[str] = frozenset()
-    books: Books = field(default_factory=Books)
+    books: Books = field(default_factory=lambda: Books(CURRENCY))
     entries: list[tuple[Entry, dict[str, Any]]] = field(default_factory=list)
     taken: list[Snapshot] = field(default_factory=list)
     rates: dict[date, ExchangeRate] = field(default_factory=dict)
@@ -62,7 +63,8 @@ class Ledger:
     def bring_in(self, ticker: str, shares: int, cost: Decimal, rate: Decimal) -> None:
         day = FIRST - timedelta(30)
         known = self.rate(ticker, day, rate)
-        self.post(ledger.brought_in(ticker, D(shares), cost, day, known))
+        paid = ticks.priced(cost, known.currency if known else CURRENCY)
+        self.post(ledger.brought_in(ticker, D(shares), paid, day, known))
 
     def fill(
         self, side: Side, ticker: str, shares: int, price: Decimal, day: date, rate: Decimal

@@ -4,7 +4,7 @@ Pure: results in, one HTML text out, the same for the same results. The page run
 makes no request, and every text of a model or a person is escaped (templates/strategy.html).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from contracts.strategy_result import (
     Verdict,
 )
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report import ending
 from libs.report.cited import pieces
 from libs.report.strategies.chart import Chart, Line, Trade
@@ -78,11 +79,11 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals.update(TICKERS_MAX=TICKERS_MAX, beside=beside, pieces=pieces)
-    templates.filters.update(share=share, gain=gain, ratio=ratio, colour=colour)
-    templates.filters.update(
-        gain_percent=amounts.gain_percent, money=amounts.money, in_words=ending.in_words
+    templates.globals.update(
+        TICKERS_MAX=TICKERS_MAX, beside=beside, pieces=pieces, at=_at, unit=unit
     )
+    templates.filters.update(share=share, gain=gain, ratio=ratio, colour=colour)
+    templates.filters.update(gain_percent=amounts.gain_percent, in_words=ending.in_words)
     return templates
 
 
@@ -166,7 +167,7 @@ def _day_titles(backtest: BacktestResult) -> Sequence[str]:
         strict=True,
     )
     return [
-        f"{day}: {equity:,.0f}; buy-and-hold {held:,.0f}; "
+        f"{day}: {equity:,.0f} {unit(backtest.currencies)}; buy-and-hold {held:,.0f}; "
         f"{amounts.percent(fall * 100)} from the highest before"
         for day, equity, held, fall in rows
     ]
@@ -188,7 +189,7 @@ def _priced(shown: PricesShown, backtest: BacktestResult, places: dict[date, int
             if trade.exit and trade.exit_price
             else (last, shown.closes[-1]),
             colour(trade.profit),
-            _trade_title(trade),
+            _trade_title(trade, backtest),
         )
         for trade in backtest.trades
         if trade.ticker == shown.ticker
@@ -196,7 +197,7 @@ def _priced(shown: PricesShown, backtest: BacktestResult, places: dict[date, int
     return Chart(
         [Line(shown.closes, "plain")],
         [
-            f"{day}: {amounts.money(close)}"
+            f"{day}: {_at(close, shown.ticker, backtest)}"
             for day, close in zip(backtest.sessions, shown.closes, strict=False)
         ],
         _short,
@@ -206,11 +207,21 @@ def _priced(shown: PricesShown, backtest: BacktestResult, places: dict[date, int
     )
 
 
-def _trade_title(trade: TradeShown) -> str:
-    price = trade.exit_price
-    end = "still open" if price is None else f"{trade.exit} at {amounts.money(price)}"
+def _trade_title(trade: TradeShown, backtest: BacktestResult) -> str:
+    price, entry = trade.exit_price, _at(trade.entry_price, trade.ticker, backtest)
+    end = "still open" if price is None else f"{trade.exit} at {_at(price, trade.ticker, backtest)}"
     change = amounts.gain_percent(trade.return_pct)
-    return f"{trade.side} {trade.entry} at {amounts.money(trade.entry_price)}, {end}: {change}"
+    return f"{trade.side} {trade.entry} at {entry}, {end}: {change}"
+
+
+def _at(price: float, ticker: str, backtest: BacktestResult) -> str:
+    return amounts.price(priced(price, backtest.currencies[ticker]))
+
+
+def unit(currencies: Mapping[str, str]) -> str:
+    """The unit of a backtest's sums: its currency; with several, that one counts as another."""
+    several = sorted(set(currencies.values()))
+    return several[0] if len(several) == 1 else f"{', '.join(several)} (one counts as one other)"
 
 
 def _loss(training: TrainingResult) -> Chart:

@@ -34,7 +34,7 @@ from services.cli.shell.terminal import err, out
 FOLDER = Path(".deskbus-demo")
 SESSIONS_MIN, SESSIONS_MAX = 5, 260
 HONEST = (
-    "Prices are real (bokeh-sampledata, July 2009 to June 2010). Headlines are synthetic, and the "
+    "Prices are real (bokeh-sampledata, June 2009 to May 2010). Headlines are synthetic, and the "
     "provider `scripted` is a script, no model: it was made for this demo and costs nothing."
 )
 

@@ -14,16 +14,16 @@ from libs.market.replay.store import ReplayStore
 
 TICKERS = ("AAPL", "GOOG", "IBM", "MSFT")
 """Those of the bundled five that traded then."""
-FIRST, LAST = date(2009, 7, 1), date(2010, 6, 15)
-"""The year: up for two thirds of it, a fall in January, another one from the sixth of May on."""
-TODAY = date(2010, 6, 16)
+FIRST, LAST = date(2009, 6, 1), date(2010, 5, 26)
+"""The year: up for two thirds of it, a fall in January, another from 6 May on."""
+TODAY = date(2010, 5, 27)
 """The session of the decision that waits for a visitor."""
-PRICES_UNTIL = date(2010, 7, 16)
+PRICES_UNTIL = date(2010, 6, 25)
 """Some weeks more, so that what is approved is filled, and a visitor can go on."""
 HEADLINES = Path(__file__).parent / "headlines.csv"
 LABEL = """\
 name = "bokeh-sampledata"
-description = "real daily prices of AAPL, GOOG, IBM and MSFT up to 2010-07-16, with figures of 13 \
+description = "real daily prices of AAPL, GOOG, IBM and MSFT up to 2010-06-25, with figures of 13 \
 filings; all headlines are synthetic, written for this demo"
 """
 

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from libs.runtime.notify_settings import GIVE_UP_S_MAX, Notify
 from libs.runtime.schedule_settings import Schedule
-from libs.runtime.settings import Limits, Settings
+from libs.runtime.settings import Settings
 
 KEPT = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "TZ"),
@@ -110,8 +110,6 @@ def settings_in(folder: Path, port: int | None = None) -> Settings:
         log_level="error",
         candidate_sources="screener,news",
         day_cost_usd_max=DAY_COST_USD_MAX,
-        # A year of mistakes: it also buys what its exit rules sell soon after.
-        limits=Limits(exits_veto_buys=False),
         approval_timeout_s=APPROVAL_TIMEOUT_S,
         approval_valid_s=86_400,
         schedule=Schedule.model_validate({"clock": "replay", "jobs": JOBS}),

@@ -14,6 +14,7 @@ from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.llm.committee.slips import Slip, slip_of
+from libs.quant.ticks import priced
 from libs.report import performance
 from libs.runtime import ids
 from services.cli.demo.sealed import MAIN
@@ -50,8 +51,7 @@ def _worst_trade(did: PerformanceView) -> Sequence[Stop]:
     worst = min(closed, key=lambda trip: trip.gain, default=None)
     if worst is None:
         return ()
-    currency = did.currency or ""
-    lost = f"{amounts.change(worst.gain)} {currency}"
+    lost = amounts.change(priced(worst.gain, did.currency or ""))
     bought = _page(worst.entry_cycle_id, worst.entry_pipeline)
     return (
         Stop(

@@ -8,6 +8,7 @@ from rich.text import Text
 from contracts.account import Side
 from contracts.execution import ExecutionResult
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report.orders import OrderRow
 from services.cli.shell.terminal import table
 
@@ -29,11 +30,12 @@ def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
     )
     for row in rows:
         _add(grid, row, currency)
-    before, after = result.cash_before.amount, result.cash_after.amount
+    before, after = result.cash_before, result.cash_after
+    moved = priced(after.amount - before.amount, currency)
     for label, value in (
-        ("cash before", amounts.money(before)),
-        ("change", amounts.change(after - before)),
-        ("cash after", amounts.money(after)),
+        ("cash before", amounts.money(before, currency)),
+        ("change", amounts.change(moved, currency)),
+        ("cash after", amounts.money(after, currency)),
     ):
         grid.add_row(Text(label, "cyan"), "", "", "", "", value, "")
     return grid
@@ -47,8 +49,8 @@ def _add(grid: Table, row: OrderRow, currency: str) -> None:
         amounts.quantity(order.quantity),
         amounts.price(fill.price, currency) if fill else "",
         amounts.session(fill.session) if fill else "",
-        amounts.money(fill.value) if fill else "",
-        amounts.money(fill.fee.amount) if fill else "",
+        amounts.money(priced(fill.value, fill.price.currency), currency) if fill else "",
+        amounts.money(fill.fee, currency) if fill else "",
     )
 
 

@@ -20,6 +20,7 @@ from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker
 from libs.market.study_cells import designed, over
 from libs.quant.study.design import DesignError
+from libs.quant.ticks import priced
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
@@ -264,13 +265,13 @@ def _show(study: Study, result: Plan) -> None:
     columns = (("calls", "right"), ("probes", "right"), ("tokens", "right"), ("USD", "right"))
     grid = table("arm", "provider", *columns)
     for arm in result.arms:
-        usd = "no price" if arm.usd is None else amounts.money(arm.usd)
+        usd = "no price" if arm.usd is None else amounts.money(priced(arm.usd, "USD"), "USD")
         counts = (f"{count:,}" for count in (arm.calls, arm.probes, arm.tokens))
         grid.add_row(arm.arm, arm.provider, *counts, usd)
     write(grid, console)
     budget = study.budget
     if result.usd_most:
-        most = amounts.money(budget.cost_usd, "USD")
+        most = amounts.money(priced(budget.cost_usd, "USD"))
         console.print(
             f"at most {most} and {budget.tokens:,} tokens: its budget",
             soft_wrap=True,

@@ -28,6 +28,7 @@ from contracts.risk import PortfolioDecision, UnreadableDecision
 from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report import approval, rules
 from libs.report.sections import Listed
 from services.cli.render import tickers
@@ -290,7 +291,7 @@ def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
             Text(f"{decision.action.value} {decision.asset}", style=f"bold {style}"),
             amounts.quantity(decision.quantity),
             amounts.price(decision.price),
-            amounts.money(value, decision.price.currency),
+            amounts.money(priced(value, decision.price.currency)),
             amounts.percent(decision.allocation_pct),
         )
     return grid

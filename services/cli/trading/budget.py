@@ -11,6 +11,7 @@ from rich.text import Text
 from contracts.subjects.upkeep import BUDGET
 from contracts.upkeep import BudgetQuery, BudgetView, DayUsage
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from services.cli.render.tree import LOST, PAID
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
@@ -62,10 +63,10 @@ def show(view: BudgetView, console: Console, *, several: bool = False) -> None:
     if several and view.days:
         console.print()
         write(_days(view.days), console)
-    operation_usd = amounts.money(view.operation_cost_usd_max)
-    cycle_usd = amounts.money(view.cycle_cost_usd_max)
+    operation_usd = amounts.money(priced(view.operation_cost_usd_max, "USD"))
+    cycle_usd = amounts.money(priced(view.cycle_cost_usd_max, "USD"))
     limits = (
-        f"\none operation may use {view.operation_tokens_max:,} tokens and {operation_usd} USD; "
+        f"\none operation may use {view.operation_tokens_max:,} tokens and {operation_usd}; "
         f"one cycle {view.cycle_tokens_max:,} and {cycle_usd}, where its request says nothing"
     )
     console.print(Text(limits, style="dim"))

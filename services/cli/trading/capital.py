@@ -26,6 +26,7 @@ from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH
 from contracts.subjects.subject import Answered as Answer
 from contracts.subjects.subject import Asked, Subject
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
@@ -256,7 +257,6 @@ def _tell_unused(read: HoldingsFile) -> None:
 def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> RenderableType:
     """The account as it would be opened; of a file with findings the positions that can be read,
     without sums, which would not be the owner's."""
-    currency = shown.cash.currency
     what = "account" if shown.opened else "would open account"
     if not is_whole:
         what = "what can be read so far of account"
@@ -266,7 +266,7 @@ def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> RenderableType:
     )
     if not is_whole:
         return Group(head, Text(), _positions(shown))
-    cash, equity = (amounts.money(it.amount, currency) for it in (shown.cash, shown.equity))
+    cash, equity = (amounts.money(it) for it in (shown.cash, shown.equity))
     sums = f"cash {cash}, equity {equity}"
     return Group(head, Text(), _positions(shown), Text(), Text(sums, style="bold"))
 
@@ -284,26 +284,25 @@ def _positions(shown: HoldingsImport) -> Table:
     )
     for item in shown.positions:
         gain = item.value - item.cost_value
+        change = amounts.change(priced(gain, currency), currency)
         grid.add_row(
             Text(item.ticker, style="bold"),
             amounts.quantity(item.quantity),
             amounts.price(item.cost),
             item.opened_on.isoformat(),
             amounts.price(item.price),
-            amounts.money(item.value),
-            Text(amounts.change(gain), style="green" if gain > 0 else "red" if gain < 0 else "dim"),
+            amounts.money(priced(item.value, currency), currency),
+            Text(change, style="green" if gain > 0 else "red" if gain < 0 else "dim"),
         )
     return grid
 
 
 def _cash_line(shown: CashMoved) -> str:
     way = "into" if shown.kind == "deposit" else "out of"
-    amount = amounts.money(shown.amount.amount, shown.amount.currency)
+    amount = amounts.money(shown.amount)
     did = "paid" if shown.kind == "deposit" else "taken"
     would = "" if shown.posted else "would be "
-    before, after = (
-        amounts.money(it.amount, it.currency) for it in (shown.free_before, shown.free_after)
-    )
+    before, after = amounts.money(shown.free_before), amounts.money(shown.free_after)
     free = f"free cash {before} before, {after} after"
     if shown.posted and not shown.changed:
         free = f"free cash {after}"

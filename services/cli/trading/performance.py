@@ -11,6 +11,7 @@ from rich.text import Text
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects.accounts import PERFORMANCE
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report import performance as words
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
@@ -79,7 +80,7 @@ def show(account: str, view: PerformanceView, console: Console) -> None:
 
 def show_result(account: str, view: PerformanceView, console: Console) -> None:
     """Print in short how an account did: the figures and the curve."""
-    equity = f"equity {amounts.money(view.equity, view.currency or '')}"
+    equity = f"equity {amounts.money(priced(view.equity, view.currency or ''))}"
     title = head(account, f"{equity}  {words.heading(view)}")
     notes = [described(note, console) for note in words.notes(view)]
     write(Group(title, *notes, *_figures(view, console)), console)

@@ -1,6 +1,7 @@
 """`deskbus portfolio`: an account's books; what its owner brings in is in capital.py."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from contracts.account import Portfolio
 from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.subjects.accounts import ACCOUNT, EQUITY
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report import account as of_account
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
@@ -94,8 +96,12 @@ def show(
     if len(points) > 1:
         ends = f"{amounts.session(points[0].session)} to {amounts.session(points[-1].session)}"
         caption = f"equity at the close, {ends}"
+
+        def written(equity: Decimal) -> str:
+            return amounts.money(priced(equity, books.equity.currency))
+
         values = [point.equity for point in points]
-        parts += [Text(), *chart.lines(values, amounts.money, caption, console)]
+        parts += [Text(), *chart.lines(values, written, caption, console)]
     if view.held or books.positions:
         parts += [Text(), described(of_account.positions(view), console)]
     if plans := of_account.plans(books):

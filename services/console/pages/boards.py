@@ -12,6 +12,7 @@ from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
 from libs.facts import amounts
 from libs.report.cited import pieces
+from libs.report.strategies.page import unit
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
@@ -54,6 +55,7 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
             figures=compared.FIGURES,
             plots=_plots(detail),
             pieces=pieces,
+            unit=unit,
         )
 
     @router.get("/reports")

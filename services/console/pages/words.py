@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from contracts.memory import DecisionOutcome
 from contracts.types import total_cost
 from libs.facts import amounts
+from libs.quant import ticks
 from libs.quant.strategy import gates
 from libs.report import account, ending, rules, story, ticker_facts
 from libs.report.calls import results
@@ -21,7 +22,7 @@ from libs.report.notify import channels
 from libs.report.sections import Fact
 from libs.report.tickers import Row
 from libs.report.tones import Tone, tone
-from libs.report.view import Cell
+from libs.report.view import HUNDREDTH, Cell
 from libs.runtime import recorded_call
 
 UNKNOWN = "\N{EN DASH}"
@@ -56,13 +57,23 @@ def ago(at: datetime | None, now: datetime) -> str:
     return f"{amounts.roughly(now - at)} ago"
 
 
+def money(amount: Decimal | float, currency: str) -> str:
+    """`12,345.60 USD`."""
+    return amounts.money(ticks.priced(amount, currency))
+
+
+def change(amount: Decimal, currency: str) -> str:
+    """`+12.50 USD`, `-1,034.00 USD`."""
+    return amounts.change(ticks.priced(amount, currency))
+
+
 def usd(amount: Decimal | None) -> str:
     """`$0.0312`, from a dollar on `$9.67`; `$100` where it is whole; `unknown` without a price."""
     if amount is None:
         return amounts.UNKNOWN_COST
     if amount == int(amount):
         return f"${int(amount):,}"
-    return f"${amounts.money(amount)}" if amount >= 1 else f"${amount:,.4f}"
+    return f"${amounts.rounded(amount, HUNDREDTH):,f}" if amount >= 1 else f"${amount:,.4f}"
 
 
 def share(part: Any, whole: Any) -> Decimal:
@@ -228,7 +239,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "brief": results.brief,
     "called": recorded_call.called,
     "cell_class": cell_class,
-    "change": amounts.change,
+    "change": change,
     "clock": clock,
     "coded": coded,
     "count": amounts.count,
@@ -239,7 +250,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "gate_figure": gate_figure,
     "halt": account.halted,
     "in_words": ending.in_words,
-    "money": amounts.money,
+    "money": money,
     "message_outcome": channels.outcome,
     "percent": amounts.percent,
     "price": amounts.price,

@@ -60,12 +60,12 @@ def _headline(report: DayReport) -> str:
     flow = ""
     if worth.paid_in:
         way = "paid in" if worth.paid_in > 0 else "taken out"
-        flow = f" {amounts.money(abs(worth.paid_in))} {way}."
+        flow = f" {_sum(abs(worth.paid_in), report)} {way}."
     share = f" ({amounts.gain_percent(change / before * 100)})" if before else ""
     since = f"since {amounts.session(worth.previous)}" if worth.previous else "since the opening"
     return (
-        f"**{amounts.money(worth.equity)} {report.currency}**, {_signed(change)}{share} {since}: "
-        f"cash {amounts.money(worth.cash)}, positions {amounts.money(worth.positions)}.{flow}"
+        f"**{_sum(worth.equity, report)}**, {_signed(change, report)}{share} {since}: "
+        f"cash {_sum(worth.cash, report)}, positions {_sum(worth.positions, report)}.{flow}"
     )
 
 
@@ -255,5 +255,10 @@ def _cell(text: str, chars_max: int | None = CELL_CHARS_MAX) -> str:
     return plain
 
 
-def _signed(amount: Decimal) -> str:
-    return amounts.change(amount) if amount else amounts.money(amount)
+def _sum(amount: Decimal, report: DayReport) -> str:
+    return amounts.money(ticks.priced(amount, report.currency))
+
+
+def _signed(amount: Decimal, report: DayReport) -> str:
+    gained = amounts.change(ticks.priced(amount, report.currency))
+    return gained if amount else _sum(amount, report)

@@ -86,10 +86,10 @@ async def _opened(
     caller: str, request: ImportHoldings, judged: _Judged, trading: Trading
 ) -> HoldingsImport:
     name, answer = request.account, judged.answer
-    currency, as_of, digest = answer.cash.currency, answer.as_of, answer.hash
+    currency, as_of = answer.cash.currency, answer.as_of
     quotes = await trading.reads.quotes(None, currency, as_of, set(judged.known))
     rates = {ticker: known.rate for ticker, known in judged.known.items()}
-    opening = holdings.entries(request, as_of, digest, rates)
+    opening = holdings.entries(answer, rates)
     limits = trading.limits_of(name)
     async with trading.pool.acquire() as db, db.transaction():
         if not await store.open_account(db, name, currency, as_of, request.cash, limits):
@@ -102,10 +102,10 @@ async def _opened(
             cash=answer.cash,
             equity=answer.equity,
             positions=answer.positions,
-            hash=digest,
+            hash=answer.hash,
             by=caller,
         )
-        kind, key = EventType.HOLDINGS_IMPORTED, holdings.import_key(digest)
+        kind, key = EventType.HOLDINGS_IMPORTED, holdings.import_key(answer.hash)
         await store.tell_capital(db, kind, key, event)
     log.info("execution.holdings_imported", account=name, positions=len(answer.positions))
     return answer.model_copy(update={"opened": True, "changed": True})
@@ -127,13 +127,14 @@ async def _judged(
                 known[line.ticker] = seen
                 positions.append(holdings.position(line, seen))
         findings += wrong
-    findings += holdings.of_the_whole(request.cash, positions)
+    cash = Money(amount=request.cash.quantize(CENT), currency=currency)
+    findings += holdings.of_the_whole(cash, positions)
     worth = sum((position.value for position in positions), request.cash)
     answer = HoldingsImport(
         account=request.account,
         as_of=as_of,
         hash=digest,
-        cash=Money(amount=request.cash.quantize(CENT), currency=currency),
+        cash=cash,
         equity=Money(amount=worth.quantize(CENT), currency=currency),
         positions=tuple(sorted(positions, key=lambda position: position.ticker)),
         findings=tuple(sorted(findings, key=lambda finding: finding.line or 0)),
@@ -219,7 +220,7 @@ def _after(request: MoveCash, account: Account) -> Decimal:
         raise NotEnoughCash(account.name, request.amount, free, account.currency)
     after = free + _signed(request)
     if after > holdings.EQUITY_MAX:
-        raise TooLarge(account.name, after, Decimal(holdings.EQUITY_MAX))
+        raise TooLarge(account.name, after, Decimal(holdings.EQUITY_MAX), account.currency)
     return after
 
 

@@ -12,9 +12,17 @@ from decimal import ROUND_FLOOR, Decimal
 
 import orjson
 
-from contracts.capital import CASH_MAX, HeldLine, ImportFinding, ImportHoldings, OpeningPosition
+from contracts.capital import (
+    CASH_MAX,
+    HeldLine,
+    HoldingsImport,
+    ImportFinding,
+    ImportHoldings,
+    OpeningPosition,
+)
 from contracts.types import ExchangeRate, Money
 from libs.facts import amounts
+from libs.quant import ticks
 from libs.quant.exchange import Mark, cents_in, no_rate
 from libs.quant.sizing import CENT, trade_value
 from services.execution import books
@@ -145,34 +153,27 @@ def position(line: HeldLine, known: Known) -> OpeningPosition:
     )
 
 
-def of_the_whole(cash: Decimal, positions: Sequence[OpeningPosition]) -> Sequence[ImportFinding]:
+def of_the_whole(cash: Money, positions: Sequence[OpeningPosition]) -> Sequence[ImportFinding]:
     """An account larger than the books have places for."""
-    most = max(
-        cash + sum((position.value for position in positions), Decimal(0)),
-        cash + sum((position.cost_value for position in positions), Decimal(0)),
+    most = cash.amount + max(
+        sum((position.value for position in positions), Decimal(0)),
+        sum((position.cost_value for position in positions), Decimal(0)),
     )
     if most <= EQUITY_MAX:
         return []
-    message = f"the account would come to {amounts.money(most)}; at most {EQUITY_MAX:,} can be kept"
+    worth = amounts.money(ticks.priced(most, cash.currency))
+    message = f"the account would come to {worth}; at most {EQUITY_MAX:,} can be kept"
     return [ImportFinding(message=message)]
 
 
-def entries(
-    request: ImportHoldings, as_of: date, digest: str, rates: Mapping[str, ExchangeRate | None]
-) -> Sequence[Entry]:
+def entries(shown: HoldingsImport, rates: Mapping[str, ExchangeRate | None]) -> Sequence[Entry]:
     """Cash and every position against the owner's capital, by ticker; `rates` are those of the day
     that each was opened on."""
     return (
-        books.opening(request.cash.quantize(CENT), as_of, import_key(digest)),
+        books.opening(shown.cash.amount, shown.as_of, import_key(shown.hash)),
         *(
-            books.brought_in(
-                holding.ticker,
-                holding.quantity,
-                holding.cost,
-                holding.opened_on,
-                rates[holding.ticker],
-            )
-            for holding in sorted(request.holdings, key=lambda holding: holding.ticker)
+            books.brought_in(it.ticker, it.quantity, it.cost, it.opened_on, rates[it.ticker])
+            for it in shown.positions
         ),
     )
 

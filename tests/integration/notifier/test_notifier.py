@@ -19,6 +19,7 @@ from libs.bus.connection import connect
 from libs.bus.streams import NOTICE_STREAM
 from libs.runtime.settings import Settings
 from services import launcher
+from services.orchestrator.clocks.desk_clock import STANDS_AFTER_LEASES
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
 from tests.integration.notifier.conftest import (
     SOON_S,
@@ -201,6 +202,20 @@ async def test_a_message_that_nobody_could_read_is_told_as_a_dead_letter(
     (title,) = server.taken[0].titles
     assert title.startswith("Dead letter ")
     assert title.endswith("desk.v1.dlq.orchestrator.request.user (invalid)")
+
+
+async def test_an_outage_of_the_desk_is_told_once_it_is_over(
+    backbone: Backbone, name: str, server: ChannelServer, notifier: Settings
+) -> None:
+    async with AsyncExitStack() as stack:
+        await working(stack, notifier)
+        async with backbone.database() as db, db.transaction():
+            # While the row is locked no beat of the desk's clock can be committed.
+            await db.execute("select from desk_clock for update")
+            stands_after_s = backbone.settings.lease_s * STANDS_AFTER_LEASES
+            await db.execute(f"select pg_sleep({2 * stands_after_s})")
+        await heard(server, 1)
+    assert server.taken[0].titles[0].startswith("The desk stood still for ")
 
 
 async def test_a_jump_of_the_clock_is_told_once_it_is_over(

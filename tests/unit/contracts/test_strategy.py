@@ -211,6 +211,7 @@ def test_a_backtest_has_one_value_of_each_series_a_session():
         "sessions": ["2011-01-03", "2011-01-04"],
         "equity": [1, 1],
         "benchmark": [1, 1],
+        "currencies": {"AAA": "USD"},
         **dict.fromkeys(["spec_sha256", "data_sha256", "model_sha256"], "0" * 64),
     }
     assert BacktestResult.model_validate(good).total_trades == 0

@@ -85,6 +85,7 @@ def tried(count: int = 60, **changes: Any) -> BacktestResult:
         benchmark=[100_000.0 + place for place in range(count)],
         trades=(trade, still_open),
         prices=({"ticker": "IBM", "closes": [100.0 + place for place in range(count)]},),
+        currencies={"IBM": "GBP"},
         **changes,
     )
 
@@ -144,7 +145,7 @@ def test_the_page_has_a_light_and_a_dark_face_and_fits_a_telephone() -> None:
         "Training loss",
         "2006-02-01 to 2006-12-29",
         "All 2 trades",  # of which the table has both
-        "long 2000-01-06 at 103.00, 2000-01-12 at 109.00: +5.34%",
+        "long 2000-01-06 at 103.00 GBP, 2000-01-12 at 109.00 GBP: +5.34%",
         "still open",
     ],
 )
@@ -230,3 +231,13 @@ async def test_the_report_is_exported_beside_the_assessment(tmp_path: Path) -> N
     path = files.assessment_path("trend-and-calm").with_name("report.html")
     assert reply.value == {"path": str(path)}
     assert path.read_text(encoding="utf-8") == page(design(), training(), tried())
+
+
+def test_every_price_names_the_currency_of_its_ticker_and_every_sum_its_unit() -> None:
+    text = Reader(whole()).text
+    assert "103.00 GBP" in text
+    assert "109.00 GBP" in text
+    assert "profit, GBP" in text
+    assert "2000-01-03: 100.00 GBP" in whole()
+    mixed = tried().model_copy(update={"currencies": {"IBM": "GBP", "AAPL": "USD"}})
+    assert "in GBP, USD (one counts as one other)" in page(design(), training(), mixed)

@@ -104,6 +104,7 @@ def backtest(**changes: Any) -> BacktestResult:
         "sessions": ("2010-01-04", "2010-01-05"),
         "equity": (100_000.0, 131_000.0),
         "benchmark": (100_000.0, 120_000.0),
+        "currencies": {"AAPL": "USD"},
         "spec_sha256": SHA,
         "data_sha256": SHA,
         "model_sha256": SHA,

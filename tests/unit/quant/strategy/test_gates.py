@@ -60,6 +60,7 @@ def backtest(**changes: Any) -> BacktestResult:
         "sessions": ["2011-01-03"],
         "equity": [1],
         "benchmark": [1],
+        "currencies": {"AAPL": "USD"},
     }
     return BacktestResult.model_validate(given | changes)
 

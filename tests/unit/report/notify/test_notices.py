@@ -78,7 +78,7 @@ def test_exactly_of_the_notable_events_notices_are_made() -> None:
             EventType.REPORT_WRITTEN,
             "Report of main for Fri 2012-06-29",
             (
-                "worth 101,234.50 USD, +0.00 since the session before, +0.00 in all",
+                "worth 101,234.50 USD, +0.00 USD since the session before, +0.00 USD in all",
                 "0 fills, 0 positions held",
                 "needs you: no price",
             ),

@@ -19,6 +19,7 @@ def strategy(name: str, held_out: Period = HELD, **figures: Any) -> StrategyView
         "total_trades": 10,
         "turnover": 1.0,
         "exposure": 0.5,
+        "currencies": {"AAPL": "USD"},
     }
     return StrategyView(
         name=name,

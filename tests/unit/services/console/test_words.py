@@ -16,7 +16,7 @@ def test_a_share_is_rounded_once_and_never_cut() -> None:
 
 
 def test_a_number_has_one_rounding_whichever_type_it_came_as() -> None:
-    assert amounts.money(26.615) == amounts.money(Decimal("26.615")) == "26.62"
+    assert words.money(26.615, "EUR") == words.money(Decimal("26.615"), "EUR") == "26.62 EUR"
     assert amounts.percent(0.25) == amounts.percent(Decimal("0.25")) == "0.3%"
     assert words.signed(0.00125) == amounts.gain_percent(Decimal("0.125")) == "+0.13%"
     assert words.part(None) == words.signed(None) == words.UNKNOWN
@@ -59,7 +59,7 @@ def test_what_stands_between_backticks_is_code_and_the_rest_can_begin_no_tag() -
 
 def test_what_rounds_to_zero_has_no_sign_and_whole_millions_no_places() -> None:
     assert amounts.gain_percent(-0.001) == amounts.gain_percent(0) == "+0.00%"
-    assert amounts.money(Decimal("-0.001")) == "0.00"
+    assert words.money(Decimal("-0.001"), "EUR") == "0.00 EUR"
     assert [amounts.thousands(n) for n in (20_000_000, 4_530_000, 1_000)] == [
         "20M",
         "4.53M",

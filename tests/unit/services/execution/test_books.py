@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.account import Side
-from contracts.types import ExchangeRate
+from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Filled
 from libs.quant.exchange import Mark, purse
 from libs.quant.sizing import trade_value
@@ -31,7 +31,7 @@ def amount_of(entry: Entry, book: Book) -> Decimal:
 
 
 def opened(cash: int = 10_000) -> Books:
-    return Books().posted(ledger.opening(D(cash), START))
+    return Books("USD").posted(ledger.opening(D(cash), START))
 
 
 def fill(
@@ -103,6 +103,21 @@ def test_a_dividend_counts_the_shares_of_before_its_day_after_a_split_of_that_da
     assert amount_of(ledger.dividend("AAA", day, D("0.10"), books), Book.CASH) == 2
 
 
+def test_every_price_in_a_memo_names_its_currency():
+    day = START + timedelta(days=1)
+    brought = ledger.brought_in("AAA", D(3), Money(amount=D("0.000493"), currency="USD"), START)
+    bought = fill(opened(), Side.BUY, 101, "20.00")
+    books = opened().posted(bought)
+    parted = ledger.split("AAA", day, D("1.5"), D("14.00"), books)
+    paid = ledger.dividend("AAA", day, D("0.10"), books)
+    assert [entry.memo for entry in (brought, bought, parted, paid)] == [
+        "brought in: 3 AAA at 0.000493 USD",
+        "buy 101 AAA at 20.00 USD",
+        "1.5 new shares for one: 101 became 151, 0.5 paid at 14.000000 USD",
+        "101 shares at 0.1 USD",
+    ]
+
+
 # --- in another currency --------------------------------------------------------------------------
 
 
@@ -116,7 +131,7 @@ def test_a_foreign_buy_is_paid_through_the_exchange_and_balances_in_each_currenc
         ("exchange", None, 0, D("220.55")),
         ("cash", None, 0, D("-220.55")),
     ]
-    assert "EURUSD 1.1 of 2012-07-02" in entry.memo
+    assert entry.memo == "buy 10 AAA at 20.00 EUR, EURUSD 1.1 of 2012-07-02"
 
 
 def test_what_the_rate_did_is_part_of_the_gain():

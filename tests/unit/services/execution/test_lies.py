@@ -138,7 +138,7 @@ def account() -> Account:
         currency="USD",
         clock=FRIDAY,
         limits=LIMITS,
-        books=Books(sums={Book.CASH: CASH}, holdings={"AAA": Holding(HELD, HELD * PRICE)}),
+        books=Books("USD", sums={Book.CASH: CASH}, holdings={"AAA": Holding(HELD, HELD * PRICE)}),
     )
 
 

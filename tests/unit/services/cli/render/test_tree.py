@@ -12,7 +12,7 @@ from rich.console import Console
 
 from contracts.cycle_query import Recording
 from contracts.operation import JournalEntry, OperationStatus, OperationView
-from contracts.types import Usage
+from contracts.types import Money, Usage
 from libs.facts import amounts
 from services.cli.render.tree import draw, gathered, result_text, took, walk
 from services.cli.shell.recordings import merged
@@ -231,7 +231,10 @@ def test_sorts_of_tokens_are_told_without_those_there_was_none_of() -> None:
 
 
 def test_amounts_keep_their_cents_and_shares_lose_their_zeros() -> None:
-    assert amounts.money(Decimal("1234567.5"), "USD") == "1,234,567.50 USD"
+    sum_ = Money(amount=Decimal("1234567.5"), currency="USD")
+    assert amounts.money(sum_) == amounts.money(sum_, "EUR") == "1,234,567.50 USD"
+    assert amounts.money(sum_, "USD") == "1,234,567.50"
+    assert amounts.change(sum_) == "+1,234,567.50 USD"
     assert amounts.quantity(Decimal("68.000000")) == "68"
     assert amounts.quantity(Decimal(1000)) == "1,000"
     assert amounts.percent(Decimal("33.333")) == "33.3%"

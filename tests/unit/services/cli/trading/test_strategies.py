@@ -62,6 +62,7 @@ def view(name: str = "rise-and-fall", **changes: Any) -> StrategyView:
             "exposure": 0.7,
             "equity": (100.0, 120.0, 90.0, 114.0),
             "benchmark": (100.0, 120.0, 140.0, 165.5),
+            "currencies": {"AAPL": "USD"},
             "gate": gate("backtest", FAILED),
         },
         "assessment": {

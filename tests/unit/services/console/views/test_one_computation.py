@@ -21,6 +21,7 @@ from contracts.performance import AccountSummary, PerformanceQuery, PerformanceV
 from contracts.report import ReportQuery, ReportView
 from libs.facts import amounts
 from libs.market.calendar import exchange_calendar
+from libs.quant.ticks import priced
 from libs.report import account as account_words
 from libs.report import board as board_words
 from libs.report import performance as performance_words
@@ -30,7 +31,7 @@ from services.console.views.board import leaderboard
 from services.console.views.past_cycles import PastCycle, Run
 from services.console.views.standings import PastTrips
 from services.mcp_server import shapes
-from tests.fakes.console_ledger import CYCLE, FIRST, NAME, Ledger, Reading, session
+from tests.fakes.console_ledger import CURRENCY, CYCLE, FIRST, NAME, Ledger, Reading, session
 
 D = Decimal
 HOME, ABROAD = "AAA", "EEE.DE"
@@ -249,10 +250,9 @@ def check_words(it: Shown) -> None:
     table = performance_words.trips(it.performance, NAME)
     at = [column.title for column in table.columns].index("P&L")
     assert cents(gain) == total(row.cells[at].value for row in table.rows)
-    assert dict(account_words.gains(it.account).rows)["Total P&L"].text.startswith(
-        amounts.change(gain)
-    )
-    assert f" {amounts.change(gain)} |" in it.report.markdown
+    change = amounts.change(priced(gain, CURRENCY), CURRENCY)
+    assert dict(account_words.gains(it.account).rows)["Total P&L"].text.startswith(change)
+    assert f" {change} |" in it.report.markdown
     close = f"as of the close of {amounts.session(it.ledger.clock)}"
     assert account_words.heading(it.account).startswith(close)
     assert performance_words.heading(it.performance).startswith(close)

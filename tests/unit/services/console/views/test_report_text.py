@@ -68,18 +68,20 @@ def test_a_day_without_anything_says_so_in_each_section() -> None:
 def test_what_was_earned_is_the_sum_of_its_parts_less_the_fees() -> None:
     text = markdown(EMPTY.model_copy(update={"worth": WORTH}))
 
-    assert "**100,034.00 USD**, +34.00 (+0.03%) since Fri 2012-06-29" in text
+    assert "**100,034.00 USD**, +34.00 USD (+0.03%) since Fri 2012-06-29" in text
     assert "| **Total**  |       +34.00 |" in section(text, "Earned")
     assert "| Fees       |        -1.00 |" in section(text, "Earned")
 
 
 @pytest.mark.parametrize(
     ("flow", "told"),
-    [("0", ""), ("10000", " 10,000.00 paid in."), ("-700.5", " 700.50 taken out.")],
+    [("0", ""), ("10000", " 10,000.00 USD paid in."), ("-700.5", " 700.50 USD taken out.")],
 )
 def test_what_was_paid_in_or_taken_out_stands_beside_the_gain(flow: str, told: str) -> None:
     worth = WORTH.model_copy(update={"paid_in": Decimal(flow)})
-    assert f"positions 40,000.00.{told}\n" in markdown(EMPTY.model_copy(update={"worth": worth}))
+    assert f"positions 40,000.00 USD.{told}\n" in markdown(
+        EMPTY.model_copy(update={"worth": worth})
+    )
 
 
 def test_decisions_orders_and_fills_are_told_with_their_fate() -> None:
