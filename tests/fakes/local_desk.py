@@ -11,6 +11,7 @@ import inspect
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
@@ -21,7 +22,7 @@ from contracts.message import Command, Contract
 from contracts.operation import CallKind, Claim, Record, Reserve, Result
 from contracts.subjects.commands import command
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
-from contracts.types import Usage
+from contracts.types import CycleId, Usage
 from libs.bus.codec import decode
 from libs.bus.local import LocalBus
 from libs.bus.route import Routes, on_command
@@ -108,10 +109,11 @@ WORKFLOW = Workflow(
 
 @dataclass
 class Services:
-    """Both services in the orchestrator's process; how many commands each has run, what the model
-    replies, and what the results note."""
+    """Both services in the orchestrator's process; how many commands each has run, how many calls
+    of the model each cycle paid for, what the model replies, and what the results note."""
 
     picked: int = 0
+    paid: Counter[CycleId] = field(default_factory=Counter)
     reviewed: int = 0
     reply: Reply = field(default_factory=lambda: Reply({"thought": "it"}, PAID))
     picked_note: str = ""
@@ -122,6 +124,7 @@ class Services:
             return Reply(7)
 
         async def think() -> Reply:
+            self.paid[order.cycle_id] += 1
             return self.reply
 
         self.picked += 1
