@@ -44,6 +44,7 @@ from contracts.report import DailyReport
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import NAME_PATTERN
 from libs.facts import amounts
+from libs.quant.ticks import priced
 from libs.report import budgets, ending, orders
 from libs.report.approval import VERDICTS
 from libs.report.ending import STEP
@@ -323,7 +324,7 @@ def _filled(event: Event, data: FillEvent) -> Words:
     verb = "bought" if data.side is Side.BUY else "sold"
     stop = " by its stop" if is_stop(data) else ""
     traded = f"{verb} {amounts.quantity(data.quantity)} {data.asset} at {amounts.price(data.price)}"
-    fee = amounts.money(data.fee.amount, data.fee.currency)
+    fee = amounts.money(data.fee)
     lines = [f"on {amounts.session(data.session)}, fee {fee}"]
     if data.foreign:
         lines.append(amounts.foreign(data.foreign))
@@ -367,14 +368,14 @@ def _halt(event: Event, data: HaltEvent) -> Words:
 
 def _imported(event: Event, data: HoldingsEvent) -> Words:
     held = amounts.count(len(data.positions), "position")
-    equity = amounts.money(data.equity.amount, data.equity.currency)
+    equity = amounts.money(data.equity)
     return _words(
         f"Account {_account(event)} was opened with {held}, {equity} in all, by {name_of(data.by)}"
     )
 
 
 def _cash(event: Event, data: CashEvent) -> Words:
-    amount = amounts.money(data.amount.amount, data.amount.currency)
+    amount = amounts.money(data.amount)
     way = "paid into" if event.type is EventType.CASH_DEPOSITED else "taken out of"
     return _words(
         f"{amount} were {way} {_account(event)} by {name_of(data.by)}",
@@ -419,9 +420,10 @@ def _report(event: Event, data: DailyReport) -> Words:
     if report.worth is None:
         worth = "its worth is not known"
     else:
-        equity = amounts.money(report.worth.equity, report.currency)
-        earned = amounts.change(report.worth.earned.whole)
-        ever = amounts.change(report.worth.ever.whole)
+        currency = report.currency
+        equity = amounts.money(priced(report.worth.equity, currency))
+        earned = amounts.change(priced(report.worth.earned.whole, currency))
+        ever = amounts.change(priced(report.worth.ever.whole, currency))
         worth = f"worth {equity}, {earned} since the session before, {ever} in all"
     fills = amounts.count(len(report.fills), "fill")
     needs = needs_of(data)
