@@ -69,7 +69,7 @@ async def currencies_of(
 
     async def read() -> Reply:
         listed = [await market.universe(day, (ticker,)) for ticker, day in last.items()]
-        return Reply({each.ticker: each.currency for (each,) in listed})
+        return Reply({listing.ticker: listing.currency for (listing,) in listed})
 
     request: JsonValue = {ticker: day.isoformat() for ticker, day in last.items()}
     known = await journal.call(Call(CallKind.READ, "currencies", request, read))
