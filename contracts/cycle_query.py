@@ -13,6 +13,7 @@ from contracts.memory import DecisionOutcome
 from contracts.message import PAGE_MAX, Message
 from contracts.operation import JournalEntry
 from contracts.stages import Substitute
+from contracts.trader import NotBought
 from contracts.types import (
     Cost,
     CycleId,
@@ -36,9 +37,10 @@ class CycleQuery(Message):
 class PipelineView(Value):
     """One pipeline of a cycle: where it is, and the contracts it has made, by name.
 
-    `substitutes` are the stages that another than its own model answered. `outcomes` are what later
-    cycles of the account have told of its decision, the earliest first; `unreadable_outcomes` more
-    were written by a later release.
+    `substitutes` are the stages that another than its own model answered. `not_bought` are the
+    candidates that its decision did not buy, with their causes: the first of a ticker is the
+    weightiest. `outcomes` are what later cycles of the account have told of its decision, the
+    earliest first; `unreadable_outcomes` more were written by a later release.
     """
 
     name: Name
@@ -49,6 +51,7 @@ class PipelineView(Value):
     reason: Text = ""
     substitutes: tuple[Substitute, ...] = ()
     contracts: dict[str, JsonValue] = Field(default_factory=dict)
+    not_bought: tuple[NotBought, ...] = ()
     outcomes: tuple[DecisionOutcome, ...] = ()
     unreadable_outcomes: int = Field(default=0, ge=0)
 

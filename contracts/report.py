@@ -13,6 +13,7 @@ from contracts.execution import OrderStatus
 from contracts.message import Command, Contract, Message
 from contracts.risk import DecisionAction
 from contracts.stages import Substitute
+from contracts.trader import NotBought
 from contracts.types import (
     Currency,
     CycleId,
@@ -103,7 +104,8 @@ class DecisionLine(Value):
 
 
 class CycleLine(Value):
-    """One cycle's pipeline that traded the account, by what it decided and used."""
+    """One cycle's pipeline that traded the account, by what it decided and used. `not_bought` are
+    its candidates that it did not buy, with their causes."""
 
     cycle_id: CycleId
     kind: Name
@@ -114,6 +116,7 @@ class CycleLine(Value):
     decisions: tuple[DecisionLine, ...] = ()
     vetoed: tuple[Ticker, ...] = ()
     substitutes: tuple[Substitute, ...] = ()
+    not_bought: tuple[NotBought, ...] = ()
     usage: Usage = Usage()
 
 

@@ -1,10 +1,12 @@
 """The trader's picks: what it would buy and sell. A pick proposes; it never orders."""
 
 import operator
+from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, ClassVar
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
 from contracts.account import HORIZON_SESSIONS_MAX, Portfolio, Side
 from contracts.cycle import SAMPLES_MAX, CycleRequest
@@ -14,9 +16,23 @@ from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons,
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.stages import Stage
-from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value, is_none, scale
+from contracts.types import (
+    NOTES,
+    Confidence,
+    Money,
+    Percent,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+    is_none,
+    scale,
+)
 
 PICKS_MAX = 10
+PASSED_MAX = 40
+"""Tickers that a trader says why it passed them over: all that can be researched, and some."""
+NOT_BOUGHT_MAX = 100
 UNSTABLE_MAX = 2 * PICKS_MAX * SAMPLES_MAX
 STOP_ATR_DEFAULT = 3.0
 """Three ordinary days against it are more than noise."""
@@ -50,15 +66,42 @@ class BuyDraft(PickDraft):
     review_event: NameDraft = ""
 
 
+class PassedDraft(Value):
+    """A ticker that the trader does not buy, and why in a few words."""
+
+    ticker: Ticker
+    why: Words
+
+
+def _usable(value: Any, info: ValidationInfo) -> Any:
+    """Where a model's answer is read: the items that can be used, also of an object with a reason
+    by ticker. What it passed over is optional, so nothing of it spoils the answer."""
+    notes = info.context.get(NOTES) if isinstance(info.context, dict) else None
+    if notes is None:
+        return value
+    if isinstance(value, Mapping):
+        value = [{"ticker": name, "why": why} for name, why in value.items()]
+    kept = []
+    for item in value if isinstance(value, list | tuple) else ():
+        try:
+            kept.append(PassedDraft.model_validate(item))
+        except ValidationError:
+            notes.append("passed: an item was left out, it has no ticker or no reason")
+    return kept[:PASSED_MAX]
+
+
 class PicksDraft(Value):
     """The trader's judgement: `picks` are buys. `answer` says in a few words what the session
-    offered, and why these.
+    offered, and why these. `passed` may say of others why they are not bought.
     """
 
     picks: tuple[BuyDraft, ...] = Field(default=(), max_length=PICKS_MAX)
     sell_recommendations: tuple[PickDraft, ...] = Field(default=(), max_length=PICKS_MAX)
     confidence: Confidence
     answer: Words = ""
+    passed: Annotated[
+        tuple[PassedDraft, ...], Field(max_length=PASSED_MAX), BeforeValidator(_usable)
+    ] = ()
 
 
 class PickPlan(Value):
@@ -123,11 +166,52 @@ class Unstable(Value):
     spread: float = Field(ge=0)
 
 
+class Cause(StrEnum):
+    """The cause why a ticker was not bought.
+
+    `held`: the account has it. `rule`: a risk rule let none pass. `threshold`: a stated rule of the
+    trader was not met. `said`: the model's own words. `unstable`: its answers did not agree.
+    `no_reason`: the model gave none. `not_looked_into`: the plan left it out. `no_finding`:
+    research has none. `not_decided`: the pipeline ended before. `person`: an approver took it out.
+    `order`: it was ordered and not filled.
+    """
+
+    HELD = "held"
+    RULE = "rule"
+    THRESHOLD = "threshold"
+    SAID = "said"
+    UNSTABLE = "unstable"
+    NO_REASON = "no_reason"
+    NOT_LOOKED_INTO = "not_looked_into"
+    NO_FINDING = "no_finding"
+    NOT_DECIDED = "not_decided"
+    PERSON = "person"
+    ORDER = "order"
+
+
+class NotBought(Value):
+    """One reason why a ticker was not bought.
+
+    A rule or threshold has its `name`, and what it saw (`value`) against its `limit`; `why` is the
+    reason in words. Above the price `buys_above` the stated rules would have proposed it, all else
+    unchanged.
+    """
+
+    ticker: Ticker
+    cause: Cause
+    name: ShortText = ""
+    value: ShortText = ""
+    limit: ShortText = ""
+    buys_above: Money | None = Field(default=None, exclude_if=is_none)
+    why: Text = ""
+
+
 class DailyPicks(Reasoned):
     """The trader's picks with their ids, the provider that wrote them and their session. What is
     `unstable` has no weight.
 
-    `market_summary` counts and sums them, and has the trader's few words behind that.
+    `market_summary` counts and sums them, and has the trader's few words behind that. `passed` has
+    the reasons on record why others were not picked; libs/report/why_not.py has those of all.
     """
 
     picks: tuple[StockPick, ...] = Field(default=(), max_length=PICKS_MAX)
@@ -139,6 +223,7 @@ class DailyPicks(Reasoned):
     unstable: tuple[Unstable, ...] = Field(
         default=(), max_length=UNSTABLE_MAX, exclude_if=operator.not_
     )
+    passed: tuple[NotBought, ...] = Field(default=(), max_length=NOT_BOUGHT_MAX)
 
 
 class PickTrades(Command):

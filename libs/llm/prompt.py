@@ -82,11 +82,15 @@ def task_for(
     return Task(data, evidence, command.errors, tuple(facts), tuple(about))
 
 
+NOT_TOLD = {"decision", "outcomes", "stated", "note"}
+"""Fields of a memory that are for code and people."""
+
+
 def memory_told(memory: AgentMemory | None) -> JsonValue:
     """The last cycle's memory as agents get it: its `track_record` says the outcomes in words."""
     if memory is None:
         return None
-    data: JsonValue = memory.model_dump(mode="json", exclude={"decision", "outcomes", "stated"})
+    data: JsonValue = memory.model_dump(mode="json", exclude=NOT_TOLD)
     return data
 
 

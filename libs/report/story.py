@@ -16,6 +16,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
 from contracts.stages import fell_back
+from contracts.trader import NotBought
 from libs.facts import amounts
 from libs.report import (
     account,
@@ -28,6 +29,7 @@ from libs.report import (
     outcomes,
     rules,
     tickers,
+    why_not,
 )
 from libs.report.approval import Answer
 from libs.report.cited import SIGNATURE, Piece, unsigned
@@ -40,6 +42,7 @@ from libs.report.rules import Finding
 from libs.report.sections import Fact, Line, Listed, words
 from libs.report.tickers import Row
 from libs.report.tones import Tone
+from libs.report.view import Table
 
 MADE_UP = "synthetic prices: they say nothing about a real market"
 NATURES = {
@@ -80,6 +83,7 @@ class PipelineStory:
     thoughts: Sequence[Fact]
     exits: Listed[ExitRow]
     tickers: Sequence[Row]
+    not_bought: Sequence[NotBought]
     verdicts: Sequence[Fact]
     rules: Listed[Finding]
     kept: Sequence[Finding]
@@ -93,6 +97,11 @@ class PipelineStory:
     def rationale(self) -> Mapping[str, Line]:
         """Why the trader picked what it picked, by ticker."""
         return {row.ticker: row.pick_words for row in self.tickers if row.pick}
+
+    @property
+    def why_not(self) -> Table:
+        """The candidates that were not bought, with their causes."""
+        return why_not.table(self.not_bought)
 
     @property
     def execution(self) -> ExecutionResult | None:
@@ -225,6 +234,7 @@ def _pipeline(
         thoughts=[*_substitutes(pipeline), *_thoughts(reports)],
         exits=Listed(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,
+        not_bought=why_not.of(reports, pipeline.status, reason),
         verdicts=_verdicts(reports),
         rules=Listed(rules.against(checks), RULES_LISTED_MAX, "validate"),
         kept=rules.kept(checks),

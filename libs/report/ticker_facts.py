@@ -6,9 +6,10 @@ from contracts.memory import DecisionOutcome
 from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Candidate, Slot
+from contracts.trader import NotBought
 from libs.facts import amounts
 from libs.facts.market import indicator
-from libs.report import approval, outcomes, rules, tickers
+from libs.report import approval, outcomes, rules, tickers, why_not
 from libs.report.cited import Piece
 from libs.report.reports import Reports
 from libs.report.sections import Fact, Line, Listed, words
@@ -123,6 +124,12 @@ def _finding(row: tickers.Row) -> Iterable[Fact]:
     yield Fact("Research", Listed(lines), op_id=op_id)
     if finding.catalyst:
         yield Fact("Catalyst", words(finding.catalyst), op_id=op_id)
+
+
+def not_bought(causes: Sequence[NotBought], ticker: str) -> Iterable[Fact]:
+    """Why it was not bought, where it was not."""
+    if sentences := why_not.of_ticker(causes, ticker):
+        yield Fact("Not bought", words(*sentences))
 
 
 def decided(row: tickers.Row) -> Iterable[Fact]:

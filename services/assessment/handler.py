@@ -17,6 +17,7 @@ NOT_TOLD: Mapping[str, bool | set[str]] = {
     "past_decisions": True,
     "agent_memory": True,
     "decision_validation": {"recalibration"},
+    "daily_picks": {"passed"},
 }
 """Fields of the command that are for code, or come to the model in another form."""
 

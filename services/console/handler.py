@@ -41,7 +41,8 @@ from libs.bus.event_types import require_known
 from libs.bus.health import BusHealth
 from libs.postgres.events import Ranks, event_of
 from libs.postgres.pool import Pool, Record
-from libs.report import ending
+from libs.report import ending, why_not
+from libs.report.reports import Reports
 from libs.runtime import ids
 from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount, UnknownName
@@ -92,7 +93,9 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
         past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
         read = {outcome: _or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past}
         known = [outcome for outcome in read.values() if outcome is not None]
+        reason = pipeline.reason or (view.reason if len(view.pipelines) == 1 else "")
         fields = {
+            "not_bought": why_not.of(Reports.of(pipeline), pipeline.status, reason),
             "outcomes": logic.each_once(known),
             "unreadable_outcomes": len(read) - len(known),
         }

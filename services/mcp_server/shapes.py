@@ -16,7 +16,7 @@ from contracts.operation import OperationDetail, OperationStatus, OperationView,
 from contracts.types import Cost
 from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
-from libs.report import account, ending, rules
+from libs.report import account, ending, rules, why_not
 from libs.report.reports import Reports
 
 REASON_CHARS = 400
@@ -60,6 +60,9 @@ class PipelineShape(Shape):
     )
     outcome: str | None = Field(
         description="What was traded, why nothing was, or where it stopped; null in lists"
+    )
+    not_bought: dict[str, str] = Field(
+        description="Candidates that were not bought: why, by ticker; empty in lists"
     )
     made: tuple[str, ...] = Field(description="Names that get_cycle's `contracts` takes")
     contracts: dict[str, JsonValue] = Field(description="Those that were asked for")
@@ -256,6 +259,7 @@ def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
         reason=view.reason[:REASON_CHARS],
         substitutes=tuple(one.in_words for one in view.substitutes),
         outcome=_outcome(view) if view.contracts else None,
+        not_bought=why_not.by_ticker(view.not_bought),
         made=tuple(view.contracts),
         contracts={name: view.contracts[name] for name in contracts if name in view.contracts},
     )

@@ -50,7 +50,7 @@ async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) ->
         about=[*(pick.ticker for pick in proposed_in(daily)), desk.ACCOUNT],
         plan=command.plan,
         constraints=dict(command.request.constraints),
-        daily_picks=daily,
+        daily_picks=daily.model_dump(mode="json", exclude={"passed"}),
         quant_report=command.quant_report,
         research_report=command.research_report,
         portfolio=command.portfolio,

@@ -10,8 +10,10 @@ from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.loop import sample_with_tools
 from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
-from libs.llm.provider import COMPUTING, Evidence
+from libs.llm.provider import COMPUTING, FREE, Evidence
 from libs.llm.reasoning import Reasoning
+from libs.llm.rules.rule_set import EvidenceIndex
+from libs.llm.rules.trader import passed
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.moves import moves_read
 from libs.market.source import MarketData
@@ -95,6 +97,7 @@ async def pick_trades(
         standard=standard_reads([*dict.fromkeys(logic.tradable(command))]),
     )
     answer = agreed(answered.answer)
+    known = EvidenceIndex(reasoning.evidence, reasoning.facts.values)
     return DailyPicks.of(
         command,
         reads=answered.reads,
@@ -107,5 +110,7 @@ async def pick_trades(
             command.research_report,
             _ahead(market.calendar, command.as_of),
             answer.notes,
+            rooms=rooms,
+            thresholds=passed(task.data, known) if player == FREE else (),
         ),
     )

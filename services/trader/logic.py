@@ -1,6 +1,6 @@
 """Checks of a trader's picks beyond their schema, and the picks as they go on. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -13,7 +13,10 @@ from contracts.reasons import CORRECTED_MAX
 from contracts.research import ResearchReport
 from contracts.risk import Evidence
 from contracts.trader import (
+    NOT_BOUGHT_MAX,
     BuyDraft,
+    Cause,
+    NotBought,
     PickDraft,
     PickPlan,
     PicksDraft,
@@ -124,9 +127,13 @@ def daily_picks(
     report: ResearchReport,
     ahead: Ahead,
     notes: Sequence[str] = (),
+    *,
+    rooms: Mapping[str, Room] | None = None,
+    thresholds: Iterable[NotBought] = (),
 ) -> dict[str, Any]:
-    """The fields of the day's picks: the judgements, with the texts that code writes of them, and
-    what was corrected: `notes` first."""
+    """The fields of the day's picks: the judgements, with the texts that code writes of them, what
+    was corrected (`notes` first), and why others were passed over: by the rules that leave them no
+    room, by the `thresholds` of stated rules, in the model's words."""
     exchanges = {finding.ticker: finding.exchange for finding in report.tickers}
     summary = Prose(_counted(draft))
     words = own_words(draft.answer)
@@ -158,8 +165,16 @@ def daily_picks(
 
     buys = tuple(picked("picks", draft.picks, Side.BUY))
     sales = tuple(picked("sell_recommendations", draft.sell_recommendations, Side.SELL))
+    bought = {pick.ticker for pick in buys}
+    closed = (_closed(name, room) for name, room in (rooms or {}).items() if name not in bought)
+    passed = [*filter(None, closed), *thresholds][:NOT_BOUGHT_MAX]
+    for one in draft.passed[: NOT_BOUGHT_MAX - len(passed)]:
+        if one.ticker not in bought:
+            texts[f"passed.{len(passed)}.why"] = why = own_words(one.why)
+            passed.append(NotBought(ticker=one.ticker, cause=Cause.SAID, why=why.text))
     cited = Cited.of(texts)
     return {
+        "passed": tuple(passed),
         "picks": buys,
         "sell_recommendations": sales,
         "confidence": draft.confidence,
@@ -168,6 +183,20 @@ def daily_picks(
         "loose": cited.loose,
         "corrected": tuple(corrected[:CORRECTED_MAX]),
     }
+
+
+def _closed(ticker: str, room: Room) -> NotBought | None:
+    """The rule that leaves a ticker no room; None where it has some."""
+    if room.allocation_pct:
+        return None
+    return NotBought(
+        ticker=ticker,
+        cause=Cause.RULE,
+        name=room.rule,
+        value=room.value,
+        limit=room.limit,
+        why=room.why,
+    )
 
 
 def nothing_to_trade() -> dict[str, Any]:

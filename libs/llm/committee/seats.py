@@ -26,7 +26,14 @@ from contracts.research import (
 from contracts.risk import ReviewedPick
 from contracts.sentiment import MoodDraft, SentimentDraft
 from contracts.strategy import StrategyDraft
-from contracts.trader import PICKS_MAX, BuyDraft, DailyPicks, PickDraft, PicksDraft
+from contracts.trader import (
+    PICKS_MAX,
+    BuyDraft,
+    DailyPicks,
+    PassedDraft,
+    PickDraft,
+    PicksDraft,
+)
 from libs.facts.desk import BEING_SOLD, NOT_TO_BUY, REVIEW_DUE, ROOM
 from libs.llm.committee import arguments, lines
 from libs.llm.committee.lines import LABEL, chosen
@@ -165,7 +172,24 @@ def trader_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
         sell_recommendations=sales,
         confidence=_mean([pick.confidence for pick in (*picks, *sales)]),
         answer=f"{LABEL}{_session(bool(picks), bool(sales), day)}",
+        passed=tuple(
+            PassedDraft(ticker=name, why=f"{LABEL}{_passed(finding, signals.get(name), evidence)}")
+            for name, finding in findings.items()
+            if name not in held and name not in {pick.ticker for pick in picks}
+        ),
     )
+
+
+def _passed(finding: ResearchFinding, signal: QuantSignal | None, evidence: EvidenceIndex) -> str:
+    """Why it is not bought, in the order in which it was decided."""
+    if not _may_be_bought(finding.ticker, evidence):
+        return "no rule of risk lets it pass, or its price was not verified"
+    if signal is QuantSignal.BEARISH:
+        return "the quant is bearish"
+    if _conviction(finding, signal, evidence) is None:
+        mood = evidence.number(finding.ticker, "sentiment") or 0.0
+        return "the news is bad" if mood <= MOOD_SOLD else "the trend is too weak"
+    return "others lead"
 
 
 def _session(buys: bool, sells: bool, day: str) -> str:

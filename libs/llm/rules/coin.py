@@ -11,7 +11,7 @@ from random import Random
 from typing import TypeVar
 
 from contracts.reasons import Speaks
-from contracts.trader import BuyDraft, PickDraft, PicksDraft
+from contracts.trader import BuyDraft, PassedDraft, PickDraft, PicksDraft
 from libs.facts.desk import BEING_SOLD, ROOM
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize
 from libs.llm.rules import trader
@@ -22,6 +22,7 @@ COIN = "coin"
 """The provider's name, which stands wherever a pipeline's is shown."""
 BY_LOT = "drawn by lot"
 """Its reason, and all that it has to say."""
+NOT_DRAWN = "not drawn"
 TRADER = "trader"
 HELD = "held"
 T = TypeVar("T")
@@ -64,11 +65,16 @@ def drawn(task: TaskData, evidence: EvidenceIndex, seed: int) -> PicksDraft:
     to_sell = [name for name in names if _may_be_sold(name, evidence)]
     buys = zip(_shuffled(lot, ruled.picks), _shuffled(lot, to_buy), strict=False)
     sales = zip(_shuffled(lot, ruled.sell_recommendations), _shuffled(lot, to_sell), strict=False)
+    picks = tuple(_buy(pick, name, evidence) for pick, name in buys)
+    drawn_names = {pick.ticker for pick in picks}
     return PicksDraft(
-        picks=tuple(_buy(pick, name, evidence) for pick, name in buys),
+        picks=picks,
         sell_recommendations=tuple(_sale(pick, name, evidence) for pick, name in sales),
         confidence=ruled.confidence,
         answer=BY_LOT,
+        passed=tuple(
+            PassedDraft(ticker=name, why=NOT_DRAWN) for name in to_buy if name not in drawn_names
+        ),
     )
 
 

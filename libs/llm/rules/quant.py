@@ -32,7 +32,7 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> QuantDraft:
 
 def _view(ticker: str, values: dict[str, float], evidence: EvidenceIndex) -> ViewDraft:
     votes = vote(values)
-    signal = _signal(votes)
+    signal = signal_of(votes)
     rsi = values.get("rsi_14")
     hot = (
         evidence.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="overbought")
@@ -47,7 +47,8 @@ def _view(ticker: str, values: dict[str, float], evidence: EvidenceIndex) -> Vie
     )
 
 
-def _signal(votes: Votes) -> QuantSignal:
+def signal_of(votes: Votes) -> QuantSignal:
+    """The direction that these votes are."""
     if votes.cast < VOTES_CAST_MIN:
         return QuantSignal.UNCERTAIN
     if votes.net >= NET_VOTES_MIN:

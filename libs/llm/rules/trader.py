@@ -18,8 +18,10 @@ from decimal import ROUND_DOWN, Decimal
 from contracts.account import Portfolio
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import AssetView, QuantReport, QuantSignal, ResearchFinding
-from contracts.trader import PICKS_MAX, BuyDraft, PickDraft, PicksDraft
+from contracts.trader import PICKS_MAX, BuyDraft, Cause, NotBought, PickDraft, PicksDraft
+from contracts.types import Money
 from libs.facts.desk import BEING_SOLD, NEXT_REPORT, NOT_TO_BUY, REVIEW_DUE, ROOM
+from libs.llm.rules.quant import NET_VOTES_MIN, signal_of
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
     Ask,
@@ -29,6 +31,8 @@ from libs.llm.rules.rule_set import (
     confidence,
     findings_in,
 )
+from libs.llm.rules.technical import MOMENTUM_3M_PCT_MIN, VOTES_MAX, Votes, vote, voted_values
+from libs.quant.ticks import PRICE_STEP
 
 NEUTRAL = 5.0
 """A score without a direction."""
@@ -90,6 +94,79 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
         confidence=_mean([pick.confidence for pick in (*picks, *sales)]),
         answer=SOUGHT,
     )
+
+
+def passed(task: TaskData, evidence: EvidenceIndex) -> Iterator[NotBought]:
+    """Of each finding that is neither held nor picked, the first threshold that it does not meet,
+    with the price above which it would, all else unchanged."""
+    views = _views(task)
+    held = {item.ticker for item in Portfolio.model_validate(task["portfolio"]).positions}
+    picked = {pick.ticker for pick in answer(task, evidence).picks}
+    for finding in findings_in(task):
+        name = finding.ticker
+        if name in held or name in picked:
+            continue
+        votes = vote(voted_values(name, evidence))
+        unmet = _unmet(finding, views.get(name), votes, evidence)
+        if unmet is not None:
+            yield unmet
+
+
+def _unmet(
+    finding: ResearchFinding, view: AssetView | None, votes: Votes, evidence: EvidenceIndex
+) -> NotBought | None:
+    name = finding.ticker
+    conviction = _conviction(finding, evidence)
+    # The quant and the analyst may be models: then votes explain neither.
+    voted = view is not None and signal_of(votes) is view.signal
+    net = f", net votes {votes.net:+d} of {VOTES_MAX}" if voted else ""
+    what: tuple[str, str, str]
+    if view is None:
+        what = ("quant", "no view of it", "bullish")
+    elif view.signal is not QuantSignal.BULLISH:
+        needs = f", net votes {NET_VOTES_MIN:+d}" if voted else ""
+        what = ("quant", f"{view.signal.value}{net}", f"bullish{needs}")
+    elif finding.technical_score < NEUTRAL:
+        what = ("technical score", f"{finding.technical_score:g}", f"{NEUTRAL:g}")
+    elif not is_verified(name, evidence):
+        what = ("price", "not verified by get_stock_price", "verified")
+    elif evidence.has(name, NOT_TO_BUY):
+        return None
+    elif conviction < CONVICTION_MIN:
+        what = ("conviction", f"{conviction:.2f}", f"{CONVICTION_MIN:.2f}")
+    else:
+        what = ("places", "others have more conviction", f"one of {PICKS_MAX} places")
+    named = dict(zip(("name", "value", "limit"), what, strict=True))
+    above = _buys_above(finding, conviction, votes, evidence) if voted else None
+    return NotBought(ticker=name, cause=Cause.THRESHOLD, buys_above=above, **named)
+
+
+def _buys_above(
+    finding: ResearchFinding, conviction: float, votes: Votes, evidence: EvidenceIndex
+) -> Money | None:
+    """The lowest level above the close at which enough votes turn, where averages and MACD stay as
+    they are: an average, or 5% above or below the close of a quarter ago."""
+    values = voted_values(finding.ticker, evidence)
+    close, moved = values.get("close"), values.get("momentum_3m_pct")
+    if close is None or finding.technical_score != round(NEUTRAL + votes.net, 2):
+        return None
+    before = None if moved is None else close / (1 + moved / 100)
+    levels = [values[name] for name in ("sma_50", "sma_200") if name in values]
+    if before is not None:
+        levels += [before * (1 + pct / 100) for pct in (-MOMENTUM_3M_PCT_MIN, MOMENTUM_3M_PCT_MIN)]
+    for level in sorted(level for level in levels if level >= close):
+        at = level * (1 + 1e-9)
+        then = {**values, "close": at}
+        if before is not None:
+            then["momentum_3m_pct"] = (at / before - 1) * 100
+        if "macd_histogram" in values:
+            then["macd_histogram"] = values["macd_histogram"] * at / close
+        turned = vote(then)
+        enough = conviction + turned.net - votes.net >= CONVICTION_MIN
+        if enough and signal_of(turned) is QuantSignal.BULLISH:
+            amount = Decimal(str(level)).quantize(PRICE_STEP)
+            return Money(amount=amount, currency=finding.currency)
+    return None
 
 
 def _bullish(task: TaskData) -> list[ResearchFinding]:

@@ -96,10 +96,14 @@ def evaluate(
 @dataclass(frozen=True, slots=True)
 class Room:
     """How much of the budget the rules let one buy take that stands alone, in percent; 0 with the
-    first reason why it may not be bought at all. `why` is else what keeps it from taking more."""
+    first reason why it may not be bought at all. `why` is else what keeps it from taking more.
+    `rule` is the one that says so, with what it saw (`value`) against its `limit`."""
 
     allocation_pct: Decimal
     why: str
+    rule: str = ""
+    value: str = ""
+    limit: str = ""
 
 
 def room_for(
@@ -132,17 +136,17 @@ def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[R
         ticker=ticker, allocation_pct=_HUNDRED, confidence=1.0, reasoning="", plan=PickPlan()
     )
     (judged,) = _judge_buys([Leg(ticker, Side.BUY, _HUNDRED, pick)], facts, gates, ceilings)
-    if not judged.allowed_pct:
-        why = next(finding.reason for _, finding in judged.findings if not finding.allowed_pct)
-    else:
-        why = min((finding for _, finding in judged.findings), key=_allowed).reason
+    # Of equal ones the first.
+    rule, finding = min(judged.findings, key=_allowed)
+    why, said = finding.reason, (rule.name, finding.value, finding.limit)
     if not judged.quantity:
-        return Room(_ZERO, why if not judged.allowed_pct else f"less than one share: {why}")
-    return Room(judged.allowed_pct, why)
+        why = why if not judged.allowed_pct else f"less than one share: {why}"
+        return Room(_ZERO, why, *said)
+    return Room(judged.allowed_pct, why, *said)
 
 
-def _allowed(finding: Finding) -> Decimal:
-    return finding.allowed_pct
+def _allowed(found: tuple[Rule, Finding]) -> Decimal:
+    return found[1].allowed_pct
 
 
 def proposal_hash(decisions: Sequence[PortfolioDecision]) -> str:

@@ -110,12 +110,14 @@ def _of_pipeline(
     reports = Reports.of(pipeline)
     row = next((candidate for candidate in rows(reports) if candidate.ticker == ticker), None)
     facts = list(ticker_facts.named(reports, ticker))
+    causes = list(ticker_facts.not_bought(pipeline.not_bought, ticker))
     if row is None:
         unplanned = words("not among the tickers that were looked into")
         facts += [Fact("Plan", unplanned)] if reports.plan else []
-        return _shown(facts, width)
+        return _shown([*facts, *causes], width)
     facts += ticker_facts.finding_facts(row)
     facts += ticker_facts.decided(row)
+    facts += causes
     facts += ticker_facts.executed(row)
     sourced = sources.of_ticker(row)
     return [

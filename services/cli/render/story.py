@@ -16,6 +16,7 @@ from libs.report import story
 from libs.report.sections import Fact
 from services.cli.render import costs, exits, orders, outcomes, tickers
 from services.cli.render.cited import cut
+from services.cli.render.described import described
 from services.cli.shell.terminal import (
     LABEL_WIDTH,
     STATUS_MARKS,
@@ -38,13 +39,13 @@ EDGE = 4
 
 def tell(view: CycleView, console: Console, nodes: Sequence[OperationView] = ()) -> None:
     """Print the story; `nodes` is the cycle's operation tree, for its time and its failures."""
-    write(Group(*_parts(story.tell(view, nodes), console.width)), console)
+    write(Group(*_parts(story.tell(view, nodes), console)), console)
 
 
-def _parts(cycle: story.Story, width: int) -> Iterable[RenderableType]:
+def _parts(cycle: story.Story, console: Console) -> Iterable[RenderableType]:
     several = len(cycle.pipelines) > 1
     yield Text()
-    yield from _title(cycle, narrow=width < NARROW)
+    yield from _title(cycle, narrow=console.width < NARROW)
     if not several:
         for pipeline in cycle.pipelines:
             yield from _ending(pipeline)
@@ -55,7 +56,7 @@ def _parts(cycle: story.Story, width: int) -> Iterable[RenderableType]:
             yield Text()
             yield from _pipeline_title(pipeline)
             yield from _ending(pipeline)
-        yield from _pipeline(pipeline, width)
+        yield from _pipeline(pipeline, console)
     yield costs.drawn(cycle.costs)
     yield facts(_evidence(cycle))
     if cycle.message:
@@ -105,7 +106,8 @@ def _ending(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
         yield Text("  a person is asked: deskbus approvals list", style="bold yellow")
 
 
-def _pipeline(pipeline: story.PipelineStory, width: int) -> Iterable[RenderableType]:
+def _pipeline(pipeline: story.PipelineStory, console: Console) -> Iterable[RenderableType]:
+    width = console.width
     yield shown(pipeline.thoughts)
     if pipeline.reports.exits is not None and pipeline.exits.items:
         yield from (_inset(exits.drawn(pipeline.exits)), Text())
@@ -116,6 +118,8 @@ def _pipeline(pipeline: story.PipelineStory, width: int) -> Iterable[RenderableT
         yield Text()
     if pipeline.rationale:
         yield facts([("Rationale", _rationale(pipeline, width - LABEL_WIDTH - EDGE))])
+    if pipeline.not_bought:
+        yield from (Text(), _inset(described(pipeline.why_not, console)), Text())
     yield shown(pipeline.verdicts)
     if pipeline.rules.items:
         yield from (Text(), *map(_inset, tickers.ruled(pipeline.rules)), Text())

@@ -11,7 +11,6 @@ import orjson
 from markupsafe import Markup, escape
 from pydantic import JsonValue
 
-from contracts.memory import DecisionOutcome
 from contracts.types import total_cost
 from libs.facts import amounts
 from libs.quant import ticks
@@ -20,6 +19,7 @@ from libs.report import account, ending, rules, story, ticker_facts
 from libs.report.calls import results
 from libs.report.notify import channels
 from libs.report.sections import Fact
+from libs.report.story import PipelineStory
 from libs.report.tickers import Row
 from libs.report.tones import Tone, tone
 from libs.report.view import HUNDREDTH, Cell
@@ -224,12 +224,13 @@ def scored(score: float | None) -> str:
     return UNKNOWN if score is None else f"{score:.1f}"
 
 
-def facts_of(row: Row, outcomes: Sequence[DecisionOutcome]) -> Iterable[Fact]:
-    """All that a page says of one ticker beside its tables."""
+def facts_of(row: Row, one: PipelineStory) -> Iterable[Fact]:
+    """All that a page says of one ticker of a pipeline beside its tables."""
     yield from ticker_facts.named(row.reports, row.ticker)
     yield from ticker_facts.finding_facts(row)
     yield from ticker_facts.decided(row)
-    yield from ticker_facts.outcome(outcomes, row.ticker)
+    yield from ticker_facts.not_bought(one.not_bought, row.ticker)
+    yield from ticker_facts.outcome(one.outcomes, row.ticker)
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {

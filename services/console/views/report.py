@@ -31,7 +31,9 @@ from contracts.types import Usage
 from libs.bus.dead_letters import DeadLetters
 from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
+from libs.report import why_not
 from libs.report.account import halted, remedy
+from libs.report.reports import Reports
 from libs.runtime.nearest import UnknownAccount
 from services.console import logic
 from services.console.store import Store
@@ -165,17 +167,20 @@ async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine,
         (row["cycle_id"], row["pipeline"]): row for row in await store.day_decisions(ids, account)
     }
     used = {(row["cycle_id"], row["pipeline"]): row for row in await store.runs_of(ids)}
-    return tuple(_lines(rows, account, decided, used))[:LINES_MAX]
+    made = [op_id for row in rows for ops in logic.outputs(row).values() for op_id in ops.values()]
+    contracts = await store.contracts(list(dict.fromkeys(made))) if made else {}
+    return tuple(_lines(rows, contracts, account, decided, used))[:LINES_MAX]
 
 
 def _lines(
     rows: Sequence[Record],
+    contracts: Mapping[UUID, bytes],
     account: str,
     decided: Mapping[tuple[UUID, str], Record],
     used: Mapping[tuple[UUID, str], Record],
 ) -> Iterator[CycleLine]:
     for row in rows:
-        view = logic.cycle_view(row)
+        view = logic.cycle_view(row, contracts)
         for pipeline in view.pipelines:
             if pipeline.account != account:
                 continue
@@ -193,6 +198,7 @@ def _lines(
                 decisions=_decisions(validation["decisions"]) if validation else (),
                 vetoed=tuple(orjson.loads(validation["vetoed"] or "[]")) if validation else (),
                 substitutes=pipeline.substitutes,
+                not_bought=why_not.of(Reports.of(pipeline), pipeline.status, reason),
                 usage=logic.usage_of(used[key]) if key in used else Usage(),
             )
 

@@ -16,7 +16,7 @@ from contracts.report import (
 )
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.report import cutoff, ending, orders, view
+from libs.report import cutoff, ending, orders, view, why_not
 from libs.report.view import Cell, Column, Table
 
 CELL_CHARS_MAX = 120
@@ -35,6 +35,7 @@ def markdown(report: DayReport) -> str:
         _attention(report),
         "## Decided",
         _table(_decided(report.cycles)) or "Nothing was asked of the desk.",
+        *_not_bought(report.cycles),
         "## Done",
         _done(report),
         "## Earned",
@@ -94,6 +95,15 @@ def _decided(cycles: Sequence[CycleLine]) -> Table:
         for cycle in cycles
     )
     return Table(_columns("Cycle", "Kind", "Pipeline", "Status", "Decided"), rows)
+
+
+def _not_bought(cycles: Sequence[CycleLine]) -> Sequence[str]:
+    """For each decision the candidates that it did not buy, and why."""
+    return [
+        _table(replace(why_not.table(cycle.not_bought), notes=()).in_use)
+        for cycle in cycles
+        if cycle.not_bought
+    ]
 
 
 def _proposed(cycle: CycleLine) -> str:
