@@ -201,9 +201,11 @@ class _Case:
                 yield _cause(ticker, Cause.NOT_DECIDED, f"the rules did not judge it{self._ended}")
             return
         answer = reports.approval
-        if answer is not None and (
-            answer.verdict is Verdict.REJECT or ticker not in reports.decisions
-        ):
+        if answer is not None and answer.verdict is Verdict.REJECT:
+            # The reason is how the pipeline ended, and stands there.
+            yield _cause(ticker, Cause.PERSON, f"{answer.approver} rejected the proposal")
+            return
+        if answer is not None and ticker not in reports.decisions:
             because = f": {answer.reason}" if answer.reason else ""
             yield _cause(ticker, Cause.PERSON, f"{answer.approver} took it out{because}")
             return

@@ -171,7 +171,7 @@ def test_a_person_and_an_order_that_was_not_filled_are_causes_too(
     found = causes(
         {**contracts, "approval": refused}, CycleStatus.REJECTED, without=("execution_result",)
     )
-    assert found["AAPL"] == [("person", "ann took it out: not now")]
+    assert found["AAPL"] == [("person", "ann rejected the proposal")]
 
 
 @pytest.mark.parametrize("without", [(), ("plan",), ("research_report",), ("daily_picks",)])
