@@ -82,7 +82,7 @@ def task_for(
     return Task(data, evidence, command.errors, tuple(facts), tuple(about))
 
 
-NOT_TOLD = {"decision", "outcomes", "stated", "note"}
+NOT_TOLD = {"decision", "outcomes", "stated"}
 """Fields of a memory that are for code and people."""
 
 
