@@ -170,7 +170,7 @@ class Cause(StrEnum):
     """The cause why a ticker was not bought.
 
     `held`: the account has it. `rule`: a risk rule let none pass. `threshold`: a stated rule of the
-    trader was not met. `said`: the model's own words. `unstable`: its answers did not agree.
+    trader was not met. `own_words`: the model's own words. `unstable`: its answers did not agree.
     `no_reason`: the model gave none. `not_looked_into`: the plan left it out. `no_finding`:
     research has none. `not_decided`: the pipeline ended before. `person`: an approver took it out.
     `order`: it was ordered and not filled.
@@ -179,7 +179,7 @@ class Cause(StrEnum):
     HELD = "held"
     RULE = "rule"
     THRESHOLD = "threshold"
-    SAID = "said"
+    OWN_WORDS = "own_words"
     UNSTABLE = "unstable"
     NO_REASON = "no_reason"
     NOT_LOOKED_INTO = "not_looked_into"

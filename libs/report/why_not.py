@@ -26,7 +26,7 @@ UNSOURCED = " (not from evidence)"
 LEGEND = "A price to buy above is the trader's threshold; the risk rules judge at that price too."
 HEADS: Mapping[Cause, str] = {
     Cause.HELD: "held",
-    Cause.SAID: "the model",
+    Cause.OWN_WORDS: "the model",
     Cause.UNSTABLE: "unstable",
     Cause.NO_REASON: "no reason",
     Cause.NOT_LOOKED_INTO: "not looked into",
@@ -76,7 +76,7 @@ def sentence(cause: NotBought) -> str:
     return "; ".join(filter(None, (text, above)))
 
 
-_NAMED = frozenset({Cause.RULE, Cause.THRESHOLD, Cause.SAID})
+_NAMED = frozenset({Cause.RULE, Cause.THRESHOLD, Cause.OWN_WORDS})
 """Causes whose words do not say whose they are."""
 
 
@@ -143,7 +143,7 @@ class _Case:
         return _cause(ticker, Cause.HELD, f"{held} held already{sold}")
 
     def _passed(self, ticker: str) -> list[NotBought]:
-        """What the trader's report has on record of it, after that it is held."""
+        """The causes on record in the trader's report, behind the one that it is held."""
         picks = self._reports.picks
         if picks is None:
             return []
@@ -168,10 +168,10 @@ class _Case:
     def _unread(self, ticker: str) -> Iterator[NotBought]:
         """A ticker of which the trader's report has nothing on record."""
         plan, research = self._reports.plan, self._reports.research
-        found = research.tickers if research else ()
+        findings = research.tickers if research else ()
         if plan is not None and ticker not in plan.assets:
             yield _cause(ticker, Cause.NOT_LOOKED_INTO, "the plan does not have it")
-        elif research is not None and ticker not in {finding.ticker for finding in found}:
+        elif research is not None and ticker not in {finding.ticker for finding in findings}:
             own = (text for text in research.corrected if text.startswith(f"{ticker}: "))
             why = next(own, "the analyst gave no finding of it").removeprefix(f"{ticker}: ")
             yield _cause(ticker, Cause.NO_FINDING, why)

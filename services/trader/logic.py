@@ -171,7 +171,7 @@ def daily_picks(
     for one in draft.passed[: NOT_BOUGHT_MAX - len(passed)]:
         if one.ticker not in bought:
             texts[f"passed.{len(passed)}.why"] = why = own_words(one.why)
-            passed.append(NotBought(ticker=one.ticker, cause=Cause.SAID, why=why.text))
+            passed.append(NotBought(ticker=one.ticker, cause=Cause.OWN_WORDS, why=why.text))
     cited = Cited.of(texts)
     return {
         "passed": tuple(passed),

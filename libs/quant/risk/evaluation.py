@@ -138,11 +138,11 @@ def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[R
     (judged,) = _judge_buys([Leg(ticker, Side.BUY, _HUNDRED, pick)], facts, gates, ceilings)
     # Of equal ones the first.
     rule, finding = min(judged.findings, key=_allowed)
-    why, said = finding.reason, (rule.name, finding.value, finding.limit)
+    why, seen = finding.reason, (rule.name, finding.value, finding.limit)
     if not judged.quantity:
         why = why if not judged.allowed_pct else f"less than one share: {why}"
-        return Room(_ZERO, why, *said)
-    return Room(judged.allowed_pct, why, *said)
+        return Room(_ZERO, why, *seen)
+    return Room(judged.allowed_pct, why, *seen)
 
 
 def _allowed(found: tuple[Rule, Finding]) -> Decimal:

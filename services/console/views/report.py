@@ -167,8 +167,10 @@ async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine,
         (row["cycle_id"], row["pipeline"]): row for row in await store.day_decisions(ids, account)
     }
     used = {(row["cycle_id"], row["pipeline"]): row for row in await store.runs_of(ids)}
-    made = [op_id for row in rows for ops in logic.outputs(row).values() for op_id in ops.values()]
-    contracts = await store.contracts(list(dict.fromkeys(made))) if made else {}
+    op_ids = [
+        op_id for row in rows for ops in logic.outputs(row).values() for op_id in ops.values()
+    ]
+    contracts = await store.contracts(list(dict.fromkeys(op_ids))) if op_ids else {}
     return tuple(_lines(rows, contracts, account, decided, used))[:LINES_MAX]
 
 

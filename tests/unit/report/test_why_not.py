@@ -82,7 +82,7 @@ def test_recorded_causes_are_told_as_they_were_and_a_models_number_is_marked(
             limit="1",
             why="too cheap",
         ),
-        NotBought(ticker="IBM", cause=Cause.SAID, why="fell 30 days"),
+        NotBought(ticker="IBM", cause=Cause.OWN_WORDS, why="fell 30 days"),
     )
     made = with_picks(
         contracts, passed=passed, loose=(Loose(field="passed.2.why", start=5, text="30"),)
@@ -90,7 +90,7 @@ def test_recorded_causes_are_told_as_they_were_and_a_models_number_is_marked(
     assert causes(made)["IBM"] == [
         ("threshold", "conviction: 5.50; a buy needs 6.00; would buy above 598.90 USD"),
         ("rule", "penny_stock: 0.50, limit 1; too cheap"),
-        ("said", "the model: fell 30 (not from evidence) days"),
+        ("own_words", "the model: fell 30 (not from evidence) days"),
     ]
     table = view.data(why_not.table(passed))
     rows: Any = table["rows"]
