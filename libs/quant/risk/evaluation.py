@@ -145,8 +145,8 @@ def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[R
     return Room(judged.allowed_pct, why, *seen)
 
 
-def _allowed(found: tuple[Rule, Finding]) -> Decimal:
-    return found[1].allowed_pct
+def _allowed(judged: tuple[Rule, Finding]) -> Decimal:
+    return judged[1].allowed_pct
 
 
 def proposal_hash(decisions: Sequence[PortfolioDecision]) -> str:
