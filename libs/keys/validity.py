@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import structlog
 from cryptography import x509
 
 WARN = timedelta(days=14)
@@ -20,7 +21,11 @@ ANSWER_S_MAX = 2.0
 LINE_BYTES_MAX = 65_536
 POSTGRES_TLS = bytes.fromhex("0000000804d2162f")
 """SSLRequest of Postgres' protocol: the server answers S, or N where it speaks no TLS."""
+NATS_PORT, POSTGRES_PORT = 4222, 5432
 RENEW = "make a new one (docs/tls.md), put it in place and restart what shows it"
+
+
+log = structlog.get_logger()
 
 
 class Speaks(Enum):
@@ -80,6 +85,25 @@ def places_in(url: str, speaks: Speaks, port: int) -> Sequence[Place]:
     authority = re.sub(r"\w+://", "", url).split("/")[0].split("?")[0].rpartition("@")[2]
     parts = [urlsplit(f"//{one}") for one in authority.split(",")]
     return [Place(speaks, part.hostname, part.port or port) for part in parts if part.hostname]
+
+
+def servers_in(nats_url: str, dsn: str | None) -> Sequence[Place]:
+    """NATS, where its address asks for TLS, and Postgres, which may speak it."""
+    nats = places_in(nats_url, Speaks.NATS, NATS_PORT) if "tls://" in nats_url else ()
+    return (*nats, *places_in(dsn or "", Speaks.POSTGRES, POSTGRES_PORT))
+
+
+async def log_problems(places: Sequence[Place]) -> None:
+    """Log an error for each server that shows a certificate which clients refuse, or soon will. A
+    server that does not answer is reported elsewhere."""
+    for place in places:
+        try:
+            certificate = await shown_by(place)
+        except (OSError, ValueError):
+            continue
+        why = problem_of(certificate, place.host, now_utc()) if certificate else ""
+        if why:
+            log.error("server.certificate", server=place.speaks.value, place=str(place), why=why)
 
 
 def _names(certificate: x509.Certificate, host: str) -> bool:

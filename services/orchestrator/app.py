@@ -28,6 +28,7 @@ from libs.telemetry.readiness import checked
 from services.orchestrator import study_answers
 from services.orchestrator.accounts import Accounts
 from services.orchestrator.bodies import Bodies
+from services.orchestrator.clocks import certificates
 from services.orchestrator.clocks.desk_clock import DeskClock
 from services.orchestrator.clocks.letter_watch import LetterWatch
 from services.orchestrator.clocks.relay import Relay
@@ -127,6 +128,7 @@ async def _orchestrating(
             *(clock.run(), studies.run(), desk_clock.run(), notices.run()),
             LetterWatch(pool, letters, relay.wake).run(),
             study_answers.run(pool, settings.study_answers_kept_s),
+            certificates.run(settings),
         )
         async with Background(*parts, closed()) as background:
             log.info("service.started", service=ORCHESTRATOR, workflows=len(workflows))

@@ -8,7 +8,6 @@ from libs.runtime.settings import Settings
 from services.cli.operating.checks import Check, ok, problem
 from services.cli.shell.running import RunningDesk
 
-NATS_PORT, POSTGRES_PORT = 4222, 5432
 ANY_HOST = frozenset({"0.0.0.0", "::", "127.0.0.1", "::1", "localhost"})  # noqa: S104
 
 
@@ -43,19 +42,15 @@ async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[Check]:
     """The certificates that the servers show now. Where one speaks no TLS there is no line."""
     from libs.keys.validity import (  # noqa: PLC0415 - it loads the package for certificates
         RENEW,
-        Place,
         Speaks,
         now_utc,
         places_in,
         problem_of,
+        servers_in,
         shown_by,
     )
 
-    places: list[Place] = []
-    if "tls://" in desk.nats_url:
-        places += places_in(desk.nats_url, Speaks.NATS, NATS_PORT)
-    if dsn is not None:
-        places += places_in(dsn, Speaks.POSTGRES, POSTGRES_PORT)
+    places = [*servers_in(desk.nats_url, dsn)]
     if desk.http_url is not None and desk.http_url.startswith("https://"):
         places += places_in(desk.http_url, Speaks.HTTPS, 443)
     checks = []

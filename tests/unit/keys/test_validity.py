@@ -14,10 +14,13 @@ from libs.keys.validity import (
     Place,
     Speaks,
     certificate_in,
+    log_problems,
     places_in,
     problem_of,
+    servers_in,
     shown_by,
 )
+from tests.fakes.log_lines import log_lines
 
 MADE = datetime(2026, 1, 1, tzinfo=UTC)
 ENDS = MADE + timedelta(days=CERTIFICATE_DAYS)
@@ -102,6 +105,30 @@ async def test_the_certificate_that_a_server_shows_is_read_expired_or_not(
 ) -> None:
     async with server(file, speaks) as place:
         assert await shown_by(place) == certificate_in(file)
+
+
+async def test_a_certificate_that_clients_refuse_is_logged_and_a_server_that_is_away_is_not(
+    file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "old").mkdir()
+    ensure_certificates(tmp_path / "old", {"http": HOSTS}, datetime(2020, 1, 1, tzinfo=UTC))
+    old = tmp_path / "old" / "http.pem"
+    async with server(old, Speaks.NATS) as nats, server(old, Speaks.POSTGRES) as postgres:
+        nowhere = Place(Speaks.NATS, "127.0.0.1", 1)
+        with log_lines() as logs:
+            await log_problems([nowhere, nats, postgres])
+    assert [(line["server"], line["place"]) for line in logs] == [
+        ("nats", str(nats)),
+        ("postgres", str(postgres)),
+    ]
+    assert all("it expired on 2022-04-05" in line["why"] for line in logs)
+    assert {line["log_level"] for line in logs} == {"error"}
+
+
+def test_nats_without_tls_is_not_asked_for_a_certificate() -> None:
+    dsn = "postgresql://b/desk?sslmode=verify-full"
+    assert [*map(str, servers_in("nats://a:1", dsn))] == ["b:5432"]
+    assert [*map(str, servers_in("tls://a,tls://c:1", None))] == ["a:4222", "c:1"]
 
 
 @pytest.mark.parametrize("speaks", [Speaks.NATS, Speaks.POSTGRES])

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import CoolingOff, OpenOrder, SessionBefore, Side
+from contracts.account import CoolingOff, OpenOrder, Position, SessionBefore, Side
 from contracts.exit_signal import ExitSignal
 from contracts.facts import ReportAhead
 from contracts.halt import Halt
@@ -15,6 +15,7 @@ from contracts.risk import Check, Evidence
 from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict
+from libs.quant.risk.facts import Facts, Leg
 from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, SELL_GATES
 from tests.fakes.moves import moving
 from tests.fakes.reasons import settled
@@ -373,6 +374,28 @@ def test_another_share_class_of_what_is_held_or_ordered_is_no_new_position() -> 
         assert (check.passed, check.value) == (False, seen)
     unknown = check_of("no_doubling_down", positions=(held("GOOGL", 10),), issuers={})
     assert unknown.passed, "a ticker whose issuer is not known is its own"
+
+
+@pytest.mark.parametrize(
+    ("positions", "issuers", "room"),
+    [
+        ((), {}, "1,200.00 USD"),
+        ((held("GOOGL", 50),), {"GOOGL": "CIK 1652044"}, "700.00 USD"),
+        ((held("GOOGL", 200),), {"GOOGL": "CIK 1652044"}, "0.00 USD"),
+        ((held("GOOGL", 50),), {}, "1,200.00 USD"),
+    ],
+)
+def test_the_limit_of_a_position_holds_for_all_share_classes_of_an_issuer_together(
+    positions: tuple[Position, ...], issuers: dict[str, str], room: str
+) -> None:
+    (rule,) = [rule for rule in BUY_CEILINGS if rule.name == "position_size"]
+    cash = 10_000 - sum(int(position.value) for position in positions)
+    portfolio = books(cash, positions=positions, issuers=issuers)
+    limits = WIDE.model_copy(update={"position_pct_max": D(12)})
+    facts = Facts({"GOOG": GOOG}, portfolio, limits, D(10_000), {"GOOG": D(10)})
+    found = rule.judge(Leg("GOOG", Side.BUY, D(20), pick("GOOG", 20)), facts)
+    assert found.value == "2,000.00 USD asked for"
+    assert found.limit == room
 
 
 def test_another_share_class_cools_off_too() -> None:
