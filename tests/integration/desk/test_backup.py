@@ -19,7 +19,7 @@ from libs.servers.embedded_thread import held_in_thread
 from libs.servers.postgres_backup import BackupFailed, restore
 from libs.servers.postgres_server import SUPERUSER
 from services.launcher import servers_of
-from tests.integration.desk.caller import Caller, account_of, wish
+from tests.integration.desk.caller import Caller, account_of, operation_of, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk, watched
 
@@ -178,6 +178,21 @@ async def test_the_books_are_as_they_were_and_a_repeated_request_is_known(
     assert clock == 1
     async with second.calling("user") as user:
         assert (await user.query("cycle", cycle_id=restored.ended))["status"] == "completed"
+
+
+async def test_what_models_were_sent_is_in_the_dump(second: Desk, restored: Restored) -> None:
+    async with second.calling("user") as user:
+        nodes = (await user.query("operations", cycle_id=restored.ended))["operations"]
+        quant = str(operation_of(nodes, "quant"))
+        (index,) = [
+            entry["index"]
+            for entry in (await user.query("operation", op_id=quant))["journal"]
+            if entry["kind"] == "model"
+        ]
+        sent = await user.query("sent", op_id=quant, index=index)
+    assert [text["role"] for text in sent["texts"]] == ["system", "schema", "user", "assistant"]
+    assert "You are the quant" in sent["texts"][0]["text"]
+    assert "</facts>" in sent["texts"][2]["text"]
 
 
 async def test_migrating_again_renumbers_nothing(second: Desk) -> None:
