@@ -1,5 +1,6 @@
 """Claimed work from memory: of two orchestrators that remember a cycle, one is right."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
@@ -337,3 +338,54 @@ async def test_what_another_has_cancelled_is_neither_claimed_nor_recorded(two: T
 
     assert await two.row(left) == ("cancelled", 1, 0, None)
     assert await two.row(right) == ("cancelled", 0, 0, None)
+
+
+def sent(index: int, *texts: str) -> JournalEntry:
+    return call(index).model_copy(update={"texts": texts})
+
+
+async def texts_kept(two: Two, mark: str) -> list[str]:
+    rows = await two.pool.fetch(
+        "select text from prompt_texts where text like $1 order by text", f"{mark}%"
+    )
+    return [row["text"] for row in rows]
+
+
+async def test_texts_are_committed_with_the_call_that_names_them_each_once(two: Two) -> None:
+    mark = uuid.uuid4().hex
+    cycle_id = await two.begin()
+    left, right = operation(cycle_id, "left"), operation(cycle_id, "right")
+    assert (await two.claim(0, left)).epoch == (await two.claim(0, right)).epoch == 1
+
+    assert (await two.record(0, left, 1, sent(0, f"{mark} a", f"{mark} b"))).outcome == "ok"
+    assert (await two.record(1, right, 1, sent(0, f"{mark} b", f"{mark} c"))).outcome == "ok"
+    assert (await two.record(1, right, 9, sent(1, f"{mark} d"))).outcome == "fenced"
+
+    assert await texts_kept(two, mark) == [f"{mark} {name}" for name in "abc"]
+    entries = await two.pool.fetch("select entry from journal where op_id = any($1)", [left, right])
+    assert not any(mark.encode() in row["entry"] for row in entries)
+    again = JournalEntry.model_validate_json(entries[0]["entry"])
+    assert again == call(0)
+
+
+async def test_many_who_write_the_same_texts_at_once_do_not_lock_one_another_out(
+    two: Two,
+) -> None:
+    mark = uuid.uuid4().hex
+    texts = [f"{mark} {number:02}" for number in range(40)]
+    cycles = [await two.begin() for _ in range(20)]
+
+    async def record(number: int, cycle_id: UUID) -> str:
+        left, at = operation(cycle_id, "left"), number % 2
+        assert (await two.claim(at, left)).epoch == 1
+        mixed = texts[number:] + texts[:number]
+        outcomes = [
+            (await two.record(at, left, 1, sent(place, *mixed[: 10 + place]))).outcome
+            for place in range(4)
+        ]
+        return " ".join({*outcomes})
+
+    outcomes = await asyncio.gather(*(record(n, cycle_id) for n, cycle_id in enumerate(cycles)))
+
+    assert {*outcomes} == {"ok"}
+    assert await texts_kept(two, mark) == texts[:32]

@@ -113,3 +113,16 @@ def test_what_is_not_on_record_is_named_and_never_invented() -> None:
     assert (chat.before, chat.reply) == ([], [])
     bare = chat_of([lost.model_copy(update={"request": None, "reply": {"text": ""}})], 700, {})
     assert brief(bare.reply) == [("assistant", "an empty reply")]
+
+
+async def test_a_text_that_was_left_out_says_that_it_was_too_long_and_not_that_none_was_kept() -> (
+    None
+):
+    desk = await recorded(asks(A), ModelReply(text="done"), GOOD)
+    texts = dict(texts_of(desk.entries))
+    longest = max(texts, key=lambda digest: len(texts[digest]) if "<task>" in texts[digest] else 0)
+    del texts[longest]
+    chat = chat_of(desk.entries, desk.entries[0].index, texts)
+    assert chat.asked[0].note == ""
+    assert chat.asked[2].note == "not recorded: too long to be kept with its call"
+    assert chat.asked[2].text == ""
