@@ -123,6 +123,6 @@ async def test_a_text_that_was_left_out_says_that_it_was_too_long_and_not_that_n
     longest = max(texts, key=lambda digest: len(texts[digest]) if "<task>" in texts[digest] else 0)
     del texts[longest]
     chat = chat_of(desk.entries, desk.entries[0].index, texts)
-    assert chat.asked[0].note == ""
+    assert chat.asked[0].text == "Be brief."
     assert chat.asked[2].note == "not recorded: too long to be kept with its call"
     assert chat.asked[2].text == ""
