@@ -30,6 +30,10 @@ SUFFIX_MAX = 10_000
 PERIODS = ("train", "held_out")
 
 
+READ_FIRST = ("strategy_name", "verdict", "strengths", "weaknesses", "suggestions")
+"""Fields of an assessment that its file begins with; where each figure is from follows."""
+
+
 class ExportFailed(DeskError):
     """A file could not be written below the strategies' directory."""
 
@@ -81,8 +85,9 @@ class StrategyFiles:
         raise ExportFailed(self._root / f"{spec.name}.yaml", OSError("every name is taken"))
 
     def keep_assessment(self, name: str, assessment: Mapping[str, Any]) -> Path:
-        """Export an assessment over the one before. Raises ExportFailed."""
-        body = orjson.dumps(assessment, option=orjson.OPT_INDENT_2)
+        """Export an assessment over the one before, what people read first. Raises ExportFailed."""
+        first = {key: assessment[key] for key in READ_FIRST if key in assessment}
+        body = orjson.dumps({**first, **assessment}, option=orjson.OPT_INDENT_2)
         return self._written_over(self.assessment_path(name), body)
 
     def keep_report(self, name: str, page: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from contracts.cycle import CycleStatus, RequestAnswer
+from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.cycle_query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
 from contracts.subjects.cycles import CYCLES
 from libs.facts import amounts
@@ -60,6 +60,8 @@ from services.cli.shell.terminal import (
     table,
     write,
 )
+from services.cli.trading import cycle_steps
+from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
 NARROW, WIDE = 100, 118
 """Columns below which the list of cycles leaves out times and costs, and from which it has
@@ -207,16 +209,19 @@ def show_cycle(
             ExitCode.USAGE, "--evidence and --stage cannot be combined", "use one of them"
         )
 
-    async def work() -> tuple[CycleTree, Sequence[Recording]]:
+    async def work() -> tuple[CycleSteps, Sequence[Recording]]:
         async with reading_client(settings) as client:
             view = await show(client, cycle_id or str(await newest(client, settings)))
-            outcome = await with_nodes(client, view)
+            steps = await steps_of(client, view)
             if view.cycle_id is None or (evidence_of is None and stage is None):
-                return outcome, ()
-            return outcome, await recordings.fetch(client, view.cycle_id)
+                return steps, ()
+            return steps, await recordings.fetch(client, view.cycle_id)
 
-    outcome, records = asking(work())
-    if evidence_of is not None:
+    steps, records = asking(work())
+    outcome = steps.tree
+    if outcome.view.kind == STRATEGY and not json and evidence_of is None and stage is None:
+        cycle_steps.tell(steps)
+    elif evidence_of is not None:
         _tell_ticker(outcome, records, evidence_of.upper(), json=json)
     elif stage is not None:
         _tell_stage(outcome, records, stage, json=json)

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from contracts.cycle_query import CycleQuery
 from contracts.message import PAGE_MAX
 from contracts.operation import (
     CallKind,
@@ -24,6 +25,7 @@ from contracts.operation import (
     Sent,
     SentQuery,
 )
+from contracts.subjects.cycles import CYCLE
 from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
 from libs.bus.client import Client
 from libs.facts import amounts
@@ -58,7 +60,9 @@ from services.cli.shell.terminal import (
     table,
     write,
 )
+from services.cli.trading import cycle_steps
 from services.cli.trading.cycle import CycleArgument
+from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
 LISTED = "deskbus operations list"
 CALL_CHARS = 300
@@ -165,26 +169,78 @@ def show_operation(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show one operation: what it gave, its calls, and how its command begins."""
+    """Show one operation: what it gave, its calls, and how its command begins. Of a cycle: its
+    steps."""
     settings = load_settings()
-    try:
-        query = OperationQuery(op_id=op_id)
-    except ValidationError:
-        raise Problem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
 
-    async def work() -> tuple[OperationDetail, dict[int, Sent]]:
+    async def work() -> tuple[OperationDetail, dict[int, Sent]] | CycleSteps:
         async with reading_client(settings) as client:
-            detail = await client.ask(OPERATION, query)
+            detail = await _detail(client, op_id)
+            if isinstance(detail, CycleSteps):
+                return detail
             whole = full or json
             return detail, await _sent(client, detail) if whole else {}
 
-    detail, sent = asking(work())
-    if not detail.found or detail.operation is None:
+    answer = asking(work())
+    if isinstance(answer, CycleSteps):
+        _tell_cycle(answer, json=json)
+        return
+    detail, sent = answer
+    if detail.operation is None:
         raise Problem(ExitCode.NOT_FOUND, detail.message, LISTED)
     if json:
         emit([Whole(**dict(detail), sent=sent)])
     else:
         _show(detail, detail.operation, sent, full=full)
+
+
+@app.command()
+def status(
+    op_id: Annotated[
+        str, typer.Argument(help="An operation's or a cycle's id, or its first characters.")
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Show how an operation stands and what it gave; of a cycle its steps, and of a strategy cycle
+    its gates, verdict and file."""
+    settings = load_settings()
+
+    async def work() -> OperationDetail | CycleSteps:
+        async with reading_client(settings) as client:
+            return await _detail(client, op_id)
+
+    answer = asking(work())
+    if isinstance(answer, CycleSteps):
+        _tell_cycle(answer, json=json)
+    elif answer.operation is None:
+        raise Problem(ExitCode.NOT_FOUND, answer.message, LISTED)
+    elif json:
+        emit([answer.operation])
+    else:
+        _tell_head(answer.operation)
+        _section("Result", answer.result, SHORT_LINES)
+
+
+async def _detail(client: Client, op_id: str) -> OperationDetail | CycleSteps:
+    """The operation, or the cycle, with this id. Raises `Problem` where there is none."""
+    try:
+        query = OperationQuery(op_id=op_id)
+    except ValidationError:
+        raise Problem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
+    detail = await client.ask(OPERATION, query)
+    if detail.found:
+        return detail
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=op_id))
+    if not view.found:
+        raise Problem(ExitCode.NOT_FOUND, detail.message, LISTED)
+    return await steps_of(client, view)
+
+
+def _tell_cycle(steps: CycleSteps, *, json: bool) -> None:
+    if json:
+        emit(steps.tree.nodes)
+    else:
+        cycle_steps.tell(steps)
 
 
 async def _sent(client: Client, detail: OperationDetail) -> dict[int, Sent]:
@@ -208,6 +264,23 @@ async def _whole(client: Client, op_id: str, index: int) -> Sent:
 def _show(
     detail: OperationDetail, node: OperationView, sent: Mapping[int, Sent], *, full: bool
 ) -> None:
+    _tell_head(node)
+    lines_max = LINES_MAX if full else SHORT_LINES
+    _section("Result", detail.result, lines_max)
+    if detail.journal:
+        out().print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
+        for entry in detail.journal:
+            bodies = full and entry.index not in sent
+            out().print(Padding(_call(entry, full=bodies), (0, 0, 0, 2)))
+            if entry.index in sent:
+                out().print(Padding(_texts(sent[entry.index]), (0, 0, 0, 4)))
+    _section("Command", detail.command, lines_max)
+    if not full:
+        more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
+        err().print(f"\n{more}", style="dim")
+
+
+def _tell_head(node: OperationView) -> None:
     console = out()
     title = Text.assemble(
         (f"{node.state}/{node.name}", "bold"),
@@ -225,19 +298,6 @@ def _show(
         console.print(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"))
     if node.error_message:
         console.print(Text(amounts.plain(node.error_message), style="red"))
-    lines_max = LINES_MAX if full else SHORT_LINES
-    _section("Result", detail.result, lines_max)
-    if detail.journal:
-        console.print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
-        for entry in detail.journal:
-            bodies = full and entry.index not in sent
-            console.print(Padding(_call(entry, full=bodies), (0, 0, 0, 2)))
-            if entry.index in sent:
-                console.print(Padding(_texts(sent[entry.index]), (0, 0, 0, 4)))
-    _section("Command", detail.command, lines_max)
-    if not full:
-        more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
-        err().print(f"\n{more}", style="dim")
 
 
 def _section(title: str, value: JsonValue, lines_max: int) -> None:

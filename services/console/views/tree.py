@@ -85,6 +85,7 @@ def cycle_node(row: Row) -> OperationView:
         name=row["kind"],
         status=STATUS_OF[CycleStatus(row["status"])],
         service="orchestrator",
+        progress=_of_whole(row["status"]),
         tokens=row["tokens"],
         cost_usd=row["cost_usd"],
         usage=usage_of(row),
@@ -128,6 +129,7 @@ def _pipeline_node(cycle: Row, lane: Row, asked: Row, operations: Sequence[Row])
         pipeline=lane["name"],
         state=lane["state"] or None,
         service="orchestrator",
+        progress=_of_whole(status),
         tokens=used.tokens,
         cost_usd=used.cost_usd,
         usage=used,
@@ -165,6 +167,10 @@ def operation_node(row: Row, parent: Any = None) -> OperationView:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
     )
+
+
+def _of_whole(status: str) -> Progress:
+    return _done(Progress()) if status == CycleStatus.COMPLETED else Progress()
 
 
 def _progress(row: Row) -> Progress:

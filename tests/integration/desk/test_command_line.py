@@ -145,6 +145,8 @@ def test_operations_are_listed_drawn_and_shown(deskbus: CommandLine, cycle: Json
     shown = deskbus(f"operations show {op_id} --json")
     drawn = deskbus(f"operations tree {cycle['cycle_id']}")
     of_a_cycle = deskbus(f"operations show {cycle['cycle_id']}")
+    stands = deskbus(f"operations status {op_id}")
+    steps = deskbus(f"operations status {cycle['cycle_id']} --json")
 
     ids = {node["op_id"] for node in nodes}
     assert all(node["parent_id"] in ids for node in nodes if node["type"] != "cycle")
@@ -153,7 +155,10 @@ def test_operations_are_listed_drawn_and_shown(deskbus: CommandLine, cycle: Json
     assert (shown.code, shown.rows[0]["operation"]["op_id"]) == (0, op_id)
     assert shown.rows[0]["journal"]
     assert (drawn.code, "picks" in drawn.out) == (0, True)
-    assert f"{cycle['cycle_id']} is a cycle, not an operation" in of_a_cycle.err
+    assert (of_a_cycle.code, "decision cycle" in of_a_cycle.out) == (0, True)
+    assert "picks" in of_a_cycle.out
+    assert (stands.code, "completed" in stands.out) == (0, True)
+    assert {node["op_id"] for node in steps.rows} == ids
 
 
 async def test_tail_tells_a_whole_cycle_from_its_first_event(

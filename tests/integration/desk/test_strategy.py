@@ -145,6 +145,7 @@ def test_the_full_cycle_creates_the_strategy_and_the_assessment_file(
     assert kept.model_dump(mode="json") == spec("whole", costs=desks)
     assessment = json.loads(Path(told["assessment_path"]).read_text())
     assert assessment["verdict"] == told["assessment_verdict"]
+    assert list(assessment)[:2] == ["strategy_name", "verdict"]
     for points in ("strengths", "weaknesses", "suggestions"):
         assert 2 <= len(assessment[points]) <= 4
     report = (folder / "whole/report.html").read_text()
@@ -165,6 +166,7 @@ def test_all_child_operations_are_created_below_their_parent(
     trained = next(node for node in others if node["name"] == "train")
     assert trained["progress"]["percentage"] > 0
     assert parent["metadata"]["phase"] is None
+    assert parent["progress"]["percentage"] == 100.0
 
 
 # --- gates and attempts ------------------------------------------------------------------------
@@ -370,6 +372,17 @@ def test_strategies_are_listed_shown_and_compared(
     assert compared.code == 0
     assert "gradient boosting" in compared.out
     assert "logistic" in compared.out
+
+
+def test_the_status_of_the_cycle_has_its_steps_gates_verdict_and_file(
+    deskbus: CommandLine, whole: tuple[Json, list[Json]]
+) -> None:
+    parent = whole[1][0]
+    for command in ("operations status", "operations show", "cycle show"):
+        shown = deskbus(f"{command} {parent['cycle_id']}")
+        assert shown.code == 0
+        for words in ("completed", "gate  ", "mediocre", "whole/assessment.json", "backtest"):
+            assert words in shown.out, command
 
 
 def test_a_strategy_that_there_is_none_of_is_told_with_near_names(
