@@ -23,6 +23,7 @@ UNKNOWN = "-"
 """What stands where a number is not known: never a 0."""
 
 _CENT, _TENTH = Decimal("0.01"), Decimal("0.1")
+TENTHS_BELOW = 10
 UNKNOWN_COST = "unknown"
 """The cost of calls of a model whose price nobody set."""
 
@@ -135,6 +136,18 @@ def sorts(usage: Usage) -> str:
         (usage.unsorted_tokens, "without a reply"),
     )
     return " · ".join(f"{tokens:,} {name}" for tokens, name in parts if tokens)
+
+
+def speed(tokens_s: float) -> str:
+    """`1,240 tokens/s`, and below 10 `3.4 tokens/s`."""
+    return f"{tokens_s:,.{0 if tokens_s >= TENTHS_BELOW else 1}f} tokens/s"
+
+
+def output_speed(usage: Usage, duration_ms: float) -> str:
+    """The speed at which a reply was written; empty where no tokens were counted."""
+    if not usage.output_tokens or duration_ms <= 0:
+        return ""
+    return speed(usage.output_tokens / duration_ms * 1000)
 
 
 def sorts_and_cost(usage: Usage) -> str:

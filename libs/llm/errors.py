@@ -113,10 +113,14 @@ class RequestRefused(ModelError):
 class FieldRefused(ModelError):
     """The endpoint refuses an optional field of the request: from now on it is asked without.
 
-    Asking again at once helps: what is left out is known to the wire.
+    Asking again at once helps: what is left out, `fields`, is known to the wire.
     """
 
     code = "field_refused"
+
+    def __init__(self, message: str, fields: Sequence[str] = ()) -> None:
+        self.fields = tuple(fields)
+        super().__init__(message)
 
 
 class StageUnknown(ModelError):

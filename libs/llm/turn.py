@@ -79,8 +79,8 @@ async def take_turn(
         reply = await _with_more_room(agent, request, journal)
     if reply.stop_reason is StopReason.CONTEXT_LIMIT:
         raise TaskTooLarge(
-            f"the context of {who(agent)} was full before its reply was whole; ask for fewer "
-            f"tickers, or use a model with a longer context"
+            "ask for fewer tickers, or use a model with a longer context; the context of "
+            f"{who(agent)} was full before its reply was whole"
         )
     return reply
 
@@ -100,9 +100,9 @@ async def _with_more_room(agent: Agent, request: ModelRequest, journal: Journal)
     except (RequestRefused, TaskTooLarge) as error:
         why = f"and more room was refused: {error.message}"
     raise Truncated(
-        f"the reply of {who(agent)} ended at its output limit, {why}; raise output_tokens_max or "
-        f"lower effort in [providers.{agent.provider.name}] of deskbus.toml, or ask for fewer "
-        f"tickers"
+        f"raise output_tokens_max or lower effort in [providers.{agent.provider.name}] of "
+        f"deskbus.toml, or ask for fewer tickers; the reply of {who(agent)} ended at its output "
+        f"limit, {why}"
     )
 
 

@@ -226,7 +226,10 @@ MODEL_TOKENS = Counter(
     (PROVIDER, Label("sort", "input, output, cache_read, cache_write, unsorted")),
 )
 MODEL_COST = Counter(
-    "deskbus_model_cost_usd_total", "What calls cost, in US dollars.", (PROVIDER, STEP), 256
+    "deskbus_model_cost_usd_total",
+    "What calls cost, in US dollars; calls of a model without a price add nothing.",
+    (PROVIDER, STEP),
+    256,
 )
 MODEL_WAIT = Counter(
     "deskbus_model_wait_seconds_total",

@@ -140,6 +140,10 @@ class ModelServer:
 
     answers: Sequence[Answer] | Script
     keys: Sequence[str] | None = (KEY,)
+    listed: Sequence[str] | None = None
+    """The models that it lists; None: it has no list."""
+    streams: bool = True
+    """Whether it heeds `stream`."""
     asked: list[Asked] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     port: int = 0
@@ -181,6 +185,9 @@ class ModelServer:
         }
         content = await reader.readexactly(int(headers.get("content-length", "0")))
         wire = PATHS.get(path.partition("?")[0])
+        if path == "/v1/models" and self.listed is not None:
+            rows = [{"id": name, "object": "model"} for name in self.listed]
+            return await _send(writer, 200, {"object": "list", "data": rows}, {})
         if wire is None:
             return await _send(writer, 404, {"error": {"message": "not found"}}, {})
         asked = Asked(wire, json.loads(content), headers, len(self.asked))
@@ -202,7 +209,7 @@ class ModelServer:
         }
         match answer:
             case Says():
-                if asked.body.get("stream"):
+                if self.streams and asked.body.get("stream"):
                     return await _stream(writer, asked, answer, ids)
                 made = claude_reply if asked.wire == "claude" else openai_reply
                 return await _send(writer, 200, made(answer, asked.body, asked.number), ids)

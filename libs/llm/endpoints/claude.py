@@ -106,22 +106,26 @@ class _Message(_Body):
 _MESSAGE = TypeAdapter(_Message)
 
 
-def wire(endpoint: Endpoint, key: SecretStr | None) -> "ClaudeWire":
-    """The format's wire to an endpoint."""
-    return ClaudeWire(endpoint, key)
+def wire(
+    endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None = None
+) -> "ClaudeWire":
+    """The format's wire to an endpoint; `on_answer` as for `faults.client`."""
+    return ClaudeWire(endpoint, key, on_answer)
 
 
 class ClaudeWire:
     """One client of the SDK, which tries nothing again by itself."""
 
-    def __init__(self, endpoint: Endpoint, key: SecretStr | None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None
+    ) -> None:
         self._endpoint = endpoint
         self._fields = Fields(OPTIONAL)
         self._client = anthropic.AsyncAnthropic(
             api_key=key.get_secret_value() if key else "",
             base_url=endpoint.base_url,
             max_retries=0,
-            http_client=faults.client(endpoint),
+            http_client=faults.client(endpoint, on_answer),
         )
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ here once, and what an endpoint's own words mean in `refusals`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -20,11 +20,22 @@ from libs.llm.json_values import loaded, storable
 from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
 
 T = TypeVar("T")
+OnAnswer = Callable[[httpx2.Response], Awaitable[None]]
 
 CONNECT_TIMEOUT_S = 20.0
 CONNECTIONS_MAX = 1_000
 STREAM_BYTES_MAX = 16_000_000
 """Of one reply in pieces, with all that is around them: some 300 bytes for each token."""
+CHECK_URL = "check base_url (most end in /v1), and what answers there"
+START_SERVER = "start the model's server, or correct base_url"
+UNREACHED = (
+    ("certificate", "have the server's certificate trusted here (SSL_CERT_FILE)"),
+    ("wrong_version_number", "write http:// in base_url: the server does not speak TLS"),
+    ("record layer failure", "write http:// in base_url: the server does not speak TLS"),
+    ("name or service", "correct the host in base_url: it has no address"),
+    ("nodename nor servname", "correct the host in base_url: it has no address"),
+)
+"""Words of an error that came before any request, and what to do; the first that fit count."""
 START_BYTES = 60
 """Shown of a body that is no reply."""
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -59,17 +70,17 @@ async def told_by(sdk: Any, who: str, endpoint: Endpoint) -> AsyncIterator[None]
 def _refused_answer(who: str, cause: BaseException | None) -> ModelError | None:
     """The fault of an answer that the desk's own client did not take."""
     if isinstance(cause, SentElsewhere):
-        why = "set the base_url to the address that answers itself"
-        return ProviderFault(f"{who}: {cause}; {why}")
+        return ProviderFault(f"set base_url to the address that answers itself; {who}: {cause}")
     if isinstance(cause, AnswerTooLarge):
-        return ReplyTooLarge(f"{who}: {cause}; check the base_url, and what answers there")
+        return ReplyTooLarge(f"{CHECK_URL}; {who}: {cause}")
     return None
 
 
-def client(endpoint: Endpoint) -> BoundedClient:
-    """The HTTP client for an SDK."""
+def client(endpoint: Endpoint, on_answer: OnAnswer | None = None) -> BoundedClient:
+    """The HTTP client for an SDK; `on_answer` is given each answer before its body is read."""
     return BoundedClient(
         STREAM_BYTES_MAX,
+        event_hooks={"response": [on_answer] if on_answer else []},
         timeout=time_limits(endpoint),
         limits=httpx2.Limits(max_connections=CONNECTIONS_MAX),
     )
@@ -80,7 +91,8 @@ def lost(who: str, cause: BaseException | None, endpoint: Endpoint) -> ProviderU
     whether that was paid nobody knows, but for a connection that never was."""
     why = one_line(str(cause) or type(cause).__name__)
     if isinstance(cause, NEVER_SENT):
-        return ProviderUnavailable(f"{who}: cannot be reached ({why})")
+        do = next((advice for words, advice in UNREACHED if words in why.lower()), START_SERVER)
+        return ProviderUnavailable(f"{do}; {who}: cannot be reached at {endpoint.base_url} ({why})")
     if isinstance(cause, httpx2.TimeoutException):
         return silent(who, endpoint)
     return ProviderUnavailable(
@@ -93,7 +105,8 @@ def silent(who: str, endpoint: Endpoint) -> ProviderUnavailable:
     if not endpoint.tells_while_it_works:
         return too_slow(who, endpoint.timeout_s)
     return ProviderUnavailable(
-        f"{who}: said nothing for {endpoint.silence_s:g} s (DESKBUS_MODEL_SILENCE_S)",
+        f"raise silence_s, or check the model's server; {who}: said nothing for "
+        f"{endpoint.silence_s:g} s (DESKBUS_MODEL_SILENCE_S)",
         may_have_cost=True,
     )
 
@@ -101,7 +114,9 @@ def silent(who: str, endpoint: Endpoint) -> ProviderUnavailable:
 def too_slow(who: str, timeout_s: float) -> ProviderUnavailable:
     """No whole reply in time: whether it was paid nobody knows."""
     return ProviderUnavailable(
-        f"{who}: no reply within {timeout_s:g} s (DESKBUS_MODEL_TIMEOUT_S)", may_have_cost=True
+        f"raise timeout_s, or use a faster model; {who}: no reply within {timeout_s:g} s "
+        "(DESKBUS_MODEL_TIMEOUT_S)",
+        may_have_cost=True,
     )
 
 
@@ -123,8 +138,7 @@ def reply_in(who: str, body: bytes, form: TypeAdapter[T]) -> T:
 def _no_reply(who: str, body: bytes, value: JsonValue, why: str) -> ModelError:
     """HTTP 200 with something that is no reply, or with an error that should have been a status."""
     start = one_line(body[:START_BYTES].decode(errors="replace"))
-    what = f"{who}: answered with no reply ({one_line(why)}); it begins {start!r}"
-    what += "; check the base_url, and what answers there"
+    what = f"{CHECK_URL}; {who}: answered with no reply ({one_line(why)}); it begins {start!r}"
     refusal = refusals.error_body(value)
     return refusals.meant(refusal.line(who, 200), refusal, {}) or ProviderFault(
         what, may_have_cost=True

@@ -44,7 +44,8 @@ class Fields:
             return error
         self._refused |= {(name, _scope(name, request)) for name in refused}
         log.warning("llm.field_refused", model=request.model, fields=refused, error=error.message)
-        return FieldRefused(f"{error.message}; asked again without {' and '.join(refused)}")
+        asked_again = f"{error.message}; asked again without {' and '.join(refused)}"
+        return FieldRefused(asked_again, refused)
 
 
 def _any_of(words: Sequence[str]) -> re.Pattern[str]:

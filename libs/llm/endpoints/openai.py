@@ -130,15 +130,19 @@ class _Usage(_Body):
 _COMPLETION = TypeAdapter(_Completion)
 
 
-def wire(endpoint: Endpoint, key: SecretStr | None) -> "OpenAIWire":
-    """The format's wire to an endpoint."""
-    return OpenAIWire(endpoint, key)
+def wire(
+    endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None = None
+) -> "OpenAIWire":
+    """The format's wire to an endpoint; `on_answer` as for `faults.client`."""
+    return OpenAIWire(endpoint, key, on_answer)
 
 
 class OpenAIWire:
     """One client of the SDK, which tries nothing again by itself."""
 
-    def __init__(self, endpoint: Endpoint, key: SecretStr | None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None
+    ) -> None:
         self._endpoint = endpoint
         self._fields = Fields(OPTIONAL)
         # Organisation and project of the environment belong to OpenAI and to nobody else.
@@ -150,7 +154,7 @@ class OpenAIWire:
             admin_api_key="",
             base_url=endpoint.base_url,
             max_retries=0,
-            http_client=faults.client(endpoint),
+            http_client=faults.client(endpoint, on_answer),
             **elsewhere,
         )
 

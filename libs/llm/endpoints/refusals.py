@@ -48,13 +48,11 @@ class Meaning:
 
 
 ADD_CREDIT = "add credit or quota at the provider"
-ASK_LESS = (
-    "ask for fewer tickers, lower the endpoint's output_tokens_max, or use a model or a tier that "
-    "takes more"
-)
-MEND_KEY = "`deskbus doctor` names where the key comes from"
+ASK_LESS = "ask for fewer tickers, lower output_tokens_max, or use a model or tier that takes more"
+MEND_KEY = "check the key: `deskbus doctor` says where it comes from"
 MODELS = "`models` of its [providers.NAME] in deskbus.toml (docs/providers.md)"
-NAME_MODEL = f"name another model in {MODELS}, or mend the base_url"
+NAME_MODEL = f"name another model in {MODELS}"
+MEND_URL = f"check base_url (most end in /v1), or name another model in {MODELS}"
 
 MEANINGS: Sequence[Meaning] = (
     Meaning(
@@ -126,13 +124,27 @@ MEANINGS: Sequence[Meaning] = (
             "location is not supported",
         ),
         RequestRefused,
-        "the provider does not serve this place: use another one",
+        "use another provider: this one does not serve your place",
     ),
     Meaning(
-        ("does not support tools", "support tool use", "enable-auto-tool-choice"),
+        ("enable-auto-tool-choice", "tool-call-parser"),
         ModelUnknown,
-        f"the desk's agents call tools: name one that can in {MODELS}, or switch them on at the "
-        "server",
+        "start vLLM with --enable-auto-tool-choice and --tool-call-parser NAME",
+    ),
+    Meaning(
+        ("--jinja",),
+        ModelUnknown,
+        "start llama-server with --jinja: without it no model can call tools",
+    ),
+    Meaning(
+        (
+            "does not support tools",
+            "does not support function",
+            "support tool use",
+            "tools are not supported",
+        ),
+        ModelUnknown,
+        f"name a model that can call tools in {MODELS}",
     ),
     Meaning(
         (
@@ -142,6 +154,8 @@ MEANINGS: Sequence[Meaning] = (
             "invalid_model",
             "invalid model:",
             "unknown model",
+            "the model `",
+            "try pulling it",
             "model not exist",
             "not a valid model",
             "does not have access to model",
@@ -159,7 +173,7 @@ MEANINGS: Sequence[Meaning] = (
             "invalid_prompt",
         ),
         Refused,
-        "the provider's filter refuses what was sent; try another provider for this stage",
+        "try another provider for this stage: the filter of this one refused what was sent",
     ),
 )
 PER_DAY = "perday"
@@ -199,19 +213,19 @@ def meant(what: str, error: ErrorBody, headers: Mapping[str, str]) -> ModelError
     if meaning.error is AccountExhausted and passes:
         # So Gemini words the limit of a minute; an account without credit names no wait.
         return None
-    return meaning.error(f"{what}; {meaning.do}")
+    return meaning.error(f"{meaning.do}; {what}")
 
 
 def _by_status(what: str, status: int, error: ErrorBody, headers: Mapping[str, str]) -> ModelError:
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
-            return KeyRefused(f"{what}; {MEND_KEY}")
+            return KeyRefused(f"{MEND_KEY}; {what}")
         case HTTPStatus.PAYMENT_REQUIRED:
-            return AccountExhausted(f"{what}; {ADD_CREDIT}")
+            return AccountExhausted(f"{ADD_CREDIT}; {what}")
         case HTTPStatus.NOT_FOUND:
-            return ModelUnknown(f"{what}; {NAME_MODEL}")
+            return ModelUnknown(f"{MEND_URL}; {what}")
         case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            return TaskTooLarge(f"{what}; {ASK_LESS}")
+            return TaskTooLarge(f"{ASK_LESS}; {what}")
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in AGAIN:
             return _passing(what, status, error, headers)
         case _:

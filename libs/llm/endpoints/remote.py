@@ -147,9 +147,9 @@ class RemoteProvider:
             ) from error
         if len(body.encode()) > REPLY_BYTES_MAX:
             raise ReplyTooLarge(
-                f"{self.name}: the reply has {len(body):,} characters, the limit is "
-                f"{REPLY_BYTES_MAX:,} bytes; lower output_tokens_max in [providers.{self.name}] of "
-                f"deskbus.toml, or use a model that answers more briefly"
+                f"lower output_tokens_max in [providers.{self.name}] of deskbus.toml, or use a "
+                f"model that answers more briefly; {self.name}: the reply has {len(body):,} "
+                f"characters, the limit is {REPLY_BYTES_MAX:,} bytes"
             )
         hidden = self._hidden(body)
         if hidden != body:
@@ -158,9 +158,13 @@ class RemoteProvider:
         return ModelReply.model_validate_json(hidden)
 
     def _hidden(self, text: str) -> str:
-        """`text` without the key in it."""
-        key = self._key.get_secret_value() if self._key else ""
-        return text.replace(key, HIDDEN) if len(key) >= KEY_CHARS_MIN else text
+        return without_key(text, self._key)
+
+
+def without_key(text: str, key: SecretStr | None) -> str:
+    """The text without the key in it."""
+    secret = key.get_secret_value() if key else ""
+    return text.replace(secret, HIDDEN) if len(secret) >= KEY_CHARS_MIN else text
 
 
 def cost_usd(price: Price, used: Usage) -> Decimal:

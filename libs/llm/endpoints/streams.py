@@ -126,10 +126,7 @@ def _take(who: str, data: bytes, assembly: Assembly) -> None:
 
 
 def _too_large(who: str, what: str, limit: str = f"{BODY_BYTES_MAX:,} bytes") -> ReplyTooLarge:
-    return ReplyTooLarge(
-        f"{who}: {what} has more than {limit}, the limit; no reply needs so many: check the "
-        "base_url, and what answers there"
-    )
+    return ReplyTooLarge(f"{faults.CHECK_URL}; {who}: {what} has more than {limit}, the limit")
 
 
 class ClaudeAssembly:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -44,6 +45,7 @@ from services.cli.operating import certificates
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
 from services.cli.operating.market_files import market_files
+from services.cli.operating.model_call import SETTINGS, called
 from services.cli.operating.source_words import edgar_said, replay_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
@@ -59,20 +61,37 @@ NAME_WIDTH = 16
 
 app = group()
 
+CallOption = Annotated[
+    str | None,
+    typer.Option(
+        "--call", metavar="NAME", help="Try this provider by real calls of a cent at most."
+    ),
+]
+
 
 STYLES = {Verdict.OK: ("✓", "green"), Verdict.OFF: ("·", "dim"), Verdict.PROBLEM: ("✗", "bold red")}
 
 
 @app.command()
-def doctor(json: JsonOption = False) -> None:
-    """Check this machine and the running desk; exit 1 where something is wrong."""
+def doctor(call: CallOption = None, json: JsonOption = False) -> None:
+    """Check this machine and the running desk; exit 1 where something is wrong.
+
+    With --call, make real calls of a model endpoint instead, of a cent at most: what it can do,
+    how fast it is, and the settings that follow. No desk need run.
+    """
     settings = load_settings()
-    checks = [*machine(settings), *asking(market_files(settings)), *asking(running(settings))]
+    if call is not None:
+        checks = asking(called(settings, call))
+    else:
+        checks = [*machine(settings), *asking(market_files(settings)), *asking(running(settings))]
     if json:
         emit(checks)
     else:
         for check in checks:
-            _show(check)
+            if check.name == SETTINGS:
+                out().print(Text(f"\nfor deskbus.toml:\n\n{check.said}"), soft_wrap=True)
+            else:
+                _show(check)
     if any(check.verdict is Verdict.PROBLEM for check in checks):
         raise typer.Exit(ExitCode.FAILED)
 

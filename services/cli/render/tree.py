@@ -27,6 +27,7 @@ WITHIN_A_CYCLE = frozenset({"pipeline", *CALLS})
 PAID = ("in", "out", "cache r/w")
 LOST = "no reply"
 SUM = "tokens"
+SPEED = "tokens/s"
 RESULT_WIDTH_MIN = 20
 """Columns without which results are left out."""
 ABOUT_CHARS = 20
@@ -56,7 +57,8 @@ def _grid(lines: Sequence[tuple[str, OperationView]], *, sorts: bool, with_resul
     lost = any(node.usage.unsorted_tokens for node in nodes)
     tokens = [*PAID, *([LOST] if lost else [])] if sorts else [SUM]
     heads = [*tokens, "USD"] if any(node.tokens for node in nodes) else []
-    spent = ((head, "right") for head in heads)
+    with_speed = any(map(_speed, nodes))
+    spent = ((head, "right") for head in (*((SPEED,) if with_speed else ()), *heads))
     last = ("id", "result") if with_results else ("id",)
     grid = table("what", "", ("took", "right"), *spent, *last)
     grid.keeps_rows = True  # its branches stand below one another
@@ -69,6 +71,7 @@ def _grid(lines: Sequence[tuple[str, OperationView]], *, sorts: bool, with_resul
             what,
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
+            *((Text(_speed(node), "dim"),) if with_speed else ()),
             *_spent(node, tokens)[: len(heads)],
             Text("" if node.type in WITHIN_A_CYCLE else amounts.short(node.op_id), style="dim"),
             *([result] if with_results else []),
@@ -77,6 +80,14 @@ def _grid(lines: Sequence[tuple[str, OperationView]], *, sorts: bool, with_resul
             result.pad_left(len(branch) + 2)
             grid.add_row(result)
     return grid
+
+
+def _speed(node: OperationView) -> str:
+    """Tokens a second of a model's reply, without the unit."""
+    if node.type != "model":
+        return ""
+    duration_ms = float(str(node.metadata.get("duration_ms") or 0))
+    return amounts.output_speed(node.usage, duration_ms).removesuffix(f" {SPEED}")
 
 
 def _spent(node: OperationView, sorts: Sequence[str]) -> Sequence[str]:

@@ -209,6 +209,7 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
         metadata={
             "index": row["index"],
             "duration_ms": row["duration_ms"],
+            **_speed(usage, row["duration_ms"]),
             **({"arguments": _arguments(row["given"])} if row["given"] else {}),
             **_outcome(row),
         },
@@ -216,6 +217,13 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
         started_at=began,
         finished_at=row["recorded_at"],
     )
+
+
+def _speed(usage: Usage, duration_ms: float | None) -> dict[str, JsonValue]:
+    """The tokens that a model wrote in a second of its call, where it wrote any."""
+    if not usage.output_tokens or not duration_ms:
+        return {}
+    return {"output_tokens_s": round(usage.output_tokens / duration_ms * 1000, 1)}
 
 
 def _outcome(row: Row) -> dict[str, JsonValue]:

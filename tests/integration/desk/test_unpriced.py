@@ -122,3 +122,10 @@ def test_a_budget_of_no_money_refuses_what_costs_an_unknown_amount(shown: Shown)
     (view,) = shown.no_money.rows
     assert "an unknown cost" in json.dumps(view)
     assert view["tokens"] == 0
+
+
+def test_the_tree_says_how_fast_a_model_writes(shown: Shown) -> None:
+    calls = [node for node in shown.tree if node["type"] == "model"]
+    assert calls
+    assert all(call["metadata"]["output_tokens_s"] > 0 for call in calls)
+    assert "tokens/s" in shown.texts[f"operations tree {shown.view['cycle_id']}"]

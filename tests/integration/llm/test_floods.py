@@ -44,7 +44,7 @@ async def test_a_redirect_is_not_followed_and_names_where_it_leads(
 async def test_a_redirect_within_the_same_host_is_not_followed_either(speaking: Speaking) -> None:
     away = Body(b"", 307, headers={"location": "/v2/messages"})
     async with speaking([away] * 3) as bench:
-        with pytest.raises(ProviderFault, match="set the base_url to the address that answers"):
+        with pytest.raises(ProviderFault, match="set base_url to the address that answers"):
             await bench.plain()
         assert {asked.wire for asked in bench.server.asked} <= {"claude", "openai"}
 

@@ -239,3 +239,28 @@ def test_amounts_keep_their_cents_and_shares_lose_their_zeros() -> None:
     assert amounts.quantity(Decimal(1000)) == "1,000"
     assert amounts.percent(Decimal("33.333")) == "33.3%"
     assert amounts.percent(Decimal(40)) == "40%"
+
+
+def test_a_models_call_says_how_many_tokens_it_wrote_in_a_second() -> None:
+    def call(number: int, written: int, ms: float) -> OperationView:
+        return _node(
+            number,
+            1,
+            type="model",
+            name="lab:m",
+            tokens=500 + written,
+            usage=Usage(input_tokens=500, output_tokens=written),
+            metadata={"duration_ms": ms},
+        )
+
+    nodes = [_node(1), call(2, 90, 1_000.0), call(3, 30, 5_000.0), _node(4, 1, type="tool")]
+    console = Console(file=io.StringIO(), width=120)
+    console.print(draw(nodes, console.width))
+    assert isinstance(console.file, io.StringIO)
+    head, _, both, tool = console.file.getvalue().splitlines()[:4]
+
+    assert "tokens/s" in head
+    assert re.search(r"lab:m ×2 .* 6.00 s +20 +1.0k +120 ", both), both  # noqa: RUF001 - times
+    assert amounts.output_speed(Usage(output_tokens=17), 5_000.0) == "3.4 tokens/s"
+    assert amounts.output_speed(Usage(input_tokens=17), 5_000.0) == ""
+    assert "tokens/s" not in tool
