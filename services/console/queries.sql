@@ -131,12 +131,12 @@ select sha256, text from prompt_texts
 where started_on = date_trunc('month', $1::date)::date and sha256 = any($2::bytea[])
 
 -- name: same_step_before
--- Along the index of an account's decisions: exits have no such step, and are looked past.
+-- Along the index of an account's decisions, past its exits.
 select before.op_id, before.started_on
 from operations o
 cross join lateral (
     select cycle_id, pipeline, finished_at from operations
-    where step in ('validate', 'validate_exits') and status = 'completed'
+    where step = 'validate' and status = 'completed'
       and account = o.account and finished_at < o.created_at
     order by finished_at desc limit $2
 ) decided

@@ -136,7 +136,8 @@ def described(of: Difference | None) -> Table:
     """The difference as a table."""
     title = "Difference to the previous call"
     if of is None:
-        return Table((), (), title, empty=Empty("No earlier call of this stage is on record."))
+        none = "The operation's first call; no earlier decision of the account has this stage."
+        return Table((), (), title, empty=Empty(none))
     call = Text(
         f"The previous call is number {of.index} of operation {amounts.short(of.op_id)}.",
         link=f"/operations/{of.op_id}/calls/{of.index}",

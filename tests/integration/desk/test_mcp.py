@@ -220,6 +220,8 @@ async def test_every_tool_answers_in_the_shape_that_it_promises(
                 continue
             said = await answered(client, name, arguments)
             jsonschema.validate(said, tools[name].output_schema or {})
+            # What models were sent is for people: no tool gives it.
+            assert not any(word in json.dumps(said) for word in ("# Role", "<task>", "</facts>"))
 
 
 # --- what is said ---------------------------------------------------------------------------------

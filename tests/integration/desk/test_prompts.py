@@ -81,7 +81,7 @@ async def test_every_call_of_every_stage_shows_prompt_schema_facts_and_reply(
         "You are the quant",
         "AAPL.close = ",
         "QuantDraft",
-        "No earlier call of this stage",
+        "no earlier decision of the account",
     ):
         assert word in page, word
         assert word in full, word
