@@ -65,7 +65,7 @@ class ReviewDraft(Value):
     words what could still go wrong.
     """
 
-    picks: tuple[ReviewedPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    picks: tuple[ReviewedPick, ...] = Field(max_length=PICKS_MAX)
     sell_recommendations: tuple[ReviewedPick, ...] = Field(default=(), max_length=PICKS_MAX)
     confidence: Confidence
     notes: Words = ""

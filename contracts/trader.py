@@ -91,11 +91,12 @@ def _usable(value: Any, info: ValidationInfo) -> Any:
 
 
 class PicksDraft(Value):
-    """The trader's judgement: `picks` are buys. `answer` says in a few words what the session
-    offered, and why these. `passed` may say of others why they are not bought.
+    """The trader's judgement: `picks` are buys, stated also where there are none. `answer` says in
+    a few words what the session offered, and why these. `passed` may say of others why they are not
+    bought.
     """
 
-    picks: tuple[BuyDraft, ...] = Field(default=(), max_length=PICKS_MAX)
+    picks: tuple[BuyDraft, ...] = Field(max_length=PICKS_MAX)
     sell_recommendations: tuple[PickDraft, ...] = Field(default=(), max_length=PICKS_MAX)
     confidence: Confidence
     answer: Words = ""

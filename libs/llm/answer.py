@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from contracts.types import NOTES
 from libs.llm.provider import Evidence
 from libs.llm.reading.json_text import JsonBroken, objects_in
-from libs.llm.reading.values import fitted, unwrapped
+from libs.llm.reading.values import Unclear, fitted, unwrapped
 
 ERRORS_MAX = 8
 """Errors quoted to a model at once: more of them hide the first ones."""
@@ -28,13 +28,15 @@ class ReadAnswer(Generic[T]):
     """The value that was read of an answer, or its problems.
 
     `notes` say what was left out of it or set to the end of its scale. `repaired` is the JSON after
-    a repair of its punctuation, empty where none was needed.
+    a repair of its punctuation, empty where none was needed. `is_other` is True of an object that
+    has no field of the contract.
     """
 
     value: T | None
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     repaired: str = ""
+    is_other: bool = False
 
 
 def read_answer(
@@ -45,7 +47,8 @@ def read_answer(
     *,
     thoughts: Sequence[str] = (),
 ) -> ReadAnswer[T]:
-    """The last JSON object in `text` that validates; else None and what is wrong with the last.
+    """The last JSON object in `text` that is about this contract, or what is wrong with it: one
+    before it was a draft.
 
     Words around the objects and several objects in a row are accepted: models write both. `check`
     names what a schema cannot say, such as a ticker that nobody offered. Where the text holds no
@@ -61,8 +64,8 @@ def read_answer(
         ]
         alike = bool(thought) and all(answer.value == thought[0].value for answer in thought)
         return thought[0] if alike else ReadAnswer(None, (NO_OBJECT,))
-    valid = [answer for answer in answers if answer.value is not None]
-    return valid[-1] if valid else answers[-1]
+    own = [answer for answer in answers if not answer.is_other]
+    return (own or answers)[-1]
 
 
 def _answers(
@@ -85,10 +88,14 @@ def _validated(
     evidence: Sequence[Evidence],
 ) -> ReadAnswer[T]:
     schema, notes = schema_of(output), list[str]()
-    fields = fitted(unwrapped(candidate, schema), schema, notes.append)
+    try:
+        fields = fitted(unwrapped(candidate, schema), schema, notes.append)
+    except Unclear as error:
+        return ReadAnswer(None, (_short(str(error)),))
     if candidate and not fields:
         names = ", ".join(output.model_fields)
-        return ReadAnswer(None, (_short(f"the answer has none of its fields: {names}"),))
+        problem = _short(f"the answer has none of its fields: {names}")
+        return ReadAnswer(None, (problem,), is_other=True)
     try:
         value = output.model_validate_json(json.dumps(fields), context={NOTES: notes})
     except ValidationError as error:

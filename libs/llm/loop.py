@@ -51,8 +51,9 @@ from libs.llm.provider import (
     ToolMessage,
     ToolResult,
     UserMessage,
+    is_error,
 )
-from libs.llm.reading.replies import unspoken, with_calls
+from libs.llm.reading.replies import unspoken, with_calls, without_calls
 from libs.llm.reasoning import Reasoning, facts_for
 from libs.llm.toolbox import Toolbox
 from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn
@@ -194,7 +195,25 @@ class _Tooling:
         self.reader = reader_of(self.agent.masking, self.task)
 
     async def run(self) -> None:
-        """Ask for tools, round by round, until the model wants none or a limit is reached."""
+        """Ask for tools, round by round, until the model wants none or a limit is reached.
+
+        Where it has read nothing by then, code makes the standard reads. Raises AnswerInvalid where
+        there is nothing to read either: an answer would stand on nothing.
+        """
+        await self._rounds()
+        if self.standard and not self._has_read:
+            await self._read_by_code()
+            if not self._has_read:
+                why = "no tool answered the model, and none answered the reads of code"
+                raise AnswerInvalid(self.agent.name, self.agent.model, (why,))
+
+    @property
+    def _has_read(self) -> bool:
+        """Whether a tool has answered of those that code would ask."""
+        wanted = {name for name, _ in self.standard}
+        return any(item.tool in wanted and not is_error(item.result) for item in self.evidence)
+
+    async def _rounds(self) -> None:
         limits = self.agent.limits
         self.evidence.extend(self.task.evidence)
         messages: list[ModelMessage] = [
@@ -218,10 +237,13 @@ class _Tooling:
                 return self._stop("fault", error)
             unread = 0
             if not reply.tool_calls:
-                if self.calls_made or not self.standard or reply.stop_reason is StopReason.REFUSAL:
+                if (
+                    was_asked
+                    or self.calls_made
+                    or not self.standard
+                    or reply.stop_reason is StopReason.REFUSAL
+                ):
                     return self._stop_at_end(reply)
-                if was_asked:
-                    return await self._read_by_code()
                 was_asked = True
                 new = len(messages)
                 messages += [assistant_turn(reply), UserMessage(text=NO_CALL)]
@@ -265,7 +287,8 @@ class _Tooling:
         return with_calls(reply, request.tools)
 
     async def _read_by_code(self) -> None:
-        """The standard reads, on record as tool calls, for a model that asked for none."""
+        """The standard reads, on record as tool calls, for a model that has read nothing."""
+        made = self.calls_made
         calls = [
             ToolCall(id=f"code_{place}", name=name, arguments=dict(arguments))
             for place, (name, arguments) in enumerate(self.standard)
@@ -273,8 +296,10 @@ class _Tooling:
         most = self.agent.limits.calls_per_round_max
         for start in range(0, len(calls), most):
             await self._answer(calls[start : start + most])
-        self.reads = f"code made {self.calls_made} reads, as the model called no tool"
-        log.warning("llm.no_tool_called", agent=self.agent.name, reads=self.calls_made)
+        reads = self.calls_made - made
+        why = f"the model's {made} tool calls read nothing" if made else "the model called no tool"
+        self.reads = f"code made {reads} reads, as {why}"
+        log.warning("llm.read_by_code", agent=self.agent.name, reads=reads)
 
     async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:
         """Results in the calls' order; True where at least one was not known already."""
@@ -335,9 +360,8 @@ class _Tooling:
         self.evidence.append(Evidence(id=f"E{place}", tool=name, result=value, about=about))
 
     def _result(self, name: str, value: JsonValue) -> ToolResult:
-        is_error = isinstance(value, dict) and "error" in value
         shown = self.reader.result(name, value)
-        return ToolResult(call_id="", name=name, content=canonical(shown), is_error=is_error)
+        return ToolResult(call_id="", name=name, content=canonical(shown), is_error=is_error(value))
 
     def _journalled(self, call: ToolCall) -> Call:
         """The call as the journal makes it; a refused one runs nothing but is on record too."""
@@ -392,7 +416,8 @@ async def _output_pass(
         request = request_of(agent, task, messages, evidence, reader, output=output, facts=facts)
         read: ReadAnswer[T] = ReadAnswer(None)
         try:
-            reply = await take_turn(agent, request, journal, on_record(request, new))
+            taken = await take_turn(agent, request, journal, on_record(request, new))
+            reply = without_calls(taken)
             refuse_declined(agent, reply)
             turn, text = assistant_turn(reply), reader.heard(reply).text
             read = read_answer(text, output, check, evidence, thoughts=[*_thoughts(reply, reader)])

@@ -100,6 +100,11 @@ class Evidence(Value):
     about: str = Field(default="", exclude=True)
 
 
+def is_error(result: JsonValue) -> bool:
+    """Whether a tool result says that the tool could not answer."""
+    return isinstance(result, dict) and "error" in result
+
+
 class ModelRequest(Value):
     """One call of a model. A request has tools or an output schema, never both.
 

@@ -78,9 +78,12 @@ def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str
 
 
 def research_problems(draft: ResearchDraft, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """Each finding is about a ticker that a tool answered for, and there is one of each."""
+    """Each finding is about a ticker that a tool answered for, and there is one of each; none at
+    all is no answer where tools did answer."""
     tickers = tickers_of(evidence)
+    none = (f"tickers: no finding, and tools answered for {', '.join(tickers)}",)
     return (
+        *(none if tickers and not draft.tickers else ()),
         *(
             f"tickers: no tool answered for {finding.ticker}"
             for finding in draft.tickers
@@ -362,11 +365,6 @@ def tickers_of(evidence: Iterable[Evidence]) -> tuple[str, ...]:
         if isinstance(item.result, dict) and "ticker" in item.result
     ]
     return tuple(dict.fromkeys(names))
-
-
-def is_error(result: JsonValue) -> bool:
-    """Whether a tool result says that the tool could not answer."""
-    return isinstance(result, dict) and "error" in result
 
 
 def _twice(field: str, names: Sequence[str]) -> tuple[str, ...]:

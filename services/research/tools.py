@@ -11,7 +11,7 @@ from contracts.operation import CallKind
 from contracts.types import Failure, ToolDef
 from libs.llm.loop import StandardReads
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
-from libs.llm.provider import Evidence
+from libs.llm.provider import Evidence, is_error
 from libs.llm.toolbox import Toolbox
 from libs.market.errors import (
     BadVendorData,
@@ -28,7 +28,6 @@ from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from libs.quant.indicators import BadBars
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from services.research.logic import is_error
 
 INDICATORS = "get_technical_indicators"
 PLANNER_TOOLS = MARKET_TOOL_NAMES | {GET_PORTFOLIO}

@@ -197,7 +197,9 @@ def _sells(_: TaskData, draft: Any) -> BaseModel:
         "confidence": 1.0,
         "reasons": [drafted(VICTIM)],
     }
-    sold = PicksDraft.model_validate({"sell_recommendations": [leg], "confidence": 1.0})
+    sold = PicksDraft.model_validate(
+        {"picks": [], "sell_recommendations": [leg], "confidence": 1.0}
+    )
     return draft.model_copy(  # type: ignore[no-any-return]
         update={"picks": (), "sell_recommendations": sold.sell_recommendations}
     )

@@ -87,7 +87,7 @@ GROWING = {"letters": "\ufdfa" * 8_000, "numbers": "⑳ " * 4_000, "<b>9</b>": "
 REFUSED: Mapping[str, Reasons] = {
     "a number for a name": lambda _, __: [named(584.0)],
     "nothing for a name": lambda _, __: [named(None)],
-    "a list for a name": lambda ticker, _: [named([f"{ticker}.close"])],
+    "two names for one": lambda ticker, _: [named([f"{ticker}.close", ""])],
     "words for reasons": lambda *_: ["it will rise"],
     "no side": lambda ticker, _: [named(f"{ticker}.close", speaks="maybe")],
     "half a character": lambda ticker, _: [named(f"{ticker}.close", "\ud83d")],

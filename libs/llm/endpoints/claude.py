@@ -215,12 +215,16 @@ def message_of(message: ModelMessage) -> dict[str, Any]:
 
 
 def _blocks_of(message: AssistantMessage) -> list[dict[str, Any]]:
-    """The model's own blocks, thoughts with their signatures too, as they came."""
-    blocks: list[dict[str, Any]] = []
+    """The model's own blocks, thoughts with their signatures too, as they came; else its text and
+    the calls that were read of it."""
     if isinstance(message.raw, list):
         blocks = [_block_sent_back(block) for block in message.raw if isinstance(block, dict)]
-    elif message.text:
+    else:
         blocks = [{"type": "text", "text": message.text}]
+        blocks += [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+            for call in message.tool_calls
+        ]
     sendable = [block for block in blocks if block.get("type") != "text" or block.get("text")]
     return sendable or [{"type": "text", "text": NOTHING_SAID}]
 

@@ -90,7 +90,7 @@ class _Call(_Body):
 class _Message(_Body):
     model_config = ConfigDict(extra="allow")
 
-    content: str | list[JsonValue] | None = None
+    content: str | list[JsonValue] | dict[str, JsonValue] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
     function_call: _Function | None = None
@@ -293,7 +293,9 @@ def reply_of(who: str, body: bytes) -> ModelReply:
     if message.refusal:
         stop = StopReason.REFUSAL
     text = _text_of(message.content)
-    raw: dict[str, JsonValue] = {"content": message.content}
+    raw: dict[str, JsonValue] = {
+        "content": text if isinstance(message.content, dict) else message.content
+    }
     extras = [call.extra_content for call in message.calls]
     raw |= {ECHOED: extras} if any(extra is not None for extra in extras) else {}
     raw |= {
@@ -310,8 +312,11 @@ def reply_of(who: str, body: bytes) -> ModelReply:
     )
 
 
-def _text_of(content: str | list[JsonValue] | None) -> str:
-    """The words; of a list of blocks, as Mistral's reasoning models give it, those of its text."""
+def _text_of(content: str | list[JsonValue] | dict[str, JsonValue] | None) -> str:
+    """The words; of a list of blocks, as Mistral's reasoning models give it, those of its text; of
+    an object, its JSON."""
+    if isinstance(content, dict):
+        return json.dumps(content)
     if not isinstance(content, list):
         return content or ""
     blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]

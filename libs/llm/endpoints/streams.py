@@ -298,7 +298,8 @@ class OpenAIAssembly:
     def body(self) -> dict[str, Any]:
         """The completion, of one choice."""
         message: dict[str, Any] = {"content": None, **self._fields, **self._blocks}
-        message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
+        texts = {name: "".join(pieces) for name, pieces in self._texts.items()}
+        message |= {name: text for name, text in texts.items() if text or not message.get(name)}
         for call, pieces in zip(self._calls, self._arguments, strict=True):
             call["function"]["arguments"] = "".join(pieces)
         if self._calls:

@@ -28,7 +28,7 @@ WIDE = str.maketrans("｛｝［］：，＂\u00a0\u3000\ufeff", '{}[]:,"   ')
 """Full-width punctuation and odd spaces, as the JSON punctuation they stand for."""
 _OPENING, _CLOSING = "{[", "}]"
 _AFTER_STRING = "}],:;="
-_STARTS_OBJECT = re.compile(r"[{｛]\s*(?:[\"'“”„＂‘’{\[}｝]|//|/\*|\w+\s*[:：])")
+_STARTS_OBJECT = re.compile(r"[{｛](?:\s|\\[nrt])*(?:[\"'“”„＂‘’`\[}｝#]|//|/\*|[\w\\]+\s*[:：=])")
 _STARTS_LINE = re.compile(r"^(?:```\w*\s*)?[{｛]", re.MULTILINE)
 _KEY_NEXT = re.compile(r"[\"'“‘][^\"'“”‘’\n]{0,80}[\"'”’]\s*:")
 _QUOTED_NEXT = re.compile(r"\s*[\"“”„]")
@@ -38,7 +38,11 @@ _CONSTANTS = {
     **{word: word for word in ("NaN", "Infinity", "-Infinity")},
 }
 _PLAIN_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\Z")
+_SINGLE_BRACE = re.compile(r"(?<!\{)\{(?!\{)")
+_ESCAPED_OBJECT = re.compile(r"\{(?:\s|\\[nrt])*\\\"")
 _RATIO = re.compile(r"\d+(?:\.\d+)?(?:%|/\d+)\Z")
+_BLANKS = re.compile(r"\A(?:\s|\\[nrt])+")
+"""Between two values, also where they were escaped as if they stood in a text."""
 _BARE = re.compile(r"[^\s{}\[\],:;=\"'“”‘’｛｝［］：，]+")
 
 
@@ -91,9 +95,14 @@ def object_of(text: str) -> dict[str, Any] | str:
 
 
 def _decoded(text: str) -> str:
-    """The text; of a JSON string, what it holds."""
+    """The text; of a JSON string, what it holds, also where its quotes or its braces alone are
+    those of one."""
+    if "{{" in text and not _SINGLE_BRACE.search(text):
+        text = text.replace("{{", "{").replace("}}", "}")
     for _ in range(STRINGS_MAX):
         bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
+        if _ESCAPED_OBJECT.match(bare):
+            bare = f'"{bare}"'
         if not bare.startswith('"'):
             return text
         try:
@@ -248,6 +257,11 @@ def _region(text: str, place: int) -> _Region | None:
         comment = _comment_at(text, at)
         if comment or char.isspace():
             at += comment or 1
+        elif char == "\\" and text[at + 1 : at + 2] in ("n", "r", "t"):
+            at += 2
+        elif text.startswith("=>", at):
+            tokens.append(":")
+            at += 2
         elif char in DOUBLE + SINGLE:
             end = _string_end(text, at, limit, in_list=inside[-1:] == ["["])
             if end is None:
@@ -298,8 +312,9 @@ def _as_json(token: str, *, is_key: bool) -> str:
     A percentage or a fraction becomes a text, so that its sign stays.
     """
     if token[0] in DOUBLE + SINGLE:
-        content = token[1:-1].replace("\\'", "'")
+        content = re.sub(r"\\(.)", _escape, token[1:-1], flags=re.DOTALL)
         return '"' + re.sub(r'(?<!\\)((?:\\\\)*)"', r'\1\\"', content) + '"'
+    token = token.replace("\\", "")
     if not is_key and token in _CONSTANTS:
         return _CONSTANTS[token]
     if not is_key and _PLAIN_NUMBER.match(token):
@@ -311,8 +326,16 @@ def _as_json(token: str, *, is_key: bool) -> str:
     return json.dumps(token)
 
 
+def _escape(match: re.Match[str]) -> str:
+    """An escape as JSON has it: of punctuation that needs none, the punctuation."""
+    char = match[1]
+    if char in '"\\/bfnrtu':
+        return match[0]
+    return f"\\\\{char}" if char.isalnum() else char
+
+
 def _ends_string(text: str, at: int) -> bool:
-    rest = text[at : at + 200].translate(WIDE).lstrip()
+    rest = _BLANKS.sub("", text[at : at + 200].translate(WIDE))
     return (
         not rest
         or rest[0] in _AFTER_STRING

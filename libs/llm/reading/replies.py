@@ -1,5 +1,6 @@
 """A model's reply as the loop reads it: its calls, also those written as text, and its thoughts."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,8 +8,8 @@ from pydantic import JsonValue
 
 from contracts.types import ToolDef
 from libs.llm.provider import ModelReply, StopReason, ToolCall
-from libs.llm.reading.calls import calls_in_text, plain_name
-from libs.llm.reading.values import fitted
+from libs.llm.reading.calls import ARGUMENT_KEYS, as_arguments, calls_in_text, offered_name
+from libs.llm.reading.values import Unclear, fitted
 
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Where OpenAI-compatible servers put a model's thoughts."""
@@ -42,13 +43,24 @@ def with_calls(reply: ModelReply, tools: Sequence[ToolDef]) -> ModelReply:
     return reply
 
 
+def without_calls(reply: ModelReply) -> ModelReply:
+    """The reply to a request without tools: where it is a call, its arguments are the answer.
+
+    Some servers ask for a schema by a tool of their own; others call what nobody offered.
+    """
+    if not reply.tool_calls:
+        return reply
+    said = "\n".join(json.dumps(call.arguments) for call in reply.tool_calls if call.arguments)
+    stop = StopReason.END if reply.stop_reason is StopReason.TOOL_CALLS else reply.stop_reason
+    kept = {"text": reply.text or said, "tool_calls": (), "stop_reason": stop, "raw": None}
+    return reply.model_copy(update=kept)
+
+
 def unspoken(reply: ModelReply) -> Iterator[str]:
     """The texts of a reply beside what it said: its thoughts, and its text with their tags off."""
     match reply.raw:
         case dict() as raw:
-            content = raw.get("content")
-            if isinstance(content, str) and content.strip() != reply.text:
-                yield _THINK_TAG.sub("\n", content)
+            yield from _without_tags(raw.get("content"), reply)
             for name in THOUGHT_FIELDS:
                 thought = raw.get(name)
                 if isinstance(thought, str) and thought.strip():
@@ -57,18 +69,41 @@ def unspoken(reply: ModelReply) -> Iterator[str]:
             for block in blocks:
                 if isinstance(block, Mapping) and isinstance(block.get("thinking"), str):
                     yield str(block["thinking"])
+                elif isinstance(block, Mapping):
+                    yield from _without_tags(block.get("text"), reply)
+
+
+def _without_tags(content: JsonValue, reply: ModelReply) -> Iterator[str]:
+    """A text from which thoughts were cut, whole."""
+    if isinstance(content, str) and content.strip() != reply.text:
+        yield _THINK_TAG.sub("\n", content)
 
 
 def _taken(call: ToolCall, offered: Mapping[str, ToolDef]) -> ToolCall:
     """The call under the name that was offered, with its arguments in the tool's shape."""
-    name = call.name if call.name in offered else plain_name(call.name)
-    tool = offered.get(name)
+    tool = offered.get(call.name) or offered.get(offered_name(call.name, offered))
     if tool is None:
         return call
-    arguments: dict[str, JsonValue] = call.arguments
-    if not call.error:
-        arguments = fitted(call.arguments, tool.parameters, _left_out)
-    return call.model_copy(update={"name": name, "arguments": arguments})
+    named = call.model_copy(update={"name": tool.name})
+    if call.error:
+        return named
+    arguments = _unwrapped(call.arguments, tool)
+    if isinstance(arguments, str):
+        return named.model_copy(update={"error": f"the arguments: {arguments}", "arguments": {}})
+    try:
+        fields = fitted(arguments, tool.parameters, _left_out)
+    except Unclear as error:
+        return named.model_copy(update={"error": f"the arguments: {error}", "arguments": {}})
+    return named.model_copy(update={"arguments": fields})
+
+
+def _unwrapped(arguments: Mapping[str, JsonValue], tool: ToolDef) -> Mapping[str, JsonValue] | str:
+    """The arguments without a name around them: `{"arguments": {...}}`."""
+    if len(arguments) == 1:
+        [(key, inner)] = arguments.items()
+        if key in ARGUMENT_KEYS and key not in tool.parameters.get("properties", {}):
+            return as_arguments(inner)
+    return arguments
 
 
 def _left_out(sentence: str) -> None:

@@ -1,8 +1,8 @@
 """A model's values in the shape that its contract asks for, where their meaning is plain. Pure.
 
 Only the form changes: `BULLISH` for `bullish`, `10%` for 10 of 100 or 0.1 of 1, `7/10`, `$AAPL`,
-`NASDAQ:AAPL`, null for an empty list, a list of one, JSON in a string. What could mean two things
-stays as it is, and validation refuses it.
+`NASDAQ:AAPL`, `AAPL (Apple Inc.)`, null for an empty list, a list of one, JSON in a string. What
+could mean two things stays as it is, and validation refuses it, or raises `Unclear`.
 """
 
 import json
@@ -11,18 +11,34 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-WRAPPERS_MAX = 3
+from contracts.types import TYPED_TICKER_PATTERN
+
+WRAPPERS_MAX = 5
 """Objects around an answer that are taken off."""
 TICKER_PATTERN = r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"
 """The pattern by which a schema shows that a text is a ticker (`contracts.types.Ticker`)."""
-_TICKER = re.compile(r"\A\s*\(?\s*(?:[A-Za-z]{2,10}\s*:\s*)?\$?\s*([A-Za-z0-9.^=/-]+)\s*\)?\s*\Z")
-_PERCENTAGE = re.compile(r"\A\s*([-+]?\d+(?:\.\d+)?)\s*(?:%|percent|per cent)\s*\Z", re.IGNORECASE)
-_FRACTION = re.compile(r"\A\s*(\d+(?:\.\d+)?)\s*(?:/|out of)\s*(\d+)\s*\Z", re.IGNORECASE)
+TICKER_PATTERNS = (TICKER_PATTERN, TYPED_TICKER_PATTERN)
+_TICKER = re.compile(r"\A\(?\s*(?:[A-Za-z]{2,10}\s*:\s*)?\$?\s*([A-Za-z0-9.^=/-]+)\s*\)?\Z")
+_NAMED_TICKER = re.compile(r"\A\$?([A-Z0-9.^=/-]+)\s*\(([^()]*[a-z][^()]*)\)\Z")
+_TICKER_OF_NAME = re.compile(
+    r"\A([^()]*[a-z][^()]*)\((?:[A-Z]{2,10}\s*:\s*)?\$?([A-Z0-9.^=/-]+)\)\Z"
+)
+_AROUND = " \t\r\n\"'`*\u200b\u200c\u200d\u2060\ufeff"
+"""Quotes, stars and what nobody sees: no part of a word."""
+_NUMBER = re.compile(r"\A\s*[-+]?[0-9]+(?:\.[0-9]+)?\s*\Z")
+_PERCENTAGE = re.compile(
+    r"\A\s*([-+]?[0-9]+(?:\.[0-9]+)?)\s*(?:%|percent|per cent)\s*\Z", re.IGNORECASE
+)
+_FRACTION = re.compile(r"\A\s*([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+)\s*\Z", re.IGNORECASE)
 _HUNDRED = Decimal(100)
 SCALARS = ("string", "number", "integer", "boolean")
 
 Schema = Mapping[str, Any]
 Note = Callable[[str], None]
+
+
+class Unclear(ValueError):
+    """An answer whose fields could mean two things; the text names the field and the remedy."""
 
 
 def unwrapped(value: Mapping[str, Any], schema: Schema) -> Mapping[str, Any]:
@@ -96,17 +112,20 @@ class _Fit:
     def value(self, value: Any, schema: Schema, place: str) -> Any:
         """One value and all that is in it."""
         schema = self._meant(value, schema)
-        match schema.get("type"):
+        kind = schema.get("type")
+        if kind in SCALARS and isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if schema.get("pattern") in TICKER_PATTERNS:
+            return _ticker(value)
+        match kind:
             case "object" if "properties" in schema:
                 return self._object(_single(value), schema, place)
             case "array":
                 return self._array(value, schema, place)
-            case "number" | "integer" if isinstance(value, str):
-                return _number(value, schema)
+            case "number" | "integer" if isinstance(value, str | bool):
+                return _number(str(value), schema)
             case "string" if isinstance(value, str):
                 return _text(value, schema)
-            case "string" if isinstance(value, int) and schema.get("pattern") == TICKER_PATTERN:
-                return str(value)
             case _:
                 return value
 
@@ -133,19 +152,48 @@ class _Fit:
         if not isinstance(value, Mapping):
             return value
         properties: Mapping[str, Schema] = schema["properties"]
-        spelled = {_spelling(name): name for name in properties}
+        spelled = {spelling(name): name for name in properties}
         fields: dict[str, Any] = {}
+        unknown: list[str] = []
         for key, item in value.items():
-            name = key if key in properties else spelled.get(_spelling(key))
+            name = key if key in properties else spelled.get(spelling(key))
             where = f"{place}{key}"
-            if name is None or (name != key and name in value):
+            if name is None:
                 self._note(f"{where[:80]}: no such field, left out")
+                unknown.append(key)
                 continue
             part = properties[name]
             if item is None and "default" in part and not self._takes_null(part):
                 continue
-            fields[name] = self.value(item, part, f"{where}.")
+            fitted_item = self.value(item, part, f"{where}.")
+            if fields.setdefault(name, fitted_item) != fitted_item:
+                raise Unclear(f"{place}{name} stands twice with different values; give it once")
+        for name, part in properties.items():
+            given = name in value.keys() | fields.keys()
+            if not given and (
+                meant := next((k for k in unknown if self._fits(value[k], part)), "")
+            ):
+                raise Unclear(
+                    f"{place}{name} is missing, and {meant[:40]} is no field; give each list under "
+                    f"its own name, an empty one where there is nothing"
+                )
         return fields
+
+    def _fits(self, value: Any, part: Schema) -> bool:
+        """Whether a value may be this list under another name: it has items of its shape."""
+        items = self._meant({}, self._meant([], part).get("items", {}))
+        values = [*value.values()] if isinstance(value, Mapping) else value
+        if not isinstance(values, list):
+            return False
+        needs = {*items.get("required", ())} - {"ticker"}
+        return any(
+            bool(needs) and needs <= item.keys()
+            if isinstance(item, Mapping)
+            else items.get("pattern") in TICKER_PATTERNS
+            and isinstance(item, str)
+            and _TICKER.match(item.strip(_AROUND)) is not None
+            for item in values
+        )
 
     def _takes_null(self, schema: Schema) -> bool:
         return any(option.get("type") == "null" for option in schema.get("anyOf", ()))
@@ -155,13 +203,25 @@ class _Fit:
         if value is None:
             return []
         if isinstance(value, str):
-            value = _list_in(value)
+            value = _list_in(value, commas=items.get("pattern") in TICKER_PATTERNS)
+        if isinstance(value, Mapping):
+            value = self._by_ticker(value, items)
         if isinstance(value, Mapping | str) and value:
             value = [value]
         if not isinstance(value, Sequence) or isinstance(value, str):
             return value
         fitted_items = [self.value(item, items, f"{place}{n}.") for n, item in enumerate(value)]
-        return self._once(fitted_items, place, tickers=items.get("pattern") == TICKER_PATTERN)
+        return self._once(fitted_items, place, tickers=items.get("pattern") in TICKER_PATTERNS)
+
+    def _by_ticker(self, value: Mapping[str, Any], items: Schema) -> Any:
+        """The list that an object by ticker stands for: `{"AAPL": {...}}`; else the object."""
+        fields = self._meant({}, items).get("properties", {})
+        of_items = all(
+            isinstance(item, Mapping) and "ticker" not in item for item in value.values()
+        )
+        if not of_items or "ticker" not in fields or fields.keys() & value.keys():
+            return value
+        return [{"ticker": ticker, **item} for ticker, item in value.items()]
 
     def _once(self, items: Sequence[Any], place: str, *, tickers: bool) -> list[Any]:
         """The items without one that says the same of a ticker as an earlier one."""
@@ -175,10 +235,10 @@ class _Fit:
         return kept
 
 
-def _list_in(text: str) -> Any:
-    """The list that a text holds as JSON; else the text."""
+def _list_in(text: str, *, commas: bool) -> Any:
+    """The list that a text holds as JSON, or between `commas`; else the text."""
     if not text.lstrip().startswith("["):
-        return text
+        return [part for part in text.split(",") if part.strip()] if commas else text
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -186,25 +246,42 @@ def _list_in(text: str) -> Any:
     return value if isinstance(value, list) else text
 
 
-def _spelling(name: str) -> str:
-    """A field's name without case, blanks and underscores: `allocationPct` is `allocation_pct`."""
+def spelling(name: str) -> str:
+    """A name without case, blanks and underscores: `allocationPct` is `allocation_pct`."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def _text(text: str, schema: Schema) -> str:
-    """A text; one of several choices in its own case, a ticker without its exchange."""
+    """A text; one of several choices in its own case."""
     choices = schema.get("enum")
     if choices and text not in choices:
-        alike = [choice for choice in choices if _spelling(str(choice)) == _spelling(text)]
+        alike = [choice for choice in choices if spelling(str(choice)) == spelling(text)]
         return alike[0] if len(alike) == 1 else text
-    if schema.get("pattern") == TICKER_PATTERN:
-        ticker = _TICKER.match(text)
-        return text if ticker is None else ticker[1].upper()
     return text
 
 
+def _ticker(value: Any) -> Any:
+    """A ticker without its exchange, its company's name and what else stands around it."""
+    if isinstance(value, Mapping) and [*value] == ["ticker"]:
+        value = value["ticker"]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        return value
+    bare = value.strip(_AROUND)
+    if named := _NAMED_TICKER.match(bare):
+        return named[1]
+    if of_name := _TICKER_OF_NAME.match(bare):
+        return of_name[2]
+    ticker = _TICKER.match(bare)
+    return value if ticker is None else ticker[1].upper()
+
+
 def _number(text: str, schema: Schema) -> Any:
-    """The number that a text means on this scale; the text where that is not plain."""
+    """The number that a text means on this scale; where that is not plain, no number at all.
+
+    Parsers take more than a person writes: `1_0` and digits of other scripts for 10, yes for 1.
+    """
     low, high = schema.get("minimum"), schema.get("maximum")
     try:
         percentage, fraction = _PERCENTAGE.match(text), _FRACTION.match(text)
@@ -218,8 +295,8 @@ def _number(text: str, schema: Schema) -> Any:
             if high == 1 and whole in (10, 100) and part <= whole:
                 return _plain(part / whole)
     except InvalidOperation:
-        return text
-    return text
+        return f"'{text}'"
+    return text.strip() if _NUMBER.match(text) else f"'{text}'"
 
 
 def _plain(number: Decimal) -> int | float:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
 from libs.facts.desk import HEADLINE
-from libs.llm.provider import Evidence
+from libs.llm.provider import Evidence, is_error
 
 CONFIDENCE_MAX = 0.6
 """Stated thresholds read no context: they never claim more, and claim 0 without evidence."""
@@ -47,8 +47,8 @@ class EvidenceIndex:
     ) -> None:
         self._facts = facts or {}
         self._publishers = publishers or {}
-        self._good = [item for item in evidence if not _is_error(item)]
-        self._bad = [item for item in evidence if _is_error(item)]
+        self._good = [item for item in evidence if not is_error(item.result)]
+        self._bad = [item for item in evidence if is_error(item.result)]
 
     def result(self, tool: str, ticker: str = "") -> Mapping[str, JsonValue]:
         """A tool's result, for a ticker where one is named; empty where there is none."""
@@ -151,7 +151,3 @@ def _numbers(value: JsonValue) -> Iterator[tuple[str, float]]:
         for key, item in value.items():
             if isinstance(item, int | float) and not isinstance(item, bool):
                 yield key, float(item)
-
-
-def _is_error(item: Evidence) -> bool:
-    return isinstance(item.result, dict) and "error" in item.result

@@ -1,0 +1,111 @@
+"""Every shape of reply x every agent that it matters for, through whole cycles over the wire.
+
+The table is `tests/fakes/reply_shapes.py`. In one cycle each agent replies in a shape of its own:
+as many cycles as there are shapes try each with all. `tests/chaos/reply_matrix.py` repeats this on
+both wires, and each asked shape with each agent.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import pytest
+import pytest_asyncio
+
+from contracts.cycle import CycleStatus
+from tests.fakes.reply_shapes import ANSWERS, CALLS, PLAIN, End, Shape
+from tests.fakes.shaped_desk import (
+    AGENTS,
+    CALLERS,
+    Outcome,
+    ShapedDesk,
+    ShapedModel,
+    problem,
+    shaped_desk,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+READ = [shape for shape in ANSWERS if shape.end is End.READ]
+READ_CALLS = [shape for shape in CALLS if shape.end is End.READ]
+ASKED = [shape for shape in ANSWERS if shape.end is End.ASKED]
+TYPED = [shape for shape in ANSWERS if shape.end is End.TYPED]
+BY_CODE = [shape for shape in CALLS if shape.end is End.BY_CODE]
+CLAUDE_EVERY = 5
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desk() -> AsyncIterator[ShapedDesk]:
+    """One set of services for all cycles."""
+    async with shaped_desk() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def plain(desk: ShapedDesk) -> Mapping[str, Outcome]:
+    """The cycle of plain replies, by wire format."""
+    return {wire: await desk.run(wire, ShapedModel()) for wire in ("openai", "claude")}
+
+
+def dealt(shapes: Sequence[Shape], first: int, agents: Sequence[str]) -> Mapping[str, Shape]:
+    """A shape for each agent, other ones at each start."""
+    return {agent: shapes[(first + n) % len(shapes)] for n, agent in enumerate(agents)}
+
+
+def suiting(shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    """Those that are for their agents."""
+    return {agent: each for agent, each in shapes.items() if agent in (each.agents or AGENTS)}
+
+
+async def test_the_table_holds_as_many_shapes_as_were_promised() -> None:
+    assert len(READ) + len(READ_CALLS) >= 180
+    assert len(ASKED) + len(TYPED) + len(BY_CODE) >= 50
+    for table in (ANSWERS, CALLS):
+        assert len({shape.name for shape in table}) == len(table)
+
+
+@pytest.mark.parametrize(
+    ("wire", "first"),
+    [
+        *(("openai", n) for n in range(max(len(READ), len(READ_CALLS)))),
+        *(("claude", n) for n in range(0, max(len(READ), len(READ_CALLS)), CLAUDE_EVERY)),
+    ],
+)
+async def test_shapes_that_are_read_trade_as_the_plain_ones_and_cost_no_call_more(
+    desk: ShapedDesk, plain: Mapping[str, Outcome], wire: str, first: int
+) -> None:
+    answers, calls = dealt(READ, first, AGENTS), dealt(READ_CALLS, first, CALLERS)
+    outcome = await desk.run(wire, ShapedModel(answers, calls))
+    names = {agent: shape.name for agent, shape in (*answers.items(), *calls.items())}
+    assert problem(PLAIN, outcome, plain[wire]) == "", names
+
+
+@pytest.mark.parametrize("first", range(len(ASKED)))
+async def test_a_shape_that_may_mean_two_things_is_asked_about_once(
+    desk: ShapedDesk, plain: Mapping[str, Outcome], first: int
+) -> None:
+    model = ShapedModel(suiting(dealt(ASKED, first, AGENTS)), times=1)
+    outcome = await desk.run("openai", model)
+    names = {agent: shape.name for agent, shape in model.answers.items()}
+    assert outcome.status is CycleStatus.COMPLETED, (names, outcome.reason)
+    assert outcome.orders == plain["openai"].orders, names
+    assert outcome.calls - plain["openai"].calls == len(outcome.shaped), names
+
+
+@pytest.mark.parametrize("shape", [*ASKED, *TYPED], ids=lambda shape: shape.name)
+async def test_a_model_that_repeats_it_ends_its_pipeline_with_the_reason(
+    desk: ShapedDesk, plain: Mapping[str, Outcome], shape: Shape
+) -> None:
+    agents = [*(shape.agents or AGENTS)]
+    for agent in (*agents[len(shape.name) % len(agents) :], *agents):
+        outcome = await desk.run("openai", ShapedModel({agent: shape}))
+        if outcome.shaped:
+            assert problem(shape, outcome, plain["openai"]) == "", agent
+            return
+    pytest.fail("it changes no agent's answer")
+
+
+@pytest.mark.parametrize("shape", BY_CODE, ids=lambda shape: shape.name)
+async def test_code_reads_for_a_model_whose_calls_cannot_be_read_and_the_decision_says_so(
+    desk: ShapedDesk, plain: Mapping[str, Outcome], shape: Shape
+) -> None:
+    for agent in shape.agents:
+        outcome = await desk.run("openai", ShapedModel(calls={agent: shape}))
+        assert problem(shape, outcome, plain["openai"]) == "", agent
