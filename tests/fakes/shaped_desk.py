@@ -128,6 +128,12 @@ class Outcome:
         return f"{cycle.state.reason} {ending.reason if ending else ''}"
 
     @property
+    def failures(self) -> Sequence[str]:
+        """Why operations failed."""
+        found = self.desk.operations.values()
+        return [each.failure.message for each in found if each.failure is not None]
+
+    @property
     def orders(self) -> Any:
         """What the rules let be ordered, all of it; None where it never came to that."""
         found = [each for each in self.desk.operations.values() if each.row.step == "validate"]
@@ -158,7 +164,9 @@ def problem(shape: Shape, outcome: Outcome, plain: Outcome) -> str:
     """Why a cycle with a shape did not come to its end; empty where it did."""
     told = f"{outcome.reason} {[*outcome.errors][:3]} {outcome.notes[:300]}"
     if shape.end in (End.ASKED, End.TYPED):
-        is_so = outcome.status is CycleStatus.FAILED and shape.says in outcome.reason
+        # What follows the execution does not judge it: its own operation says what went wrong.
+        over = outcome.status is CycleStatus.FAILED or [*outcome.shaped] == ["memory"]
+        is_so = over and any(shape.says in failure for failure in outcome.failures)
         return "" if is_so else f"{shape.name}: {outcome.status}, not typed: {told}"
     if outcome.status is not CycleStatus.COMPLETED or outcome.orders != plain.orders:
         return f"{shape.name}: {outcome.status}, {outcome.orders}: {told}"
