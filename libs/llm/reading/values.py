@@ -182,17 +182,13 @@ class _Fit:
     def _fits(self, value: Any, part: Schema) -> bool:
         """Whether a value may be this list under another name: it has items of its shape."""
         items = self._meant({}, self._meant([], part).get("items", {}))
-        values = [*value.values()] if isinstance(value, Mapping) else value
-        if not isinstance(values, list):
-            return False
         needs = {*items.get("required", ())} - {"ticker"}
-        return any(
-            bool(needs) and needs <= item.keys()
-            if isinstance(item, Mapping)
-            else items.get("pattern") in TICKER_PATTERNS
-            and isinstance(item, str)
-            and _TICKER.match(item.strip(_AROUND)) is not None
-            for item in values
+        if items.get("pattern") in TICKER_PATTERNS and isinstance(value, list):
+            return any(isinstance(item, str) and re.match(TICKER_PATTERN, item) for item in value)
+        inner = [*value.values()] if isinstance(value, Mapping) else value
+        return len(needs) > 1 and any(
+            isinstance(item, Mapping) and needs <= item.keys()
+            for item in (inner if isinstance(inner, list) else ())
         )
 
     def _takes_null(self, schema: Schema) -> bool:
