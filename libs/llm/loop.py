@@ -288,7 +288,7 @@ class _Tooling:
 
     async def _read_by_code(self) -> None:
         """The standard reads, on record as tool calls, for a model that has read nothing."""
-        made = self.calls_made
+        calls_before = self.calls_made
         calls = [
             ToolCall(id=f"code_{place}", name=name, arguments=dict(arguments))
             for place, (name, arguments) in enumerate(self.standard)
@@ -296,8 +296,12 @@ class _Tooling:
         most = self.agent.limits.calls_per_round_max
         for start in range(0, len(calls), most):
             await self._answer(calls[start : start + most])
-        reads = self.calls_made - made
-        why = f"the model's {made} tool calls read nothing" if made else "the model called no tool"
+        reads = self.calls_made - calls_before
+        why = (
+            f"the model's {calls_before} tool calls read nothing"
+            if calls_before
+            else "the model called no tool"
+        )
         self.reads = f"code made {reads} reads, as {why}"
         log.warning("llm.read_by_code", agent=self.agent.name, reads=reads)
 

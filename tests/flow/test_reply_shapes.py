@@ -22,7 +22,7 @@ from tests.fakes.shaped_desk import (
     shaped_desk,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 READ = [shape for shape in ANSWERS if shape.end is End.READ]
 READ_CALLS = [shape for shape in CALLS if shape.end is End.READ]
 ASKED = [shape for shape in ANSWERS if shape.end is End.ASKED]

@@ -214,16 +214,16 @@ def _named(text: str, offered: Offered) -> Iterator[_Written]:
         rf"(?<![\w\"'.])(?:\w{{1,40}}[.:])?({names})(?::\d+)?{_FILLER}{{0,12}}(?=\{{)",
         re.IGNORECASE,
     )
-    found = [*begins.finditer(text)] if names else []
-    for place, begin in enumerate(found[:CALLS_MAX]):
-        end = found[place + 1].start() if place + 1 < len(found) else len(text)
+    starts = [*begins.finditer(text)] if names else []
+    for place, begin in enumerate(starts[:CALLS_MAX]):
+        end = starts[place + 1].start() if place + 1 < len(starts) else len(text)
         arguments = _arguments(text[begin.end() : end])
         tool = offered[offered_name(begin[1], offered)]
         takes = {spelling(key) for key in (*tool.parameters.get("properties", {}), *ARGUMENT_KEYS)}
-        given = {} if isinstance(arguments, str) else arguments
-        if {*_NAME_KEYS} & {*given}:
-            yield from _call_objects(given, offered)
-        elif not given or takes & {*map(spelling, given)}:
+        fields = {} if isinstance(arguments, str) else arguments
+        if {*_NAME_KEYS} & {*fields}:
+            yield from _call_objects(fields, offered)
+        elif not fields or takes & {*map(spelling, fields)}:
             yield _Written(tool.name, arguments)
 
 

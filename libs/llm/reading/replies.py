@@ -50,9 +50,9 @@ def without_calls(reply: ModelReply) -> ModelReply:
     """
     if not reply.tool_calls:
         return reply
-    said = "\n".join(json.dumps(call.arguments) for call in reply.tool_calls if call.arguments)
+    text = "\n".join(json.dumps(call.arguments) for call in reply.tool_calls if call.arguments)
     stop = StopReason.END if reply.stop_reason is StopReason.TOOL_CALLS else reply.stop_reason
-    kept = {"text": reply.text or said, "tool_calls": (), "stop_reason": stop, "raw": None}
+    kept = {"text": reply.text or text, "tool_calls": (), "stop_reason": stop, "raw": None}
     return reply.model_copy(update=kept)
 
 

@@ -169,8 +169,8 @@ class _Fit:
             if fields.setdefault(name, fitted_item) != fitted_item:
                 raise Unclear(f"{place}{name} stands twice with different values; give it once")
         for name, part in properties.items():
-            given = name in value.keys() | fields.keys()
-            if not given and (
+            is_there = name in value.keys() | fields.keys()
+            if not is_there and (
                 meant := next((k for k in unknown if self._fits(value[k], part)), "")
             ):
                 raise Unclear(
