@@ -15,7 +15,9 @@ DEPTH_MAX = 12
 LINE_CHARS = 120
 """A text that is longer, or has lines, stands in a block of its own."""
 OPEN_MAX = 12
-"""A branch of so few is open from the beginning, two levels deep."""
+FIELDS_OPEN_MAX = 40
+"""A list of so few items, or an object of so few fields, is open from the beginning, two levels
+deep: who clicks on a figure sees its number."""
 
 Kind = Literal["text", "long", "number", "none", "list", "object"]
 
@@ -139,7 +141,8 @@ class _Room:
                 if self.left <= 0:
                     break
                 inner.append(self.value(key, field, depth + 1))
-        return Value(name, kind, "", inner, size, is_open=depth < 2 and size <= OPEN_MAX)
+        few = FIELDS_OPEN_MAX if kind == "object" else OPEN_MAX
+        return Value(name, kind, "", inner, size, is_open=depth < 2 and size <= few)
 
 
 def _leaf(name: str, value: JsonValue) -> Value:

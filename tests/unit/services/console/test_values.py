@@ -3,6 +3,8 @@
 from typing import Any
 
 import orjson
+import pytest
+from pydantic import JsonValue
 
 from services.console.pages.trace.values import DEPTH_MAX, NODES_MAX, passages, recorded
 
@@ -79,3 +81,17 @@ def test_the_trees_in_a_text_are_bounded_together() -> None:
     parts = passages("\n".join([line] * 5))
     assert sum(counted(part.values) for part in parts) <= NODES_MAX
     assert parts[-1].values == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "is_open"),
+    [
+        ({"values": {f"indicator_{n}": n for n in range(17)}}, True),
+        ({"values": {f"field_{n}": n for n in range(41)}}, False),
+        ({"rows": list(range(60))}, False),
+    ],
+)
+def test_the_fields_of_a_call_are_on_the_screen(value: JsonValue, is_open: bool) -> None:
+    shown = recorded(value)
+    assert shown is not None
+    assert shown.values[0].is_open is is_open
