@@ -19,6 +19,7 @@ from libs.servers.embedded_thread import held_in_thread
 from services.console.app import service
 from tests.browser.conftest import window
 from tests.browser.desk import Shown
+from tests.fakes.notable import FILL
 
 DRAWN_MAX = 80
 MANY = 3_000
@@ -89,8 +90,8 @@ def test_events_are_listed_as_they_come_and_only_those_in_view_are_drawn(
 ) -> None:
     page.goto("/tail")
     expect(page.locator("#state")).to_have_text("live")
-    writer.write(1, "order_filled", side="buy", quantity="3", asset="AAPL", status="filled")
-    expect(newest(page, writer)).to_contain_text("buy 3 AAPL filled")
+    writer.write(1, "order_filled", **FILL)
+    expect(newest(page, writer)).to_contain_text("main: bought 15 AAPL at 243.84 USD")
     writer.write(MANY)
     expect(newest(page, writer)).to_be_in_viewport()
     assert 0 < drawn(page) <= DRAWN_MAX
@@ -129,7 +130,7 @@ def test_the_filter_stands_in_the_url_and_a_wrong_one_is_told(page: Page, writer
     page.get_by_label("Errors only").check()
     expect(page).to_have_url(re.compile("errors=true"))
     expect(page.locator(".tail-row")).to_have_count(1)
-    expect(page.locator(".tail-row")).to_contain_text("too late (late)")
+    expect(page.locator(".tail-row")).to_contain_text("failed (late): too late")
     page.get_by_label("Service").select_option("trader")
     expect(page.locator(".tail-row")).to_have_count(0)
     page.get_by_label("Service").select_option("research")
