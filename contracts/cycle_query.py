@@ -12,6 +12,7 @@ from contracts.cycle import CycleStatus
 from contracts.memory import DecisionOutcome
 from contracts.message import PAGE_MAX, Message
 from contracts.operation import JournalEntry
+from contracts.performance import OrderResult
 from contracts.stages import Substitute
 from contracts.trader import NotBought
 from contracts.types import (
@@ -39,8 +40,9 @@ class PipelineView(Value):
 
     `substitutes` are the stages that another than its own model answered. `not_bought` are the
     candidates that its decision did not buy, with their causes: the first of a ticker is the
-    weightiest. `outcomes` are what later cycles of the account have told of its decision, the
-    earliest first; `unreadable_outcomes` more were written by a later release.
+    weightiest. `results` are what came of its orders. `outcomes` are what later cycles of the
+    account have told of its decision, the earliest first; `unreadable_outcomes` more were written
+    by a later release.
     """
 
     name: Name
@@ -52,6 +54,7 @@ class PipelineView(Value):
     substitutes: tuple[Substitute, ...] = ()
     contracts: dict[str, JsonValue] = Field(default_factory=dict)
     not_bought: tuple[NotBought, ...] = ()
+    results: tuple[OrderResult, ...] = ()
     outcomes: tuple[DecisionOutcome, ...] = ()
     unreadable_outcomes: int = Field(default=0, ge=0)
 

@@ -10,6 +10,7 @@ from contracts.account import Fill, OrderType, Side
 from contracts.approval import Approval
 from contracts.cycle import DECISION
 from contracts.message import PAGE_MAX, Command, Contract, Message
+from contracts.performance import OrderResult
 from contracts.risk import DecisionValidation, UnreadableDecision
 from contracts.types import (
     CycleId,
@@ -85,7 +86,8 @@ class DecisionView(Value):
     """One pipeline's decision: what the rules left of its picks, and what was ordered of that.
 
     `kind` is the cycle's: of an `exit` they are the sales that exit signals led to. `execution` is
-    None while nothing was executed: it waits, or nothing was left to order.
+    None while nothing was executed: it waits, or nothing was left to order. `results` are what came
+    of its orders.
     """
 
     cycle_id: CycleId
@@ -96,6 +98,7 @@ class DecisionView(Value):
     decided_at: datetime
     decision: DecisionValidation
     execution: ExecutionResult | None = None
+    results: tuple[OrderResult, ...] = ()
 
 
 class DecisionsPage(Message):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
+from contracts.account import Side
 from contracts.account_query import NotCounted
 from contracts.message import PAGE_MAX, Message
 from contracts.types import Currency, Money, Name, ShortText, Text, Ticker, Value
@@ -88,6 +89,24 @@ class RoundTrip(Value):
     entry_pipeline: Name | None = None
     exit_cycle_id: UUID | None = None
     exit_pipeline: Name | None = None
+
+
+class OrderResult(Value):
+    """What came of one order of a decision, as of the account's newest valued close `as_of`.
+
+    Of a buy the `trip` that it opened, and its P&L as `gain`, open ones included; of a sale the
+    `gain` of the shares that it sold, after its fee, and the trip that they were of. Both are None
+    where nothing is known yet: it was not filled, has no close yet, or added to a position.
+    `status` is the order's own now, and `reason` says why it was not filled.
+    """
+
+    ticker: Ticker
+    side: Side
+    status: ShortText
+    reason: Text = ""
+    as_of: date | None = None
+    gain: Money | None = None
+    trip: RoundTrip | None = None
 
 
 class TickerReturn(Value):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from uuid import UUID
 
 from libs.quant.returns import ONE, Worth, growth
 from libs.quant.trades import Move, Tally, TickerGain, Trip, by_ticker, round_trips, tally
@@ -67,6 +68,16 @@ class After:
     paid_in: Decimal = Decimal(0)
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one order of a decision: of a buy that opened a round trip (`is_entry`) the
+    whole trip, of a sale the gain of the shares that it sold."""
+
+    trip: Trip
+    is_entry: bool
+    gain: Decimal
+
+
 @dataclass(frozen=True)
 class Standing:
     """An account as of its newest valued close, `closes[-1]`.
@@ -114,6 +125,19 @@ class Standing:
     def by_ticker(self) -> Sequence[TickerGain]:
         """The gain of each ticker, the largest first."""
         return by_ticker(self.trips or ())
+
+    @cached_property
+    def by_decision(self) -> Mapping[tuple[UUID, str], Sequence[Result]]:
+        """The results of each decision by its cycle and pipeline: the round trips that it opened,
+        and its own sales."""
+        results: dict[tuple[UUID, str], list[Result]] = {}
+        for trip in self.trips or ():
+            if trip.entry is not None:
+                key = (trip.entry.cycle_id, trip.entry.pipeline)
+                results.setdefault(key, []).append(Result(trip, True, trip.gain))
+            for key, gain in trip.sales.items():
+                results.setdefault(key, []).append(Result(trip, False, gain))
+        return results
 
     def realised_of(self, ticker: str) -> Decimal | None:
         """The gain of a ticker without what is held of it: realised gains and dividends less

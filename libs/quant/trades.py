@@ -7,7 +7,7 @@ since, so that prices of one share compare.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -65,7 +65,8 @@ class Trip:
 
     `bought` shares cost `cost`; `sold` of them brought `proceeds`, of which `paid_out` are parts of
     a share that splits paid in cash; those `held` cost `held_cost`, and are worth `unrealised` more
-    at the close. `entry` is the order that opened it, `exit` the one that sold last.
+    at the close. `entry` is the order that opened it, `exit` the one that sold last. `sales` is the
+    gain of each decision's own sales, after their fees.
     """
 
     ticker: str
@@ -84,6 +85,7 @@ class Trip:
     fees: Decimal = _ZERO
     entry: Order | None = None
     exit: Order | None = None
+    sales: dict[tuple[UUID, str], Decimal] = field(default_factory=dict)
 
     @property
     def gain(self) -> Decimal:
@@ -134,6 +136,10 @@ class Trip:
             # What left the position had cost so much, and brought the gain besides.
             self.proceeds += move.realised - move.cost
             self.exit = move.order
+            if move.order is not None:
+                key = (move.order.cycle_id, move.order.pipeline)
+                own = self.sales.get(key, _ZERO)
+                self.sales[key] = own + move.realised - move.fees
         self.held += move.quantity
         self.held_cost += move.cost
         self.realised += move.realised

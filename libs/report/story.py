@@ -13,6 +13,7 @@ from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import ExecutionResult
 from contracts.memory import AgentMemory, DecisionOutcome
 from contracts.operation import OperationStatus, OperationView
+from contracts.performance import OrderResult
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
 from contracts.stages import fell_back
@@ -27,6 +28,7 @@ from libs.report import (
     figures,
     orders,
     outcomes,
+    results,
     rules,
     tickers,
     why_not,
@@ -90,6 +92,7 @@ class PipelineStory:
     answer: Answer | None
     orders: Sequence[OrderRow]
     unordered: Sequence[Fact]
+    results: Sequence[OrderResult]
     outcomes: Sequence[DecisionOutcome]
     learned: Sequence[Fact]
 
@@ -102,6 +105,11 @@ class PipelineStory:
     def why_not(self) -> Table:
         """The candidates that were not bought, with their causes."""
         return why_not.table(self.not_bought)
+
+    @property
+    def result(self) -> Table:
+        """What came of its orders."""
+        return results.table(self.results, self.account)
 
     @property
     def execution(self) -> ExecutionResult | None:
@@ -241,6 +249,7 @@ def _pipeline(
         answer=approval.answer(reports.approval, reports.validated) if reports.approval else None,
         orders=orders.rows(execution) if execution else (),
         unordered=_unordered(reports, is_over=is_over),
+        results=pipeline.results,
         outcomes=pipeline.outcomes,
         learned=_learned(view, pipeline, reports.memory),
     )

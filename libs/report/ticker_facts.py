@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.memory import DecisionOutcome
+from contracts.performance import OrderResult
 from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Candidate, Slot
 from contracts.trader import NotBought
 from libs.facts import amounts
 from libs.facts.market import indicator
-from libs.report import approval, outcomes, rules, tickers, why_not
+from libs.report import approval, outcomes, results, rules, tickers, why_not
 from libs.report.cited import Piece
 from libs.report.reports import Reports
 from libs.report.sections import Fact, Line, Listed, words
@@ -182,6 +183,13 @@ def _order(row: tickers.Row) -> str:
         )
         text += f" ({amounts.foreign(fill.foreign)})" if fill.foreign else ""
     return f"{text}: {order.reason}" if order.reason else text
+
+
+def result(listed: Sequence[OrderResult], ticker: str) -> Iterable[Fact]:
+    """What came of its orders, in money."""
+    own = [f"{it.side.value}: {results.sentence(it)}" for it in listed if it.ticker == ticker]
+    if own:
+        yield Fact("Result", words(*own))
 
 
 def outcome(past: Sequence[DecisionOutcome], ticker: str) -> Iterable[Fact]:

@@ -55,7 +55,7 @@ from services.console.live.event_log import EventLog
 from services.console.live.frames import Line, behind
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
-from services.console.views import strategy, tree
+from services.console.views import results, strategy, tree
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,7 +81,8 @@ async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
     view = logic.cycle_view(row, await store.contracts(list(wanted)))
     outcome = ending.of_cycle(view, ending.of_contracts)
     view = view.model_copy(update={"outcome": outcome})
-    return logic.within(await _with_outcomes(view, store))
+    (view,) = await results.of_cycles([await _with_outcomes(view, store)], store=store)
+    return logic.within(view)
 
 
 async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
@@ -296,8 +297,9 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
         if query.account not in there_are:
             raise UnknownAccount(query.account, there_are)
     kept = fitting(map(logic.decision_view, rows))
+    views = [one for one in kept if not isinstance(one, UnreadableDecision)]
     return DecisionsPage(
-        decisions=tuple(one for one in kept if not isinstance(one, UnreadableDecision)),
+        decisions=tuple(await results.of_decisions(views, store=store)),
         unreadable=tuple(one for one in kept if isinstance(one, UnreadableDecision)),
         more=len(kept) < len(rows),
     )

@@ -651,6 +651,14 @@ select o.ticker as asset, o.side, o.type, o.quantity, o.reason, o.stop_price,
 from orders o join accounts a using (account)
 where o.account = $1 and o.cycle_id = any($2::uuid[]) order by o.placed_at, o.order_id limit $3
 
+-- name: orders_of
+-- The orders of these cycles for an account, as they stand now, without their stops.
+select o.cycle_id, o.pipeline, o.ticker, o.side, o.reason, a.currency,
+       case o.status when 'waiting' then 'working' else o.status end as status
+from orders o join accounts a using (account)
+where o.account = $1 and o.cycle_id = any($2::uuid[]) and o.type = 'market'
+order by o.placed_at, o.order_id
+
 -- name: day_held
 -- The books as of the session.
 select p.ticker, sum(p.quantity) as quantity, sum(p.amount) as amount

@@ -297,6 +297,10 @@ class Store:
         rows = await self._rows(sql.newest_entries, list(accounts))
         return {row["account"]: (row["entry_id"], row["closed_on"]) for row in rows}
 
+    async def orders_of(self, account: str, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
+        """The orders of these cycles for the account, as they stand now."""
+        return await self._rows(sql.orders_of, account, list(cycle_ids))
+
     async def newest_strategies(self, limit: int) -> Sequence[Record]:
         """Designs with what their steps have made, the newest first."""
         return await self._rows(sql.newest_strategies, limit)

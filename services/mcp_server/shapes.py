@@ -16,7 +16,7 @@ from contracts.operation import OperationDetail, OperationStatus, OperationView,
 from contracts.types import Cost
 from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
-from libs.report import account, ending, rules, why_not
+from libs.report import account, ending, results, rules, why_not
 from libs.report.reports import Reports
 
 REASON_CHARS = 400
@@ -174,6 +174,9 @@ class DecisionShape(Shape):
     )
     executed: bool
     outcome: str = Field(description="What was traded, or why nothing was")
+    results: dict[str, str] = Field(
+        description="What came of each order: its P&L after fees, and how it ended, by order"
+    )
     fills: tuple[ShareShape, ...]
 
 
@@ -298,6 +301,7 @@ def decision(view: DecisionView) -> DecisionShape:
         substitutes=tuple(one.in_words for one in decided.substitutes),
         executed=executed is not None,
         outcome=ending.of_decision(view),
+        results=results.by_order(view.results),
         fills=tuple(
             ShareShape(
                 action=fill.side.value,

@@ -123,6 +123,7 @@ def _of_pipeline(
     return [
         *_shown(facts, width),
         *([("Sources", sourced)] if sourced is not None else []),
+        *_shown(ticker_facts.result(pipeline.results, ticker), width),
         *_shown(ticker_facts.outcome(pipeline.outcomes, ticker), width),
     ]
 

@@ -133,6 +133,8 @@ def _pipeline(pipeline: story.PipelineStory, console: Console) -> Iterable[Rende
         yield from (_inset(orders.placed(pipeline.orders, pipeline.execution)), Text())
         notes = orders.notes(pipeline.orders)
         yield from (_inset(notes), Text()) if notes.plain else ()
+    if pipeline.results:
+        yield from (_inset(described(pipeline.result, console)), Text())
     yield shown(pipeline.unordered)
     if pipeline.outcomes:
         if pipeline.unordered:

@@ -8,9 +8,12 @@ from rich.text import Text
 
 from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.cycle_query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
+from contracts.performance import OrderResult
 from contracts.subjects.cycles import CYCLES
 from libs.facts import amounts
+from libs.report import results
 from libs.runtime.settings import Settings
+from services.cli.render.described import line
 from services.cli.shell import recordings
 from services.cli.shell.list_options import (
     AccountFilter,
@@ -291,10 +294,12 @@ def _grid(cycles: Sequence[CycleView]) -> Sheet:
     width = out().width
     narrow, wide = width < NARROW, width >= WIDE
     paid = not narrow or any(view.tokens for view in cycles)
+    has_results = any(results.gain(_results(view)) for view in cycles)
     grid = table(
         *("cycle", "kind", "as of", "status"),
         *(() if narrow else (("took", "right"),)),
         *((("tokens", "right"), ("USD", "right")) if paid and not narrow else ()),
+        *((("P&L", "right"),) if has_results else ()),
         *((("pipelines", "gives"),) if wide else ()),
         "outcome",
     )
@@ -309,10 +314,15 @@ def _grid(cycles: Sequence[CycleView]) -> Sheet:
             Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
             *(() if narrow else (amounts.between(view.accepted_at, view.ended_at),)),
             *(amounts.spent(view.tokens, view.cost_usd) if paid and not narrow else ()),
+            *((line(results.cell(_results(view)), "", out()),) if has_results else ()),
             *((_pipelines(view),) if wide else ()),
             one_line(outcome, "red") if bad else Text(amounts.plain(outcome)),
         )
     return grid
+
+
+def _results(view: CycleView) -> Sequence[OrderResult]:
+    return [result for pipeline in view.pipelines for result in pipeline.results]
 
 
 def _pipelines(view: CycleView) -> str:

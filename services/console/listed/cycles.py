@@ -26,6 +26,7 @@ from services.console.listed.outcomes import Outcomes
 from services.console.lists import CYCLES_SEARCHED, FRONT, Lists, Place
 from services.console.sizes import fitting
 from services.console.store import Store
+from services.console.views.results import of_cycles
 
 WALKED_MAX = CYCLES_SEARCHED
 BATCH = 250
@@ -88,6 +89,7 @@ class CycleList:
         wanted = [row["cycle_id"] for row in fit.rows]
         by_id = {row["cycle_id"]: row for row in await self.lists.cycles_listed(wanted)}
         views = [logic.cycle_view(by_id[cycle_id]) for cycle_id in wanted if cycle_id in by_id]
+        views = [*await of_cycles(views, store=self.store)]
         outcomes = await self.outcomes.of(views)
         kept = fitting(
             view.model_copy(update={"outcome": outcomes.get(view.cycle_id, "")})

@@ -18,7 +18,7 @@ from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.short_ids import cycle_named
 from services.console.pages.choices import OrAll
-from services.console.pages.folded import Shown, folded
+from services.console.pages.folded import Shown, folded, with_results
 from services.console.pages.show import Show
 
 DECISIONS_SHOWN = 40
@@ -83,9 +83,9 @@ async def _listed(desk: DeskAccess, account: str | None, *, everything: bool) ->
     """The newest decisions, those that did nothing folded unless `everything` is asked for."""
     if everything:
         newest = await desk.store.newest_decisions(None, account, DECISIONS_SHOWN)
-        return list(map(logic.decision_view, newest))
+        return await with_results(list(map(logic.decision_view, newest)), store=desk.store)
     rows = await desk.store.decisions_briefly(DECISIONS_LOOKED_AT, account)
-    return folded(rows, DECISIONS_SHOWN)
+    return await with_results(folded(rows, DECISIONS_SHOWN), store=desk.store)
 
 
 def _charted(entry: PipelineStory) -> Sequence[str]:

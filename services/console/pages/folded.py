@@ -1,4 +1,4 @@
-"""Decisions as people look through them: those that did nothing are folded. Pure."""
+"""Decisions as people look through them: those that did nothing are folded."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from contracts.execution import DecisionView
 from contracts.risk import UnreadableDecision
 from libs.facts import amounts
 from services.console import logic
+from services.console.store import Store
+from services.console.views.results import of_decisions
 
 Row = Mapping[str, Any]
 
@@ -48,6 +50,13 @@ def folded(rows: Iterable[Row], lines_max: int) -> Sequence[Shown]:
         if len(lines) >= lines_max:
             break
     return lines
+
+
+async def with_results(lines: Sequence[Shown], *, store: Store) -> Sequence[Shown]:
+    """The lines, the decisions among them with what came of them."""
+    views = [line for line in lines if isinstance(line, DecisionView)]
+    filled = iter(await of_decisions(views, store=store))
+    return [next(filled) if isinstance(line, DecisionView) else line for line in lines]
 
 
 def _quiet(rows: Sequence[Row]) -> Quiet:

@@ -16,6 +16,7 @@ from libs.facts import amounts
 from libs.quant import ticks
 from libs.quant.strategy import gates
 from libs.report import account, ending, rules, story, ticker_facts
+from libs.report import results as order_results
 from libs.report.calls import results
 from libs.report.notify import channels
 from libs.report.sections import Fact
@@ -230,6 +231,7 @@ def facts_of(row: Row, one: PipelineStory) -> Iterable[Fact]:
     yield from ticker_facts.finding_facts(row)
     yield from ticker_facts.decided(row)
     yield from ticker_facts.not_bought(one.not_bought, row.ticker)
+    yield from ticker_facts.result(one.results, row.ticker)
     yield from ticker_facts.outcome(one.outcomes, row.ticker)
 
 
@@ -247,6 +249,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "dated": dated,
     "ended": ending.of_decision,
     "facts_of": facts_of,
+    "result_cell": order_results.cell,
     "gain_percent": amounts.gain_percent,
     "gate_figure": gate_figure,
     "halt": account.halted,

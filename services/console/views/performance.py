@@ -87,7 +87,7 @@ async def performance(
             TickerReturn(ticker=it.ticker, trips=it.trips, gain=it.gain)
             for it in stands.by_ticker[:TICKERS_MAX]
         ),
-        trips=tuple(_round_trip(trip, stands) for trip in listed[: query.trips]),
+        trips=tuple(round_trip(trip, stands) for trip in listed[: query.trips]),
         trips_more=len(listed) > query.trips,
         points=_points(stands, held.grown, query.points),
         message="" if stands.trips is not None else TOO_MANY,
@@ -166,7 +166,8 @@ def _newest_first(trip: Trip) -> tuple[bool, int, str]:
     return trip.closed is not None, -ended.toordinal(), trip.ticker
 
 
-def _round_trip(trip: Trip, stands: Standing) -> RoundTrip:
+def round_trip(trip: Trip, stands: Standing) -> RoundTrip:
+    """One round trip for people."""
     left, entered = trip.exit, trip.entry
     closing = left.closing if left else None
     if trip.closed is not None and left is None:

@@ -174,3 +174,27 @@ def test_trips_add_up_to_the_ledger(steps: list[tuple[str, str, int, int]]) -> N
 def test_of_an_untouched_ticker_there_is_no_trip() -> None:
     assert round_trips([]) == []
     assert Trip("AAPL", DAY).gain_pct is None
+
+
+def test_each_sale_of_a_trip_has_the_gain_of_its_own_shares_after_its_fee() -> None:
+    trips = round_trips(
+        [bought(10, 1_000), sold(5, 500, 50, 3, SIGNAL), sold(5, 500, -20, 9, STOP)]
+    )
+    assert trips[0].sales == {
+        (SIGNAL.cycle_id, "rules"): Decimal(49),
+        (STOP.cycle_id, "rules"): Decimal(-21),
+    }
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(-90, 90)), min_size=1, max_size=6))
+def test_the_sales_of_a_closed_trip_and_the_fee_of_its_buy_are_its_gain(
+    parts: list[tuple[int, int]],
+) -> None:
+    whole = sum(shares for shares, _ in parts)
+    sales = [
+        sold(shares, shares * 100, gain, day + 1, Order(UUID(int=day + 9), "rules", Closing.STOP))
+        for day, (shares, gain) in enumerate(parts)
+    ]
+    (trip,) = round_trips([bought(whole, whole * 100), *sales])
+    assert trip.closed is not None
+    assert sum(trip.sales.values()) - 1 == trip.gain

@@ -19,7 +19,7 @@ from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess
-from services.console.pages.folded import Shown, folded
+from services.console.pages.folded import Shown, folded, with_results
 from services.console.pages.overview.lines import Failures, by_reason
 from services.console.pages.overview.near_exits import AskedRarely, NearExits
 from services.console.pages.show import Show
@@ -142,7 +142,7 @@ async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
         approvals=tuple(map(logic.waiting_approval, waiting)),
         halts=tuple(map(logic.halt_of, halts)),
         stuck=tuple(map(_stuck, stuck)),
-        decisions=folded(decided, SHOWN_MAX),
+        decisions=await with_results(folded(decided, SHOWN_MAX), store=store),
         budget=budget,
         letters=None if letter_page is None else letter_page[:SHOWN_MAX],
     )

@@ -1,0 +1,126 @@
+"""What came of a decision's orders: in money, and how each ended. Pure.
+
+The figures are those of the account's round trips (libs/quant/standing.py), as of its newest valued
+close; nothing is computed a second time.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from contracts.account import Side
+from contracts.execution import OrderStatus
+from contracts.performance import OrderResult
+from contracts.types import Money
+from libs.facts import amounts
+from libs.report import cutoff, links, performance, view
+from libs.report.view import BLANK, Cell, Column, Table
+
+COLUMNS = (
+    Column("Order"),
+    Column("P&L", right=True),
+    Column("Return", right=True, spare=2),
+    Column("What came of it", wraps=True),
+    Column("Bought or sold in", spare=1),
+)
+
+
+def table(results: Sequence[OrderResult], account: str) -> Table:
+    """A row an order, with a link to the decision at the other end of its round trip."""
+    currency = next((it.gain.currency for it in results if it.gain), "")
+    rows = tuple(
+        view.row(
+            view.say(f"{it.side.value} {it.ticker}", link=links.ticker(it.ticker, account)),
+            _gain(it, account),
+            view.gain_percent(it.trip.gain_pct) if it.trip and it.side is Side.BUY else BLANK,
+            view.say(ended(it)),
+            _other_end(it),
+            key=it.ticker,
+        )
+        for it in results
+    )
+    as_of = next((it.as_of for it in results if it.as_of), None)
+    is_open = any(it.trip and it.trip.closed is None for it in results)
+    texts = (
+        f"P&L after fees{f'; open ones {cutoff.as_of(as_of)}' if is_open else ''}",
+        "of a sale: the shares that it sold" if any(_is_sale(it) for it in results) else "",
+    )
+    notes = view.notes("; ".join(filter(None, texts)))
+    return Table(COLUMNS, rows, title="Result", currency=currency, notes=notes)
+
+
+def gain(results: Sequence[OrderResult]) -> Money | None:
+    """The P&L of a decision: of what it bought the round trips, of what it sold the shares sold;
+    None where nothing is known, or accounts of several currencies are in it."""
+    gains = [it.gain for it in results if it.gain is not None]
+    if len({money.currency for money in gains}) != 1:
+        return None
+    total = sum((money.amount for money in gains), Decimal(0))
+    return Money(amount=total, currency=gains[0].currency)
+
+
+def cell(results: Sequence[OrderResult]) -> Cell:
+    """The P&L of a decision in a list."""
+    total = gain(results)
+    return view.gain(total.amount, total.currency) if total else BLANK
+
+
+def by_order(results: Sequence[OrderResult]) -> dict[str, str]:
+    """`buy AAPL`: `-839.60 USD; sold 2012-07-20: stop`."""
+    return {f"{it.side.value} {it.ticker}": sentence(it) for it in results}
+
+
+def sentence(result: OrderResult) -> str:
+    """The P&L, where it is known, and how it ended."""
+    money = amounts.change(result.gain) if result.gain else ""
+    return "; ".join(filter(None, (money, ended(result))))
+
+
+def ended(result: OrderResult) -> str:
+    """`sold 2012-07-20: stop`, `open`, `not filled (cancelled): the session had no bar`."""
+    trip = result.trip
+    if trip is None:
+        return _without_trip(result)
+    if _is_sale(result):
+        return f"bought {trip.opened}" + ("" if trip.closed else f"; {_held(trip.held)}")
+    if trip.closed is None:
+        part = performance.why_sold(trip)
+        return "; ".join(filter(None, (f"open, {_held(trip.held)}", part and f"sold {part}")))
+    return f"sold {trip.closed}: {performance.why_sold(trip)}"
+
+
+def _without_trip(result: OrderResult) -> str:
+    if result.status == OrderStatus.WORKING:
+        return "waits for its fill"
+    if result.status == OrderStatus.FILLED:
+        return "filled; its result is not counted at a close of its own yet"
+    why = f": {result.reason}" if result.reason else ""
+    return f"not filled ({result.status}){why}"
+
+
+def _held(shares: Decimal) -> str:
+    return f"{amounts.quantity(shares)} held"
+
+
+def _is_sale(result: OrderResult) -> bool:
+    return result.side is Side.SELL
+
+
+def _gain(result: OrderResult, account: str) -> Cell:
+    if result.gain is None:
+        return view.unknown()
+    own = view.gain(result.gain.amount, result.gain.currency)
+    return own.linked(links.performance(account))
+
+
+def _other_end(result: OrderResult) -> Cell:
+    trip = result.trip
+    if trip is None or (trip.closed is None and not _is_sale(result)):
+        return BLANK
+    cycle_id, pipeline = (
+        (trip.entry_cycle_id, trip.entry_pipeline)
+        if _is_sale(result)
+        else (trip.exit_cycle_id, trip.exit_pipeline)
+    )
+    if cycle_id is None or pipeline is None:
+        return BLANK
+    return view.say(amounts.short(cycle_id), link=links.decision(cycle_id, pipeline))

@@ -1,0 +1,98 @@
+"""What came of decisions: each order with the round trip that the account's one computation has."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from contracts.account import Side
+from contracts.cycle_query import CycleView
+from contracts.execution import DecisionView
+from contracts.performance import OrderResult
+from contracts.types import Money
+from libs.postgres.pool import Record
+from libs.quant.standing import Result, Standing
+from services.console.store import Store
+from services.console.views.performance import round_trip
+from services.console.views.standings import standing_of
+
+Key = tuple[UUID, str]
+"""A decision: its cycle and pipeline."""
+
+
+async def results(
+    decisions: Iterable[tuple[str, UUID, str]], *, store: Store
+) -> Mapping[Key, tuple[OrderResult, ...]]:
+    """The results of these decisions (account, cycle, pipeline) that ordered something."""
+    by_account: dict[str, set[UUID]] = {}
+    for account, cycle_id, _ in decisions:
+        by_account.setdefault(account, set()).add(cycle_id)
+    of: dict[Key, list[OrderResult]] = {}
+    for account, cycle_ids in by_account.items():
+        orders = await store.orders_of(account, sorted(cycle_ids))
+        stands = await standing_of(account, store) if orders else None
+        for order in orders:
+            key = (order["cycle_id"], order["pipeline"])
+            of.setdefault(key, []).append(_result(order, key, stands))
+    return {key: tuple(listed) for key, listed in of.items()}
+
+
+async def of_cycles(views: Sequence[CycleView], *, store: Store) -> Sequence[CycleView]:
+    """The cycles, each pipeline with its results."""
+    of = await results(
+        (
+            (pipeline.account, view.cycle_id, pipeline.name)
+            for view in views
+            if view.cycle_id is not None
+            for pipeline in view.pipelines
+        ),
+        store=store,
+    )
+
+    def filled(view: CycleView) -> CycleView:
+        pipelines = tuple(
+            lane.model_copy(update={"results": of.get((view.cycle_id, lane.name), ())})
+            for lane in view.pipelines
+            if view.cycle_id is not None
+        )
+        return view.model_copy(update={"pipelines": pipelines})
+
+    return [filled(view) if view.cycle_id is not None else view for view in views]
+
+
+async def of_decisions(views: Sequence[DecisionView], *, store: Store) -> Sequence[DecisionView]:
+    """The decisions with their results."""
+    of = await results(((it.account, it.cycle_id, it.pipeline) for it in views), store=store)
+    return [
+        it.model_copy(update={"results": of.get((it.cycle_id, it.pipeline), ())}) for it in views
+    ]
+
+
+def _result(order: Record, key: Key, stands: Standing | None) -> OrderResult:
+    side = Side(order["side"])
+    result = OrderResult(
+        ticker=order["ticker"],
+        side=side,
+        status=order["status"],
+        reason=order["reason"] or "",
+        as_of=stands.close.session if stands else None,
+    )
+    own = _own(result, stands.by_decision.get(key, ()) if stands else ())
+    if own is None or stands is None:
+        return result
+    return result.model_copy(
+        update={
+            "gain": Money(amount=own.gain, currency=order["currency"]),
+            "trip": round_trip(own.trip, stands),
+        }
+    )
+
+
+def _own(order: OrderResult, listed: Sequence[Result]) -> Result | None:
+    """The result of this order among those of its decision."""
+    return next(
+        (
+            it
+            for it in listed
+            if it.trip.ticker == order.ticker and it.is_entry == (order.side is Side.BUY)
+        ),
+        None,
+    )

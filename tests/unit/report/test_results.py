@@ -1,0 +1,106 @@
+"""What came of a decision's orders: in money, how each ended, and the decision at the other end."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contracts.account import Side
+from contracts.performance import OrderResult, RoundTrip
+from contracts.types import Money
+from libs.report import results, view
+
+ENTRY, EXIT = UUID(int=1), UUID(int=2)
+CUT = date(2012, 8, 31)
+
+
+def trip(**fields: Any) -> RoundTrip:
+    known = {
+        "ticker": "AAPL",
+        "as_of": CUT,
+        "opened": date(2012, 7, 2),
+        "quantity": 68,
+        "held": 68,
+        "gain": "120.50",
+        "gain_pct": "1.20",
+        "entry_cycle_id": ENTRY,
+        "entry_pipeline": "rules",
+    }
+    return RoundTrip.model_validate({**known, **fields})
+
+
+def stopped() -> RoundTrip:
+    return trip(
+        closed=date(2012, 7, 20),
+        sold=68,
+        held=0,
+        gain="-839.60",
+        gain_pct="-5.97",
+        sold_by="stop",
+        exit_cycle_id=EXIT,
+        exit_pipeline="rules",
+    )
+
+
+def result(side: Side = Side.BUY, status: str = "filled", **fields: Any) -> OrderResult:
+    return OrderResult(ticker="AAPL", side=side, status=status, as_of=CUT, **fields)
+
+
+def usd(amount: str) -> Money:
+    return Money(amount=Decimal(amount))
+
+
+def test_a_trade_that_its_stop_sold_says_so_with_its_loss_and_leads_to_the_sale() -> None:
+    of = results.table([result(gain=usd("-839.60"), trip=stopped())], "main")
+    (row,) = of.rows
+    order, gain, share, what, other = row.cells
+    assert [cell.text for cell in (order, gain, share, what)] == [
+        "buy AAPL",
+        "-839.60",
+        "-5.97%",
+        "sold 2012-07-20: stop",
+    ]
+    assert other.link == f"/decisions/{EXIT}/rules"
+    assert gain.link.startswith("/performance")
+    assert of.currency == "USD"
+
+
+def test_an_open_one_is_valued_at_the_newest_close_and_says_at_which() -> None:
+    of = results.table([result(gain=usd("120.50"), trip=trip())], "main")
+    assert of.rows[0].cells[3].text == "open, 68 held"
+    assert "close of Fri 2012-08-31" in of.notes[0].text
+
+
+def test_a_sale_has_its_own_gain_and_leads_to_the_decision_that_bought() -> None:
+    of = results.table([result(Side.SELL, gain=usd("49"), trip=stopped())], "main")
+    order, gain, share, what, other = of.rows[0].cells
+    assert (order.text, gain.text, share) == ("sell AAPL", "+49.00", view.BLANK)
+    assert what.text == "bought 2012-07-02"
+    assert other.link == f"/decisions/{ENTRY}/rules"
+    assert "of a sale: the shares that it sold" in of.notes[0].text
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        ("working", "", "waits for its fill"),
+        ("cancelled", "no bar at its session", "not filled (cancelled): no bar at its session"),
+        ("rejected", "", "not filled (rejected)"),
+        ("filled", "", "filled; its result is not counted at a close of its own yet"),
+    ],
+)
+def test_what_has_no_result_says_why_and_is_no_zero(status: str, reason: str, words: str) -> None:
+    one = result(status=status, reason=reason)
+    assert results.ended(one) == words
+    assert results.gain([one]) is None
+    assert results.table([one], "main").rows[0].cells[1].text == "-"
+
+
+def test_a_decision_of_several_orders_has_their_sum_and_of_two_currencies_none() -> None:
+    both = [result(gain=usd("-839.60"), trip=stopped()), result(gain=usd("120.50"), trip=trip())]
+    assert results.gain(both) == usd("-719.10")
+    abroad = result(gain=Money(amount=Decimal(1), currency="EUR"), trip=trip())
+    assert results.gain([*both, abroad]) is None
+    assert results.by_order(both[:1]) == {"buy AAPL": "-839.60 USD; sold 2012-07-20: stop"}
