@@ -92,7 +92,7 @@ class RoundTrip(Value):
 
 
 class OrderResult(Value):
-    """What came of one order of a decision, as of the account's newest valued close `as_of`.
+    """The result of one order of a decision, as of the account's newest valued close `as_of`.
 
     Of a buy the `trip` that it opened, and its P&L as `gain`, open ones included; of a sale the
     `gain` of the shares that it sold, after its fee, and the trip that they were of. Both are None

@@ -1,4 +1,4 @@
-"""What came of a decision's orders: in money, and how each ended. Pure.
+"""The results of a decision's orders: in money, and how each ended. Pure.
 
 The figures are those of the account's round trips (libs/quant/standing.py), as of its newest valued
 close; nothing is computed a second time.

@@ -108,7 +108,7 @@ class PipelineStory:
 
     @property
     def result(self) -> Table:
-        """What came of its orders."""
+        """The results of its orders."""
         return results.table(self.results, self.account)
 
     @property

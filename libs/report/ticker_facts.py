@@ -186,7 +186,7 @@ def _order(row: tickers.Row) -> str:
 
 
 def result(listed: Sequence[OrderResult], ticker: str) -> Iterable[Fact]:
-    """What came of its orders, in money."""
+    """The results of its orders, in money."""
     own = [f"{it.side.value}: {results.sentence(it)}" for it in listed if it.ticker == ticker]
     if own:
         yield Fact("Result", words(*own))

@@ -1,4 +1,4 @@
-"""What came of decisions: each order with the round trip that the account's one computation has."""
+"""The results of decisions: each order with its round trip (libs/quant/standing.py)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
