@@ -12,6 +12,7 @@ REPLACEMENT = "\ufffd"
 NESTING_MAX = 64
 """Of lists and objects within one another. pydantic follows 200, and a record wraps what it holds
 in some more; a model's arguments have five or six."""
+TOO_DEEP = f"(nested more than {NESTING_MAX} levels deep)"
 INTEGERS = range(-(2**63), 2**64)
 """Whole numbers that orjson writes."""
 NUMBER_CHARS_MAX = 40
@@ -75,6 +76,20 @@ def storable(value: JsonValue, levels: int = NESTING_MAX) -> JsonValue:
             return {_text(key): storable(item, levels - 1) for key, item in value.items()}
         case list():
             return [storable(item, levels - 1) for item in value]
+        case _:
+            return value
+
+
+def without_depths(value: JsonValue, levels: int = NESTING_MAX) -> JsonValue:
+    """`value` with TOO_DEEP in the place of what is nested more than `levels` deep: what has no use
+    for that field uses the rest."""
+    match value:
+        case dict() | list() if levels == 0:
+            return TOO_DEEP
+        case dict():
+            return {key: without_depths(item, levels - 1) for key, item in value.items()}
+        case list():
+            return [without_depths(item, levels - 1) for item in value]
         case _:
             return value
 

@@ -71,9 +71,9 @@ class Notifier:
         self._notify = notify
         self._hearing = hearing
         self._instance = f"notifier/{uuid4()}"
-        self._pace = Pace()
+        pace = Pace()
         self._senders = {
-            name: Sender(name, channels.get(name), orchestrator, notify, self._pace)
+            name: Sender(name, channels.get(name), orchestrator, notify, pace)
             for name in notify.channels
         }
         self._stopping = asyncio.Event()
@@ -160,7 +160,8 @@ class Notifier:
 
     async def _hear(self, lease: Lease) -> None:
         """Hear events and have kept what is due of them, in their order."""
-        hearer = Hearer(lambda due: self._keep(due, lease), self._notify, self._pace)
+        # A pace of its own: an alarm is not heard later because thousands are being sent.
+        hearer = Hearer(lambda due: self._keep(due, lease), self._notify, Pace())
         keeping = asyncio.create_task(hearer.run())
         try:
             async with self._hearing(hearer) as lost:

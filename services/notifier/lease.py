@@ -24,7 +24,7 @@ RETRY_S, RETRY_S_MAX = 0.2, 2.0
 GRACE_S = 5.0
 """How long what is under way may take to end when the service stops."""
 AT_WORK = 0.1
-"""The part of the time that hearing and all channels together take of the desk at most."""
+"""The part of the desk's time that hearing takes at most, and that all channels take together."""
 REST_S_MAX = 1.0
 """How long one piece of work may be paid for at most: a slow answer is no work."""
 
@@ -87,7 +87,7 @@ async def until_answered(
 
 
 class Pace:
-    """Keeps all that a notifier does to AT_WORK of the time, whoever does it.
+    """Keeps what shares it to AT_WORK of the time, whoever does it.
 
     Where thousands are due at once they are sent somewhat later, and nothing that trades waits for
     them. After a single one the pause is some milliseconds.

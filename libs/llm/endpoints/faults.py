@@ -16,7 +16,7 @@ from libs.llm.endpoints import refusals
 from libs.llm.endpoints.endpoint import Endpoint
 from libs.llm.endpoints.refusals import one_line
 from libs.llm.errors import ModelError, ProviderFault, ProviderUnavailable, ReplyTooLarge
-from libs.llm.json_values import loaded, storable
+from libs.llm.json_values import loaded, storable, without_depths
 from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ def reply_in(who: str, body: bytes, form: TypeAdapter[T]) -> T:
     text of a model comes in. Raises ProviderFault where there is none, and what an error means."""
     value: JsonValue = None
     try:
-        value = storable(loaded(body))
+        value = storable(without_depths(loaded(body)))
         return form.validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

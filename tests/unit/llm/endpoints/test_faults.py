@@ -5,7 +5,9 @@ from email.utils import format_datetime
 
 import httpx2
 import pytest
+from pydantic import JsonValue, TypeAdapter
 
+from libs.llm import json_values
 from libs.llm.endpoints import faults, refusals
 from libs.llm.endpoints.endpoint import PRESETS
 
@@ -133,3 +135,15 @@ def test_a_wait_until_a_date_is_the_time_until_then():
 def test_only_a_connection_that_never_was_is_surely_unpaid(cause, paid):
     error = faults.lost("x (m)", cause, PRESETS["claude"])
     assert (error.code, error.may_have_cost) == ("provider_unavailable", paid)
+
+
+def test_a_paid_reply_with_too_deep_a_part_is_used_without_that_part() -> None:
+    deep = b"[" * 300 + b"1" + b"]" * 300
+    body = b'{"text": "buy", "input": {"deep": %b, "ticker": "AAPL"}, "tokens": 7}' % deep
+    reply = faults.reply_in("x (m)", body, TypeAdapter(dict[str, JsonValue]))
+    assert (reply["text"], reply["tokens"]) == ("buy", 7)
+    arguments = reply["input"]
+    assert isinstance(arguments, dict)
+    assert arguments["ticker"] == "AAPL"
+    assert json_values.storable(arguments) == arguments, "it can be put on record"
+    assert json_values.TOO_DEEP in str(arguments["deep"])
