@@ -16,7 +16,7 @@ from contracts.types import CycleId, Name, ShortText, Value
 
 CHANNELS_MAX = 20
 """Channels of one desk."""
-KEEP_MAX = 32
+KEEP_MAX = 64
 """Notices that are kept by one question."""
 NEXT_MAX = 50
 """Notices of one channel that are in the notifier's hands at once."""

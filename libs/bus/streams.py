@@ -57,7 +57,7 @@ DELIVERIES_MAX = 10
 NOTICE_ACK_WAIT_S = 5.0
 """How long a notifier that dies keeps what it had in its hands from the next one."""
 ACKS_PENDING_MAX = 1_000
-NOTICES_AT_ONCE_MAX = 32
+NOTICES_AT_ONCE_MAX = 64
 """Notices in the hands of all notifiers together, and as many as one handles at a time: while one
 that died has some, another can hold those behind them until they come again."""
 REPAIR_EVERY_S = 1.0

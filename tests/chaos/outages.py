@@ -50,6 +50,7 @@ NATS_STORE = "js"
 """Below the servers' folder."""
 UP_TIMEOUT_S = 90.0
 TIME_LIMIT_S = 300.0
+TRACEBACK, TRACEBACK_CHARS_MAX = "Traceback (most recent call last)", 6_000
 """Of each cycle: less than the longest outage."""
 BEFORE = 3
 """Of so many cycles one runs already when the outage begins."""
@@ -248,11 +249,11 @@ class OwnDesk:
             await db.close()
 
     def tracebacks(self) -> list[str]:
-        """Processes that ended with one, by their logs' last lines."""
+        """The tracebacks in the logs of its processes, cut to TRACEBACK_CHARS_MAX."""
         return [
-            f"{path.name}: {text[-300:]}"
+            f"{path.name}: {TRACEBACK}{each[:TRACEBACK_CHARS_MAX]}"
             for path in self.logs
-            if "\nTraceback (most recent call last)" in (text := "\n" + path.read_text())
+            for each in f"\n{path.read_text()}".split(f"\n{TRACEBACK}")[1:]
         ]
 
 
