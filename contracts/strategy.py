@@ -51,7 +51,7 @@ class FeatureSpec(Part):
     @classmethod
     def _indicator_is_known(cls, name: str) -> str:
         if name not in INDICATORS:
-            raise ValueError(f"unknown indicator {name}; there are {', '.join(sorted(INDICATORS))}")
+            raise ValueError(f"unknown indicator; there are {', '.join(sorted(INDICATORS))}")
         return name
 
     @field_validator("parameters")
@@ -65,16 +65,16 @@ class FeatureSpec(Part):
         wanted = INDICATORS[name].parameters
         if unknown := sorted(set(parameters) - set(wanted)):
             there_are = ", ".join(wanted) or "none"
-            raise ValueError(f"{name} has no parameter {unknown[0]}; it has: {there_are}")
+            raise ValueError(f"{name} has no such parameter; it has: {there_are}")
         full = {key: parameters.get(key, row.default) for key, row in wanted.items()}
         for key, value in full.items():
             row = wanted[key]
             if not row.least <= value <= row.most:
-                raise ValueError(f"{key} is {value:g}; it must be {row.least:g} to {row.most:g}")
+                raise ValueError(f"{key} must be {row.least:g} to {row.most:g}")
             if row.whole and value != int(value):
-                raise ValueError(f"{key} is {value:g}; it must be a whole number")
+                raise ValueError(f"{key} must be a whole number")
         if {"fast", "slow"} <= set(full) and full["fast"] >= full["slow"]:
-            raise ValueError(f"fast is {full['fast']:g}; it must be below slow ({full['slow']:g})")
+            raise ValueError("fast must be below slow")
         return full
 
     @property
@@ -142,7 +142,7 @@ class Condition(Part):
     @classmethod
     def _looks_back(cls, bars: int) -> int:
         if bars < 0:
-            raise ValueError(f"{bars} looks ahead: a rule sees this close and those before; use 0")
+            raise ValueError("it looks ahead: a rule sees this close and those before; use 0")
         return bars
 
     @model_validator(mode="after")
@@ -216,7 +216,7 @@ class Period(Part):
     def _last_after_first(cls, last: date, info: ValidationInfo) -> date:
         first = info.data.get("first")
         if first is not None and last <= first:
-            raise ValueError(f"{last} is not after first ({first})")
+            raise ValueError("it must be after first")
         return last
 
 
@@ -248,9 +248,9 @@ class _Idea(BaseModel):
     @classmethod
     def _name_is_no_path(cls, name: str) -> str:
         if any(mark in name for mark in ("/", "\\", "..")):
-            raise ValueError(f"{name[:60]!r} has a path in it; a name has none")
+            raise ValueError("it has a path in it; a name has none")
         if not re.fullmatch(STRATEGY_NAME_PATTERN, name):
-            raise ValueError(f"{name[:60]!r} is not a letter and up to 59 of a-z, 0-9, _ and -")
+            raise ValueError("takes a letter and up to 59 of a-z, 0-9, _ and -")
         return name
 
     @field_validator("universe")
@@ -279,7 +279,7 @@ class _Idea(BaseModel):
             for place, condition in enumerate(getattr(rules, side)):
                 if condition.of not in known:
                     raise ValueError(
-                        f"{side}.{place}.of: {condition.of} is not known at the close; "
+                        f"{side}.{place}.of: this is not known at the close; "
                         f"rules see {', '.join(known)}, never what comes after"
                     )
         return rules

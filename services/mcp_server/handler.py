@@ -8,6 +8,7 @@ import structlog
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
+from libs.llm.reading.values import unquoted
 from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.runtime.errors import DeskError
 from libs.runtime.wording import describe
@@ -28,7 +29,8 @@ async def called(
             "unknown_tool", f"no tool is named {name[:NAME_CHARS]!r}: {', '.join(tools)}"
         )
     try:
-        answer = await tool.run(arguments)
+        # Many clients send lists and objects as text.
+        answer = await tool.run(unquoted(arguments, tool.takes))
     except ValidationError as error:
         return _failed("bad_arguments", f"{describe(error)}; correct the arguments of {name}")
     except DeskError as error:

@@ -104,10 +104,29 @@ def fitted(value: Any, schema: Schema, note: Note) -> Any:
     return _Fit(schema.get("$defs", {}), note).value(value, schema, "")
 
 
+def unquoted(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Arguments whose lists and objects came as text, as what the text holds; nothing else of them
+    changes: `universe: "[\"AAPL\"]"`, `"AAPL, MSFT"` and `"AAPL"` are lists."""
+    fit = _Fit(schema.get("$defs", {}), lambda _: None)
+    read = dict(arguments)
+    for name, value in arguments.items():
+        match fit.kind(schema.get("properties", {}).get(name, {})):
+            case "array" if isinstance(value, str) and value.strip():
+                items = _list_in(value, commas=True)
+                read[name] = [*map(_stripped, items)] if isinstance(items, list) else value
+            case "object" if isinstance(value, str):
+                read[name] = _single(value)
+    return read
+
+
 class _Fit:
     def __init__(self, parts: Mapping[str, Schema], note: Note) -> None:
         self._parts = parts
         self._note = note
+
+    def kind(self, schema: Schema) -> str:
+        """The type of value that a schema takes; empty where there are several."""
+        return str(self._meant([], schema).get("type", ""))
 
     def value(self, value: Any, schema: Schema, place: str) -> Any:
         """One value and all that is in it."""
@@ -240,6 +259,10 @@ def _list_in(text: str, *, commas: bool) -> Any:
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, list) else text
+
+
+def _stripped(item: Any) -> Any:
+    return item.strip() if isinstance(item, str) else item
 
 
 def spelling(name: str) -> str:

@@ -3,8 +3,13 @@
 import json
 
 import pytest
+from pydantic import BaseModel
 
-from contracts.research import QuantDraft, QuantSignal
+from contracts.memory import MemoryDraft
+from contracts.research import PlanDraft, QuantDraft, QuantSignal, ResearchDraft
+from contracts.risk import ReviewDraft
+from contracts.sentiment import SentimentDraft
+from contracts.strategy import StrategyDraft
 from contracts.trader import PicksDraft
 from libs.llm.answer import read_answer
 from libs.llm.reading.values import TICKER_PATTERN, unwrapped
@@ -94,6 +99,39 @@ def test_a_choice_is_read_in_any_case() -> None:
     assert read.value is not None
     assert read.value.signal is QuantSignal.NEUTRAL
     assert read.value.assets[0].signal is QuantSignal.BULLISH
+
+
+DRAFTS = (PicksDraft, ReviewDraft, QuantDraft, ResearchDraft, SentimentDraft, MemoryDraft)
+STRANGE = "zqx-17 marks"
+
+
+@pytest.mark.parametrize("draft", [*DRAFTS, PlanDraft, StrategyDraft], ids=lambda d: d.__name__)
+def test_no_error_quotes_what_was_wrong(draft: type[BaseModel]) -> None:
+    """A model that reads its wrong value again writes it again."""
+    fields = draft.model_json_schema()["properties"]
+    for value in (STRANGE, [{STRANGE: STRANGE}], {"ticker": STRANGE}):
+        read = read_answer(json.dumps(dict.fromkeys(fields, value)), draft)
+        assert STRANGE not in "; ".join(read.errors)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        buy(confidence=True),
+        buy(confidence="０.７"),
+        buy(allocation_pct="１０"),
+        buy(allocation_pct="1_0"),
+        buy(confidence="0,7"),
+        buy(confidence=[0.7, 0.8]),
+        {**ANSWER, "Confidence": 0.9},
+        BUY,
+        {"confidence": 0.8},
+        {"picks": [BUY], "confidence": 0.8, "sales": [BUY]},
+    ],
+    ids=str,
+)
+def test_what_no_person_would_read_so_is_asked_again(answer: object) -> None:
+    assert read_answer(json.dumps(answer), PicksDraft).value is None
 
 
 def test_a_field_of_the_wrappers_name_is_no_wrapper() -> None:

@@ -1,18 +1,21 @@
 """What a client is told of the tools before it calls one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
 from contracts.exit_signal import ExitFormat
+from libs.llm.reading.values import unquoted
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.wording import describe
 from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.arguments import CycleArguments, DecisionsArguments
 from services.mcp_server.desk import DeskLink
+from services.mcp_server.handler import called
 from services.mcp_server.tools import Tool, tools_of
 from tests.unit.services.exit_signal.conftest import CRASHING, NAMED, result
 
@@ -100,3 +103,34 @@ def test_a_list_that_was_expected_is_called_one() -> None:
     with pytest.raises(ValueError, match="valid tuple") as caught:
         CycleArguments.model_validate({"cycle_id": "4f3a", "contracts": "plan"})
     assert describe(caught.value) == "contracts: takes a list"  # type: ignore[arg-type]
+
+
+LISTS = ['["ACME", "BETA"]', "ACME, BETA", '[\n  "ACME",\n  "BETA"\n]']
+
+
+@pytest.mark.parametrize("text", LISTS)
+async def test_lists_and_objects_that_a_client_sent_as_text_are_read_in_every_tool(
+    tools: dict[str, Tool], text: str
+) -> None:
+    count = 0
+    for tool in tools.values():
+        arguments: dict[str, Mapping[str, Any]] = {}
+
+        async def heard(given: Mapping[str, Any], name: str = tool.name) -> Mapping[str, Any]:
+            arguments[name] = given  # noqa: B023 - it is called within this turn
+            return {}
+
+        sent = {name: text for name, part in tool.takes["properties"].items() if _is_list(part)}
+        await called({tool.name: replace(tool, run=heard)}, tool.name, sent)
+        assert arguments[tool.name] == {name: ["ACME", "BETA"] for name in sent}
+        count += len(sent)
+    assert count >= 2
+    sent = {"universe": "ACME", "constraints": '{"max_positions": 3}', "kind": "[1]"}
+    body = unquoted(sent, tools["request_cycle"].takes)
+    assert body == {"universe": ["ACME"], "constraints": {"max_positions": 3}, "kind": "[1]"}
+    for broken in ('["ACME"', "", "  "):
+        assert unquoted({"universe": broken}, tools["request_cycle"].takes) == {"universe": broken}
+
+
+def _is_list(schema: Mapping[str, Any]) -> bool:
+    return "array" in [part.get("type") for part in (schema, *schema.get("anyOf", ()))]

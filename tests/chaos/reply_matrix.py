@@ -1,0 +1,66 @@
+"""Every shape of reply with every agent, on both wire formats.
+
+    python -m tests.chaos.reply_matrix
+
+The suite deals the shapes out to the agents (`tests/flow/test_reply_shapes.py`). Here each cycle
+has one shape, and one agent where it is not read.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+import structlog
+
+from tests.fakes.reply_shapes import ANSWERS, CALLS, End, Shape
+from tests.fakes.shaped_desk import (
+    AGENTS,
+    CALLERS,
+    ShapedModel,
+    problem,
+    shaped_desk,
+)
+
+WIRES = ("openai", "claude")
+
+
+def models() -> Iterator[tuple[Shape, ShapedModel]]:
+    """Each shape with the models that reply in it: all agents at once where it is read."""
+    for table, agents in ((ANSWERS, AGENTS), (CALLS, CALLERS)):
+        for shape in table:
+            for group in groups(shape, shape.agents or agents):
+                shapes: Mapping[str, Shape] = dict.fromkeys(group, shape)
+                calls = table is CALLS
+                yield shape, ShapedModel(calls=shapes) if calls else ShapedModel(shapes)
+
+
+def groups(shape: Shape, agents: Sequence[str]) -> Sequence[Sequence[str]]:
+    """The agents that reply so in one cycle."""
+    return [agents] if shape.end is End.READ else [(agent,) for agent in agents]
+
+
+async def main() -> int:
+    """Run all; print each that did not come to its end, and return how many."""
+    count, problems = 0, 0
+    async with shaped_desk() as desk:
+        for wire in WIRES:
+            plain = await desk.run(wire, ShapedModel())
+            for shape, model in models():
+                if wire not in shape.wires:
+                    continue
+                outcome = await desk.run(wire, model)
+                if not outcome.shaped:
+                    continue
+                count += 1
+                why = problem(shape, outcome, plain)
+                problems += bool(why)
+                if why:
+                    sys.stdout.write(f"{wire} {[*outcome.shaped]} {why}\n")
+    sys.stdout.write(f"{count} cycles, {problems} of them not as they should be\n")
+    return problems
+
+
+if __name__ == "__main__":
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    sys.exit(bool(asyncio.run(main())))
