@@ -65,7 +65,7 @@ class FeatureSpec(Part):
         wanted = INDICATORS[name].parameters
         if unknown := sorted(set(parameters) - set(wanted)):
             there_are = ", ".join(wanted) or "none"
-            raise ValueError(f"{name} has no such parameter; it has: {there_are}")
+            raise ValueError(f"{name} has no parameter {unknown[0]}; it has: {there_are}")
         full = {key: parameters.get(key, row.default) for key, row in wanted.items()}
         for key, value in full.items():
             row = wanted[key]

@@ -73,7 +73,7 @@ def test_an_unknown_indicator_is_named_with_those_that_exist():
         (feature("rsi", window=5), "rsi has no parameter window; it has: bars"),
         (feature("gap", bars=5), "gap has no parameter bars; it has: none"),
         (feature("rsi", bars=1), "bars must be 2 to 50"),
-        (feature("rsi", bars=51), "bars is 51"),
+        (feature("rsi", bars=51), "bars must be 2 to 50"),
         (feature("rsi", bars=14.5), "must be a whole number"),
         (feature("return", bars=-1), "bars must be 1 to 250"),
         (feature("rsi", bars=float("nan")), "finite"),
