@@ -65,7 +65,7 @@ class PastPick(Value):
 
 class PastDecision(Value):
     """A decision, as later cycles see how it fared. `universe` is what it chose from, `provider`
-    who decided."""
+    who traded; `fell_back` says that a stage of it was answered by its fallback."""
 
     cycle_id: CycleId
     pipeline: Name
@@ -73,6 +73,7 @@ class PastDecision(Value):
     picks: tuple[PastPick, ...] = Field(default=(), max_length=20)
     universe: tuple[Ticker, ...] = Field(default=(), max_length=25)
     provider: Name | None = Field(default=None, exclude_if=is_none)
+    fell_back: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class AwaitedDecision(Value):
@@ -136,13 +137,15 @@ class DecisionOutcome(Value):
 
 class StatedOutcome(Value):
     """A buy whose confidence `provider` stated `on` a session, and whether it had done better than
-    the benchmark at the close of `known_on`, JUDGED_SESSIONS later."""
+    the benchmark at the close of `known_on`, JUDGED_SESSIONS later. `fell_back`: it is left out of
+    calibration, as a stage of its decision was answered by a fallback."""
 
     on: date
     known_on: date
     provider: Name
     stated: Confidence
     beat: bool
+    fell_back: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class MemoryDraft(Value):

@@ -1,5 +1,6 @@
 """Risk: the review by a model, then the rules in code, which have the last word."""
 
+import operator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -195,11 +196,12 @@ class Recalibration(Value):
 
     `happened` are parts at the stated confidences 0, 0.05, ... 1; between them it is a straight
     line. It is of so many `outcomes` of the account's own buys; the last was known on
-    `known_until`.
+    `known_until`. `left_out` more are of decisions with a fallback.
     """
 
     provider: Name
     outcomes: int = Field(ge=1)
+    left_out: int = Field(default=0, ge=0, exclude_if=operator.not_)
     known_until: date
     happened: tuple[Confidence, ...] = Field(
         min_length=RECALIBRATION_POINTS, max_length=RECALIBRATION_POINTS

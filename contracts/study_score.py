@@ -9,7 +9,7 @@ from pydantic import Field
 
 from contracts.message import PAGE_MAX, Message
 from contracts.performance import Benchmark
-from contracts.stages import Stage
+from contracts.stages import Stage, Substitute
 from contracts.study import ARMS_MAX, HORIZON_MAX, Study, StudyStatus
 from contracts.types import Cost, Name, ShortText, Text, Ticker, Value
 
@@ -112,10 +112,12 @@ class ArmScore(Value):
     """An arm: what it decided, and how that came out. A `control` has no cells.
 
     `decisions` are cells that ended with a decision, `failed` those that did not, `picks` what it
-    bought in all. `invested` is the mean share of the equity that its decisions held. `hits` is the
-    share of assets chosen rightly: bought and better than the benchmark, or not bought and not
-    better; its p is against a coin. `excess` is the return of a decision above the benchmark after
-    costs, as a part of the equity; what was not invested counts as the benchmark.
+    bought in all. `fallbacks` more are left out of everything but tokens and cost, as a stage was
+    answered by its fallback; `substitutes` are the stages that are given to another provider.
+    `invested` is the mean share of the equity that its decisions held. `hits` is the share of
+    assets chosen rightly: bought and better than the benchmark, or not bought and not better; its p
+    is against a coin. `excess` is the return of a decision above the benchmark after costs, as a
+    part of the equity; what was not invested counts as the benchmark.
     """
 
     name: ShortText
@@ -124,6 +126,8 @@ class ArmScore(Value):
     control: bool = False
     decisions: int = 0
     failed: int = 0
+    fallbacks: int = 0
+    substitutes: tuple[Substitute, ...] = ()
     picks: int = 0
     invested: float = 0.0
     hits: Shown
@@ -371,6 +375,7 @@ class StudyScore(Message):
     cells: int = 0
     decided: int = 0
     failed: int = 0
+    fallbacks: int = 0
     horizon: int = 0
     cost_bps: float = 0.0
     benchmark: ShortText = ""

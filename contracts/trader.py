@@ -116,10 +116,11 @@ class PickPlan(Value):
 
 class Recalibrated(Value):
     """How often came true what was stated as surely: by `outcomes`, the last known on
-    `known_until`, which is before as_of."""
+    `known_until`, which is before as_of; `left_out` more are of decisions with a fallback."""
 
     confidence: Confidence
     outcomes: int = Field(ge=1)
+    left_out: int = Field(default=0, ge=0, exclude_if=operator.not_)
     known_until: date
 
 

@@ -17,7 +17,7 @@ from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, Stag
 from libs.llm.provider import FREE, ModelReply, ModelRequest, ModelSize, Provider
 from libs.llm.rules.coin import COIN, CoinProvider
 from libs.llm.rules.provider import RulesProvider
-from libs.runtime.model_settings import SCRIPTED, STAGES
+from libs.runtime.model_settings import SCRIPTED, STAGES, EndpointSettings
 from libs.runtime.settings import Settings
 
 _PROBE = ModelRequest(
@@ -116,15 +116,26 @@ def _complete(endpoint: Endpoint) -> None:
         raise ProviderNotUsable(f"{endpoint.name} needs the package {sdk}: install deskbus anew")
 
 
-def standings(providers: Mapping[str, Provider]) -> tuple[ProviderStanding, ...]:
-    """Each provider, and whether it can be used."""
-    return tuple(_standing(name, provider, providers) for name, provider in providers.items())
+def standings(
+    providers: Mapping[str, Provider], endpoints: Mapping[str, EndpointSettings]
+) -> tuple[ProviderStanding, ...]:
+    """Each provider, and whether it and those that answer stages for it can be used.
+
+    `endpoints` are those of the settings.
+    """
+    return tuple(
+        _standing(provider, providers, endpoints.get(name, EndpointSettings()), name)
+        for name, provider in providers.items()
+    )
 
 
-def _standing(name: str, provider: Provider, providers: Mapping[str, Provider]) -> ProviderStanding:
-    problem = problem_of(providers, Pipeline(name=name, provider=name))
+def _standing(
+    provider: Provider, providers: Mapping[str, Provider], set_: EndpointSettings, name: str
+) -> ProviderStanding:
+    pipeline = Pipeline(name=name, provider=name, stages=set_.stages, fallback=set_.fallback)
+    problem = problem_of(providers, pipeline)
     if problem is None:
-        return ProviderStanding(name=name, usable=True)
+        return ProviderStanding(name=name, usable=True, stages=set_.stages, fallback=set_.fallback)
     expected = not isinstance(provider, NotUsable) or provider.expected
     return ProviderStanding(name=name, usable=False, why=problem.message, expected=expected)
 

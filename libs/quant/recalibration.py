@@ -26,9 +26,11 @@ def recalibration(
     """The table by what was known of a provider's confidences before a session.
 
     None with fewer than `least` outcomes, or where `least` is 0. Up to TRUSTED_FROM outcomes it is
-    drawn towards the base rate, by the part that is missing.
+    drawn towards the base rate, by the part that is missing. Those of decisions with a fallback are
+    left out, and counted.
     """
-    known = [row for row in outcomes if row.provider == provider and row.known_on < before]
+    every = [row for row in outcomes if row.provider == provider and row.known_on < before]
+    known = [row for row in every if not row.fell_back]
     if least == 0 or len(known) < max(least, 1):
         return None
     stated, happened = isotonic([(row.stated, row.beat) for row in known])
@@ -38,6 +40,7 @@ def recalibration(
     return Recalibration(
         provider=provider,
         outcomes=len(known),
+        left_out=len(every) - len(known),
         known_until=max(row.known_on for row in known),
         happened=tuple(round(min(max(value, 0.0), 1.0), _PLACES) for value in drawn),
     )
@@ -48,15 +51,18 @@ def recalibrated(table: Recalibration, stated: float) -> Recalibrated:
     return Recalibrated(
         confidence=round(between(stated, GRID, table.happened), _PLACES),
         outcomes=table.outcomes,
+        left_out=table.left_out,
         known_until=table.known_until,
     )
 
 
 def in_words(stated: float, again: Recalibrated) -> str:
-    """`stated 0.62, recalibrated 0.55 from 84 outcomes known until 2012-06-29`."""
+    """`stated 0.62, recalibrated 0.55 from 84 outcomes known until 2012-06-29`, and how many were
+    left out."""
+    more = f"; {again.left_out} left out, as a stage fell back" if again.left_out else ""
     return (
         f"stated {stated:.2f}, recalibrated {again.confidence:.2f} from {again.outcomes} outcomes "
-        f"known until {again.known_until}"
+        f"known until {again.known_until}{more}"
     )
 
 

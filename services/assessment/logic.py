@@ -25,6 +25,7 @@ from contracts.memory import (
     StatedOutcome,
 )
 from contracts.risk import DecisionAction
+from contracts.stages import fell_back
 from contracts.study import ACCOUNT_PREFIX
 from contracts.trader import StockPick
 from contracts.types import Failure, Money
@@ -100,7 +101,8 @@ def decision_of(cycle: Memorize) -> PastDecision | None:
         universe=tuple(item.ticker for item in cycle.signal_digest.candidates)
         if cycle.signal_digest
         else (),
-        provider=cycle.pipeline.provider,
+        provider=cycle.pipeline.answers("trader"),
+        fell_back=fell_back(daily.substitutes),
     )
 
 
@@ -278,6 +280,7 @@ def stated(command: Memorize, outcomes: Sequence[DecisionOutcome]) -> tuple[Stat
                     provider=decision.provider,
                     stated=confidence,
                     beat=beat,
+                    fell_back=decision.fell_back,
                 )
                 for ticker, confidence, beat in _judged(decision, outcome)
             }

@@ -99,7 +99,7 @@ def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
 def _recalibration(command: ValidateDecision) -> Recalibration | None:
     """The table by the outcomes that the account's last memory knows of."""
     stated = command.agent_memory.stated if command.agent_memory else ()
-    provider, least = command.pipeline.provider, command.recalibrated_from
+    provider, least = command.pipeline.answers("trader"), command.recalibrated_from
     return recalibration(stated, provider, command.as_of, least)
 
 

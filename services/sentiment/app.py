@@ -46,7 +46,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
             on_command(SCORE_SENTIMENT, score_sentiment, role=role),
         ),
         questions=(
-            on_query(PROVIDERS, tell_providers, providers=providers),
+            on_query(PROVIDERS, tell_providers, providers=providers, endpoints=settings.providers),
             on_query(
                 REACH, tell_reach, market=market, sources=sources, tickers=tickers_of(settings)
             ),

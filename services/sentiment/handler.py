@@ -22,6 +22,7 @@ from libs.llm.registry import least_of, problem_of, standings
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
+from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.nearest import did_you_mean, nearest
 from services.sentiment import logic
 from services.sentiment.reads import (
@@ -55,13 +56,16 @@ class UnknownSource(DeskError):
 
 
 async def tell_providers(
-    query: ProvidersQuery, *, providers: Mapping[str, Provider]
+    query: ProvidersQuery,
+    *,
+    providers: Mapping[str, Provider],
+    endpoints: Mapping[str, EndpointSettings],
 ) -> ProvidersView:
     """Which providers this desk can use. Every pipeline begins in this service, with its keys."""
     problems = [(pipeline, problem_of(providers, pipeline)) for pipeline in query.pipelines]
     return ProvidersView(
         needs=least_of(providers, [pipeline for pipeline, error in problems if error is None]),
-        providers=standings(providers),
+        providers=standings(providers, endpoints),
         problems=tuple(
             PipelineProblem(pipeline=pipeline.name, code=error.code, message=error.message)
             for pipeline, error in problems

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from contracts.performance import Benchmark
 from contracts.probe import Guess
+from contracts.stages import Substitute, Why, fell_back
 from contracts.study import Study
 from contracts.study_score import ConfigurationKind
 from contracts.types import Value
@@ -21,7 +22,8 @@ PATH_SESSIONS_LEAST = 3
 class Decided(Value):
     """The decision of an arm in one cell. `weights` are what it bought as parts of its equity,
     after the rules; `stated` the confidences of its picks, before them. One that did not `end` well
-    has neither. `cost_usd` is None where it is unknown."""
+    has neither, nor has one that rests on a fallback: it is not the arm's own. `cost_usd` is None
+    where it is unknown."""
 
     arm: str
     number: int
@@ -30,8 +32,14 @@ class Decided(Value):
     ended: bool = True
     weights: dict[str, float] = Field(default_factory=dict)
     stated: dict[str, float] = Field(default_factory=dict)
+    substitutes: tuple[Substitute, ...] = ()
     tokens: int = 0
     cost_usd: float | None = 0.0
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether it rests on a fallback."""
+        return fell_back(self.substitutes)
 
 
 def cost_of(decided: Iterable[Decided]) -> float | None:
@@ -45,6 +53,12 @@ def usd_of(decided: Iterable[Decided]) -> Decimal | None:
     """The same to eight places."""
     cost_usd = cost_of(decided)
     return None if cost_usd is None else Decimal(f"{cost_usd:.8f}")
+
+
+def as_set(decided: Iterable[Decided]) -> tuple[Substitute, ...]:
+    """The stages that another than the arm's own model answers, by the settings or the study."""
+    every = (it for one in decided for it in one.substitutes if it.why is Why.SETTING)
+    return tuple(dict.fromkeys(every))
 
 
 class Probed(Value):
@@ -120,7 +134,8 @@ class Recorded(Value):
             "study": self.study,
             "cells": len({(one.number, one.sample) for one in self.decided}),
             "decided": sum(one.ended for one in self.decided),
-            "failed": sum(not one.ended for one in self.decided),
+            "failed": sum(not one.ended and not one.fell_back for one in self.decided),
+            "fallbacks": sum(one.fell_back for one in self.decided),
             "horizon": self.horizon,
             "cost_bps": self.cost_bps,
             "benchmark": self.benchmark,

@@ -28,7 +28,7 @@ from libs.quant.study.choices import Choices, choices, equal_weight, of_weights,
 from libs.quant.study.means import Mean, TooFewDates, mean_over_dates
 from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
-from libs.quant.study.record import Decided, Recorded, usd_of
+from libs.quant.study.record import Decided, Recorded, as_set, usd_of
 from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
 from libs.quant.study.treatments import (
     agent_gaps,
@@ -177,7 +177,9 @@ def _arm(
         provider=arm.provider,
         masked=arm.masked,
         decisions=len(ended),
-        failed=len(scored.decided) - len(ended),
+        failed=sum(not one.ended and not one.fell_back for one in scored.decided),
+        fallbacks=sum(one.fell_back for one in scored.decided),
+        substitutes=as_set(scored.decided),
         picks=sum(len(one.weights) for one in ended),
         invested=sum(invested) / len(invested) if invested else 0.0,
         hits=_hits(scored.chosen, of),

@@ -89,6 +89,8 @@ def _asked(score: StudyScore, study: Study) -> Sequence[str]:
     standing = f"{score.decided:,} decisions of {amounts.count(score.cells, 'cell')}"
     if score.failed:
         standing += f", {score.failed:,} failed"
+    if score.fallbacks:
+        standing += f", {score.fallbacks:,} left out, as a stage was answered by its fallback"
     if score.status is not None and score.status != "completed":
         standing += f"; the study is {score.status.value}, so this is not all of it"
     return [*lines, standing]
@@ -154,12 +156,13 @@ def _arms(score: StudyScore) -> Section:
     drawn = words.spans(arm.excess for arm in score.arms)
     rows = []
     for arm, span in zip(score.arms, drawn, strict=True):
-        masked = ", masked" if arm.masked else ""
+        own = [arm.provider, *(["masked"] if arm.masked else [])]
+        described = ", ".join([*own, *(one.in_short for one in arm.substitutes)])
         counted = [] if arm.control else [arm.decisions, arm.failed, arm.picks]
         rows.append(
             [
                 Cell(arm.name, arm=_link(arm)),
-                Cell("control" if arm.control else f"{arm.provider}{masked}"),
+                Cell("control" if arm.control else described),
                 *(Cell(f"{number:,}", arm=_link(arm)) for number in counted),
                 *(Cell("") for _ in range(3 - len(counted))),
                 Cell(words.share(arm.invested)),

@@ -179,7 +179,7 @@ def _providers(settings: Settings) -> Sequence[Check]:
     providers = all_providers(settings)
     return [
         _provider(standing, _offer(providers[standing.name], settings, standing.name))
-        for standing in standings(providers)
+        for standing in standings(providers, settings.providers)
     ]
 
 
@@ -209,7 +209,7 @@ def _offer(provider: Provider, settings: Settings, name: str) -> str:
 def _provider(standing: ProviderStanding, offer: str) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
-        return ok(name, offer or "can be used")
+        return ok(name, "; ".join(filter(None, (offer or "can be used", standing.described))))
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)
 
@@ -361,7 +361,8 @@ async def models_of(client: Client, settings: Settings) -> Check:
         return problem("models", error.message, "see the log of the sentiment service")
     usable = [provider.name for provider in view.providers if provider.usable]
     finding = f"the running desk can use {', '.join(usable)}"
-    here = [one.name for one in standings(all_providers(settings)) if one.usable]
+    standing = standings(all_providers(settings), settings.providers)
+    here = [one.name for one in standing if one.usable]
     if absent := [name for name in here if name not in usable]:
         finding += f", not {' or '.join(absent)}, which is set up here: it started without"
         todo = "start it again from here: deskbus down && deskbus up --detach"

@@ -8,6 +8,7 @@ from uuid import UUID
 import orjson
 
 from contracts.cycle import DECISION
+from contracts.stages import Substitute, fell_back
 from contracts.study import Study, StudyStatus
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
@@ -108,7 +109,10 @@ def _by_arm(rows: Sequence[Record]) -> Mapping[tuple[UUID, str], Record]:
 
 def _decided(cell: Record, arm: str, bought: Record | None, spent: Record | None) -> Decided:
     weights, stated = {}, {}
-    if bought is not None and bought["equity"] > 0:
+    listed = orjson.loads(bought["substitutes"] or b"[]") if bought is not None else []
+    substitutes = tuple(map(Substitute.model_validate, listed))
+    is_own = bought is not None and not fell_back(substitutes)
+    if is_own and bought is not None and bought["equity"] > 0:
         amounts = orjson.loads(bought["bought"] or b"{}")
         worth = float(bought["equity"])
         weights = {asset: amount / worth for asset, amount in amounts.items() if amount > 0}
@@ -118,7 +122,8 @@ def _decided(cell: Record, arm: str, bought: Record | None, spent: Record | None
         number=cell["number"],
         sample=cell["sample"],
         on=cell["as_of"],
-        ended=bought is not None,
+        ended=is_own,
+        substitutes=substitutes,
         weights=weights,
         stated=stated,
         tokens=spent["tokens"] if spent else 0,

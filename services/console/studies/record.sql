@@ -24,7 +24,8 @@ select v.cycle_id, v.pipeline,
         where d ->> 'action' = 'buy') as bought,
        (convert_from(b.result, 'UTF8')::json -> 'equity' ->> 'amount')::numeric as equity,
        (select json_object_agg(p ->> 'ticker', p -> 'confidence')
-        from json_array_elements(convert_from(t.result, 'UTF8')::json -> 'picks') p) as stated
+        from json_array_elements(convert_from(t.result, 'UTF8')::json -> 'picks') p) as stated,
+       (v.validation -> 'substitutes')::text as substitutes
 from (select cycle_id, pipeline, convert_from(result, 'UTF8')::json as validation
       from operations
       where cycle_id = any($1::uuid[]) and step || '' = 'validate' and status = 'completed'

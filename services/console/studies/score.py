@@ -217,7 +217,11 @@ class Scores:
     async def _recorded(self, wanted: Wanted) -> Recorded:
         study, ended, chosen = wanted.study, wanted.ended, wanted.chosen
         is_path = study.kind is StudyKind.PATH
+        decided = await record.decided(study, ended, self._pool)
         accounts = await record.equity(study, wanted.first_round, self._store) if is_path else ()
+        # An account that a fallback has traded for is not its arm's own.
+        others = {(one.arm, one.sample) for one in decided if one.fell_back}
+        accounts = [it for it in accounts if (it.arm, it.sample) not in others]
         days = [cell["as_of"] for cell in ended]
         days += [day for account in accounts for day in account.sessions]
         horizon = chosen.horizon or study.horizons[0]
@@ -234,7 +238,7 @@ class Scores:
             benchmark=benchmark,
             sessions=tuple(sessions),
             bars=await self._bars(tuple(assets), sessions),
-            decided=tuple(await record.decided(study, ended, self._pool)),
+            decided=tuple(decided),
             accounts=tuple(accounts),
             cutoffs=self._cutoffs(study),
             probed=tuple(await record.probed(wanted.probes, self._pool)),
@@ -294,7 +298,7 @@ class Scores:
                     number=one.number,
                     sample=one.sample,
                     arm=one.arm,
-                    status="decided" if one.ended else "failed",
+                    status="decided" if one.ended else "fallback" if one.fell_back else "failed",
                     weights=one.weights,
                 )
                 for one in await record.decided(study, shown, self._pool)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import orjson
 
@@ -108,11 +109,13 @@ def _held(row: Record, close: KeptClose | None) -> HeldAtClose:
 
 
 class Closed(NamedTuple):
-    """A round trip that has ended: the pipeline that opened it, if one did, and its gain."""
+    """A round trip that has ended: the pipeline and the cycle that opened it, if any did, and its
+    gain."""
 
     on: date
     pipeline: str | None
     gain: Decimal
+    cycle_id: UUID | None = None
 
 
 class Past(NamedTuple):
@@ -153,7 +156,9 @@ class PastTrips:
         if stands.trips is None:
             return None
         closed = [
-            Closed(trip.closed, trip.entry.pipeline if trip.entry else None, trip.gain)
+            Closed(trip.closed, trip.entry.pipeline, trip.gain, trip.entry.cycle_id)
+            if trip.entry
+            else Closed(trip.closed, None, trip.gain)
             for trip in stands.trips
             if trip.closed is not None
         ]

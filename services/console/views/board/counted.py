@@ -93,6 +93,7 @@ def with_counts(
     all_inside = [(cycle, run) for cycle, run in seat.runs if span.decides(cycle.as_of)]
     # A decision with a fallback is not the pipeline's own: of it only the cost is counted.
     inside = [(cycle, run) for cycle, run in all_inside if not run.fell_back]
+    others = {cycle.cycle_id for cycle, run in seat.runs if run.fell_back}
     traded = [it for cycle, run in inside for it in known.get((cycle.cycle_id, run.pipeline), ())]
     of_seat = [trips[account] for account in sorted(seat.accounts)]
     # A part of them would be a wrong number: where one account's are not counted, none are.
@@ -100,7 +101,7 @@ def with_counts(
         trip
         for past in (() if None in of_seat else of_seat)
         for trip in (past.trips if past else ())
-        if trip.pipeline == seat.pipeline and span.ends(trip.on)
+        if trip.pipeline == seat.pipeline and trip.cycle_id not in others and span.ends(trip.on)
     ]
     return row.model_copy(
         update={
