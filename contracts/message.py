@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contracts.stages import CODE, Stage, Substitute, Why, with_stages
+from contracts.stages import CODE, OF_TEXTS, RULES, Stage, Substitute, Why, with_stages
 from contracts.types import CycleId, Name, OperationId, ShortText, Text, Value
 
 MESSAGE_BYTES_MAX = 512_000
@@ -91,7 +91,10 @@ class Pipeline(Value):
         return {**fields, "account_named": "account" in fields}
 
     def answers(self, stage: str) -> str:
-        """The provider that answers a stage."""
+        """The provider that answers a stage: in a masked pipeline the rules where only texts are
+        read, of which it has none."""
+        if self.masked and stage in OF_TEXTS:
+            return RULES
         return next((by for name, by in self.stages.items() if name == stage), self.provider)
 
 

@@ -10,6 +10,8 @@ DecisionStage = Literal["sentiment", "planner", "quant", "research", "trader", "
 """The stages of a decision."""
 Stage = Literal[DecisionStage, "design", "assessor"]
 """All stages that a model answers, with those of a strategy cycle."""
+OF_TEXTS = ("sentiment", "memory")
+"""Stages that read texts alone."""
 RULES = "rules"
 """The provider of stated rules. No model has this name, so it is read among models too."""
 CODE = "code"

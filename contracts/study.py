@@ -224,19 +224,12 @@ def pipelines_of(
             provider=arm.provider,
             models=arm.models,
             masked=arm.masked,
-            stages=_stages(arm),
+            stages=dict.fromkeys(arm.without, RULES),
             account=study.account(arm.name, sample, at, round_),
             account_named=True,
         )
         for arm in (study.probed if kind == PROBE else study.arms)
     )
-
-
-def _stages(arm: StudyArm) -> dict[Stage, str]:
-    """The stages that the rules answer in an arm: those it is without, and, where it is masked,
-    those whose input is texts, of which a masked arm has none."""
-    texts: tuple[Stage, ...] = ("sentiment", "memory") if arm.masked else ()
-    return {} if arm.provider in FREE_PROVIDERS else dict.fromkeys((*texts, *arm.without), RULES)
 
 
 class StudyStatus(StrEnum):

@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from contracts.cycle_query import CycleView, Recording
+from contracts.stages import RULES
 from contracts.types import Failure
 from libs.bus.route import Route
 from libs.llm.recorded import RecordedProvider
@@ -80,7 +81,8 @@ async def replay(
         raise LookupError(view.message or "no cycle of this id")
     by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
     report = ReplayReport(view.cycle_id, view.status or "")
-    names = dict.fromkeys(_answering(recordings))
+    # The rules answer the stages of a masked pipeline that read texts: docs/masking.md.
+    names = dict.fromkeys((*_answering(recordings), RULES))
     providers = {name: RecordedProvider(name) for name in names}
     routes = _thinking(providers, settings)
     await _Replay(_workflow(view, recordings), view, by_id, routes, report, providers).run()

@@ -110,7 +110,8 @@ async def generate_with_tools(
 ) -> Answered[T]:
     """The agent's answer after it has used its tools, and how many tool calls were made.
 
-    A model that calls no tool is told once; then code makes the `standard` reads in its place. A
+    A model that calls no tool is told once; then code makes the `standard` reads in its place, as
+    it does at once where no rounds are allowed. A
     tool that cannot answer, a refused tool and unreadable arguments are told to the model; only
     a look-ahead error of a tool ends the operation. Otherwise as `generate`.
     """
@@ -163,7 +164,9 @@ async def call_tools(
 
     Raises as `generate_with_tools` does before its output pass.
     """
-    desk = _Tooling(agent, task, tools, journal)
+    # Its answer is a call, so one round is the least.
+    limits = replace(agent.limits, rounds_max=max(agent.limits.rounds_max, 1))
+    desk = _Tooling(replace(agent, limits=limits), task, tools, journal)
     await desk.run()
     if desk.ended is not None and not desk.evidence:
         raise desk.ended
@@ -297,11 +300,12 @@ class _Tooling:
         for start in range(0, len(calls), most):
             await self._answer(calls[start : start + most])
         reads = self.calls_made - calls_before
-        why = (
-            f"the model's {calls_before} tool calls read nothing"
-            if calls_before
-            else "the model called no tool"
-        )
+        if calls_before:
+            why = f"the model's {calls_before} tool calls read nothing"
+        elif self.agent.limits.rounds_max:
+            why = "the model called no tool"
+        else:
+            why = "tool_rounds_max is 0"
         self.reads = f"code made {reads} reads, as {why}"
         log.warning("llm.read_by_code", agent=self.agent.name, reads=reads)
 

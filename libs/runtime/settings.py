@@ -258,8 +258,9 @@ class Settings(BaseSettings):
     """Tokens that all cycles of one UTC day may use."""
     day_cost_usd_max: Decimal = Field(default=Decimal(100), ge=0)
     """What all cycles of one UTC day may cost in model calls."""
-    tool_rounds_max: int = Field(default=15, ge=1, le=100)
-    """Rounds of tool calls before a model must answer."""
+    tool_rounds_max: int = Field(default=15, ge=0, le=100)
+    """Rounds of tool calls before a model must answer. 0: none, and code makes the standard reads
+    of the analyst and the trader, for models that call no tools."""
     facts_max: int = Field(default=200, ge=10, le=FACTS_MAX)
     """Facts that one model call shows, whose names its reasons may give. A model with a small
     window has room for fewer; endpoints that bind schemas take no longer list of names than the

@@ -119,6 +119,18 @@ async def test_a_model_that_calls_no_tool_is_told_once_and_then_code_reads(bench
     assert desk.provider.calls == 3
 
 
+@pytest.mark.parametrize(("rounds", "asked"), [(0, 0), (1, 1)])
+async def test_where_few_rounds_are_allowed_code_still_makes_the_standard_reads(
+    bench, rounds, asked
+):
+    replies = [ModelReply(text="I know it all")] * asked
+    desk = bench([*replies, GOOD], limits=Limits(rounds_max=rounds))
+    await desk.with_tools(standard=STANDARD)
+    assert desk.tools.runs == STANDARD
+    assert [item.tool for item in desk.provider.requests[-1].evidence] == ["price", "news"]
+    assert desk.provider.calls == asked + 1
+
+
 async def test_a_model_that_calls_a_tool_when_told_is_left_to_it(bench):
     desk = bench([ModelReply(text="I know it all"), asks(B), ModelReply(), GOOD])
     await desk.with_tools(standard=STANDARD)
