@@ -190,10 +190,6 @@ class EndpointSettings(BaseModel):
                 )
 
 
-def _input_price(prices: dict[str, Decimal]) -> Decimal:
-    return prices.get("input", Decimal(0))
-
-
 class Price(BaseModel):
     """US dollars for a million tokens of each sort. Cached input costs as other input where no
     price is set for it.
@@ -206,8 +202,18 @@ class Price(BaseModel):
 
     input: UsdPerMillion
     output: UsdPerMillion
-    cache_read: UsdPerMillion = Field(default_factory=_input_price)
-    cache_write: UsdPerMillion = Field(default_factory=_input_price)
+    cache_read: UsdPerMillion = Decimal(0)
+    cache_write: UsdPerMillion = Decimal(0)
     long_from_tokens: int | None = Field(default=None, ge=0)
     long_input_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)
     long_output_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, prices: Any) -> Any:
+        """Cached input costs as other input where nothing else is set: never 0."""
+        if not isinstance(prices, dict):
+            return prices
+        if not {"input", "output"} <= prices.keys():
+            raise ValueError("set both input and output, in US dollars for a million tokens")
+        return {"cache_read": prices["input"], "cache_write": prices["input"], **prices}

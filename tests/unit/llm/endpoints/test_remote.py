@@ -123,7 +123,7 @@ def test_cached_input_costs_as_other_input_where_no_price_is_set_for_it():
 
 @pytest.mark.parametrize("given", [{"input": 1}, {"output": 1}, {"cache_read": 1}])
 def test_a_price_has_input_and_output(given):
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValidationError, match="set both input and output"):
         Price(**given)
 
 
