@@ -202,8 +202,8 @@ class Price(BaseModel):
 
     input: UsdPerMillion
     output: UsdPerMillion
-    cache_read: UsdPerMillion = Decimal(0)
-    cache_write: UsdPerMillion = Decimal(0)
+    cache_read: UsdPerMillion
+    cache_write: UsdPerMillion
     long_from_tokens: int | None = Field(default=None, ge=0)
     long_input_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)
     long_output_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)

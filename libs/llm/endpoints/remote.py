@@ -39,7 +39,7 @@ REPLY_BYTES_MAX = 200_000
 HIDDEN = "[key]"
 CENT_PARTS = Decimal("0.00000001")
 MILLION = Decimal(1_000_000)
-FREE = Price(input=Decimal(0), output=Decimal(0))
+FREE = Price.model_validate({"input": 0, "output": 0})
 
 log = structlog.get_logger()
 

@@ -116,9 +116,9 @@ async def test_the_cost_of_a_model_without_a_price_is_unknown_and_its_tokens_cou
 
 
 def test_cached_input_costs_as_other_input_where_no_price_is_set_for_it():
-    price = Price(input=Decimal("0.5"), output=Decimal(2))
+    price = Price.model_validate({"input": "0.5", "output": 2})
     assert (price.cache_read, price.cache_write) == (price.input, price.input)
-    assert Price(input=1, output=2, cache_read=0).cache_read == 0
+    assert Price.model_validate({"input": 1, "output": 2, "cache_read": 0}).cache_read == 0
 
 
 @pytest.mark.parametrize("given", [{"input": 1}, {"output": 1}, {"cache_read": 1}])
