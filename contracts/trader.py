@@ -1,7 +1,6 @@
 """The trader's picks: what it would buy and sell. A pick proposes; it never orders."""
 
 import operator
-from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -74,13 +73,11 @@ class PassedDraft(Value):
 
 
 def _usable(value: Any, info: ValidationInfo) -> Any:
-    """Where a model's answer is read: the items that can be used, also of an object with a reason
-    by ticker. What it passed over is optional, so nothing of it spoils the answer."""
+    """Where a model's answer is read: the items that can be used. What it passed over is optional, so
+    nothing of it spoils the answer."""
     notes = info.context.get(NOTES) if isinstance(info.context, dict) else None
     if notes is None:
         return value
-    if isinstance(value, Mapping):
-        value = [{"ticker": name, "why": why} for name, why in value.items()]
     kept = []
     for item in value if isinstance(value, list | tuple) else ():
         try:
