@@ -73,8 +73,8 @@ class PassedDraft(Value):
 
 
 def _usable(value: Any, info: ValidationInfo) -> Any:
-    """Where a model's answer is read: the items that can be used. What it passed over is optional, so
-    nothing of it spoils the answer."""
+    """Where a model's answer is read: the items that can be used. What it passed over is optional,
+    so nothing of it spoils the answer."""
     notes = info.context.get(NOTES) if isinstance(info.context, dict) else None
     if notes is None:
         return value
