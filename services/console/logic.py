@@ -131,7 +131,7 @@ def _pipeline(
         state=lane["state"],
         status=CycleStatus(lane["status"]),
         reason=_reason(ending.get("reason"), contracts),
-        substitutes=tuple(map(Substitute.model_validate, lane["substitutes"])),
+        substitutes=tuple(map(Substitute.model_validate, lane.get("substitutes", ()))),
         contracts={
             what: orjson.loads(results[op_id])
             for what, op_id in output_ids.items()

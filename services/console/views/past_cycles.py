@@ -166,5 +166,5 @@ def _run(
         usage=logic.usage_of(counted) if counted else Usage(),
         picks=counted["picks"] if counted else 0,
         vetoes=counted["vetoes"] if counted else 0,
-        substitutes=tuple(map(Substitute.model_validate, lane["substitutes"])),
+        substitutes=tuple(map(Substitute.model_validate, lane.get("substitutes", ()))),
     )

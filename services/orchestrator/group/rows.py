@@ -276,11 +276,11 @@ def _lane(stored: Mapping[str, Any]) -> Lane:
         passes=tuple(stored.get("passes", ())),
         round=stored.get("round", 1),
         rounds_max=stored.get("rounds_max", 1),
-        fallback=stored["fallback"],
-        fell_back=tuple(stored["fell_back"]),
-        substitutes=tuple(stored["substitutes"]),
+        fallback=stored.get("fallback", {}),
+        fell_back=tuple(stored.get("fell_back", ())),
+        substitutes=tuple(stored.get("substitutes", ())),
     )
 
 
 def _ending(stored: Mapping[str, str]) -> Ending:
-    return Ending(CycleStatus(stored["status"]), stored["reason"], stored["code"])
+    return Ending(CycleStatus(stored["status"]), stored["reason"], stored.get("code", ""))
