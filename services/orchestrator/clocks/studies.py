@@ -58,7 +58,7 @@ from libs.runtime.settings import Settings
 from libs.telemetry import metrics
 from services.orchestrator.clocks.schedule import Ask
 from services.orchestrator.commit import Command, Outbox
-from services.orchestrator.group.budgets import needed
+from services.orchestrator.group.budgets import counted_usd, needed
 from services.orchestrator.preflight import OutlookOf
 
 PAUSE_S = 0.01
@@ -373,7 +373,7 @@ def _too_poor(budget: StudyBudget, needs: Reserve | None) -> StudyAnswer | None:
     """Why what a cell may cost pays not one call of its dearest model; None where it does."""
     if needs is None:
         return None
-    if needs.tokens <= budget.cell_tokens and (needs.cost_usd or 0) <= budget.cell_cost_usd:
+    if needs.tokens <= budget.cell_tokens and counted_usd(needs) <= budget.cell_cost_usd:
         return None
     text = (
         f"a cell may cost {budget.cell_tokens:,} tokens and {budget.cell_cost_usd:.2f} USD, and "

@@ -73,6 +73,12 @@ def refused_cycle(
     return RequestAnswer(outcome="rejected", code=CODE, message=text, retry_at=retry_at)
 
 
+def counted_usd(reserve: Reserve) -> Decimal:
+    """The dollars that a budget must have for it. An unknown cost is not nothing: no such call
+    begins once the dollars are used up."""
+    return SMALLEST_USD if reserve.cost_usd is None else reserve.cost_usd
+
+
 def needed(reserve: Reserve) -> str:
     """`12,000 tokens and 0.0300 USD`."""
     usd = "an unknown cost" if reserve.cost_usd is None else f"{reserve.cost_usd:.4f} USD"
@@ -105,9 +111,7 @@ def _short(purse: Purse, reserve: Reserve, *, with_held: bool) -> int | None:
     )
     if purse.tokens_spent + held_tokens + reserve.tokens > purse.tokens_max:
         return 0
-    # An unknown cost is not nothing: no such call begins once the dollars are used up.
-    least_usd = SMALLEST_USD if reserve.cost_usd is None else reserve.cost_usd
-    if purse.cost_usd_spent + held_usd + least_usd > purse.cost_usd_max:
+    if purse.cost_usd_spent + held_usd + counted_usd(reserve) > purse.cost_usd_max:
         return 1
     return None
 
