@@ -604,19 +604,24 @@ def python(name: str, arguments: Mapping[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
+def inner(value: Any) -> str:
+    """A value between tags: a text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def xml(name: str, arguments: Mapping[str, Any]) -> str:
-    inner = "".join(f"<parameter={k}>\n{v}\n</parameter>\n" for k, v in arguments.items())
-    return f"<function={name}>\n{inner}</function>"
+    body = "".join(f"<parameter={k}>\n{inner(v)}\n</parameter>\n" for k, v in arguments.items())
+    return f"<function={name}>\n{body}</function>"
 
 
 def invoke(name: str, arguments: Mapping[str, Any]) -> str:
-    inner = "".join(f'<parameter name="{k}">{v}</parameter>' for k, v in arguments.items())
-    return f'<invoke name="{name}">{inner}</invoke>'
+    body = "".join(f'<parameter name="{k}">{inner(v)}</parameter>' for k, v in arguments.items())
+    return f'<invoke name="{name}">{body}</invoke>'
 
 
 def own_tags(name: str, arguments: Mapping[str, Any]) -> str:
-    inner = "".join(f"<{k}>{v}</{k}>" for k, v in arguments.items())
-    return f"<{name}>{inner}</{name}>"
+    body = "".join(f"<{k}>{inner(v)}</{k}>" for k, v in arguments.items())
+    return f"<{name}>{body}</{name}>"
 
 
 def native(
@@ -704,7 +709,8 @@ CALLS: Sequence[Shape] = (
             lambda n, a: (
                 f"<tool_call>{n}\n"
                 + "".join(
-                    f"<arg_key>{k}</arg_key>\n<arg_value>{v}</arg_value>\n" for k, v in a.items()
+                    f"<arg_key>{k}</arg_key>\n<arg_value>{inner(v)}</arg_value>\n"
+                    for k, v in a.items()
                 )
                 + "</tool_call>"
             )
@@ -822,7 +828,7 @@ CALLS: Sequence[Shape] = (
             lambda n, a: (
                 f"<start_function_call>call:{n}{{"
                 + ",".join(
-                    f"{k}:<escape>{v}<escape>" if isinstance(v, str) else f"{k}:{v}"
+                    f"{k}:<escape>{v}<escape>" if isinstance(v, str) else f"{k}:{inner(v)}"
                     for k, v in a.items()
                 )
                 + "}<end_function_call>"

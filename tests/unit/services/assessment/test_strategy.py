@@ -19,6 +19,7 @@ from contracts.strategy_result import (
 from contracts.types import Usage
 from libs.facts.fact import Facts
 from libs.facts.results import result_facts
+from libs.llm.endpoints import openai
 from libs.llm.errors import BadToolArguments
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
@@ -27,6 +28,8 @@ from libs.runtime.settings import Settings
 from services.assessment.strategy import AssessmentNotSaved, training_told
 from services.assessment.tools import SAVE_ASSESSMENT, AssessmentTool
 from tests.fakes.hostile_words import HOSTILE
+from tests.fakes.reply_shapes import CALLS, End, Shape
+from tests.fakes.wire_formats import Call, Says, openai_reply
 from tests.unit.services.conftest import Desk
 from tests.unit.services.strategy_results import backtest, design, training
 
@@ -124,6 +127,27 @@ async def test_the_prompt_has_the_figures_as_a_person_writes_them(
     assert figures["backtest.total_trades"] == f"{exact.total_trades:,} trades"
     told: Any = request.task["backtest"]
     assert told["sharpe_ratio"] == 0.353048
+
+
+SAVED_SHAPES = [shape for shape in CALLS if shape.end is End.READ and "openai" in shape.wires]
+
+
+@pytest.mark.parametrize("shape", SAVED_SHAPES, ids=lambda shape: shape.name)
+async def test_an_assessment_is_saved_in_whatever_shape_it_is_handed_in(
+    desk: Desk, parts: dict[str, Any], shape: Shape
+) -> None:
+    scripted(desk, saving(), ModelReply())
+    plain = await desk.do(AssessStrategy, **parts)
+    says = shape.change([Call(SAVE_ASSESSMENT, DRAFT)])
+    assert isinstance(says, Says)
+    body = openai_reply(says, {"messages": [], "model": "m"}, 0)
+    scripted(desk, openai.reply_of("it", json.dumps(body).encode()), ModelReply())
+    saved = await desk.do(AssessStrategy, **parts)
+    assert isinstance(plain, StrategyAssessment)
+    assert isinstance(saved, StrategyAssessment)
+    assert saved.verdict is plain.verdict
+    for name in ("strengths", "weaknesses", "suggestions"):
+        assert getattr(saved, name) == getattr(plain, name)
 
 
 @pytest.mark.parametrize(
