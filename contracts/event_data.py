@@ -1,5 +1,6 @@
 """The shapes of `Event.data`, by the event's type. Readers ignore fields that they do not know."""
 
+import operator
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Generic, Literal, TypeVar
@@ -19,6 +20,7 @@ from contracts.message import Message
 from contracts.notice import NoticesGivenUp
 from contracts.report import DailyReport
 from contracts.risk import DecisionValidation, PortfolioDecision
+from contracts.stages import Substitute
 from contracts.types import (
     Cost,
     Failure,
@@ -131,6 +133,7 @@ class ApprovalRequested(StepEvent):
 
     proposal_hash: str
     decisions: tuple[PortfolioDecision, ...] = ()
+    substitutes: tuple[Substitute, ...] = Field(default=(), exclude_if=operator.not_)
     time_limit_s: float = Field(gt=0)
 
 

@@ -57,8 +57,9 @@ class Substitute(Value):
     @property
     def in_short(self) -> str:
         """For one line of a list: `plan by rules (fallback)`."""
-        what = f"{WORDS[self.stage]} reads" if self.why is Why.READS else WORDS[self.stage]
-        return f"{what} by {self.by} ({self.why.value})"
+        if self.why is Why.READS:
+            return f"{WORDS[self.stage]} reads by {self.by}"
+        return f"{WORDS[self.stage]} by {self.by} ({self.why.value})"
 
     @property
     def in_words(self) -> str:

@@ -343,7 +343,8 @@ def _unpriced(event: Event, data: UnpricedEvent) -> Words:
 
 
 def _approval_asked(event: Event, data: ApprovalRequested) -> Words:
-    return _words(f"{_account(event)} waits for your approval", _orders(data.decisions))
+    wanted = ending.marked(_orders(data.decisions), data.substitutes)
+    return _words(f"{_account(event)} waits for your approval", wanted)
 
 
 def _approval_answered(event: Event, data: Approval) -> Words:

@@ -74,7 +74,7 @@ AWAITING_APPROVAL = State(
             asks=Asks(
                 asked=EventType.APPROVAL_REQUESTED,
                 expired=EventType.APPROVAL_EXPIRED,
-                tells=("proposal_hash", "decisions"),
+                tells=("proposal_hash", "decisions", "substitutes"),
             ),
         ),
     ),

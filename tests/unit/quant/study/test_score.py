@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.probe import Guess
+from contracts.stages import Substitute, Why
 from contracts.study import Study, StudyArm, StudyDates
 from contracts.study_score import (
     Estimate,
@@ -281,6 +282,25 @@ def test_an_arm_that_failed_on_a_date_is_not_compared_there():
         )
         == 15
     )
+
+
+def test_a_decision_with_a_fallback_is_left_out_and_counted():
+    record = recorded({"a": coin(1), "b": coin(2)}, dates=20)
+    given = Substitute(stage="planner", by="rules", why=Why.SETTING)
+    fallback = Substitute(stage="trader", by="rules", why=Why.FALLBACK, reason="timed_out")
+    fell = tuple(
+        each.model_copy(
+            update={"ended": False, "weights": {}, "substitutes": (given, fallback)}
+            if each.arm == "a" and each.number < 5
+            else {"substitutes": (given,)}
+        )
+        for each in record.decided
+    )
+    score = score_picks(record.model_copy(update={"decided": fell}))
+    arm = arm_of(score, "a")
+    assert (arm.decisions, arm.failed, arm.fallbacks) == (15, 0, 5)
+    assert (score.failed, score.fallbacks) == (0, 5)
+    assert arm.substitutes == (given,), "as it is set: part of what the arm is"
 
 
 def test_named_less_masked_is_of_the_same_provider_and_models():

@@ -2,16 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from contracts.leaderboard import LeaderboardRow
+from contracts.stages import Substitute, Why
 from services.console.views import standings as views
 from services.console.views.board import counted
 from services.console.views.board.counted import Seat, Span
+from services.console.views.past_cycles import PastCycle, Run
 from services.console.views.standings import Closed, Past, PastTrips
 
 DAY = date(2012, 6, 29)
@@ -41,6 +45,29 @@ def test_where_one_accounts_are_too_many_none_are_counted_and_the_board_says_so(
     assert (row.closed, row.won) == (0, 0)
     said = counted.uncounted(past(main=None, rules=[WON]))
     assert said == "round trips of main are not counted: over 50,000 entries each"
+
+
+def test_decisions_with_a_fallback_are_left_out_and_counted() -> None:
+    given = Substitute(stage="planner", by="claude", why=Why.SETTING)
+    fallback = Substitute(stage="trader", by="rules", why=Why.FALLBACK, reason="timed_out")
+    own = Run("rules", "rules", "main", "main", completed=True, picks=2, substitutes=(given,))
+    other = replace(own, substitutes=(given, fallback))
+    remembered = replace(own, substitutes=(replace_stage(fallback),))
+    cycles = [PastCycle(UUID(int=n), DAY, (run,), None) for n, run in enumerate((own, other))]
+    runs = [(cycle, cycle.runs[0]) for cycle in cycles]
+    seat = Seat("rules@main", "rules", "main", accounts={"main"}, runs=runs)
+    trips = [Closed(DAY, "rules", Decimal(5), UUID(int=n)) for n in (0, 1)]
+
+    row = counted.with_counts(ROW, seat, Span(), past(main=trips), {})
+
+    assert (row.decisions, row.fallbacks, row.picks) == (1, 1, 2)
+    assert (row.closed, row.won) == (1, 1)
+    assert row.substitutes == (given,)
+    assert not remembered.fell_back, "a memory is written after the decision"
+
+
+def replace_stage(fallback: Substitute) -> Substitute:
+    return fallback.model_copy(update={"stage": "memory"})
 
 
 class Ledgers:
