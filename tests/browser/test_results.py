@@ -25,7 +25,7 @@ def test_the_portfolio_shows_the_books(page: Page, shown: Shown) -> None:
     view = got(page, f"/portfolio?account={shown.account}")
     books = view["portfolio"]
     page.goto(f"/portfolio?account={shown.account}")
-    equity = f"{Decimal(books['equity']['amount']):,.2f}"
+    equity = f"{Decimal(books['equity']['amount']):,.2f} {books['equity']['currency']}"
     expect(page.locator("#worth .tile").first.locator(".value")).to_have_text(equity)
     held = rows(page.get_by_role("group", name="Positions").locator("table"))
     assert {row[0]: row[1].replace(",", "") for row in held} == {
@@ -64,6 +64,7 @@ def test_a_strategy_is_chosen_compared_and_its_report_runs_nothing(
         page.get_by_role("checkbox", name=f"Compare {name}").check()
     page.get_by_role("button", name="Compare selected").click()
     table = page.get_by_role("group", name="side by side").locator("table")
+    expect(table).to_contain_text("out-of-sample accuracy")
     figures = {row[0]: row[1:] for row in rows(table)}
     both = got(page, f"/strategies?name={shown.strategy}&name={shown.other}")["strategies"]
     accuracy = [f"{each['training']['accuracy'] * 100:.1f}%" for each in both]
