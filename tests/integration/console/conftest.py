@@ -193,6 +193,7 @@ class Made:
                     "done": [],
                     "outputs": {what: str(op_id) for what, op_id in made.items()},
                     "ending": {"status": "completed", "reason": ""},
+                    "substitutes": [],
                     "status": "completed",
                     "entered": 1,
                 }

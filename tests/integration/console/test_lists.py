@@ -67,6 +67,7 @@ class Several:
                     "state": state,
                     "outputs": {},
                     "ending": None if status == "running" else {"reason": reason},
+                    "substitutes": [],
                     "status": status,
                 }
                 for lane in lanes
@@ -232,6 +233,7 @@ async def test_a_running_cycles_outcome_is_where_it_is_now_and_not_where_it_was(
                         "state": "",
                         "status": "completed",
                         "ending": {"reason": "all done"},
+                        "substitutes": [],
                         "outputs": {},
                     }
                 }
