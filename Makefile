@@ -81,7 +81,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.notices --moments 50
 	$(BIN)/python -m tests.chaos.floods
 	$(BIN)/python -m tests.chaos.hostile_mcp
-	$(BIN)/python -m tests.chaos.injections; 	$(BIN)/python -m tests.chaos.clocks
+	$(BIN)/python -m tests.chaos.injections
 	$(BIN)/python -m tests.chaos.clocks
 	$(BIN)/python -m tests.chaos.failover
 	$(BIN)/python -m tests.chaos.notice_flood
