@@ -38,6 +38,15 @@ HORIZON_SESSIONS_MAX = 252
 _CENT = Decimal("0.01")
 
 
+class OrderStatus(StrEnum):
+    """Where an order is."""
+
+    WORKING = "working"
+    FILLED = "filled"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+
+
 class Side(StrEnum):
     """Which way an order trades."""
 

@@ -11,10 +11,10 @@ from pydantic import Field, JsonValue
 from contracts.cycle import CycleStatus
 from contracts.memory import DecisionOutcome
 from contracts.message import PAGE_MAX, Message
+from contracts.not_bought import NotBought
 from contracts.operation import JournalEntry
 from contracts.performance import OrderResult
 from contracts.stages import Substitute
-from contracts.trader import NotBought
 from contracts.types import (
     Cost,
     CycleId,

@@ -8,12 +8,11 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from contracts.account import OrderType, Side
+from contracts.account import OrderStatus, OrderType, Side
 from contracts.approval import Approval
 from contracts.audit import Event, EventType
 from contracts.capital import CashEvent, HoldingsEvent
 from contracts.cycle import CycleStatus
-from contracts.execution import OrderStatus
 from contracts.exit_signal import ExitReport
 from contracts.halt import HaltEvent
 from contracts.message import Message

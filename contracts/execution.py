@@ -1,12 +1,11 @@
 """Execution: orders and fills. No model ever reaches this service."""
 
 from datetime import date, datetime
-from enum import StrEnum
 from uuid import UUID
 
 from pydantic import Field
 
-from contracts.account import Fill, OrderType, Side
+from contracts.account import Fill, OrderStatus, OrderType, Side
 from contracts.approval import Approval
 from contracts.cycle import DECISION
 from contracts.message import PAGE_MAX, Command, Contract, Message
@@ -24,15 +23,6 @@ from contracts.types import (
     Value,
     is_none,
 )
-
-
-class OrderStatus(StrEnum):
-    """Where an order is."""
-
-    WORKING = "working"
-    FILLED = "filled"
-    REJECTED = "rejected"
-    CANCELLED = "cancelled"
 
 
 class Order(Value):

@@ -6,14 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.account import OrderType, Portfolio, Side
+from contracts.account import OrderStatus, OrderType, Portfolio, Side
 from contracts.account_query import HeldAtClose, NotCounted
 from contracts.cycle import CycleStatus
-from contracts.execution import OrderStatus
 from contracts.message import Command, Contract, Message
+from contracts.not_bought import NotBought
 from contracts.risk import DecisionAction
 from contracts.stages import Substitute
-from contracts.trader import NotBought
 from contracts.types import (
     Currency,
     CycleId,

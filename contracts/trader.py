@@ -2,7 +2,6 @@
 
 import operator
 from datetime import date
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
@@ -11,6 +10,7 @@ from contracts.account import HORIZON_SESSIONS_MAX, Portfolio, Side
 from contracts.cycle import SAMPLES_MAX, CycleRequest
 from contracts.memory import AgentMemory
 from contracts.message import Command
+from contracts.not_bought import NotBought
 from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons, Speaks, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
@@ -18,7 +18,6 @@ from contracts.stages import Stage
 from contracts.types import (
     NOTES,
     Confidence,
-    Money,
     Percent,
     ShortText,
     Text,
@@ -163,46 +162,6 @@ class Unstable(Value):
     buy: int = Field(ge=0)
     sell: int = Field(ge=0)
     spread: float = Field(ge=0)
-
-
-class Cause(StrEnum):
-    """The cause why a ticker was not bought.
-
-    `held`: the account has it. `rule`: a risk rule let none pass. `threshold`: a stated rule of the
-    trader was not met. `own_words`: the model's own words. `unstable`: its answers did not agree.
-    `no_reason`: the model gave none. `not_looked_into`: the plan left it out. `no_finding`:
-    research has none. `not_decided`: the pipeline ended before. `person`: an approver took it out.
-    `order`: it was ordered and not filled.
-    """
-
-    HELD = "held"
-    RULE = "rule"
-    THRESHOLD = "threshold"
-    OWN_WORDS = "own_words"
-    UNSTABLE = "unstable"
-    NO_REASON = "no_reason"
-    NOT_LOOKED_INTO = "not_looked_into"
-    NO_FINDING = "no_finding"
-    NOT_DECIDED = "not_decided"
-    PERSON = "person"
-    ORDER = "order"
-
-
-class NotBought(Value):
-    """One reason why a ticker was not bought.
-
-    A rule or threshold has its `name`, and what it saw (`value`) against its `limit`; `why` is the
-    reason in words. Above the price `buys_above` the stated rules would have proposed it, all else
-    unchanged.
-    """
-
-    ticker: Ticker
-    cause: Cause
-    name: ShortText = ""
-    value: ShortText = ""
-    limit: ShortText = ""
-    buys_above: Money | None = Field(default=None, exclude_if=is_none)
-    why: Text = ""
 
 
 class DailyPicks(Reasoned):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from contracts.account import EntryPlan, Fill, OrderType, Position, Side
-from contracts.execution import ExecutionResult, Order, OrderStatus
+from contracts.account import EntryPlan, Fill, OrderStatus, OrderType, Position, Side
+from contracts.execution import ExecutionResult, Order
 from contracts.risk import DecisionAction, DecisionValidation
 from libs.facts import amounts
 from libs.quant.recalibration import in_words

@@ -7,8 +7,7 @@ close; nothing is computed a second time.
 from collections.abc import Sequence
 from decimal import Decimal
 
-from contracts.account import Side
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus, Side
 from contracts.performance import OrderResult
 from contracts.types import Money
 from libs.facts import amounts

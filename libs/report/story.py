@@ -12,12 +12,12 @@ from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import ExecutionResult
 from contracts.memory import AgentMemory, DecisionOutcome
+from contracts.not_bought import NotBought
 from contracts.operation import OperationStatus, OperationView
 from contracts.performance import OrderResult
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
 from contracts.stages import fell_back
-from contracts.trader import NotBought
 from libs.facts import amounts
 from libs.report import (
     account,

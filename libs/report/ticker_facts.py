@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.memory import DecisionOutcome
+from contracts.not_bought import NotBought
 from contracts.performance import OrderResult
 from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Candidate, Slot
-from contracts.trader import NotBought
 from libs.facts import amounts
 from libs.facts.market import indicator
 from libs.report import approval, outcomes, results, rules, tickers, why_not

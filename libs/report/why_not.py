@@ -7,12 +7,12 @@ a person's answer and the orders. Nothing is judged again, by no setting of toda
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from contracts.account import Side
+from contracts.account import OrderStatus, Side
 from contracts.approval import Verdict
 from contracts.cycle import CycleStatus
-from contracts.execution import OrderStatus
+from contracts.not_bought import Cause, NotBought
 from contracts.risk import RuleOutcome
-from contracts.trader import Cause, NotBought, StockPick
+from contracts.trader import StockPick
 from libs.facts import amounts
 from libs.report import view
 from libs.report.cited import pieces

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
-from contracts.account import Fill, Side
+from contracts.account import Fill, OrderStatus, Side
 from contracts.assessment import Memorize
-from contracts.execution import ExecutionResult, Order, OrderStatus
+from contracts.execution import ExecutionResult, Order
 from contracts.memory import (
     JUDGED_SESSIONS,
     OUTCOME_SESSIONS,

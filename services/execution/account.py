@@ -13,13 +13,13 @@ from contracts.account import (
     ExitAct,
     HeldPlan,
     OpenOrder,
+    OrderStatus,
     OrderType,
     Portfolio,
     Position,
     SessionBefore,
     Side,
 )
-from contracts.execution import OrderStatus
 from contracts.exit_signal import Holdings
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.halt import Halt

@@ -10,8 +10,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import groupby
 
-from contracts.account import SessionBefore, Side
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus, SessionBefore, Side
 from contracts.types import ExchangeRate
 from libs.broker.broker import Answer, Broker, Filled, MarketOrder, Opening, Refused, Working
 from libs.quant.exchange import purse

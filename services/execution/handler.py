@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from contracts.account import AccountLimits, OpenBooks, Portfolio, PortfolioQuery
-from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
+from contracts.account import AccountLimits, OpenBooks, OrderStatus, Portfolio, PortfolioQuery
+from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.exit_signal import ACCOUNTS_TOLD_MAX, Holdings, HoldingsQuery
 from contracts.message import Command
 from libs.broker.broker import Broker

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
-from contracts.account import Fill, OrderType, Side
-from contracts.execution import ExecuteDecisions, ExecutionResult, Order, OrderStatus
+from contracts.account import Fill, OrderStatus, OrderType, Side
+from contracts.execution import ExecuteDecisions, ExecutionResult, Order
 from contracts.facts import RISK_UNKNOWN
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision

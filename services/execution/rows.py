@@ -8,11 +8,10 @@ from typing import Any
 
 import orjson
 
-from contracts.account import EntryPlan, HeldPlan, OpenBooks, OrderType, Position, Side
+from contracts.account import EntryPlan, HeldPlan, OpenBooks, OrderStatus, OrderType, Position, Side
 from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.constraints import constraints_of
-from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record

@@ -10,8 +10,7 @@ on the rest.
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from contracts.account import OrderType, Side
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus, OrderType, Side
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
 from libs.quant.ticks import quoted, rounded_to_tick
 from libs.runtime import ids

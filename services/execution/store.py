@@ -7,10 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-from contracts.account import AccountLimits, OpenBooks, Position
+from contracts.account import AccountLimits, OpenBooks, OrderStatus, Position
 from contracts.audit import EventType
 from contracts.capital import CashEvent, HoldingsEvent
-from contracts.execution import ExecutionResult, OrderStatus
+from contracts.execution import ExecutionResult
 from contracts.halt import Halt, HaltEvent
 from contracts.message import Command
 from libs.postgres.pool import Connection, Record

@@ -175,7 +175,7 @@ class DecisionShape(Shape):
     executed: bool
     outcome: str = Field(description="What was traded, or why nothing was")
     results: dict[str, str] = Field(
-        description="What came of each order: its P&L after fees, and how it ended, by order"
+        description="What came of each order: its P&L after fees, and its end, by order"
     )
     fills: tuple[ShareShape, ...]
 

@@ -9,14 +9,13 @@ from typing import Any
 from contracts.account import Portfolio, Side
 from contracts.constraints import constraints_of
 from contracts.facts import Moves
+from contracts.not_bought import Cause, NotBought
 from contracts.reasons import CORRECTED_MAX
 from contracts.research import ResearchReport
 from contracts.risk import Evidence
 from contracts.trader import (
     NOT_BOUGHT_MAX,
     BuyDraft,
-    Cause,
-    NotBought,
     PickDraft,
     PickPlan,
     PicksDraft,

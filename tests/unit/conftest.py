@@ -9,10 +9,10 @@ import pytest
 from opentelemetry.exporter.otlp.proto.http import trace_exporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from contracts.account import AccountLimits, Fill, Portfolio, Side
+from contracts.account import AccountLimits, Fill, OrderStatus, Portfolio, Side
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView, Recording
-from contracts.execution import ExecutionResult, Order, OrderStatus
+from contracts.execution import ExecutionResult, Order
 from contracts.message import Contract
 from contracts.operation import CallKind, JournalEntry, OperationStatus, OperationView
 from contracts.reasons import Figure, Loose, Reason, Speaks

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_DOWN, Decimal
 
 from contracts.account import Portfolio
+from contracts.not_bought import Cause, NotBought
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import AssetView, QuantReport, QuantSignal, ResearchFinding
-from contracts.trader import PICKS_MAX, BuyDraft, Cause, NotBought, PickDraft, PicksDraft
+from contracts.trader import PICKS_MAX, BuyDraft, PickDraft, PicksDraft
 from contracts.types import Money
 from libs.facts.desk import BEING_SOLD, NEXT_REPORT, NOT_TO_BUY, REVIEW_DUE, ROOM
 from libs.llm.rules.quant import NET_VOTES_MIN, signal_of

@@ -55,6 +55,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus operations list --type validate --text AAPL",
     ),
     "operations show": ("deskbus operations show 3f0c7a11",),
+    "operations status": ("deskbus operations status 28f4da97",),
     "operations tree": ("deskbus operations tree", "deskbus operations tree 28f4da97"),
     "tail": (
         "deskbus tail",

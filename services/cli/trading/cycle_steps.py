@@ -1,19 +1,20 @@
 """A cycle with its steps; of a strategy cycle also its gates, its verdict and its file."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from contracts.cycle import STRATEGY
 from contracts.cycle_query import CycleView
-from contracts.strategy_query import StrategyView
 from libs.bus.client import Client
 from libs.facts import amounts
-from services.cli.render import strategy_story
 from services.cli.render.tree import CALLS, draw
 from services.cli.shell.request import CycleTree, with_nodes
 from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES, err, out, write
-from services.cli.trading.strategies import strategy_named
+
+if TYPE_CHECKING:
+    from contracts.strategy_query import StrategyView
 
 
 @dataclass(frozen=True)
@@ -21,20 +22,26 @@ class CycleSteps:
     """A cycle's tree, and the strategy that it designed last, if any."""
 
     tree: CycleTree
-    strategy: StrategyView | None
+    strategy: "StrategyView | None"
 
 
 async def steps_of(client: Client, view: CycleView) -> CycleSteps:
     """The cycle's steps. Raises QuestionRefused and DeskNotReachable."""
     tree = await with_nodes(client, view)
     name = tree.nodes[0].metadata.get("strategy_name") if tree.nodes else None
-    return CycleSteps(tree, await strategy_named(client, str(name)) if name else None)
+    if not name:
+        return CycleSteps(tree, None)
+    from services.cli.trading.strategies import strategy_named  # noqa: PLC0415 - others need none
+
+    return CycleSteps(tree, await strategy_named(client, str(name)))
 
 
 def tell(steps: CycleSteps) -> None:
     """Print how the cycle ended or where it is, and a line for each step."""
     view, nodes = steps.tree.view, steps.tree.nodes
     if view.kind == STRATEGY and nodes:
+        from services.cli.render import strategy_story  # noqa: PLC0415 - other kinds need none
+
         strategy_story.tell(nodes[0], steps.strategy, out())
     else:
         status = str(view.status)

@@ -7,8 +7,7 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from contracts.account import ActedExit, CoolingOff, ExitAct
-from contracts.execution import OrderStatus
+from contracts.account import ActedExit, CoolingOff, ExitAct, OrderStatus
 from contracts.exit_signal import HoldingsQuery
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from contracts.account import OrderStatus
 from contracts.approval import Approval, Verdict
-from contracts.execution import ExecuteDecisions, OrderStatus
+from contracts.execution import ExecuteDecisions
 from contracts.types import Money
 from libs.runtime.errors import DeskError
 from services.execution.approvals import ApprovalTooOld, PriceDrifted, ProposalChanged

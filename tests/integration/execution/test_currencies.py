@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus
 from contracts.types import Money
 from libs.broker.paper import PaperBroker
 from libs.market.rates import ReplayRates

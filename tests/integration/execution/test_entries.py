@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.account import OrderType, Side
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus, OrderType, Side
 from contracts.types import Money
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool

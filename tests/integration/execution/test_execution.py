@@ -8,8 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.account import Portfolio, PortfolioQuery, Side
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus, Portfolio, PortfolioQuery, Side
 from contracts.types import Money
 from libs.market.errors import NotASession
 from libs.market.source import CorporateAction

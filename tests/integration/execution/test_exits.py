@@ -10,8 +10,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from contracts.account import OrderType, Side
-from contracts.execution import ExecutionResult, OrderStatus
+from contracts.account import OrderStatus, OrderType, Side
+from contracts.execution import ExecutionResult
 from contracts.halt import HaltTrading
 from contracts.types import Money
 from libs.market.source import CorporateAction

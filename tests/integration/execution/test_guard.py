@@ -9,7 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from contracts.execution import ExecutionResult, OrderStatus
+from contracts.account import OrderStatus
+from contracts.execution import ExecutionResult
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from libs.postgres.pool import EXECUTION_ROLE, Pool, PostgresError, open_pool
 from libs.runtime.nearest import UnknownAccount

@@ -6,9 +6,8 @@ from uuid import uuid4
 
 import structlog
 
-from contracts.account import Portfolio, PortfolioQuery, Position
+from contracts.account import OrderStatus, Portfolio, PortfolioQuery, Position
 from contracts.event_data import UnpricedEvent
-from contracts.execution import OrderStatus
 from contracts.exit_signal import HoldingsQuery
 from libs.market.source import CorporateAction
 from libs.postgres.pool import CONSOLE_ROLE, open_pool

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from pydantic import SecretStr
 
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus
 from contracts.subjects.commands import EXECUTE_DECISIONS, OPEN_BOOKS
 from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import EXECUTION_ROLE, ORCHESTRATOR_ROLE

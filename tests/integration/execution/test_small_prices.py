@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from contracts.account import OrderStatus
 from contracts.capital import HeldLine
-from contracts.execution import OrderStatus
 from libs.broker.paper import PaperBroker
 from libs.postgres.pool import Pool
 from tests.integration.execution.conftest import FRIDAY, MONDAY, TUESDAY, Desk

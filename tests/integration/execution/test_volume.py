@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from contracts.execution import OrderStatus
+from contracts.account import OrderStatus
 from libs.broker.paper import PaperBroker
 from libs.postgres.pool import Pool
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk

@@ -4,8 +4,8 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import Fill, OrderType, Side
-from contracts.execution import ExecutionResult, Order, OrderStatus
+from contracts.account import Fill, OrderStatus, OrderType, Side
+from contracts.execution import ExecutionResult, Order
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.report.orders import in_short, proposal, rows
 

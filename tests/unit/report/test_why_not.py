@@ -7,14 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import Portfolio, Position
+from contracts.account import OrderStatus, Portfolio, Position
 from contracts.approval import Approval, Verdict
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
-from contracts.execution import ExecutionResult, OrderStatus
+from contracts.execution import ExecutionResult
 from contracts.message import Contract
+from contracts.not_bought import Cause, NotBought
 from contracts.reasons import Loose
-from contracts.trader import Cause, DailyPicks, NotBought, Unstable
+from contracts.trader import DailyPicks, Unstable
 from contracts.types import Money
 from libs.report import view, why_not
 from libs.report.reports import Reports

@@ -101,11 +101,13 @@ async def test_a_model_that_obeys_gets_no_tool_that_its_role_does_not_have(desk,
     report = await desk.do(ScoreSentiment, signal_digest=digest)
     seen = {"signal_digest": digest, "sentiment_report": report}
     plan = await desk.do(MakePlan, request=desk.request, portfolio=desk.empty_account(), **seen)
-    empty = {"tickers": []}
-    desk.providers = {"rules": _obeys((tool, {}), empty)}
+    reasons = [{"fact": "AAPL.close", "speaks": "for", "why": "it rises"}]
+    scores = {"fundamental_score": 0, "technical_score": 7, "risk_score": 3}
+    finding = {"ticker": "AAPL", **scores, "reasons": reasons}
+    desk.providers = {"rules": _obeys((tool, {}), {"tickers": [finding]})}
     await desk.do(ResearchTickers, plan=plan, **seen)
-    (call,) = [e for e in desk.journals["researchtickers"] if e.kind is CallKind.TOOL]
-    assert (call.name, "error" in call.reply) == (tool, True)
+    first, *_ = [e for e in desk.journals["researchtickers"] if e.kind is CallKind.TOOL]
+    assert (first.name, "error" in first.reply) == (tool, True)
 
 
 async def test_a_model_that_obeys_can_plan_only_what_the_digest_offers(desk):

@@ -51,9 +51,9 @@ def test_what_the_source_does_not_have_is_said_and_never_scored(found):
     for finding in found["research"].tickers:
         # The sample's filings are of 2009 and 2010: figures of two years ago score nothing.
         assert finding.fundamental_score is None
-        assert "no fundamentals" in finding.summary
         old = "newest known period ended" in finding.summary
         assert old == (finding.ticker != "FB")
+        assert ("nothing had been reported" in finding.summary) == (finding.ticker == "FB")
         assert "has no news" in finding.news_summary
 
 

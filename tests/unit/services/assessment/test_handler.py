@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.account import AccountLimits, Fill, Side
+from contracts.account import AccountLimits, Fill, OrderStatus, Side
 from contracts.assessment import Memorize
 from contracts.cycle import CycleStatus
-from contracts.execution import ExecutionResult, Order, OrderStatus
+from contracts.execution import ExecutionResult, Order
 from contracts.memory import PickFate
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import ExchangeRate, Foreign, Money

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.account import AccountLimits
+from contracts.account import AccountLimits, OrderStatus
 from contracts.constraints import Constraints
-from contracts.execution import ExecuteDecisions, OrderStatus
+from contracts.execution import ExecuteDecisions
 from contracts.exit_signal import ExitSignal
 from contracts.facts import DatedEvent, EventKind, TickerFacts
 from contracts.message import Pipeline

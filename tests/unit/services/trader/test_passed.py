@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from contracts.not_bought import Cause
 from contracts.risk import Evidence
-from contracts.trader import Cause, PicksDraft
+from contracts.trader import PicksDraft
 from libs.facts.fact import Facts
 from libs.llm.answer import read_answer
 from libs.quant.risk import evaluation

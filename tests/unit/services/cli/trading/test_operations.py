@@ -25,13 +25,13 @@ def test_a_command_of_thousands_of_lines_is_shown_by_its_first_ones(
         created_at=datetime(2012, 6, 29, tzinfo=UTC),
     )
     curve = {"equity": [100_000 + day for day in range(7_000)]}
-    _show(OperationDetail(found=True, operation=node, command=curve), node, full=True)
+    _show(OperationDetail(found=True, operation=node, command=curve), node, {}, full=True)
 
     shown = capsys.readouterr().out
     assert len(shown.splitlines()) < LINES_MAX + 10
     assert "… 6,944 more lines: --json has them all" in shown
 
-    _show(OperationDetail(found=True, operation=node, command=curve), node, full=False)
+    _show(OperationDetail(found=True, operation=node, command=curve), node, {}, full=False)
     shown, words = capsys.readouterr()
     assert len(shown.splitlines()) < SHORT_LINES + 10
     assert "more lines: --full" in shown

@@ -6,9 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import OrderType, Side
+from contracts.account import OrderStatus, OrderType, Side
 from contracts.cycle import CycleStatus
-from contracts.execution import OrderStatus
 from contracts.report import (
     Attention,
     CycleLine,
