@@ -128,8 +128,10 @@ def evening(
             shown.append(deskbus(f"cycle show {quoting.rows[0]['cycle_id']}"))
             shown += [deskbus("export parquet"), deskbus("db backup dump")]
             dumped = everything(folder) + repr(asyncio.run(rows(deskbus.data_dir)))
+            left = deskbus("budget --json").rows[0]
+            spent = left["tokens_max"] - left["tokens_left"]
             log = ended(process, signal.SIGINT)
-        day_max = str(view["tokens"] + DESIGN_TOKENS)
+        day_max = str(spent + DESIGN_TOKENS)
         poorer = CommandLine(
             deskbus.data_dir, folder, (*settings, ("DESKBUS_DAY_TOKENS_MAX", day_max))
         )
