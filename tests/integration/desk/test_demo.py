@@ -16,7 +16,7 @@ from tests.chaos.questions import reader, unanswered
 from tests.fakes.channel_server import channel_server
 from tests.integration.desk.command_line import DESKBUS
 
-SESSIONS = 8
+SESSIONS = 20
 PATIENCE_S = 240
 ON_ITS_OWN = ("--no-browser", "--port", "0")
 """Whatever else listens on this machine, or begins to meanwhile."""
