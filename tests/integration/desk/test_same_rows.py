@@ -32,6 +32,8 @@ IDS_AND_TIMES = (
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?", "<time>"),
     (r"\b[0-9a-f]{16,64}\b", "<hash>"),
     (r'\\*"(duration_ms|wait_s)\\*": ?[0-9.e-]+', "<lasted>"),
+    # Of texts with ids and times in them.
+    (r'\\*"bytes\\*": ?[0-9]+|a message of [0-9,]+ bytes', "<size>"),
     (r'\\*"seed\\*": ?[0-9]+', "<seed>"),  # of the operation's id
 )
 HASH_BYTES = 32

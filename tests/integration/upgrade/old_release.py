@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "eda08eb06b4cd3c4f3a9d06614a80e06abe2b34d"
+RELEASE = "c99ba59ffbb6459c7411afa93a39c03632a3b2d7"
 """The commit that counts as the version before: with it prices have their currency on the wire, and
 the baseline of the tables knows whether the database can commit."""
 
