@@ -91,7 +91,7 @@ def _without_trip(result: OrderResult) -> str:
     if result.status == OrderStatus.WORKING:
         return "waits for its fill"
     if result.status == OrderStatus.FILLED:
-        return "filled; its result is not counted at a close of its own yet"
+        return "filled; no close has valued it yet"
     why = f": {result.reason}" if result.reason else ""
     return f"not filled ({result.status}){why}"
 

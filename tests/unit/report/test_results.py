@@ -88,7 +88,7 @@ def test_a_sale_has_its_own_gain_and_leads_to_the_decision_that_bought() -> None
         ("working", "", "waits for its fill"),
         ("cancelled", "no bar at its session", "not filled (cancelled): no bar at its session"),
         ("rejected", "", "not filled (rejected)"),
-        ("filled", "", "filled; its result is not counted at a close of its own yet"),
+        ("filled", "", "filled; no close has valued it yet"),
     ],
 )
 def test_what_has_no_result_says_why_and_is_no_zero(status: str, reason: str, words: str) -> None:
