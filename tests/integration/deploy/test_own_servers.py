@@ -225,14 +225,14 @@ async def connected(servers: OwnServers, identity: str) -> AsyncIterator[Any]:
         await client.close()
 
 
-async def requested(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a raw request; asked again until the desk has started."""
+async def requested(
+    client: Any, body: Mapping[str, Any], subject: str = "desk.v1.req.orchestrator.cycle.user"
+) -> dict[str, Any]:
+    """The answer to a raw request; asked again until who answers it has started."""
     until = time.monotonic() + READY_TIMEOUT_S
     while True:
         try:
-            reply = await client.request(
-                "desk.v1.req.orchestrator.cycle.user", json.dumps(body).encode(), timeout=5
-            )
+            reply = await client.request(subject, json.dumps(body).encode(), timeout=5)
             return json.loads(reply.data)
         except (nats.errors.NoRespondersError, nats.errors.TimeoutError):
             assert time.monotonic() < until, "nobody answers"
@@ -286,12 +286,12 @@ async def _the_schedule_is_known_and_runs(desk: OwnServers) -> None:
     """Console and orchestrator both read deskbus.toml, and the report lands in its folder."""
     async with connected(desk, "user") as client:
         events = await client.subscribe("desk.v1.evt.orchestrator.cycle_ended.>")
-        told = await client.request("desk.v1.qry.console.schedule.user", b"{}", timeout=10)
-        asked = json.dumps({"job": "tell", "at": "2012-06-29T20:45:00Z"}).encode()
-        run = await client.request("desk.v1.req.orchestrator.run_job.user", asked, timeout=10)
+        told = await requested(client, {}, "desk.v1.qry.console.schedule.user")
+        job = {"job": "tell", "at": "2012-06-29T20:45:00Z"}
+        run = await requested(client, job, "desk.v1.req.orchestrator.run_job.user")
         ended = json.loads((await events.next_msg(timeout=CYCLE_TIMEOUT_S)).data)
-    assert [each["name"] for each in json.loads(told.data)["jobs"]] == ["tell"]
-    assert json.loads(run.data)["outcome"] == "accepted", run.data
+    assert [each["name"] for each in told["jobs"]] == ["tell"]
+    assert run["outcome"] == "accepted", run
     assert ended["data"]["status"] == "completed", ended
     reports = desk.directory / "containers/reporter/reports"
     assert [path.suffix for path in reports.rglob("*") if path.is_file()] == [".md"]
