@@ -34,7 +34,7 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -m slow tests/unit tests/flow tests/architecture
-	$(BIN)/python -m pytest -n 3 --dist loadfile tests/integration tests/chaos --durations=15
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration tests/chaos --durations=15
 	$(BIN)/python -m pytest -q tests/browser --durations=5
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
