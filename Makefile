@@ -34,7 +34,7 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -m slow tests/unit tests/flow tests/architecture
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/integration tests/chaos --durations=15
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/integration tests/chaos --durations=15
 	$(BIN)/python -m pytest -q tests/browser --durations=5
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
@@ -94,6 +94,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.reply_matrix
 	$(BIN)/python -m tests.chaos.held_keys
 	$(BIN)/python -m tests.chaos.crowd
+	$(BIN)/python -m pytest -q --timeout 3600 -m soak tests/integration tests/chaos
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 	EVERY=1 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_local.py

@@ -11,6 +11,7 @@ CYCLES = 40
 SEED = 2
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 async def test_the_leading_node_and_the_primary_go_and_nothing_is_lost_or_paid_twice(
     open_dir: Path, capsys: pytest.CaptureFixture[str]

@@ -10,6 +10,7 @@ from tests.open_folder import open_folder
 SEED = 20
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 async def test_whatever_is_killed_every_event_is_told_in_order_and_no_repeat_is_unexplained() -> (
     None

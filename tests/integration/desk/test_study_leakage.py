@@ -12,6 +12,7 @@ DATES = 30
 """With fewer nobody is cleared."""
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)  # as long as it takes on a busy machine
 def test_who_knows_the_future_by_name_is_convicted_and_the_honest_one_is_not(
     make_open_dir: Callable[[], Path],
