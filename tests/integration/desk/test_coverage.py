@@ -54,6 +54,8 @@ LIMITS = {
     "greedy": {"exits_veto_buys": False},
 }
 
+WHOLE_S = 240.0
+"""Of a cycle with many pipelines, on a busy machine."""
 DAY, MONDAY, NEXT = market.AS_OF, date(2024, 3, 18), market.LATER
 PARTS = Parts(
     assets=(*ASSETS, market.RISEN, market.FALLING),
@@ -233,7 +235,7 @@ async def first_cycle(desk: Desk, user: Caller) -> str:
     async with desk.postgres() as db:
         now = "update operations set deadline_at = clock_timestamp() where op_id = $1"
         await db.execute(now, UUID(silent["op_id"]))
-    await user.ended(cycle_id)
+    await user.ended(cycle_id, WHOLE_S)
     return cycle_id
 
 
@@ -253,7 +255,7 @@ async def second_cycle(user: Caller) -> str:
     said = await user.ask(halt, "halt", "execution")
     assert said["changed"], said
     cycle_id = await user.accepted(wish(as_of=f"{NEXT}", pipelines=lanes(*SECOND)))
-    await user.ended(cycle_id)
+    await user.ended(cycle_id, WHOLE_S)
     return cycle_id
 
 
@@ -267,7 +269,7 @@ async def cancelled_cycle(desk: Desk, user: Caller) -> str:
         cycle_id = await user.accepted(body)
         await user.events.first(cycle_id=cycle_id, type="state_entered", state="deciding")
         await user.ask({"cycle_id": cycle_id}, "cancel")
-        await user.ended(cycle_id)
+        await user.ended(cycle_id, WHOLE_S)
     return cycle_id
 
 
