@@ -159,13 +159,14 @@ async def test_nothing_of_a_study_is_among_the_desks_own(desk: Desk, user: Calle
 
 async def test_nobody_else_may_ask_for_what_studies_may(user: Caller) -> None:
     masked = await user.ask(wish(pipelines=[{"name": "m", "masked": True}]))
+    less = await user.ask(wish(pipelines=[{"name": "m", "without": ["risk"]}]))
     account = await user.ask(wish(pipelines=[{"name": "m", "account": "study-1"}]))
     cell = await user.ask(wish(study={"study": "mine", "number": 0}))
     probe = await user.ask(wish(kind="probe"))
 
-    answers = (masked, account, cell, probe)
-    assert [answer["code"] for answer in answers] == ["invalid"] * 4
-    fields = ["pipelines", "pipelines", "study", "kind"]
+    answers = (masked, less, account, cell, probe)
+    assert [answer["code"] for answer in answers] == ["invalid"] * 5
+    fields = ["pipelines", "pipelines.0.without", "pipelines", "study", "kind"]
     assert [answer["field"] for answer in answers] == fields
 
 

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from libs.facts.fact import Facts
-from libs.facts.market import LAYOUTS, ToolAnswer, market_facts
+from libs.facts.market import AGE_DAYS_MAX, LAYOUTS, ToolAnswer, market_facts
 from libs.facts.written import value_of
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
@@ -89,3 +89,9 @@ def test_a_fact_too_old_for_its_kind_is_not_offered(ended, is_offered):
     result = {"ticker": "AAA", "as_of": "2024-02-05", "figures": figures}
     facts = market_facts([ToolAnswer("E1", "get_fundamentals", result)])
     assert any(fact.key.quantity == "eps_fiscal_year" for fact in facts) is is_offered
+
+
+async def test_each_age_limit_names_a_label_that_facts_have():
+    """A limit of a label that nothing has any more would let all of that kind through."""
+    labels = {fact.label for tool in LAYOUTS for fact in (await facts_of(tool)).by_name.values()}
+    assert AGE_DAYS_MAX.keys() - labels <= {"earnings per share (fiscal year)"}, "tested above"

@@ -25,6 +25,7 @@ from libs.llm.prompt import Task, render_errors, render_evidence, render_facts, 
 from libs.llm.provider import Evidence, ModelReply, ModelRequest
 from libs.llm.scripted import ScriptedProvider, asks, says
 from libs.runtime.untrusted import clean_line
+from services.research.tools import ANALYST_TOOLS
 from tests.fakes.hostile_words import HOSTILE
 from tests.fakes.rules_model import facts_in, publishers_in
 
@@ -106,8 +107,9 @@ async def test_a_model_that_obeys_gets_no_tool_that_its_role_does_not_have(desk,
     finding = {"ticker": "AAPL", **scores, "reasons": reasons}
     desk.providers = {"rules": _obeys((tool, {}), {"tickers": [finding]})}
     await desk.do(ResearchTickers, plan=plan, **seen)
-    first, *_ = [e for e in desk.journals["researchtickers"] if e.kind is CallKind.TOOL]
+    first, *reads = [e for e in desk.journals["researchtickers"] if e.kind is CallKind.TOOL]
     assert (first.name, "error" in first.reply) == (tool, True)
+    assert {read.name for read in reads} <= ANALYST_TOOLS, "code reads what the analyst may read"
 
 
 async def test_a_model_that_obeys_can_plan_only_what_the_digest_offers(desk):
