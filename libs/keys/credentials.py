@@ -15,6 +15,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import nkeys
 
@@ -39,6 +40,7 @@ NATS_PING_EVERY_S = 2
 NATS_PINGS_MAX = 2
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_ESCAPE = re.compile(r"\\.")
 
 
 class CredentialError(StartError):
@@ -116,16 +118,15 @@ def nats_config(
     monitor_port: int,
     store_dir: Path,
     server_name: str = "deskbus",
-) -> str:
-    """Render a nats-server configuration for one machine: loopback, JetStream, nkeys, allow lists,
+) -> dict[str, Any]:
+    """The nats-server configuration for one machine: loopback, JetStream, nkeys, allow lists,
     and for each identity an account with its share of the server (libs.keys.accounts).
 
-    JSON is a subset of nats-server's format; it is used for its exact quoting. The text holds
-    public keys only. `public_keys` must have an entry for each identity in `permissions`.
+    It holds public keys only. `public_keys` must have an entry for each identity in `permissions`.
     """
     if not permissions:
         raise ValueError("nats-server lets everyone in when it knows no user: name at least one.")
-    config = {
+    return {
         "server_name": server_name,
         "host": "127.0.0.1",
         "port": port,
@@ -141,7 +142,23 @@ def nats_config(
         },
         "accounts": accounts(permissions, public_keys),
     }
-    return json.dumps(config, indent=2) + "\n"
+
+
+def nats_config_text(config: Mapping[str, Any]) -> str:
+    """A configuration as the text that nats-server reads, to be written in UTF-8: JSON.
+
+    Of JSON's escapes nats-server reads `\\"` and `\\\\` as they are meant, so all other characters
+    are written as they are. Raises CredentialError for a control character, which cannot be.
+    """
+    text = json.dumps(config, indent=2, ensure_ascii=False)
+    refused = next((e for e in _ESCAPE.finditer(text) if e[0] not in (r"\"", r"\\")), None)
+    if refused is not None:
+        line = text.count("\n", 0, refused.start())
+        raise CredentialError(
+            f"a path for nats-server has a control character: {text.splitlines()[line].strip()}. "
+            "Name another folder."
+        )
+    return f"{text}\n"
 
 
 def _checked_name(name: str) -> str:

@@ -243,7 +243,7 @@ def _join(parts: Path, path: Path, empty: pl.DataFrame, group_rows: int) -> None
     elif len(files) == 1:
         files[0].replace(path)
     else:
-        pl.scan_parquet(files).sink_parquet(path, row_group_size=group_rows)
+        pl.scan_parquet(files, glob=False).sink_parquet(path, row_group_size=group_rows)
 
 
 async def _statement(db: Connection, source: _Source) -> tuple[dict[str, pl.DataType], str]:

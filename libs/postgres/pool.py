@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final
-from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import asyncpg
 from asyncpg import (
@@ -19,6 +19,7 @@ from asyncpg import (
 from asyncpg.pool import PoolAcquireContext
 
 from libs.keys import tls
+from libs.runtime.dsn import dsn_of
 from libs.runtime.errors import DeskError, Unavailable
 from libs.telemetry import readiness
 
@@ -124,7 +125,9 @@ class DatabaseNotReachable(Unavailable):
     code = "database_not_reachable"
 
     def __init__(self, dsn: str, error: BaseException) -> None:
-        address = urlsplit(dsn).netloc.rpartition("@")[2]
+        parts = urlsplit(dsn)
+        socket = parse_qs(parts.query).get("host", ["its socket"])[-1]
+        address = parts.netloc.rpartition("@")[2] or socket
         super().__init__(
             f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); "
             f"{_todo(dsn, error)}"
@@ -210,13 +213,13 @@ def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:
     parts = urlsplit(_with_authorities(dsn, secrets_dir))
     secret = secrets_dir / f"postgres_{role}.password"
     if not secret.exists():
-        return urlunsplit(parts)
+        return dsn_of(parts)
     address = parts.netloc.rpartition("@")[2]
     try:
         password = quote(secret.read_text().strip(), safe="")
     except OSError as error:
         raise PasswordUnreadable(secret, error) from error
-    return urlunsplit(parts._replace(netloc=f"{role}:{password}@{address}"))
+    return dsn_of(parts._replace(netloc=f"{role}:{password}@{address}"))
 
 
 def _with_authorities(dsn: str, secrets_dir: Path) -> str:
@@ -229,8 +232,8 @@ def _with_authorities(dsn: str, secrets_dir: Path) -> str:
         or options.get("sslmode", [""])[-1] not in CHECKED_MODES
     ):
         return dsn
-    query = f"{parts.query}&{urlencode({'sslrootcert': ca.absolute()})}"
-    return urlunsplit(parts._replace(query=query))
+    query = f"{parts.query}&{urlencode({'sslrootcert': ca.absolute()}, quote_via=quote)}"
+    return dsn_of(parts._replace(query=query))
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -30,6 +30,7 @@ from contracts.memory import STATED_MAX
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.types import Currency, Name
 from libs.runtime.contact import Contact
+from libs.runtime.dsn import dsn_of
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
     FACTS_MAX,
@@ -424,7 +425,7 @@ class Settings(BaseSettings):
     def postgres_public(self) -> str:
         """The Postgres DSN without user and password: for showing."""
         parts = urlsplit(self.postgres_address)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        return dsn_of(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
     @property
     def environment(self) -> Mapping[str, str]:

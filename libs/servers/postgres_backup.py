@@ -7,8 +7,9 @@ travels in the environment: not in a list of processes, not in an error's text.
 import asyncio
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
+from libs.runtime.dsn import dsn_of
 from libs.runtime.errors import DeskError
 from libs.servers.postgres_server import ENVIRONMENT
 
@@ -104,4 +105,4 @@ def without_password(dsn: str) -> tuple[str, str]:
     parts = urlsplit(dsn)
     login, at, place = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
-    return urlunsplit(parts._replace(netloc=f"{user}{at}{place}")), unquote(password)
+    return dsn_of(parts._replace(netloc=f"{user}{at}{place}")), unquote(password)

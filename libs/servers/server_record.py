@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import secrets
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -79,10 +80,12 @@ def private(path: str, flags: int) -> int:
 
 @contextmanager
 def locked(data_dir: Path) -> Iterator[None]:
-    """Make the data directory and hold it; DataDirError when another process holds it.
+    """Make the data directory and hold it; DataDirError when another process holds it, or where its
+    path is none that the servers can take.
 
     The lock ends with the process, however that ends.
     """
+    check_path(data_dir)
     with _opened_lock(data_dir) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,6 +107,23 @@ def data_dir_mode() -> int:
     """The mode of a new data directory: its owner's alone. As root the servers run as another user,
     who walks through it to their data: he may pass, and list nothing."""
     return 0o711 if os.geteuid() == 0 else 0o700
+
+
+def check_path(data_dir: Path) -> None:
+    """Raise DataDirError for a path with control characters, which the servers' configuration
+    cannot hold, or with bytes that are not UTF-8."""
+    path = str(data_dir)
+    kinds = {unicodedata.category(character) for character in path}
+    if "Cs" in kinds:
+        what = "bytes that are not UTF-8"
+    elif "Cc" in kinds:
+        what = "a line break" if "\n" in path else "a control character"
+    else:
+        return
+    raise DataDirError(
+        f"The path of the data directory has {what}: {path!r}. Set DESKBUS_DATA_DIR to a folder "
+        "with another name."
+    )
 
 
 def _opened_lock(data_dir: Path) -> FileIO:

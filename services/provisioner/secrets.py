@@ -22,6 +22,7 @@ from libs.keys.credentials import (
     ensure_token,
     mode_of,
     nats_config,
+    nats_config_text,
     nkey_public_key,
     postgres_password,
 )
@@ -106,7 +107,7 @@ def kept_place(directory: Path) -> NatsPlace:
     """Where the server of the directory's nats.conf listens, stores and finds the others; the
     defaults where there is none of ours."""
     try:
-        config = json.loads((directory / NATS_CONFIG).read_text())
+        config = json.loads((directory / NATS_CONFIG).read_text(encoding="utf-8"))
         cluster = config.get("cluster")
         place = NatsPlace(
             listen=config["host"],
@@ -135,15 +136,13 @@ def nats_conf(
     """The NATS server's configuration: who may do what (`permissions()`). It holds public keys
     only."""
     allowed = allowed or permissions()
-    config = json.loads(
-        nats_config(
-            allowed,
-            public_keys={name: nkey_public_key(directory, name) for name in allowed},
-            port=place.port,
-            monitor_port=place.monitor_port,
-            store_dir=place.store_dir,
-            server_name=place.name,
-        )
+    config = nats_config(
+        allowed,
+        public_keys={name: nkey_public_key(directory, name) for name in allowed},
+        port=place.port,
+        monitor_port=place.monitor_port,
+        store_dir=place.store_dir,
+        server_name=place.name,
     )
     config |= {"host": place.listen, "http": f"{place.listen}:{place.monitor_port}"}
     if _has_tls(directory):
@@ -151,7 +150,7 @@ def nats_conf(
         config["tls"] = {"cert_file": str(pair.certificate), "key_file": str(pair.key)}
     if place.nodes:
         config["cluster"] = _cluster(place, config.get("tls"))
-    return json.dumps(config, indent=2) + "\n"
+    return nats_config_text(config)
 
 
 def _cluster(place: NatsPlace, own: Mapping[str, str] | None) -> Mapping[str, object]:
@@ -196,7 +195,7 @@ def _write(path: Path, text: str) -> None:
     """Put `text` in place in one step: a reader sees the old file or the new one."""
     partial = path.with_name(f"{path.name}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode_of(path.name))
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchmod(file.fileno(), mode_of(path.name))  # whatever the umask takes away
         file.write(text)
     partial.replace(path)

@@ -40,7 +40,7 @@ from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem
 from libs.servers.placement import server_identity
-from libs.servers.server_record import ServerRecord
+from libs.servers.server_record import DataDirError, ServerRecord, check_path
 from services.cli.operating import certificates
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
@@ -162,6 +162,10 @@ def _user() -> Check:
 
 def _data_dir(path: Path) -> Check:
     here = path.absolute()
+    try:
+        check_path(here)
+    except DataDirError as error:
+        return problem("data", str(error))
     nearest = next(parent for parent in (here, *here.parents) if parent.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         return problem(

@@ -246,6 +246,17 @@ def test_no_server_runs_as_root(servers: Servers) -> None:
     assert 0 not in uids
 
 
+async def test_a_data_directory_may_have_any_name(open_dir: Path) -> None:
+    folder = open_dir / "josé 数据 🚀 $HOME `id` 'a' \"b\" \\u {c} #1 [d]*?%20"
+    folder.mkdir()
+    async with embedded_servers(folder, PERMISSIONS, ROLES) as servers:
+        assert await run_sql(_login(servers, "console"), "SELECT 1") == "1"
+        client = await _connected(servers, "orchestrator", [])
+        await client.jetstream().add_stream(name="PROBE", subjects=["probe.>"])
+        await client.close()
+        assert (folder / "servers" / "nats" / "jetstream").is_dir()
+
+
 async def test_a_killed_postgres_comes_back_on_its_port_with_its_data(open_dir: Path) -> None:
     async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as servers:
         superuser = _login(servers, "postgres")

@@ -12,6 +12,7 @@ from libs.keys.credentials import (
     CredentialError,
     ensure_secrets,
     nats_config,
+    nats_config_text,
     nkey_public_key,
     nkey_seed_path,
     postgres_password,
@@ -24,14 +25,13 @@ def _mode(path: Path) -> int:
 
 
 def _config(permissions: dict[str, NatsPermissions]) -> dict:
-    text = nats_config(
+    return nats_config(
         permissions,
         public_keys={name: f"U{name.upper()}" for name in permissions},
         port=20001,
         monitor_port=20002,
         store_dir=Path("/data/nats"),
     )
-    return json.loads(text)
 
 
 def test_secrets_are_private_files_in_a_private_directory(tmp_path: Path) -> None:
@@ -137,3 +137,15 @@ def test_subjects_become_allow_lists_of_an_account_of_ones_own() -> None:
 def test_a_config_without_users_is_refused_because_it_would_let_everyone_in() -> None:
     with pytest.raises(ValueError, match="at least one"):
         _config({})
+
+
+def test_a_path_is_written_by_the_escapes_that_nats_reads() -> None:
+    name = "/数据/josé/🚀 $HOME 'a' \"b\" \\u {c} #1"
+    text = nats_config_text({"jetstream": {"store_dir": name}})
+    assert json.loads(text) == {"jetstream": {"store_dir": name}}
+    assert r'''"/数据/josé/🚀 $HOME 'a' \"b\" \\u {c} #1"''' in text
+
+
+def test_a_path_with_a_line_break_is_refused_because_nats_cannot_read_it() -> None:
+    with pytest.raises(CredentialError, match=r'control character: "store_dir": "/a\\nb"'):
+        nats_config_text({"jetstream": {"store_dir": "/a\nb"}})

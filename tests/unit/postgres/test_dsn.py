@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from libs.postgres.pool import CONSOLE_ROLE, PasswordUnreadable, dsn_for
+from libs.runtime.settings import Settings
+from libs.servers.postgres_backup import without_password
 
 DSN = "postgresql://postgres:5432/deskbus"
 
@@ -26,3 +28,22 @@ def test_a_password_that_cannot_be_read_is_told_with_what_to_do(tmp_path: Path) 
     says = r"postgres_deskbus_console\.password cannot be read .* DESKBUS_UID and DESKBUS_GID"
     with pytest.raises(PasswordUnreadable, match=says):
         dsn_for(DSN, CONSOLE_ROLE, tmp_path)
+
+
+SOCKET = "postgresql:///deskbus?host=/run/jos%C3%A9%20a&sslmode=disable"
+
+
+def test_the_address_of_a_socket_keeps_the_slashes_that_libpq_needs(tmp_path: Path) -> None:
+    assert dsn_for(SOCKET, CONSOLE_ROLE, tmp_path) == SOCKET
+    assert Settings(postgres_dsn=SOCKET).postgres_public == SOCKET
+    assert without_password(SOCKET) == (SOCKET, "")
+    login = SOCKET.replace(":///", "://me:a%2Fb@/")
+    assert without_password(login) == (SOCKET.replace(":///", "://me@/"), "a/b")
+
+
+def test_authorities_in_a_folder_with_any_name_are_found_by_libpq_too(tmp_path: Path) -> None:
+    """libpq takes `%20` for a blank, and `+` for a plus."""
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "ca.pem").touch()
+    dsn = dsn_for("postgresql://db/x?sslmode=verify-full", CONSOLE_ROLE, tmp_path / "a b")
+    assert dsn.endswith("%2Fa%20b%2Fca.pem")

@@ -43,3 +43,26 @@ def test_a_place_that_is_no_directory_is_an_error_that_names_it(tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(DataDirError, match="DESKBUS_DATA_DIR"):
         locked(tmp_path / "file" / "desk").__enter__()
+
+
+@pytest.mark.parametrize("name", ["josé", "数据", "a 'b' \"c\" $HOME `x` {d} #1 [e]*?", "🚀 ~%20"])
+def test_a_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
+    with locked(tmp_path / name):
+        assert (tmp_path / name / "lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a\nb", "a line break"),
+        ("a\tb", "a control character"),
+        (os.fsdecode(b"a\xffb"), "bytes that are not UTF-8"),
+    ],
+)
+def test_a_path_that_the_servers_cannot_take_is_refused(
+    tmp_path: Path, name: str, what: str
+) -> None:
+    with pytest.raises(DataDirError, match=f"has {what}: .*DESKBUS_DATA_DIR") as refused:
+        locked(tmp_path / name).__enter__()
+    assert str(refused.value).isprintable()
+    assert list(tmp_path.iterdir()) == []
