@@ -26,9 +26,11 @@ STRANGERS_BODY_BYTES_MAX = 4_096
 """A body of somebody who has not shown the token: a login."""
 REQUEST_S_MAX = 20.0
 """From a whole request to its answer: longer than the desk itself waits for anybody."""
-IN_FLIGHT_MAX = 16
-"""Answers of one kind that are being made at once: reads, and what changes something. More would
-not be faster: each takes its turn of the one event loop, and whoever asks next waits for all."""
+IN_FLIGHT_MAX = 4
+"""Answers to reads that are being made at once. All share one event loop, so more would not be
+faster; and a read that still waits shares its answer with all that ask the same."""
+CHANGES_IN_FLIGHT_MAX = 16
+"""Requests that change something, at once. No two share an answer, and most wait for the desk."""
 FIRST_IN_FLIGHT_MAX = 8
 """Answers about the kill switch at once, beside all others."""
 STRANGERS_IN_FLIGHT_MAX = 4
@@ -69,7 +71,7 @@ class Guard:
         self._request_s_max = request_s_max
         self._body_bytes_max = body_bytes_max
         self._first, self._strangers = Seats(FIRST_IN_FLIGHT_MAX), Seats(STRANGERS_IN_FLIGHT_MAX)
-        self._reads, self._changes = Seats(IN_FLIGHT_MAX), Seats(IN_FLIGHT_MAX)
+        self._reads, self._changes = Seats(IN_FLIGHT_MAX), Seats(CHANGES_IN_FLIGHT_MAX)
         self._paces = {True: Pace(), False: Pace()}
         self._waiting = Waiting()
 

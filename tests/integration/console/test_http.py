@@ -518,7 +518,7 @@ async def test_an_answer_that_does_not_come_is_a_503_and_a_body_that_does_not_a_
 async def test_more_than_it_can_answer_at_once_is_told_to_come_again(
     settings: Settings, orchestrator: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "IN_FLIGHT_MAX", 1)
+    monkeypatch.setattr(guard, "CHANGES_IN_FLIGHT_MAX", 1)
     monkeypatch.setattr(guard, "REQUEST_S_MAX", SLOW_S)
     monkeypatch.setattr(seats, "SEAT_S_MAX", SLOW_S / 10)
     orchestrator.says = None
