@@ -20,11 +20,15 @@ import urllib3
 from apprise.plugins.email import base as mail
 from apprise.plugins.email.smtp import SMTP_EXCEPTIONS, AppriseSMTPController
 
+from libs.runtime.proxies import ProxyUnusable, proxy_for
+
 ANSWER_BYTES_MAX = 64 * 1024
 """Of an answer; what is behind that is not read."""
 ANSWER_S = 30.0
 """How long a body is read, also byte by byte; what came by then is the answer."""
 TOO_MANY_REQUESTS = 429
+PROXY = "proxy"
+"""The code of a request that did not get through the proxy."""
 SMTP_FOR_GOOD = 500
 """From this reply code on a mail server says no for good; below it, not now."""
 
@@ -59,18 +63,27 @@ def listening() -> Iterator[Heard]:
 
 
 class ObservedAdapter(requests.adapters.HTTPAdapter):
-    """requests' adapter, but that a call of ours sees what was answered."""
+    """requests' adapter, but that a call of ours sees what was answered, and that proxies are used
+    as libs.runtime.proxies says."""
 
-    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+    def send(
+        self, request: requests.PreparedRequest, *args: Any, **kwargs: Any
+    ) -> requests.Response:
         """Send a request."""
         heard = _heard.get()
+        try:
+            kwargs["proxies"] = _proxies(str(request.url))
+        except ProxyUnusable as error:
+            if heard is not None:
+                heard.error = PROXY
+            raise requests.exceptions.ProxyError(error.message) from error
         if heard is None:
-            return super().send(*args, **kwargs)
+            return super().send(request, *args, **kwargs)
         if heard.status == TOO_MANY_REQUESTS:
             # Discord's plugin tries again at once. The server has just asked for the contrary.
             raise requests.exceptions.ConnectionError("the server asked for a wait")
         try:
-            response = super().send(*args, **kwargs)
+            response = super().send(request, *args, **kwargs)
             body = _beginning(response)
         except requests.exceptions.SSLError:
             heard.error = "tls"
@@ -79,11 +92,16 @@ class ObservedAdapter(requests.adapters.HTTPAdapter):
             heard.error = "timeout"
             raise
         except requests.exceptions.RequestException:
-            heard.error = "unreachable"
+            heard.error = PROXY if kwargs["proxies"] else "unreachable"
             raise
         heard.status, heard.body, heard.error = response.status_code, body, ""
         heard.retry_after = response.headers.get("Retry-After")
         return response
+
+
+def _proxies(url: str) -> dict[str, str]:
+    proxy = proxy_for(url)
+    return {} if proxy is None else {"all": proxy.url}
 
 
 def _beginning(response: requests.Response) -> bytes:

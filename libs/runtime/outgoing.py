@@ -2,21 +2,28 @@
 
     bytes      counted while they are unpacked, in steps of 1 MB, before they are kept
     redirects  not followed: a request, and all that stands in it, goes to the host that was meant
+    proxies    as libs.runtime.proxies says
 
 This holds for every answer, also for those that an SDK reads by itself, such as errors.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 
+from libs.runtime.proxies import Proxy, ProxyUnusable, proxy_for
+
 REFUSAL_BYTES_MAX = 256_000
 """Of an answer with an error's status; the rest is cut off, and the status still counts."""
 REFUSED = 400
+PROXY_LOGIN = 407
+"""The status by which a proxy refuses; a server never sends it."""
 PIECE_BYTES_MAX = 16_384
 """Handed on at once: between two pieces everything else in the process has its turn."""
+LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 UNPACKED = frozenset({"content-encoding", "content-length"})
 """Headers that are not true of an answer whose bytes are unpacked."""
 
@@ -29,6 +36,11 @@ class SentElsewhere(httpx2.TransportError):
     """A server answered with a redirect. The message names the host that it leads to."""
 
 
+class NotThroughProxy(httpx2.ProxyError):
+    """A request did not get through the proxy: nothing of it reached the server. The message names
+    the proxy, without its login, and the variable that sets it."""
+
+
 class BoundedClient(httpx2.AsyncClient):
     """httpx2's client; an answer of more than `bytes_max`, unpacked, raises AnswerTooLarge where it
     is read, and a redirect raises SentElsewhere.
@@ -37,7 +49,15 @@ class BoundedClient(httpx2.AsyncClient):
     the caller's (`asyncio.timeout`).
     """
 
-    def __init__(self, bytes_max: int, **options: Any) -> None:
+    def __init__(
+        self,
+        bytes_max: int,
+        *,
+        verify: ssl.SSLContext | bool = True,
+        limits: httpx2.Limits = LIMITS,
+        **options: Any,
+    ) -> None:
+        options.setdefault("transport", _Routed(httpx2.create_ssl_context(verify), limits))
         super().__init__(**options, follow_redirects=False)
         self.headers["Accept-Encoding"] = "gzip"
         self._bytes_max = bytes_max
@@ -62,6 +82,46 @@ class BoundedClient(httpx2.AsyncClient):
         if not stream:
             await bounded.aread()
         return bounded
+
+
+class _Routed(httpx2.AsyncBaseTransport):
+    """Sends each request directly or through the proxy that is set for its address."""
+
+    def __init__(self, tls: ssl.SSLContext, limits: httpx2.Limits) -> None:
+        self._tls = tls
+        self._limits = limits
+        self._ways: dict[str, httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one. Raises httpx2.TransportError, NotThroughProxy among them."""
+        try:
+            proxy = proxy_for(str(request.url))
+        except ProxyUnusable as error:
+            raise NotThroughProxy(error.message) from error
+        if proxy is None:
+            return await self._way(None).handle_async_request(request)
+        try:
+            answer = await self._way(proxy).handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            why = str(error) or type(error).__name__
+            raise NotThroughProxy(f"{why}, through the proxy of {proxy}") from error
+        if answer.status_code == PROXY_LOGIN:
+            await answer.aclose()
+            raise NotThroughProxy(f"the proxy of {proxy} wants a login (HTTP {PROXY_LOGIN})")
+        return answer
+
+    def _way(self, proxy: Proxy | None) -> httpx2.AsyncHTTPTransport:
+        url = proxy.url if proxy else ""
+        if url not in self._ways:
+            self._ways[url] = httpx2.AsyncHTTPTransport(
+                verify=self._tls, limits=self._limits, proxy=url or None, trust_env=False
+            )
+        return self._ways[url]
+
+    async def aclose(self) -> None:
+        """Let go of all connections."""
+        for way in self._ways.values():
+            await way.aclose()
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -83,10 +83,17 @@ _providers: list[Any] = []
 """Its provider."""
 
 
+def endpoint() -> str:
+    """Where spans go; empty where traces are off."""
+    return next(filter(None, map(os.environ.get, reversed(ENDPOINTS))), "")
+
+
 @asynccontextmanager
-async def traced(service: str) -> AsyncIterator[None]:
-    """Spans of this process are exported while the block runs, where an endpoint is named."""
-    provider = _provider(service) if any(map(os.environ.get, ENDPOINTS)) else None
+async def traced(service: str, *, direct: bool = False) -> AsyncIterator[None]:
+    """Spans of this process are exported while the block runs, where an endpoint is named; with
+    `direct` past any proxy.
+    """
+    provider = _provider(service, direct) if endpoint() else None
     if provider is None:
         yield
         return
@@ -179,7 +186,7 @@ def _context(node: Node) -> Any:
     return trace.set_span_in_context(trace.NonRecordingSpan(known))
 
 
-def _provider(service: str) -> Any:
+def _provider(service: str, direct: bool) -> Any:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
             OTLPSpanExporter,
@@ -211,5 +218,12 @@ def _provider(service: str) -> Any:
         shutdown_on_exit=False,
         id_generator=Ids(),
     )
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=EXPORT_TIMEOUT_S)))
+    session = None
+    if direct:
+        import requests  # noqa: PLC0415 - only where traces are on
+
+        session = requests.Session()
+        session.trust_env = False  # else it takes the environment's proxies
+    exporter = OTLPSpanExporter(timeout=EXPORT_TIMEOUT_S, session=session)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider

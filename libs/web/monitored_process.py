@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 from libs.runtime.http_address import metrics_address
+from libs.runtime.proxies import is_loopback
 from libs.runtime.settings import Settings
 from libs.telemetry import readiness
-from libs.telemetry.tracing import traced
+from libs.telemetry.tracing import endpoint, traced
 
 
 @asynccontextmanager
@@ -22,7 +24,8 @@ async def watched_process(settings: Settings, name: str) -> AsyncIterator[asynci
     async def problem() -> str:
         return "" if started.is_set() else "not everything has started yet"
 
-    async with traced(name):
+    collector = urlsplit(endpoint()).hostname or ""
+    async with traced(name, direct=is_loopback(collector)):
         with readiness.checked("start", problem):
             address = metrics_address(settings)
             if address is None:

@@ -30,6 +30,7 @@ CHECK_URL = "check base_url (most end in /v1), and what answers there"
 START_SERVER = "start the model's server, or correct base_url"
 UNREACHED = (
     ("certificate", "have the server's certificate trusted here (SSL_CERT_FILE)"),
+    ("proxy", "correct or unset that variable, or add the host to NO_PROXY"),
     ("wrong_version_number", "write http:// in base_url: the server does not speak TLS"),
     ("record layer failure", "write http:// in base_url: the server does not speak TLS"),
     ("name or service", "correct the host in base_url: it has no address"),
@@ -38,7 +39,7 @@ UNREACHED = (
 """Words of an error that came before any request, and what to do; the first that fit count."""
 START_BYTES = 60
 """Shown of a body that is no reply."""
-NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 
 
 def time_limits(endpoint: Endpoint) -> httpx2.Timeout:

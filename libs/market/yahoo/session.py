@@ -13,6 +13,8 @@ from urllib.parse import urljoin, urlsplit
 from curl_cffi import requests
 from curl_cffi.curl import CURL_WRITEFUNC_ERROR
 
+from libs.runtime.proxies import ProxyUnusable, proxy_for
+
 PAGE_BYTES_MAX = 4_000_000
 """Of one page, unpacked: 60 years of daily prices have about 1.5 MB."""
 TAGS_MAX = 60_000
@@ -66,6 +68,10 @@ class YahooSession(requests.Session[Any]):
         host = urlsplit(url).hostname or ""
         if host != HOST and not host.endswith(f".{HOST}"):
             raise SentElsewhere(f"a redirect to {host[:100]} is not followed")
+        try:
+            proxy = proxy_for(url)
+        except ProxyUnusable as error:
+            raise requests.exceptions.ProxyError(error.message) from error
         body = bytearray()
 
         def keep(piece: bytes) -> int:
@@ -79,6 +85,8 @@ class YahooSession(requests.Session[Any]):
             "timeout": self._left_s(),
             "allow_redirects": False,
             "content_callback": keep,
+            # Empty: none, whatever libcurl reads in the environment.
+            "proxies": {"all": proxy.url if proxy else ""},
         }
         try:
             answer = super().request(method, url, *args, **limited)

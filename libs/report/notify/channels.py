@@ -31,6 +31,7 @@ TODOS: Mapping[str, str] = {
     "login_refused": f"the service refuses the token in the address: {IS_WRONG}",
     "tls": "its certificate cannot be verified: check the address and who signed it",
     "unreachable": "nobody answers there: check the address and this machine's way to it",
+    "proxy": "it did not get through the proxy that is set here: `deskbus doctor` names that",
     "timeout": "it takes longer than `timeout_s`: check the service, or raise that",
     "busy": "an earlier message is still being sent: check the service",
     "private_address": "its name leads into a private network: set `private` if that is meant",

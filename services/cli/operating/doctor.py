@@ -41,7 +41,7 @@ from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem
 from libs.servers.placement import server_identity
 from libs.servers.server_record import DataDirError, ServerRecord, check_path
-from services.cli.operating import certificates
+from services.cli.operating import certificates, surroundings
 from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import Check, Verdict, ok, problem
 from services.cli.operating.market_files import market_files
@@ -134,6 +134,7 @@ def machine(settings: Settings) -> Sequence[Check]:
         _exit_rules(settings.exit_rules_file),
         _credentials(settings.secrets_path),
         *certificates.in_files(settings),
+        *surroundings.proxies(settings),
         *_providers(settings),
     ]
 

@@ -18,6 +18,7 @@ from contracts.types import Usage
 from libs.bus.headers import headers
 from libs.runtime.journal import Call, Journal, Reply
 from libs.telemetry import call_spans, tracing
+from tests.fakes.proxy_server import proxy_server
 
 CYCLE = UUID("7dc179c4-12d3-5df0-bd53-9da1910eaf92")
 OPERATION = UUID("0102030405060708090a0b0c0d0e0f10")
@@ -145,3 +146,16 @@ async def test_where_the_extra_is_missing_the_desk_says_so_and_goes_on(
         with tracing.span("a", {}) as told:
             told.tell({"x": 1})
     assert [each.args for each in log.calls] == [("traces.not_installed",)]
+
+
+@pytest.mark.parametrize(("direct", "taken"), [(True, 1), (False, 0)])
+async def test_a_collector_on_this_machine_is_reached_past_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, direct: bool, taken: int
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    async with proxy_server() as collector:
+        monkeypatch.setenv(tracing.ENDPOINTS[0], f"http://{collector.address}")
+        async with tracing.traced("x", direct=direct):
+            with tracing.span("a span", {}):
+                pass
+    assert len(collector.heard) == taken
