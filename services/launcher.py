@@ -30,6 +30,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
 from libs.runtime.settings import NoServers, Settings
+from libs.runtime.utf8 import use_utf8
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
 from libs.servers.leftovers import birth_of
@@ -351,6 +352,7 @@ def _announced(settings: Settings) -> Iterator[None]:
 
 def main(name: str) -> None:
     """Run one service as this process, until SIGTERM or SIGINT; exit 1 when it is lost."""
+    use_utf8()
     try:
         settings = Settings()
     except DeskError as error:

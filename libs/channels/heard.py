@@ -94,6 +94,9 @@ class ObservedAdapter(requests.adapters.HTTPAdapter):
         except requests.exceptions.RequestException:
             heard.error = PROXY if kwargs["proxies"] else "unreachable"
             raise
+        except OSError as error:  # the certificates of REQUESTS_CA_BUNDLE cannot be read
+            heard.error = "tls"
+            raise requests.exceptions.SSLError("no authorities") from error
         heard.status, heard.body, heard.error = response.status_code, body, ""
         heard.retry_after = response.headers.get("Retry-After")
         return response

@@ -35,6 +35,7 @@ from libs.channels.channel import (
     hush,
 )
 from libs.runtime.addresses import Address, is_public
+from libs.runtime.outgoing import AuthoritiesUnusable, client_tls
 
 TIMESTAMP_HEADER = "Deskbus-Timestamp"
 SIGNATURE_HEADER = "Deskbus-Signature"
@@ -71,8 +72,12 @@ class Webhook:
             raise ChannelUnusable(
                 f"webhook {name}: http:// is for private addresses alone; use https://"
             )
+        try:
+            tls = client_tls()
+        except AuthoritiesUnusable as error:
+            raise ChannelUnusable(f"webhook {name}: {error}") from error
         self._client = httpx2.AsyncClient(
-            timeout=timeout_s, follow_redirects=False, trust_env=False
+            timeout=timeout_s, follow_redirects=False, trust_env=False, verify=tls
         )
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from asyncpg.pool import PoolAcquireContext
 from libs.keys import tls
 from libs.runtime.dsn import dsn_of
 from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.proxies import is_loopback
 from libs.telemetry import readiness
 
 __all__ = [
@@ -66,6 +67,7 @@ NOT_STORABLE = (
     asyncpg.ProgramLimitExceededError,  # 54
 )
 
+PORT = 5432
 POOL_SIZE_MAX = 8
 CONNECTION_QUERIES_MAX = 50_000
 CONNECTION_IDLE_S_MAX = 300.0
@@ -236,12 +238,35 @@ def _with_authorities(dsn: str, secrets_dir: Path) -> str:
     return dsn_of(parts._replace(query=query))
 
 
+def explicit(dsn: str) -> Mapping[str, Any]:
+    """Arguments for asyncpg, so that no `PG...` variable of the environment changes how a server on
+    this machine is spoken to: without TLS, where `dsn` says nothing else. For servers elsewhere the
+    variables fill in what `dsn` leaves out, as for all of Postgres' own programs.
+    """
+    parts = urlsplit(dsn)
+    places = [urlsplit(f"//{place}") for place in parts.netloc.rpartition("@")[2].split(",")]
+    if not all(is_loopback(place.hostname or "") for place in places):
+        return {}
+    options = parse_qs(parts.query)
+    defaults = {
+        "sslmode": ("ssl", False),
+        "sslnegotiation": ("direct_tls", False),
+        "target_session_attrs": ("target_session_attrs", "any"),
+        "gsslib": ("gsslib", "gssapi"),
+    }
+    return {
+        "host": [place.hostname for place in places],
+        "port": [place.port or PORT for place in places],
+        **dict(argument for option, argument in defaults.items() if option not in options),
+    }
+
+
 @asynccontextmanager
 async def connected(dsn: str) -> AsyncIterator[Connection]:
     """One connection, for work on the tables themselves. Raises `DatabaseNotReachable`; an outage
     while it is used leaves the block as `DatabaseUnavailable`, as with a pool."""
     try:
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, **explicit(dsn))
     except OUTAGE as error:
         raise DatabaseNotReachable(dsn, error) from error
     try:
@@ -285,6 +310,7 @@ async def open_pool(
         reset=_as_it_is if transactions_only else None,
         loop=None,
         timeout=CONNECT_TIMEOUT_S,
+        **explicit(dsn),
         command_timeout=COMMAND_TIMEOUT_S,
         server_settings={
             "application_name": name,

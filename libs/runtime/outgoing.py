@@ -8,12 +8,14 @@ This holds for every answer, also for those that an SDK reads by itself, such as
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 
+from libs.runtime.errors import DeskError
 from libs.runtime.proxies import Proxy, ProxyUnusable, proxy_for
 
 REFUSAL_BYTES_MAX = 256_000
@@ -23,9 +25,31 @@ PROXY_LOGIN = 407
 """The status by which a proxy refuses; a server never sends it."""
 PIECE_BYTES_MAX = 16_384
 """Handed on at once: between two pieces everything else in the process has its turn."""
+TLS_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
 LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
 UNPACKED = frozenset({"content-encoding", "content-length"})
 """Headers that are not true of an answer whose bytes are unpacked."""
+
+
+class AuthoritiesUnusable(DeskError):
+    """The certificates that a variable of the environment names cannot be read."""
+
+    code = "authorities_unusable"
+
+
+def client_tls() -> ssl.SSLContext:
+    """TLS with the authorities of this system, or those of SSL_CERT_FILE or SSL_CERT_DIR.
+
+    Raises `AuthoritiesUnusable`.
+    """
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # ssl.SSLError is one
+        names = [name for name in TLS_VARIABLES if os.environ.get(name)]
+        shown = ", ".join(f"{name} {os.environ[name]}" for name in names) or "this system's"
+        raise AuthoritiesUnusable(
+            f"the certificates of authorities cannot be used ({error}): correct or unset {shown}"
+        ) from error
 
 
 class AnswerTooLarge(httpx2.TransportError):
@@ -45,6 +69,8 @@ class BoundedClient(httpx2.AsyncClient):
     """httpx2's client; an answer of more than `bytes_max`, unpacked, raises AnswerTooLarge where it
     is read, and a redirect raises SentElsewhere.
 
+    `tls` is that of `client_tls` where none is given. Raises `AuthoritiesUnusable`.
+
     `options` are httpx2's own. Its time limits are for single waits: one for the whole answer is
     the caller's (`asyncio.timeout`).
     """
@@ -53,11 +79,11 @@ class BoundedClient(httpx2.AsyncClient):
         self,
         bytes_max: int,
         *,
-        verify: ssl.SSLContext | bool = True,
+        tls: ssl.SSLContext | None = None,
         limits: httpx2.Limits = LIMITS,
         **options: Any,
     ) -> None:
-        options.setdefault("transport", _Routed(httpx2.create_ssl_context(verify), limits))
+        options.setdefault("transport", _Routed(tls or client_tls(), limits))
         super().__init__(**options, follow_redirects=False)
         self.headers["Accept-Encoding"] = "gzip"
         self._bytes_max = bytes_max

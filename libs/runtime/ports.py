@@ -13,8 +13,25 @@ PORT_LAST = 29_999
 TRIES_MAX = 200
 
 
+LOOPBACK_TRY_S = 2.0
+
+
 class PortError(StartError):
-    """No free port was found."""
+    """No free port was found, or this machine has no loopback."""
+
+
+def check_loopback() -> None:
+    """Raise PortError where a program on this machine cannot reach another one by LOOPBACK: the
+    interface is off, or it has IPv6 alone."""
+    try:
+        with socket.create_server((LOOPBACK, 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=LOOPBACK_TRY_S).close()
+    except OSError as error:
+        raise PortError(
+            f"This machine cannot reach itself at {LOOPBACK} ({error.strerror or error}), where "
+            "the embedded servers listen. Switch its loopback interface on (`ip link set lo up`), "
+            "or set DESKBUS_NATS_URL and DESKBUS_POSTGRES_DSN to servers of your own."
+        ) from error
 
 
 def is_free(port: int) -> bool:

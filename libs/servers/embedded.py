@@ -26,7 +26,7 @@ from libs.keys.credentials import (
     nkey_seed_path,
     postgres_password,
 )
-from libs.runtime.ports import LOOPBACK, choose_port
+from libs.runtime.ports import LOOPBACK, check_loopback, choose_port
 from libs.servers.binaries import nats_program, postgres_programs
 from libs.servers.child_log import make_logs_dir
 from libs.servers.leftovers import end_leftover, mark_of
@@ -264,6 +264,7 @@ class _Preparation:
             )
 
     def _choose_ports(self) -> None:
+        check_loopback()
         ports: dict[str, int] = {}
         for name in PORT_NAMES:
             ports[name] = choose_port(self._record.ports.get(name), set(ports.values()))

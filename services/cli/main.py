@@ -13,6 +13,7 @@ from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 
 from libs.runtime.errors import DeskError, StartError
+from libs.runtime.utf8 import use_utf8
 from services.cli.shell.problem import ARROW, WHO, ExitCode, Problem
 from services.cli.shell.shape import require_command, shaped, usage_stopped
 from services.cli.shell.typed import meant
@@ -235,6 +236,7 @@ def deskbus(
 
 def main() -> None:
     """The script's entry: every expected problem is a sentence and an exit code."""
+    use_utf8()
     # To look for plugins pydantic reads the metadata of every installed package: a fifteenth of a
     # short command's time. Who has one sets the variable, empty.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -15,9 +15,20 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from libs.llm.endpoints import refusals
 from libs.llm.endpoints.endpoint import Endpoint
 from libs.llm.endpoints.refusals import one_line
-from libs.llm.errors import ModelError, ProviderFault, ProviderUnavailable, ReplyTooLarge
+from libs.llm.errors import (
+    ModelError,
+    ProviderFault,
+    ProviderNotUsable,
+    ProviderUnavailable,
+    ReplyTooLarge,
+)
 from libs.llm.json_values import loaded, storable, without_depths
-from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
+from libs.runtime.outgoing import (
+    AnswerTooLarge,
+    AuthoritiesUnusable,
+    BoundedClient,
+    SentElsewhere,
+)
 
 T = TypeVar("T")
 OnAnswer = Callable[[httpx2.Response], Awaitable[None]]
@@ -78,13 +89,17 @@ def _refused_answer(who: str, cause: BaseException | None) -> ModelError | None:
 
 
 def client(endpoint: Endpoint, on_answer: OnAnswer | None = None) -> BoundedClient:
-    """The HTTP client for an SDK; `on_answer` is given each answer before its body is read."""
-    return BoundedClient(
-        STREAM_BYTES_MAX,
-        event_hooks={"response": [on_answer] if on_answer else []},
-        timeout=time_limits(endpoint),
-        limits=httpx2.Limits(max_connections=CONNECTIONS_MAX),
-    )
+    """The HTTP client for an SDK; `on_answer` is given each answer before its body is read. Raises
+    ProviderNotUsable where this machine has no certificates to check a server by."""
+    try:
+        return BoundedClient(
+            STREAM_BYTES_MAX,
+            event_hooks={"response": [on_answer] if on_answer else []},
+            timeout=time_limits(endpoint),
+            limits=httpx2.Limits(max_connections=CONNECTIONS_MAX),
+        )
+    except AuthoritiesUnusable as error:
+        raise ProviderNotUsable(f"{endpoint.name}: {error}") from error
 
 
 def lost(who: str, cause: BaseException | None, endpoint: Endpoint) -> ProviderUnavailable:

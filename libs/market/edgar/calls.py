@@ -26,7 +26,7 @@ from libs.market.errors import (
     RateLimited,
     SourceUnavailable,
 )
-from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere
+from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere, client_tls
 
 SOURCE = "edgar"
 DATA_URL = "https://data.sec.gov"
@@ -52,7 +52,7 @@ class EdgarCalls:
         self._contact = contact
         self._data_url = url or DATA_URL
         self._files_url = url or FILES_URL
-        self._tls = httpx2.create_ssl_context()
+        self._tls = client_tls()
 
     def require_contact(self) -> str:
         """The contact. Raises ContactMissing."""
@@ -118,7 +118,7 @@ class EdgarCalls:
         client = BoundedClient(
             bytes_max,
             timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S),
-            verify=self._tls,
+            tls=self._tls,
             headers={"Accept": "application/json", "User-Agent": agent},
         )
         async with asyncio.timeout(WHOLE_S), client:

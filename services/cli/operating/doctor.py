@@ -135,6 +135,7 @@ def machine(settings: Settings) -> Sequence[Check]:
         _credentials(settings.secrets_path),
         *certificates.in_files(settings),
         *surroundings.proxies(settings),
+        *surroundings.variables(settings),
         *_providers(settings),
     ]
 

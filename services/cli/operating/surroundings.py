@@ -1,6 +1,9 @@
 """The lines of `deskbus doctor` on what the environment of this machine changes."""
 
+import os
+import ssl
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from libs.llm.endpoints.endpoint import endpoints_of
 from libs.llm.registry import NotUsable, all_providers
@@ -8,12 +11,29 @@ from libs.market.choice import Kind, PartName, SourceName, chosen
 from libs.runtime.errors import DeskError
 from libs.runtime.proxies import proxy_for, set_proxies
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import Check, ok, problem
+from services.cli.operating.checks import Check, Verdict, ok, problem
 
 OF_SOURCE = {
     SourceName.YAHOO: "https://query1.finance.yahoo.com",
     PartName.EDGAR: "https://data.sec.gov",
 }
+AUTHORITIES = {
+    "SSL_CERT_FILE": "models, EDGAR and webhooks",
+    "SSL_CERT_DIR": "models, EDGAR and webhooks",
+    "REQUESTS_CA_BUNDLE": "messages",
+    "CURL_CA_BUNDLE": "messages",
+}
+"""Variables that name certificates of authorities, and for whose servers."""
+KEY_LOG = "SSLKEYLOGFILE"
+OF_POSTGRES = frozenset(
+    {
+        *("PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGDATABASE", "PGSERVICE"),
+        *("PGSERVICEFILE", "PGSSLMODE", "PGSSLNEGOTIATION", "PGSSLROOTCERT", "PGSSLCRL"),
+        *("PGSSLKEY", "PGSSLCERT", "PGSSLMINPROTOCOLVERSION", "PGSSLMAXPROTOCOLVERSION"),
+        *("PGTARGETSESSIONATTRS", "PGKRBSRVNAME", "PGGSSLIB"),
+    }
+)
+"""Variables that asyncpg reads."""
 MESSAGES = "https://messages.example.org"
 """Stands for whoever takes messages over HTTPS: their addresses are secret."""
 
@@ -37,6 +57,39 @@ def proxies(settings: Settings) -> Sequence[Check]:
     lines = [f"{name} for {', '.join(users) or 'nothing here'}" for name, users in through.items()]
     lines += [f"directly to {', '.join(directly)}"] if directly else []
     return [ok("proxy", "; ".join(lines))]
+
+
+def variables(settings: Settings) -> Sequence[Check]:
+    """Other variables of the environment that change how the desk speaks to servers; nothing where
+    none is set."""
+    checks = [_certificates(name) for name in AUTHORITIES if os.environ.get(name)]
+    if path := os.environ.get(KEY_LOG):
+        checks.append(
+            problem(
+                "environment",
+                f"{KEY_LOG} {path}: whoever can read that file can read this machine's encrypted "
+                "connections",
+                f"unset {KEY_LOG}",
+            )
+        )
+    names = sorted(OF_POSTGRES & os.environ.keys())
+    if names and settings.postgres_dsn is not None:
+        finding = f"{', '.join(names)}: each fills in what DESKBUS_POSTGRES_DSN leaves out"
+        checks.append(Check(name="environment", verdict=Verdict.OFF, said=finding))
+    return checks
+
+
+def _certificates(name: str) -> Check:
+    path = os.environ[name]
+    whom = AUTHORITIES[name]
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
+            **{"capath" if Path(path).is_dir() else "cafile": path}
+        )
+    except OSError as error:  # ssl.SSLError is one
+        finding = f"{name} {path}: no certificates for {whom} ({error.strerror or error})"
+        return problem("environment", finding, f"correct or unset {name}")
+    return ok("environment", f"{name} {path}: its authorities count for {whom}")
 
 
 def _addresses(settings: Settings) -> Iterator[tuple[str, str]]:

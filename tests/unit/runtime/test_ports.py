@@ -2,7 +2,17 @@
 
 import socket
 
-from libs.runtime.ports import PORT_FIRST, PORT_LAST, choose_port, is_free
+import pytest
+
+from libs.runtime import ports
+from libs.runtime.ports import (
+    PORT_FIRST,
+    PORT_LAST,
+    PortError,
+    check_loopback,
+    choose_port,
+    is_free,
+)
 
 
 def test_a_remembered_port_is_taken_again() -> None:
@@ -21,3 +31,12 @@ def test_a_port_that_somebody_listens_on_is_not_taken() -> None:
 def test_two_servers_of_one_desk_get_different_ports() -> None:
     first = choose_port(None, set())
     assert choose_port(first, {first}) != first
+
+
+def test_a_machine_without_ipv4_on_loopback_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_loopback()
+    monkeypatch.setattr(ports, "LOOPBACK", "192.0.2.1")
+    with pytest.raises(PortError, match=r"cannot reach itself at 192\.0\.2\.1 .*DESKBUS_NATS_URL"):
+        check_loopback()

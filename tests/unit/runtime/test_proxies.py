@@ -9,7 +9,8 @@ import requests
 from pydantic import SecretStr
 
 from libs.channels.apprise import AppriseChannel
-from libs.channels.channel import Failed, Message, Sent
+from libs.channels.channel import ChannelUnusable, Failed, Message, Sent
+from libs.channels.webhook import Webhook
 from libs.market.yahoo.session import YahooSession
 from libs.runtime.outgoing import BoundedClient, NotThroughProxy
 from libs.runtime.proxies import ProxyUnusable, proxy_for, set_proxies
@@ -207,6 +208,16 @@ async def test_messages_to_this_machine_go_there_directly(
     assert await _sent("json://hook.example.org/x") == Failed("proxy")
     monkeypatch.setenv("http_proxy", "socks4://127.0.0.1:1")
     assert await _sent("json://hook.example.org/x") == Failed("proxy")
+
+
+async def test_messages_without_readable_certificates_are_told_so(
+    monkeypatch: pytest.MonkeyPatch, proxy: ProxyServer
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nonexistent/ca.pem")
+    assert await _sent(f"jsons://localhost:{proxy.port}/x") == Failed("tls")
+    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent/ca.pem")
+    with pytest.raises(ChannelUnusable, match="correct or unset SSL_CERT_FILE"):
+        Webhook("ops", SecretStr("https://hook.example.org"), SecretStr("k" * 32), 10.0)
 
 
 async def test_yahoo_is_asked_through_it(

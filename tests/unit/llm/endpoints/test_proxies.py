@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
-from libs.llm.errors import ProviderUnavailable
+from libs.llm.errors import ProviderNotUsable, ProviderUnavailable
 from libs.llm.provider import ModelRequest, UserMessage
 from tests.fakes.model_server import KEY, model_server
 from tests.fakes.wire_formats import Says
@@ -57,3 +57,12 @@ async def test_a_model_that_no_proxy_lets_through_is_told_with_the_variable(
     await provider.close()
     assert lost.value.message.startswith("correct or unset that variable, or add the host to NO_")
     assert not lost.value.may_have_cost
+
+
+@WIRES
+async def test_certificates_that_cannot_be_read_are_told_with_the_variable(
+    monkeypatch: pytest.MonkeyPatch, wire: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent/ca.pem")
+    with pytest.raises(ProviderNotUsable, match="correct or unset SSL_CERT_FILE /nonexistent"):
+        await _provider(wire, "https://model.example.org/v1").complete(_request())
