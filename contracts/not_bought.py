@@ -14,7 +14,8 @@ class Cause(StrEnum):
     trader was not met. `own_words`: the model's own words. `unstable`: its answers did not agree.
     `no_reason`: the model gave none. `not_looked_into`: the plan left it out. `no_finding`:
     research has none. `not_decided`: the pipeline ended before. `person`: an approver took it out.
-    `order`: it was ordered and not filled.
+    `order`: it was ordered and not filled. `unreadable`: what would say it is on record and cannot
+    be read by this version.
     """
 
     HELD = "held"
@@ -28,6 +29,7 @@ class Cause(StrEnum):
     NOT_DECIDED = "not_decided"
     PERSON = "person"
     ORDER = "order"
+    UNREADABLE = "unreadable"
 
 
 class NotBought(Value):

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from contracts.account import Side
+from contracts.account import OrderType, Side
 from contracts.account_query import NotCounted
 from contracts.message import PAGE_MAX, Message
-from contracts.types import Currency, Money, Name, ShortText, Text, Ticker, Value
+from contracts.types import Currency, Money, Name, ShortText, Text, Ticker, Value, is_none
 
 CANDIDATES, CASH = "candidates", "cash"
 BENCHMARK_PATTERN = rf"^({CANDIDATES}|{CASH}|[A-Za-z0-9][A-Za-z0-9.^=/-]{{0,14}})$"
@@ -95,15 +95,21 @@ class OrderResult(Value):
     """The result of one order of a decision, as of the account's newest valued close `as_of`.
 
     Of a buy the `trip` that it opened, and its P&L as `gain`, open ones included; of a sale the
-    `gain` of the shares that it sold, after its fee, and the trip that they were of. Both are None
-    where nothing is known yet: it was not filled, has no close yet, or added to a position.
-    `status` is the order's own now, and `reason` says why it was not filled.
+    `gain` of the shares that it sold, after its fee, and the trip that they were of. A stop order,
+    which sells at `stop_price`, is a sale. A buy that added to a position has its trip and no gain.
+    Both are None where nothing is known yet: it was not filled, or has no close yet. `status` is
+    the order's own now, `filled_on` the session of its fill, and `reason` says why it was not
+    filled.
     """
 
+    order_id: UUID
     ticker: Ticker
     side: Side
+    type: OrderType = OrderType.MARKET
+    stop_price: Money | None = Field(default=None, exclude_if=is_none)
     status: ShortText
     reason: Text = ""
+    filled_on: date | None = None
     as_of: date | None = None
     gain: Money | None = None
     trip: RoundTrip | None = None

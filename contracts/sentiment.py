@@ -82,6 +82,10 @@ class DroppedTicker(Value):
     rule: DropRule | None = None
 
 
+NOT_IN_SOURCE = "not_in_source"
+"""The code of a market source that has no data of this sort, which is an answer."""
+
+
 class SourceReport(Value):
     """Whether a candidate source answered. `unanswered` are candidates that it was asked about
     without an answer: what is known of their headlines is not "none".
@@ -93,6 +97,19 @@ class SourceReport(Value):
     unanswered: tuple[Ticker, ...] = Field(
         default=(), max_length=CANDIDATES_MAX, exclude_if=operator.not_
     )
+
+    @property
+    def lacks(self) -> bool:
+        """Whether the market source has no data of this sort."""
+        return self.error is not None and self.error.code == NOT_IN_SOURCE
+
+    @property
+    def silence(self) -> str:
+        """Why there is no answer: the source has no such data, or could not be read; empty where
+        it answered."""
+        if self.error is None:
+            return ""
+        return self.error.message if self.lacks else f"no answer: {self.error.message}"
 
 
 class SignalDigest(Contract):

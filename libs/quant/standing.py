@@ -70,12 +70,11 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one order of a decision: of a buy that opened a round trip (`is_entry`) the
-    whole trip, of a sale the gain of the shares that it sold."""
+    """The round trip of an order, and its gain: of a buy that opened the trip the whole trip's, of
+    a sale that of the shares that it sold, None of a buy that added to it."""
 
     trip: Trip
-    is_entry: bool
-    gain: Decimal
+    gain: Decimal | None
 
 
 @dataclass(frozen=True)
@@ -127,16 +126,14 @@ class Standing:
         return by_ticker(self.trips or ())
 
     @cached_property
-    def by_decision(self) -> Mapping[tuple[UUID, str], Sequence[Result]]:
-        """The results of each decision by its cycle and pipeline: the round trips that it opened,
-        and its own sales."""
-        results: dict[tuple[UUID, str], list[Result]] = {}
+    def by_order(self) -> Mapping[UUID, Result]:
+        """The result of each order that was filled up to the cut-off."""
+        results: dict[UUID, Result] = {}
         for trip in self.trips or ():
             if trip.entry is not None:
-                key = (trip.entry.cycle_id, trip.entry.pipeline)
-                results.setdefault(key, []).append(Result(trip, True, trip.gain))
-            for key, gain in trip.sales.items():
-                results.setdefault(key, []).append(Result(trip, False, gain))
+                results[trip.entry.order_id] = Result(trip, trip.gain)
+            results |= {order_id: Result(trip, None) for order_id in trip.adds}
+            results |= {order_id: Result(trip, gain) for order_id, gain in trip.sales.items()}
         return results
 
     def realised_of(self, ticker: str) -> Decimal | None:

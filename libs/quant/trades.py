@@ -28,8 +28,10 @@ class Closing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order behind a fill; of a sale `closing` says what sold, and `rules` which exit rules."""
+    """The order behind a fill and the decision that placed it; of a sale `closing` says what sold,
+    and `rules` which exit rules."""
 
+    order_id: UUID
     cycle_id: UUID
     pipeline: str
     closing: Closing | None = None
@@ -65,8 +67,8 @@ class Trip:
 
     `bought` shares cost `cost`; `sold` of them brought `proceeds`, of which `paid_out` are parts of
     a share that splits paid in cash; those `held` cost `held_cost`, and are worth `unrealised` more
-    at the close. `entry` is the order that opened it, `exit` the one that sold last. `sales` is the
-    gain of each decision's own sales, after their fees.
+    at the close. `entry` is the order that opened it, `exit` the one that sold last. `adds` are the
+    orders that bought more, and `sales` is the gain of each order that sold, after its fees.
     """
 
     ticker: str
@@ -85,7 +87,8 @@ class Trip:
     fees: Decimal = _ZERO
     entry: Order | None = None
     exit: Order | None = None
-    sales: dict[tuple[UUID, str], Decimal] = field(default_factory=dict)
+    adds: list[UUID] = field(default_factory=list)
+    sales: dict[UUID, Decimal] = field(default_factory=dict)
 
     @property
     def gain(self) -> Decimal:
@@ -131,15 +134,16 @@ class Trip:
         elif move.quantity > 0:
             self.bought += move.quantity
             self.cost += move.cost
+            if move.order is not None and move.order != self.entry:
+                self.adds.append(move.order.order_id)
         elif move.quantity < 0:
             self.sold -= move.quantity
             # What left the position had cost so much, and brought the gain besides.
             self.proceeds += move.realised - move.cost
             self.exit = move.order
             if move.order is not None:
-                key = (move.order.cycle_id, move.order.pipeline)
-                own = self.sales.get(key, _ZERO)
-                self.sales[key] = own + move.realised - move.fees
+                own = self.sales.get(move.order.order_id, _ZERO)
+                self.sales[move.order.order_id] = own + move.realised - move.fees
         self.held += move.quantity
         self.held_cost += move.cost
         self.realised += move.realised

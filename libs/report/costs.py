@@ -81,7 +81,8 @@ def _facts(
 ) -> Sequence[Fact]:
     cost = amounts.cost(view.tokens, view.cost_usd)
     providers = {pipeline.provider for pipeline in view.pipelines}
-    is_free = not view.tokens and providers <= set(BUILT_IN)
+    # A stage of the rules may be given to a model, whose call may have failed without a token.
+    is_free = not view.tokens and providers | asked <= set(BUILT_IN)
     if not stages:
         return [Fact("Cost", words(f"{cost} ({FREE})" if is_free else cost))]
     if view.tokens or view.cost_usd != 0:

@@ -80,6 +80,11 @@ class Achieved:
     strategy: str = ""
     verdict: str = ""
 
+    @property
+    def unplaced(self) -> int:
+        """Trades that the rules left and execution placed none of."""
+        return self.left or 0 if self.execution is not None else 0
+
     @classmethod
     def of(cls, reports: Reports, contracts: Mapping[str, JsonValue]) -> "Achieved":
         """By the pipeline's whole contracts."""
@@ -202,7 +207,7 @@ def _achieved(achieved: Achieved, reason: str) -> str:  # noqa: PLR0911 - one li
     if achieved.execution is not None and achieved.execution.orders:
         return orders.in_short(achieved.execution)
     if achieved.checked is not None:
-        return exits.nothing_sold(achieved.checked, achieved.exits)
+        return exits.nothing_sold(achieved.checked, achieved.exits, achieved.unplaced)
     if achieved.picks == 0:
         if achieved.findings == 0:
             return "no trade: the analyst gave no finding, so nothing could be bought"
@@ -210,6 +215,9 @@ def _achieved(achieved: Achieved, reason: str) -> str:  # noqa: PLR0911 - one li
     if achieved.picks and achieved.left == 0:
         vetoed = f"the rules vetoed {amounts.count(achieved.picks, 'pick')}"
         return f"nothing ordered: {vetoed}{_by(achieved.vetoes)}"
+    if achieved.unplaced:
+        allowed = amounts.count(achieved.unplaced, "trade")
+        return f"nothing ordered: of {allowed} that the rules allowed none was placed"
     if achieved.verdict:
         return f"{achieved.strategy or 'the strategy'} is {achieved.verdict}"
     return amounts.cut(reason, REASON_CHARS) or COMPLETED

@@ -62,10 +62,13 @@ def rows(report: ExitReport, portfolio: Portfolio | None) -> Sequence[ExitRow]:
     return [ExitRow(check, held.get(check.ticker)) for check in ordered]
 
 
-def nothing_sold(checked: int, wanted: int) -> str:
-    """Why nothing was ordered: so many positions were checked, of which some were to be sold."""
+def nothing_sold(checked: int, wanted: int, left: int = 0) -> str:
+    """Why nothing was ordered: so many positions were checked, of which some were to be sold, and
+    the rules left some of these."""
+    if left:
+        return f"nothing sold: of {amounts.count(left, 'exit')} none was ordered"
     if wanted:
         return f"nothing sold: the rules vetoed {amounts.count(wanted, 'exit')}"
-    return (
-        f"nothing to sell: {amounts.count(checked, 'position') if checked else 'no position'} held"
-    )
+    # A request may name the positions that are checked: others may be held.
+    seen = f"{amounts.count(checked, 'position')} checked" if checked else "no position to check"
+    return f"nothing to sell: {seen}"

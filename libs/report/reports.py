@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -21,11 +21,32 @@ from contracts.trader import DailyPicks, StockPick
 
 C = TypeVar("C", bound=Contract)
 SHARE_DECIMALS = 2
+CONTRACTS: Mapping[str, tuple[str, type[Contract]]] = {
+    "digest": ("signal_digest", SignalDigest),
+    "sentiment": ("sentiment_report", SentimentReport),
+    "portfolio": ("portfolio", Portfolio),
+    "plan": ("plan", Plan),
+    "quant": ("quant_report", QuantReport),
+    "research": ("research_report", ResearchReport),
+    "picks": ("daily_picks", DailyPicks),
+    "review": ("pick_review", PickReview),
+    "exits": ("exit_report", ExitReport),
+    "validation": ("decision_validation", DecisionValidation),
+    "approval": ("approval", Approval),
+    "execution": ("execution_result", ExecutionResult),
+    "memory": ("agent_memory", AgentMemory),
+}
+"""The fields below, each with its contract's name and kind."""
+CANNOT_BE_READ = "on record, but not readable here: `deskbus operations show` has it whole"
 
 
 @dataclass(frozen=True)
 class Reports:
-    """The contracts of one pipeline; None where it never came so far."""
+    """The contracts of one pipeline; None where it never came so far, or cannot be read here.
+
+    `unreadable` names those that are on record and cannot be read: too long for the answer that
+    brought them, or a later release's. Of them nobody may say that they are not there.
+    """
 
     digest: SignalDigest | None
     sentiment: SentimentReport | None
@@ -40,26 +61,24 @@ class Reports:
     approval: Approval | None
     execution: ExecutionResult | None
     memory: AgentMemory | None
+    unreadable: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, pipeline: PipelineView) -> "Reports":
         """The pipeline's contracts, as far as they can be read here."""
-        contracts = pipeline.contracts
-        return cls(
-            digest=_read(SignalDigest, contracts.get("signal_digest")),
-            sentiment=_read(SentimentReport, contracts.get("sentiment_report")),
-            portfolio=_read(Portfolio, contracts.get("portfolio")),
-            plan=_read(Plan, contracts.get("plan")),
-            quant=_read(QuantReport, contracts.get("quant_report")),
-            research=_read(ResearchReport, contracts.get("research_report")),
-            picks=_read(DailyPicks, contracts.get("daily_picks")),
-            review=_read(PickReview, contracts.get("pick_review")),
-            exits=_read(ExitReport, contracts.get("exit_report")),
-            validation=_read(DecisionValidation, contracts.get("decision_validation")),
-            approval=_read(Approval, contracts.get("approval")),
-            execution=_read(ExecutionResult, contracts.get("execution_result")),
-            memory=_read(AgentMemory, contracts.get("agent_memory")),
-        )
+        made: Mapping[str, JsonValue] = pipeline.contracts
+        read: dict[str, Any] = {
+            field: _read(kind, made.get(name)) for field, (name, kind) in CONTRACTS.items()
+        }
+        names = {field: name for field, (name, _) in CONTRACTS.items()}
+        lost = {name for field, name in names.items() if made.get(name) and read[field] is None}
+        return cls(**read, unreadable=frozenset(lost))
+
+    def lost(self, *names: str) -> str:
+        """Which of these contracts are on record and cannot be read here, as a sentence; empty
+        where none is so."""
+        lost = [name.replace("_", " ") for name in names if name in self.unreadable]
+        return f"{' and '.join(lost)} {CANNOT_BE_READ}" if lost else ""
 
     @property
     def reasoned(self) -> Mapping[str, Reasoned]:

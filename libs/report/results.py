@@ -7,7 +7,7 @@ close; nothing is computed a second time.
 from collections.abc import Sequence
 from decimal import Decimal
 
-from contracts.account import OrderStatus, Side
+from contracts.account import OrderStatus, OrderType, Side
 from contracts.performance import OrderResult
 from contracts.types import Money
 from libs.facts import amounts
@@ -28,7 +28,7 @@ def table(results: Sequence[OrderResult], account: str) -> Table:
     currency = next((it.gain.currency for it in results if it.gain), "")
     rows = tuple(
         view.row(
-            view.say(f"{it.side.value} {it.ticker}", link=links.ticker(it.ticker, account)),
+            view.say(order(it), link=links.ticker(it.ticker, account)),
             _gain(it, account),
             view.gain_percent(it.trip.gain_pct) if it.trip and it.side is Side.BUY else BLANK,
             view.say(ended(it)),
@@ -42,15 +42,25 @@ def table(results: Sequence[OrderResult], account: str) -> Table:
     texts = (
         f"P&L after fees{f'; open ones {cutoff.as_of(as_of)}' if is_open else ''}",
         "of a sale: the shares that it sold" if any(_is_sale(it) for it in results) else "",
+        "a stop's is part of its buy's" if any(_is_stop(it) and it.gain for it in results) else "",
     )
     notes = view.notes("; ".join(filter(None, texts)))
     return Table(COLUMNS, rows, title="Result", currency=currency, notes=notes)
 
 
+def order(result: OrderResult) -> str:
+    """`buy AAPL`, or `sell AAPL, stop at 215.02 USD`."""
+    at = f", stop at {amounts.price(result.stop_price)}" if result.stop_price else ""
+    return f"{result.side.value} {result.ticker}{at}"
+
+
 def gain(results: Sequence[OrderResult]) -> Money | None:
     """The P&L of a decision: of what it bought the round trips, of what it sold the shares sold;
     None where nothing is known, or accounts of several currencies are in it."""
-    gains = [it.gain for it in results if it.gain is not None]
+    # What a stop sold of a share that the same decision bought is in the buy's round trip.
+    bought = {it.ticker for it in results if it.side is Side.BUY and it.gain is not None}
+    own = [it for it in results if not (_is_stop(it) and it.ticker in bought)]
+    gains = [it.gain for it in own if it.gain is not None]
     if len({money.currency for money in gains}) != 1:
         return None
     total = sum((money.amount for money in gains), Decimal(0))
@@ -65,7 +75,7 @@ def cell(results: Sequence[OrderResult]) -> Cell:
 
 def by_order(results: Sequence[OrderResult]) -> dict[str, str]:
     """`buy AAPL`: `-839.60 USD; sold 2012-07-20: stop`."""
-    return {f"{it.side.value} {it.ticker}": sentence(it) for it in results}
+    return {order(it): sentence(it) for it in results}
 
 
 def sentence(result: OrderResult) -> str:
@@ -79,6 +89,10 @@ def ended(result: OrderResult) -> str:
     trip = result.trip
     if trip is None:
         return _without_trip(result)
+    if _is_stop(result):
+        return f"sold {result.filled_on}" if result.filled_on else "sold"
+    if result.side is Side.BUY and result.gain is None:
+        return f"added to what was bought {trip.opened}"
     if _is_sale(result):
         return f"bought {trip.opened}" + ("" if trip.closed else f"; {_held(trip.held)}")
     if trip.closed is None:
@@ -89,7 +103,7 @@ def ended(result: OrderResult) -> str:
 
 def _without_trip(result: OrderResult) -> str:
     if result.status == OrderStatus.WORKING:
-        return "waits for its fill"
+        return "waits for its price" if _is_stop(result) else "waits for its fill"
     if result.status == OrderStatus.FILLED:
         return "filled; no close has valued it yet"
     why = f": {result.reason}" if result.reason else ""
@@ -104,9 +118,13 @@ def _is_sale(result: OrderResult) -> bool:
     return result.side is Side.SELL
 
 
+def _is_stop(result: OrderResult) -> bool:
+    return result.type is OrderType.STOP
+
+
 def _gain(result: OrderResult, account: str) -> Cell:
     if result.gain is None:
-        return view.unknown()
+        return BLANK if _is_stop(result) else view.unknown()
     own = view.gain(result.gain.amount, result.gain.currency)
     return own.linked(links.performance(account))
 

@@ -53,7 +53,6 @@ NATURES = {
     "scripted": " (scripted for the demo: no model was asked, nothing was paid)",
 }
 """The words that stand beside the name of a provider that is no model."""
-NOT_IN_SOURCE = "not_in_source"
 REASONS_LISTED_MAX = 5
 DROPPED_LISTED_MAX = 3
 RULES_LISTED_MAX = 12
@@ -203,15 +202,10 @@ def _line(text: str) -> Line:
 def _sources(sources: Sequence[SourceReport]) -> str:
     answered = ", ".join(source.name for source in sources if source.ok) or "none answered"
     failed = [source for source in sources if not source.ok]
-    without = ", ".join(source.name for source in failed if _is_without(source))
-    silent = ", ".join(_silence(source) for source in failed if not _is_without(source))
+    without = ", ".join(source.name for source in failed if source.lacks)
+    silent = ", ".join(_silence(source) for source in failed if not source.lacks)
     lacks = f"not in this market source: {without}" if without else ""
     return "; ".join(filter(None, (answered, lacks, silent and f"no answer from {silent}")))
-
-
-def _is_without(source: SourceReport) -> bool:
-    """Whether the market source has no data of this sort, which is an answer."""
-    return source.error is not None and source.error.code == NOT_IN_SOURCE
 
 
 def _silence(source: SourceReport) -> str:
@@ -242,7 +236,7 @@ def _pipeline(
         thoughts=[*_substitutes(pipeline), *_thoughts(reports)],
         exits=Listed(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,
-        not_bought=why_not.of(reports, pipeline.status, reason),
+        not_bought=pipeline.not_bought,
         verdicts=_verdicts(reports),
         rules=Listed(rules.against(checks), RULES_LISTED_MAX, "validate"),
         kept=rules.kept(checks),
@@ -332,6 +326,8 @@ def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:
     if reports.execution is not None and reports.execution.orders:
         return ()
     facts: list[Fact] = []
+    if lost := reports.lost("execution_result"):
+        return [Fact("Orders", words(lost), Tone.WARN)]
     if reports.validation is not None:
         waits = reports.validation.decisions and not is_over
         facts.append(Fact("Orders", words("not placed yet" if waits else "none"), Tone.QUIET))

@@ -64,8 +64,8 @@ def _candidate(candidate: Candidate, reports: Reports) -> Iterable[Fact]:
         for headline in candidate.headlines
     ]
     asked = reports.digest.sources if reports.digest else ()
-    unanswered = any(candidate.ticker in source.unanswered for source in asked)
-    none = "no answer about them" if unanswered else "none"
+    silent = [source.silence for source in asked if candidate.ticker in source.unanswered]
+    none = next(iter(silent), "none was known at as_of")
     yield Fact("Headlines", words(*(heads or [none])), None if heads else Tone.QUIET)
 
 
@@ -135,9 +135,9 @@ def not_bought(causes: Sequence[NotBought], ticker: str) -> Iterable[Fact]:
 
 def decided(row: tickers.Row) -> Iterable[Fact]:
     """The trader's pick of it with its reasons, and the reviewer's changes."""
-    if row.pick is None:
+    if row.pick is None and row.reports.picks is not None:
         yield Fact("Pick", words("no"), Tone.QUIET)
-    else:
+    if row.pick is not None:
         head = f"{row.wanted}, confidence {row.pick.confidence:.2f}: "
         yield Fact("Pick", Listed([_headed(head, row.pick_words)]))
     if row.review_words:
@@ -187,7 +187,7 @@ def _order(row: tickers.Row) -> str:
 
 def result(listed: Sequence[OrderResult], ticker: str) -> Iterable[Fact]:
     """The results of its orders, in money."""
-    own = [f"{it.side.value}: {results.sentence(it)}" for it in listed if it.ticker == ticker]
+    own = [f"{results.order(it)}: {results.sentence(it)}" for it in listed if it.ticker == ticker]
     if own:
         yield Fact("Result", words(*own))
 

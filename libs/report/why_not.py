@@ -34,6 +34,7 @@ HEADS: Mapping[Cause, str] = {
     Cause.NOT_DECIDED: "not decided",
     Cause.PERSON: "a person",
     Cause.ORDER: "order",
+    Cause.UNREADABLE: "not readable",
 }
 """The cause in words; a rule and a threshold have a name."""
 
@@ -134,13 +135,16 @@ class _Case:
             yield from self._passed(ticker) or self._unread(ticker)
         elif ticker in self._held:
             yield self._has(ticker)
+        elif lost := reports.lost("daily_picks"):
+            yield _cause(ticker, Cause.UNREADABLE, lost)
         elif self._is_over:
             yield _cause(ticker, Cause.NOT_DECIDED, f"the trader decided nothing{self._ended}")
 
     def _has(self, ticker: str) -> NotBought:
         sold = ", and this decision sells" if (Side.SELL, ticker) in self._picks else ""
-        held = amounts.count(int(self._held[ticker]), "share")
-        return _cause(ticker, Cause.HELD, f"{held} held already{sold}")
+        held = self._held[ticker]
+        shares = f"{amounts.quantity(held)} {'share' if held == 1 else 'shares'}"
+        return _cause(ticker, Cause.HELD, f"{shares} held already{sold}")
 
     def _passed(self, ticker: str) -> list[NotBought]:
         """The causes on record in the trader's report, behind the one that it is held."""
@@ -175,6 +179,8 @@ class _Case:
             own = (text for text in research.corrected if text.startswith(f"{ticker}: "))
             why = next(own, "the analyst gave no finding of it").removeprefix(f"{ticker}: ")
             yield _cause(ticker, Cause.NO_FINDING, why)
+        elif lost := self._reports.lost("plan", "research_report"):
+            yield _cause(ticker, Cause.UNREADABLE, lost)
         else:
             yield _cause(ticker, Cause.NO_REASON, "the model gave no reason")
 
@@ -182,6 +188,13 @@ class _Case:
         """A pick that was not bought: by the rules, a person, or its order."""
         ticker, reports = pick.ticker, self._reports
         validation, execution = reports.validation, reports.execution
+        orders = execution.orders if execution else ()
+        own = [it for it in orders if it.asset == ticker and it.side is Side.BUY]
+        if any(it.status in _STANDS for it in own):
+            return
+        if lost := reports.lost("decision_validation", "approval", "execution_result"):
+            yield _cause(ticker, Cause.UNREADABLE, lost)
+            return
         checks = validation.checks if validation else ()
         vetoes = [
             NotBought(
@@ -209,13 +222,10 @@ class _Case:
             because = f": {answer.reason}" if answer.reason else ""
             yield _cause(ticker, Cause.PERSON, f"{answer.approver} took it out{because}")
             return
-        orders = execution.orders if execution else ()
-        own = [it for it in orders if it.asset == ticker and it.side is Side.BUY]
-        ended = [it for it in own if it.status not in _STANDS]
-        if ended:
-            because = f": {ended[0].reason}" if ended[0].reason else ""
-            yield _cause(ticker, Cause.ORDER, f"its order was {ended[0].status.value}{because}")
-        elif not own and self._is_over:
+        if own:
+            because = f": {own[0].reason}" if own[0].reason else ""
+            yield _cause(ticker, Cause.ORDER, f"its order was {own[0].status.value}{because}")
+        elif self._is_over:
             yield _cause(ticker, Cause.ORDER, f"no order was placed{self._ended}")
 
 

@@ -132,7 +132,10 @@ select o.cycle_id, o.pipeline, o.step,
        case o.step when 'check_exits' then json_array_length(made.contract -> 'checks')
                    when 'picks' then json_array_length(made.contract -> 'picks')
                                      + json_array_length(made.contract -> 'sell_recommendations')
-                   when 'validate' then json_array_length(made.contract -> 'decisions') end as number,
+                   when 'analyst' then json_array_length(made.contract -> 'tickers')
+                   when 'validate' then json_array_length(made.contract -> 'decisions')
+                   when 'validate_exits' then json_array_length(made.contract -> 'decisions')
+                   end as number,
        case o.step when 'check_exits' then (
            select count(*)::int from json_array_elements(made.contract -> 'checks') as check_of
            where check_of ->> 'quantity' is not null) end as exits,
@@ -144,5 +147,5 @@ select o.cycle_id, o.pipeline, o.step,
 from operations o
 cross join lateral (select convert_from(o.result, 'UTF8')::json as contract offset 0) made
 where o.cycle_id = any($1::uuid[]) and o.status = 'completed' and o.result is not null
-  and o.step in ('check_exits', 'picks', 'validate', 'design', 'assess')
+  and o.step in ('check_exits', 'analyst', 'picks', 'validate', 'validate_exits', 'design', 'assess')
 order by o.created_at

@@ -325,8 +325,8 @@ order by f.session desc, f.filled_at desc, f.order_id limit $2
 -- What touched each ticker of an account, in the order of the ledger: what an entry's lines come to
 -- by book, with the order behind it. A credit is a gain, and the ledger writes it with a minus.
 select e.session, e.ticker, e.kind = 'split' as is_split, p.quantity, p.cost, p.realised,
-       p.dividends, p.fees, o.cycle_id, o.pipeline, o.side, o.type, o.exit, o.exit_rules,
-       coalesce(f.price * f.quantity, 0) as traded
+       p.dividends, p.fees, o.order_id, o.cycle_id, o.pipeline, o.side, o.type, o.exit,
+       o.exit_rules, coalesce(f.price * f.quantity, 0) as traded
 from entries e
 cross join lateral (
     select coalesce(sum(quantity), 0) as quantity,
@@ -652,11 +652,15 @@ from orders o join accounts a using (account)
 where o.account = $1 and o.cycle_id = any($2::uuid[]) order by o.placed_at, o.order_id limit $3
 
 -- name: orders_of
--- The orders of these cycles for an account, as they stand now, without their stops.
-select o.cycle_id, o.pipeline, o.ticker, o.side, o.reason, a.currency,
-       case o.status when 'waiting' then 'working' else o.status end as status
+-- The orders of these cycles for an account as they stand now, each with its last fill's session. A
+-- stop's price is in the currency that its ticker trades in.
+select o.order_id, o.cycle_id, o.pipeline, o.ticker, o.side, o.type, o.reason, a.currency,
+       case when o.type = 'stop' then o.stop_price end as stop_price,
+       coalesce(o.currency, a.currency) as stop_currency,
+       case o.status when 'waiting' then 'working' else o.status end as status,
+       (select max(f.session) from fills f where f.order_id = o.order_id) as filled_on
 from orders o join accounts a using (account)
-where o.account = $1 and o.cycle_id = any($2::uuid[]) and o.type = 'market'
+where o.account = $1 and o.cycle_id = any($2::uuid[])
 order by o.placed_at, o.order_id
 
 -- name: day_held

@@ -138,18 +138,13 @@ def with_voice(digest: SignalDigest) -> SignalDigest:
 
 def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[UnscoredTicker, ...]:
     """The digest's candidates without a score, each with the reason."""
-    silent = {
-        ticker: source.error.message
-        for source in digest.sources
-        if source.error is not None
-        for ticker in source.unanswered
-    }
+    silent = {ticker: source.silence for source in digest.sources for ticker in source.unanswered}
 
     def why(candidate: Candidate) -> str:
         if candidate.headlines:
             return UNANSWERED
         if candidate.ticker in silent:
-            return f"no answer about headlines: {silent[candidate.ticker]}"[:REASON_CHARS_MAX]
+            return f"headlines: {silent[candidate.ticker]}"[:REASON_CHARS_MAX]
         return "no headline was known at as_of"
 
     return tuple(

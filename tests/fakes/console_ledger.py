@@ -266,6 +266,7 @@ def _move(entry: Entry, order: Mapping[str, Any]) -> dict[str, Any]:
         "dividends": -of(Book.DIVIDENDS),
         "fees": of(Book.FEES),
         "traded": traded,
+        "order_id": order.get("order_id"),
         "cycle_id": CYCLE if order else None,
         "pipeline": "rules" if order else None,
         "side": order.get("side"),

@@ -38,6 +38,8 @@ from contracts.sentiment import (
 from contracts.subjects.subject import snake
 from contracts.trader import DailyPicks, StockPick
 from contracts.types import Failure, Money, Usage
+from libs.report import why_not
+from libs.report.reports import Reports
 
 CYCLE_ID = UUID("4332d851-4ebc-510c-b28d-0f5c50338936")
 ORDER_ID = UUID("1f23ea1e-d284-50f0-b17f-1463970b7725")
@@ -244,6 +246,15 @@ def contracts() -> dict[str, Contract]:
 @pytest.fixture
 def cycle_view(contracts: dict[str, Contract]) -> CycleView:
     """A completed cycle of one pipeline."""
+    pipeline = PipelineView(
+        name="claude",
+        account="main",
+        provider="claude",
+        state="memorizing",
+        status=CycleStatus.COMPLETED,
+        contracts={name: each.model_dump(mode="json") for name, each in contracts.items()},
+    )
+    causes = why_not.of(Reports.of(pipeline), pipeline.status)
     return CycleView(
         cycle_id=CYCLE_ID,
         kind="decision",
@@ -255,16 +266,7 @@ def cycle_view(contracts: dict[str, Contract]) -> CycleView:
         tokens=12_400,
         cost_usd=Decimal("0.0312"),
         usage=USED,
-        pipelines=(
-            PipelineView(
-                name="claude",
-                account="main",
-                provider="claude",
-                state="memorizing",
-                status=CycleStatus.COMPLETED,
-                contracts={name: each.model_dump(mode="json") for name, each in contracts.items()},
-            ),
-        ),
+        pipelines=(pipeline.model_copy(update={"not_bought": causes}),),
     )
 
 

@@ -136,7 +136,10 @@ def described(of: Difference | None) -> Table:
     """The difference as a table."""
     title = "Difference to the previous call"
     if of is None:
-        none = "The operation's first call; no earlier decision of the account has this stage."
+        none = (
+            "The operation's first call, and none of the account's last decisions has a call of "
+            "this stage to compare it with."
+        )
         return Table((), (), title, empty=Empty(none))
     call = Text(
         f"The previous call is number {of.index} of operation {amounts.short(of.op_id)}.",

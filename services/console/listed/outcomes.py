@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -18,6 +19,8 @@ from services.console.read_once import ReadOnce
 
 KEPT_MAX = 20_000
 """Outcomes, of about 200 bytes each."""
+COUNTED = {"analyst": "findings", "picks": "picks", "validate_exits": "left"}
+"""Steps that are told by one number, and what it counts."""
 Key = tuple[UUID | None, str]
 
 
@@ -84,8 +87,9 @@ def _with_step(achieved: Achieved, row: Record) -> Achieved:
     match row["step"]:
         case "check_exits":
             return replace(achieved, checked=row["number"], exits=row["exits"])
-        case "picks":
-            return replace(achieved, picks=row["number"])
+        case "analyst" | "picks" | "validate_exits" as step:
+            fields: Mapping[str, Any] = {COUNTED[step]: row["number"]}
+            return replace(achieved, **fields)
         case "validate":
             return replace(achieved, left=row["number"], vetoes=row["vetoes"])
         case "design":

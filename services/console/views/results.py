@@ -1,15 +1,15 @@
 """The results of decisions: each order with its round trip (libs/quant/standing.py)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import Side
 from contracts.cycle_query import CycleView
 from contracts.execution import DecisionView
 from contracts.performance import OrderResult
 from contracts.types import Money
 from libs.postgres.pool import Record
-from libs.quant.standing import Result, Standing
+from libs.quant.standing import Standing
 from services.console.store import Store
 from services.console.views.performance import round_trip
 from services.console.views.standings import standing_of
@@ -31,7 +31,7 @@ async def results(
         stands = await standing_of(account, store) if orders else None
         for order in orders:
             key = (order["cycle_id"], order["pipeline"])
-            of.setdefault(key, []).append(_result(order, key, stands))
+            of.setdefault(key, []).append(_result(order, stands))
     return {key: tuple(listed) for key, listed in of.items()}
 
 
@@ -66,33 +66,22 @@ async def of_decisions(views: Sequence[DecisionView], *, store: Store) -> Sequen
     ]
 
 
-def _result(order: Record, key: Key, stands: Standing | None) -> OrderResult:
-    side = Side(order["side"])
-    result = OrderResult(
+def _result(order: Record, stands: Standing | None) -> OrderResult:
+    own = stands.by_order.get(order["order_id"]) if stands else None
+    return OrderResult(
+        order_id=order["order_id"],
         ticker=order["ticker"],
-        side=side,
+        side=order["side"],
+        type=order["type"],
+        stop_price=_money(order["stop_price"], order["stop_currency"]),
         status=order["status"],
         reason=order["reason"] or "",
+        filled_on=order["filled_on"],
         as_of=stands.close.session if stands else None,
-    )
-    own = _own(result, stands.by_decision.get(key, ()) if stands else ())
-    if own is None or stands is None:
-        return result
-    return result.model_copy(
-        update={
-            "gain": Money(amount=own.gain, currency=order["currency"]),
-            "trip": round_trip(own.trip, stands),
-        }
+        gain=_money(own.gain, order["currency"]) if own else None,
+        trip=round_trip(own.trip, stands) if own and stands else None,
     )
 
 
-def _own(order: OrderResult, listed: Sequence[Result]) -> Result | None:
-    """The result of this order among those of its decision."""
-    return next(
-        (
-            it
-            for it in listed
-            if it.trip.ticker == order.ticker and it.is_entry == (order.side is Side.BUY)
-        ),
-        None,
-    )
+def _money(amount: Decimal | None, currency: str) -> Money | None:
+    return None if amount is None else Money(amount=amount, currency=currency)

@@ -183,7 +183,8 @@ def move_of(row: Record) -> Move:
 
 def _order(row: Record) -> Order:
     rules = tuple(row["exit_rules"] or ())
-    return Order(row["cycle_id"], row["pipeline"], closing_of(row, rules), rules)
+    closing = closing_of(row, rules)
+    return Order(row["order_id"], row["cycle_id"], row["pipeline"], closing, rules)
 
 
 def closing_of(row: Record, rules: Sequence[str]) -> Closing | None:

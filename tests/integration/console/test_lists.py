@@ -194,7 +194,7 @@ async def test_each_cycle_says_in_a_sentence_what_came_of_it(
     assert [cycle["outcome"] for cycle in reversed(page["cycles"])] == [
         "bought 39 AAPL for 390.00 USD",
         "nothing ordered: the rules vetoed 2 picks (exposure limit)",
-        "nothing to sell: 2 positions held",
+        "nothing to sell: 2 positions checked",
         "waits for approval",
         "failed in analyzing/quant: no price (no_history)",
         "report written",

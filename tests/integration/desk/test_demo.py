@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import orjson
 import pytest
 
-from tests.chaos.questions import reader, unanswered
+from tests.chaos.questions import ask, reader
 from tests.fakes.channel_server import channel_server
 from tests.integration.desk.command_line import DESKBUS
 
@@ -173,4 +173,4 @@ def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder:
         strategies = read(url, "/strategies")
         assert "stopped by the backtest gate" in strategies
         assert "mediocre" in strategies, "one is assessed"
-        assert unanswered(reader(url)) == []
+        assert ask(reader(url)).empty == []

@@ -81,7 +81,7 @@ async def test_every_call_of_every_stage_shows_prompt_schema_facts_and_reply(
         "You are the quant",
         "AAPL.close = ",
         "QuantDraft",
-        "no earlier decision of the account",
+        "none of the account's last decisions",
     ):
         assert word in page, word
         assert word in full, word

@@ -1,5 +1,6 @@
 """Round trips add up to the ledger's own amounts, whatever comes between buys and sales."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from libs.quant.trades import Closing, Move, Order, Trip, by_ticker, round_trips, tally
 
 DAY = date(2012, 1, 3)
-BUY = Order(UUID(int=1), "rules")
-STOP = Order(UUID(int=2), "rules", Closing.STOP)
-SIGNAL = Order(UUID(int=3), "rules", Closing.SIGNAL, ("momentum",))
+BUY = Order(UUID(int=11), UUID(int=1), "rules")
+STOP = Order(UUID(int=12), UUID(int=2), "rules", Closing.STOP)
+SIGNAL = Order(UUID(int=13), UUID(int=2), "rules", Closing.SIGNAL, ("momentum",))
+"""A decision that sells a part and places a stop on the rest."""
 
 
 def bought(quantity: int, cost: int, day: int = 0, ticker: str = "AAPL") -> Move:
@@ -176,13 +178,13 @@ def test_of_an_untouched_ticker_there_is_no_trip() -> None:
     assert Trip("AAPL", DAY).gain_pct is None
 
 
-def test_each_sale_of_a_trip_has_the_gain_of_its_own_shares_after_its_fee() -> None:
+def test_each_sale_of_a_trip_has_the_gain_of_its_own_shares_also_of_one_decision() -> None:
     trips = round_trips(
         [bought(10, 1_000), sold(5, 500, 50, 3, SIGNAL), sold(5, 500, -20, 9, STOP)]
     )
     assert trips[0].sales == {
-        (SIGNAL.cycle_id, "rules"): Decimal(49),
-        (STOP.cycle_id, "rules"): Decimal(-21),
+        SIGNAL.order_id: Decimal(49),
+        STOP.order_id: Decimal(-21),
     }
 
 
@@ -192,7 +194,7 @@ def test_the_sales_of_a_closed_trip_and_the_fee_of_its_buy_are_its_gain(
 ) -> None:
     whole = sum(shares for shares, _ in parts)
     sales = [
-        sold(shares, shares * 100, gain, day + 1, Order(UUID(int=day + 9), "rules", Closing.STOP))
+        sold(shares, shares * 100, gain, day + 1, replace(STOP, order_id=UUID(int=day)))
         for day, (shares, gain) in enumerate(parts)
     ]
     (trip,) = round_trips([bought(whole, whole * 100), *sales])

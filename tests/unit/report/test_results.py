@@ -45,7 +45,8 @@ def stopped() -> RoundTrip:
 
 
 def result(side: Side = Side.BUY, status: str = "filled", **fields: Any) -> OrderResult:
-    return OrderResult(ticker="AAPL", side=side, status=status, as_of=CUT, **fields)
+    fields = {"order_id": UUID(int=9), "ticker": "AAPL", **fields}
+    return OrderResult(side=side, status=status, as_of=CUT, **fields)
 
 
 def usd(amount: str) -> Money:
@@ -104,3 +105,36 @@ def test_a_decision_of_several_orders_has_their_sum_and_of_two_currencies_none()
     abroad = result(gain=Money(amount=Decimal(1), currency="EUR"), trip=trip())
     assert results.gain([*both, abroad]) is None
     assert results.by_order(both[:1]) == {"buy AAPL": "-839.60 USD; sold 2012-07-20: stop"}
+
+
+def stop(status: str = "filled", **fields: Any) -> OrderResult:
+    return result(Side.SELL, status, type="stop", stop_price=usd("555.10"), **fields)
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (stop("working"), "waits for its price"),
+        (
+            stop("cancelled", reason="all is sold"),
+            "not filled (cancelled): all is sold",
+        ),
+        (stop(gain=usd("-838.60"), trip=stopped(), filled_on=date(2012, 7, 20)), "sold 2012-07-20"),
+    ],
+)
+def test_a_stop_says_what_came_of_it(order: OrderResult, words: str) -> None:
+    cells = results.table([order], "main").rows[0].cells
+    assert (cells[0].text, cells[3].text) == ("sell AAPL, stop at 555.10 USD", words)
+
+
+def test_what_a_stop_sold_is_counted_once() -> None:
+    """In the round trip of its own decision's buy; by itself where the decision had only sold."""
+    fired = stop(gain=usd("-838.60"), trip=stopped(), filled_on=date(2012, 7, 20))
+    bought = result(gain=usd("-839.60"), trip=stopped())
+    sold = result(Side.SELL, gain=usd("49"), trip=stopped())
+    assert results.gain([bought, fired]) == usd("-839.60")
+    assert results.gain([sold, fired]) == usd("-789.60")
+
+
+def test_a_buy_that_added_to_a_position_says_so_and_is_not_called_unvalued() -> None:
+    assert results.ended(result(trip=trip())) == "added to what was bought 2012-07-02"

@@ -129,9 +129,9 @@ FAILS = ExitCheck(ticker="IBM", failure=Failure(code="no_history", message="too 
 @pytest.mark.parametrize(
     ("checks", "why"),
     [
-        ((HOLDS, FAILS), "nothing to sell: 2 positions held"),
+        ((HOLDS, FAILS), "nothing to sell: 2 positions checked"),
         ((HOLDS, SELLS), "nothing sold: the rules vetoed 1 exit"),
-        ((), "nothing to sell: no position held"),
+        ((), "nothing to sell: no position to check"),
     ],
 )
 def test_why_an_exit_cycle_sold_nothing_is_said(
