@@ -116,6 +116,9 @@ class _Cycle:
         about = f"{view['kind']} of {view['as_of']}"
         self._ask(Question.RESULT, self._listed["outcome"], about, "/cycles")
         self._ask(Question.RESULT, view["outcome"], about)
+        said = f"{about}: the list says {self._listed['outcome']!r}, the cycle {view['outcome']!r}"
+        same = self._listed["outcome"] == view["outcome"] or view["status"] == "running"
+        self._answers.holds(same, Question.RESULT, self._path, said)
         if view["status"] in WRONG_ENDS:
             self._ask(Question.WHY, view["reason"] or self._one_lane_says_why(), f"{about} ended")
         self._costs(about)

@@ -5,6 +5,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,10 @@ from libs.runtime.ports import choose_port, is_free
 from tests.integration.desk.command_line import CommandLine, ended, up
 
 SCRIPT = Path(__file__).parents[2] / "data/seed_001_verify.sh"
+FIRST_LINES = Path(__file__).parents[2] / "data/seed_001_e2e.sh"
+SHIM = """#!/bin/sh
+exec {python} -m services.cli "$@"
+"""
 SCRIPT_PORT = 8000
 SCRIPT_S = 240
 NO_GATES = dict.fromkeys(
@@ -91,6 +97,47 @@ def test_the_seeds_script_sees_a_gate_stop_a_cycle(desk_dir: Path, port_8000: st
     assert "Status: failed" in said
     assert "Error: Training gate failed: accuracy_below_threshold (" in said
     assert "=== M5 Complete" not in said
+
+
+def test_the_seeds_four_lines_show_the_cycle_its_file_and_its_whole_result(desk_dir: Path) -> None:
+    """Each line as it was written; a command named `ktrdr` is the desk's."""
+    deskbus = desk_at(desk_dir, DESKBUS_GATES=NO_GATES)
+    programs = desk_dir / "bin"
+    programs.mkdir()
+    (programs / "ktrdr").write_text(SHIM.format(python=sys.executable))
+    (programs / "ktrdr").chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    lines = [line for line in FIRST_LINES.read_text().splitlines() if line and line[0] != "#"]
+
+    def typed(line: str) -> str:
+        run = subprocess.run(
+            ["sh", "-c", line],
+            cwd=desk_dir,
+            env={**deskbus.environment, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=SCRIPT_S,
+            check=False,
+        )
+        assert run.returncode == 0, f"{line}: {run.stderr}"
+        return run.stdout
+
+    with up(deskbus, "--port 0") as (process, _):
+        trigger, status, show_file, show_cycle = lines
+        cycle_id = typed(trigger).strip()
+        deadline = time.monotonic() + SCRIPT_S
+        while (told := deskbus("agent status --json").rows[0])["status"] != "idle":
+            assert time.monotonic() < deadline, told
+            time.sleep(0.5)
+        name = told["metadata"]["strategy_name"]
+        assert typed(status) == f"idle; {cycle_id[:8]} ({name}) completed\n"
+        assessment = orjson.loads(typed(show_file.replace("<strategy_name>", name)))
+        points = ("verdict", "strengths", "weaknesses", "suggestions", "assessed_at")
+        assert all(assessment[point] for point in points)
+        shown = typed(show_cycle.replace("<agent_research_op_id>", cycle_id))
+        assert ended(process, signal.SIGTERM).code == 0
+    for words in ("completed", name, assessment["verdict"], "0 tokens", f"{name}/assessment.json"):
+        assert words in shown
 
 
 def test_a_busy_port_is_said_before_anything_is_started(desk_dir: Path) -> None:

@@ -5,12 +5,14 @@ terminal, the pages, MCP, events and notices and the daily report. `CLAIMS` has 
 sentences of absence with what must be so; a sentence in their code that is in no claim fails.
 """
 
+import ast
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +39,7 @@ from services.console.pages.statics import Statics
 from services.console.views import report_text
 from services.mcp_server import shapes
 
+REPOSITORY = Path(__file__).parents[3]
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 STAGES = (
     *("signal_digest", "portfolio", "sentiment_report", "plan", "quant_report", "research_report"),
@@ -135,6 +138,8 @@ CLAIMS: Mapping[str, Truth] = {
     r"nothing to sell: \d": lambda r: (
         not any(check["quantity"] for check in r.listed("exit_report", "checks"))
     ),
+    r"nothing sold: the rules vetoed": lambda r: not r.orders,
+    r"nothing sold: of .* none was ordered": lambda r: r.has("execution_result") and not r.orders,
     r"No position was checked": lambda r: not r.listed("exit_report", "checks"),
     # The orders.
     r"Orders:? none\b": lambda r: not r.orders,
@@ -246,7 +251,7 @@ NODES = (
 def _checked(draw: st.DrawFn, whole: dict[str, Any]) -> None:
     """Some positions were checked; those that were to be sold the rules vetoed."""
     names = [name for name in TICKERS if draw(st.booleans())]
-    quantity = draw(st.sampled_from((None, "5")))
+    quantity = draw(st.sampled_from((None, "5", "5")))
     ids = {key: whole["portfolio"][key] for key in ("cycle_id", "op_id", "as_of")}
     whole["exit_report"] = {
         **ids,
@@ -256,7 +261,8 @@ def _checked(draw: st.DrawFn, whole: dict[str, Any]) -> None:
             for name in names
         ],
     }
-    whole["decision_validation"] |= {"checks": [], "decisions": [], "vetoed_tickers": []}
+    left = whole["decision_validation"]["decisions"] if quantity and draw(st.booleans()) else []
+    whole["decision_validation"] |= {"checks": [], "decisions": left, "vetoed_tickers": []}
     whole["execution_result"] |= {"orders": [], "fills": []}
 
 
@@ -424,7 +430,7 @@ def test_no_sentence_claims_the_absence_of_what_the_record_has(
     met: set[str] = set()
 
     # The same records at each run: so all sentences are known to be among them.
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=500, deadline=None, derandomize=True, database=None)
     @given(records(cycle_view, contracts))
     def told(record: Record) -> None:
         for builder, tells in BUILDERS.items():
@@ -439,3 +445,69 @@ def test_no_sentence_claims_the_absence_of_what_the_record_has(
 
     told()
     assert sorted({*CLAIMS, *OF_TICKER} - met) == [], "sentences that no record led to"
+
+
+# --- the sentences of the code --------------------------------------------------------------------
+
+SPEAKS_OF_RECORDS = (
+    *(f"libs/report/{name}.py" for name in ("story", "why_not", "ending", "exits", "orders")),
+    *(f"libs/report/{name}.py" for name in ("ticker_facts", "costs", "results", "reports")),
+    *(f"services/cli/render/{name}.py" for name in ("story", "evidence")),
+)
+ABSENCE = re.compile(r"\b(no|none|nothing|nobody|never|not|without)\b", re.IGNORECASE)
+LABELS = ("", "Orders ", "Pick ", "Headlines ", "nothing to sell: ", "nothing ordered: ")
+"""What stands before a sentence on its own line, or in its own."""
+NO_CLAIM = {
+    *("Not bought", "no reason", "not looked into", "no finding", "not decided", "not readable"),
+    *(" (stated rules, no model)", " (picks drawn by lot, no model)", " (not from evidence)"),
+    " (scripted for the demo: no model was asked, nothing was paid)",
+    "synthetic prices: they say nothing about a real market",
+    *("nothing to {}", "nothing ordered: {}{}", "nothing to sell: {}", "none"),
+    "takes a place that no source needed",
+    *("not checked", "not scored: {}"),  # with the failure, or the reason
+    "{}, all of it, as there is no stop",
+    *("not filled ({}){}", "filled; no close has valued it yet"),  # tests.chaos.questions asks
+    "on record, but not readable here: `deskbus operations show` has it whole",
+    *(
+        "this cycle says nothing of {}{}",
+        "this cycle has had no stage {}{}",
+        "none yet",
+        "    none",
+    ),
+}
+"""Labels, names, parts of sentences above, and answers to who names what is not there."""
+
+
+def _sentences(path: Path) -> Iterator[str]:
+    """The texts in a module, without docstrings; what is filled in is `{}`."""
+    tree = ast.parse(path.read_text())
+    apart: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            apart.add(id(node.value))
+        if isinstance(node, ast.JoinedStr):
+            apart |= {id(part) for part in node.values}
+            parts = (str(p.value) if isinstance(p, ast.Constant) else "{}" for p in node.values)
+            yield "".join(parts)
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in apart:
+            yield node.value
+
+
+def test_every_sentence_of_absence_is_among_those_that_are_checked() -> None:
+    claims = [re.compile(pattern) for pattern in (*CLAIMS, *OF_TICKER)]
+    unchecked = [
+        (path, text)
+        for path in SPEAKS_OF_RECORDS
+        for text in _sentences(REPOSITORY / path)
+        if ABSENCE.search(text) and text not in NO_CLAIM
+        # What is filled in may be a number or a name.
+        if not any(
+            claim.search(label + text.replace("{}", filled))
+            for claim in claims
+            for label in LABELS
+            for filled in ("1", "news")
+        )
+    ]
+    assert unchecked == []
