@@ -26,8 +26,10 @@ from tests.fakes.rules_model import agent_of, as_the_rules
 from tests.fakes.wire_formats import Says
 
 FIRST, LAST = date(2023, 9, 11), date(2024, 3, 15)
-MONTH = 20
+QUARTER = 42
 """Sessions between the decisions of the short form."""
+BUYS_ON = date(2024, 3, 15)
+"""A session at which the rules propose to buy."""
 WEEK = 5
 CYCLE_S = 120.0
 LOOK_S = 0.05
@@ -173,12 +175,16 @@ class Desk:
             time.sleep(LOOK_S)
         return view  # type: ignore[no-any-return]
 
-    def proposed(self, day: date, account: str) -> tuple[str, Json | None]:
-        """A cycle that waits for a person with its proposal; None where there is nothing to ask."""
-        cycle_id = self.begin(day, f"rules@{account}", approval_required=True)
-        self.until(cycle_id, lambda it: it["status"] != "running" or _waits(it))
-        waiting = self.get(f"/approvals?cycle_id={cycle_id}")["approvals"]
-        return cycle_id, waiting[0] if waiting else None
+    def proposed(self, day: date, account: str) -> tuple[str, Json]:
+        """A cycle that waits for a person, with its proposal: of this day, or of one that has one.
+        Raises LookupError where there is nothing to ask."""
+        for at in (day, BUYS_ON):
+            cycle_id = self.begin(at, f"rules@{account}", approval_required=True)
+            self.until(cycle_id, lambda it: it["status"] != "running" or _waits(it))
+            waiting = self.get(f"/approvals?cycle_id={cycle_id}")["approvals"]
+            if waiting:
+                return cycle_id, waiting[0]
+        raise LookupError(f"the rules propose nothing for {account}")
 
 
 def _waits(view: Json) -> bool:
@@ -215,8 +221,8 @@ def _rejected(desk: Desk, day: date) -> None:
 
 def _edited(desk: Desk, day: date) -> None:
     cycle_id, waiting = desk.proposed(day, f"less-{day:%m%d}")
-    decisions = waiting["proposal"]["decisions"] if waiting else []
-    edits = [{"asset": each["asset"], "quantity": "0"} for each in decisions[:1]]
+    dropped = waiting["proposal"]["decisions"][:1]
+    edits = [{"asset": each["asset"], "quantity": "0"} for each in dropped]
     _answer(desk, cycle_id, waiting, "approve", edits=edits)
 
 
@@ -225,17 +231,15 @@ def _approved(desk: Desk, day: date) -> None:
     _answer(desk, cycle_id, waiting, "approve")
 
 
-def _answer(desk: Desk, cycle_id: str, waiting: Json | None, word: str, **fields: Any) -> None:
-    if waiting is not None:
-        body = {"proposal_hash": waiting["proposal"]["proposal_hash"], **fields}
-        desk.post(f"/approvals/{cycle_id}/{word}", body)
+def _answer(desk: Desk, cycle_id: str, waiting: Json, word: str, **fields: Any) -> None:
+    body = {"proposal_hash": waiting["proposal"]["proposal_hash"], **fields}
+    desk.post(f"/approvals/{cycle_id}/{word}", body)
     desk.until(cycle_id, lambda view: view["status"] != "running")
 
 
 def _cancelled(desk: Desk, day: date) -> None:
-    cycle_id, waiting = desk.proposed(day, f"off-{day:%m%d}")
-    if waiting is not None:
-        desk.post(f"/cycles/{cycle_id}?reason=changed+my+mind", {}, "DELETE")
+    cycle_id, _ = desk.proposed(day, f"off-{day:%m%d}")
+    desk.post(f"/cycles/{cycle_id}?reason=changed+my+mind", {}, "DELETE")
 
 
 def _fallen_back(desk: Desk, day: date) -> None:

@@ -40,7 +40,7 @@ from tests.open_folder import open_folder
 
 PAGE = 100
 ASKED_S = 60.0
-SHOWN_MAX = 50
+SHOWN_MAX = 60
 PARTS = ({"system", "tools", "user"}, {"system", "schema", "user"})
 """The texts of the first call of a transcript: with tools, or with the schema of its answer."""
 WRONG_ENDS = ("failed", "cancelled", "rejected", "expired")
@@ -162,9 +162,9 @@ class _Cycle:
             self._ask(Question.WHY, node["error_message"], f"{about} {node['status']}", tree)
         if node["type"] == "model":
             self._model_call(node)
-        elif node["type"] in {"tool", "read"}:
+        elif node["type"] == "tool":
             known = node["metadata"].get("result") or node["metadata"].get("fault")
-            self._ask(Question.SEEN, known or node["metadata"].get("passed") is not None, about)
+            self._ask(Question.SEEN, known, about, tree)
         elif _is_step(node):
             self._step(node)
 
@@ -261,7 +261,7 @@ class _Lane:
             if decision["action"] == "buy":
                 self._ask(Question.WHY, decision.get("plan"), f"{about}: its plan")
         for check in self._validation.get("checks", ()):
-            if check["outcome"] != "passed":
+            if check["outcome"] != "kept":
                 self._answers.met[f"rule {check['outcome']}"] += 1
                 about = f"{check['rule']} {check['outcome']} {check['ticker']}"
                 self._ask(Question.WHY, check["value"] and check["limit"], about)

@@ -118,4 +118,5 @@ def _with_ids(value: Any) -> Any:
     known = {name: _with_ids(each) for name, each in value.items()}
     if "as_of" in value:
         known |= {"cycle_id": NOBODY, "op_id": NOBODY, "account": "main", "now": NEVER}
+    known |= {"cycle_id": NOBODY} if "thesis" in value else {}
     return known | ({"order_id": NOBODY} if "asset" in value else {})

@@ -29,7 +29,7 @@ def test_every_question_about_a_half_year_has_an_answer(
         with desk_in(folder, own_environment_in, http=True, http_port=0) as desk:
             address = http_address(desk.settings)
             assert address is not None
-            days = half_year.sessions(half_year.MONTH)
+            days = half_year.sessions(half_year.QUARTER)
             half_year.live(address.url, days, strategy=False)
             answers = ask(reader(address.url))
     assert answers.empty == []
