@@ -106,6 +106,7 @@ contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and t
 	$(BIN)/python -m deploy.reference.metrics_page docs/metrics.md
 	$(BIN)/python -m deploy.reference.errors_page docs/errors.md
 	$(BIN)/python -m deploy.reference.cli_pages docs/cli
+	$(BIN)/python -m deploy.reference.views_page docs/sql.md
 	$(BIN)/python -m deploy.reference.plan_sample docs/studies.md
 
 dashboards: $(MARK)-test ## write deploy/grafana/dashboards

@@ -17,7 +17,8 @@ from scipy.stats import binomtest
 from benchmarks.report import table
 from contracts.study_score import LeakVerdict
 from libs.quant.study import means
-from libs.quant.study.foresight import LEAK_DATES_LEAST, NoChoice, sight
+from libs.quant.study.canary import LEAK_DATES_LEAST
+from libs.quant.study.foresight import NoChoice, sight
 from libs.quant.study.leakage import PROBE_DATES_LEAST, by_names
 from libs.quant.study.outcomes import Outcomes
 from libs.quant.study.shares import share_interval

@@ -140,12 +140,19 @@ class ArmScore(Value):
 
 
 class PairedDifference(Value):
-    """How much the first arm's measure is above the second's, on the dates that both decided."""
+    """How much the first arm's measure is above the second's, over what both have.
+
+    `compared` counts that: choices (an asset on a date) of `hits`, decisions of `excess`, of
+    `brier` the picks that both made with a stated confidence. `differing` of them have another
+    value in each arm.
+    """
 
     measure: Measure
     first: ShortText
     second: ShortText
     difference: Shown
+    compared: int = 0
+    differing: int = 0
 
 
 class RankInterval(Value):

@@ -3,12 +3,14 @@ what they will not show."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from itertools import accumulate, pairwise
 
 from contracts.study import FREE_PROVIDERS, Study, StudyKind
 from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import OutsideData
 from libs.market.sessions import Sessions
+from libs.quant.study import canary
 from libs.quant.study.design import Cell, DesignError, cells_of, dates_of
 from libs.runtime.settings import Settings
 
@@ -47,11 +49,20 @@ def over(
 
 
 def caveats(
-    study: Study, settings: Settings, reached: Mapping[int, int], dates: int
+    study: Study,
+    settings: Settings,
+    dates: Sequence[date],
+    calendar: ExchangeCalendar,
+    last: date,
 ) -> Sequence[str]:
-    """Sentences on what a study of so many dates will not show, and what would mend it; `reached`
-    counts those whose horizon is over."""
-    return (*_horizons(study, reached, dates), *_pairs(study), *_cutoffs(study, settings))
+    """Sentences on what a study of these dates will not show, and what would mend it; `last` is the
+    newest session of the data."""
+    return (
+        *_horizons(study, over(dates, study.horizons, calendar, last), len(dates)),
+        *_canary(study, dates, calendar),
+        *_pairs(study),
+        *_cutoffs(study, settings),
+    )
 
 
 def _horizons(study: Study, reached: Mapping[int, int], dates: int) -> Iterator[str]:
@@ -61,6 +72,23 @@ def _horizons(study: Study, reached: Mapping[int, int], dates: int) -> Iterator[
                 f"horizon {horizon}: over by the newest prices at {reached[horizon]:,} of "
                 f"{amounts.count(dates, 'date')}; the others are not scored by it"
             )
+
+
+def _canary(study: Study, dates: Sequence[date], calendar: ExchangeCalendar) -> Iterator[str]:
+    if study.kind is StudyKind.PATH or len(study.universe) < 2:
+        return
+    gaps = (len(calendar.sessions(*both)) - 1 for both in pairwise(sorted(dates)))
+    overlapping = canary.overlap(list(accumulate(gaps, initial=0)), canary.CANARY_SESSIONS)
+    reached = canary.deviations_expected(len(study.universe), len(dates), overlapping)
+    if len(dates) // overlapping >= canary.LEAK_DATES_LEAST and reached >= canary.DEVIATIONS_SURE:
+        return
+    closer = f", of which {overlapping} lie within one week" if overlapping > 1 else ""
+    yield (
+        "look-ahead: the canary, which knows the prices to come, may not be seen with "
+        f"{amounts.count(len(study.universe), 'ticker')} at {amounts.count(len(dates), 'date')}"
+        f"{closer}; so nobody is cleared: take {canary.dates_needed(len(study.universe))} dates or "
+        "more, a week apart"
+    )
 
 
 def _pairs(study: Study) -> Iterator[str]:

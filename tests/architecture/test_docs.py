@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.reference import cli_pages, errors_page
+from deploy.reference import cli_pages, errors_page, views_page
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.settings import Settings
 
@@ -93,6 +93,11 @@ def test_a_page_a_command_is_as_the_program_is() -> None:
 def test_every_error_is_in_its_table() -> None:
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     assert text == errors_page.rewritten(text), "run `make contracts`"
+
+
+def test_every_view_and_column_for_sql_is_in_its_table() -> None:
+    text = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    assert text == views_page.rewritten(text), "run `make contracts`"
 
 
 def test_common_errors_are_errors() -> None:

@@ -133,22 +133,6 @@ create index operations_paid on operations (created_at desc) where tokens > 0;
 create function cost(known_usd numeric, unpriced boolean) returns numeric language sql immutable
     parallel safe as 'select case when not unpriced then known_usd end';
 
--- The tree a person sees: cycle -> pipeline's steps -> single calls. Derived, never stored.
-create view operation_tree as
-select c.cycle_id as op_id, null::uuid as parent_id, c.cycle_id, 'cycle' as type, c.kind as name,
-       case c.status when 'rejected' then 'failed' when 'expired' then 'failed' else c.status end
-           as status,
-       null::text as pipeline, null::text as state, 'orchestrator' as service, 1 as attempt,
-       0 as epoch, null::jsonb as progress, c.tokens_spent as tokens,
-       cost(c.cost_usd_spent, c.unpriced) as cost_usd, null::bytea as result, c.reason as error_message,
-       c.accepted_at as created_at, c.accepted_at as started_at, c.ended_at as finished_at
-from cycles c
-union all
-select o.op_id, o.cycle_id, o.cycle_id, 'operation', o.step, o.status, o.pipeline, o.state,
-       o.service, o.attempt, o.epoch, o.progress, o.tokens,
-       cost(o.cost_usd, o.unpriced), o.result, o.failure ->> 'message', o.created_at, o.started_at, o.finished_at
-from operations o;
-
 -- What execution may know of operations: enough to hold a command against the one on record, and to
 -- judge what it asks for. Its own operations alone, and no body of any.
 create view commands_on_record as
@@ -212,7 +196,8 @@ create table relay_cursor (
 insert into relay_cursor default values;
 
 -- Partitions by month of the cycle's start, so that retention drops whole cycles. Made ahead by the
--- orchestrator through this function, because it owns no tables.
+-- orchestrator through this function, because it owns no tables. `prompt_texts` comes last, as in the
+-- transactions that write several of these tables: locks in another order could meet in a deadlock.
 create function ensure_partitions(month date) returns void
 language plpgsql security definer set search_path = public, pg_temp as $$
 declare
@@ -221,7 +206,11 @@ declare
     parent text;
 begin
     perform pg_advisory_xact_lock(hashtext('deskbus.partitions'));
-    foreach parent in array array['journal', 'state_events'] loop
+    for parent in
+        select relname from pg_class
+        where relkind = 'p' and relnamespace = 'public'::regnamespace
+        order by relname = 'prompt_texts', relname
+    loop
         if to_regclass(format('%I', parent || to_char(first, '_YYYY_MM'))) is null then
             execute format('create table %I partition of %I for values from (%L) to (%L)',
                            parent || to_char(first, '_YYYY_MM'), parent, first, after);

@@ -24,16 +24,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
+from libs.quant.study.canary import LEAK_DATES_LEAST, LEAK_DEVIATIONS, LEAK_SHARE
 from libs.quant.study.means import LEVEL, TooFewDates
 from libs.quant.study.outcomes import Outcomes
 
 Array = npt.NDArray[np.float64]
 
 PERMUTATIONS = 1_000
-LEAK_DEVIATIONS = 4.0
-LEAK_SHARE = 0.65
-LEAK_DATES_LEAST = 20
-"""With fewer even the canary is not told from luck."""
 
 
 class NoChoice(ValueError):

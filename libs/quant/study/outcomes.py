@@ -14,13 +14,11 @@ import numpy.typing as npt
 
 from contracts.performance import CANDIDATES, CASH
 from contracts.study_score import LeftOut
+from libs.quant.study.canary import overlap
 from libs.quant.study.record import Bars
 
 Array = npt.NDArray[np.float64]
 
-CANARY_SESSIONS = 5
-"""The week after a date, over which it is looked who has seen the prices to come: the shortest
-time in which they say more than noise."""
 ASSETS_LEAST = 2
 """With one asset there is nothing to choose."""
 NO_DATA = "the horizon ends after the prices that there are"
@@ -101,12 +99,6 @@ def held_return(bars: Bars | None, entry: date, end: date) -> float:
     if at < 0 or bars.sessions[at] != entry or bars.open[at] <= 0 or last is None:
         return float("nan")
     return last / bars.open[at] - 1
-
-
-def overlap(places: Sequence[int], horizon: int) -> int:
-    """The most dates that one horizon reaches into, its own included; by places of sessions."""
-    ends = [bisect_right(places, place + horizon - 1) for place in places]
-    return max((end - number for number, end in enumerate(ends)), default=1)
 
 
 def _benchmark(

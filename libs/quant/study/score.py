@@ -24,9 +24,10 @@ from contracts.study_score import (
     StudyScore,
 )
 from libs.quant.study.calibrated import calibrated
+from libs.quant.study.canary import CANARY_SESSIONS
 from libs.quant.study.choices import Choices, choices, equal_weight, of_weights, seen_ahead
 from libs.quant.study.means import Mean, TooFewDates, mean_over_dates
-from libs.quant.study.outcomes import CANARY_SESSIONS, Outcomes, outcomes
+from libs.quant.study.outcomes import Outcomes, outcomes
 from libs.quant.study.paired import Pair, difference, every_two, hit_difference, rank_intervals
 from libs.quant.study.record import Decided, Recorded, as_set, usd_of
 from libs.quant.study.shown import estimate, foresight, permuted, shown, thinned, too_few
@@ -89,9 +90,16 @@ def score_picks(recorded: Recorded) -> StudyScore:
         arms=(*own, _control(EQUAL_WEIGHT, equal, of)),
         canary=canary,
         differences=tuple(
-            PairedDifference(measure=measure, first=first, second=second, difference=one)
+            PairedDifference(
+                measure=measure,
+                first=first,
+                second=second,
+                difference=one.shown,
+                compared=one.compared,
+                differing=one.differing,
+            )
             for measure, of_measure in differences.items()
-            for (first, second), (one, _) in of_measure.items()
+            for (first, second), one in of_measure.items()
         ),
         ranks=tuple(_ranks(differences)),
         masked=gaps,
@@ -107,27 +115,49 @@ def score_picks(recorded: Recorded) -> StudyScore:
     )
 
 
-Differences = Mapping[Measure, Mapping[tuple[str, str], tuple[Shown, Mean | None]]]
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two arms by one measure: the difference as shown, and as computed where it could be. So many
+    values were `compared`, of which so many are `differing`."""
+
+    shown: Shown
+    mean: Mean | None
+    compared: int
+    differing: int
+
+
+Differences = Mapping[Measure, Mapping[tuple[str, str], Compared]]
 
 
 def paired(compared: Mapping[str, Choices], of: Outcomes) -> Differences:
-    """Every two arms by each measure, on the dates that both decided; as shown, and as computed
-    where there are dates enough. A measure that an arm has not, as a control without confidences,
-    is left out for it."""
-    result: dict[Measure, dict[tuple[str, str], tuple[Shown, Mean | None]]] = {}
+    """Every two arms by each measure, over what both have (see `PairedDifference`). A measure that
+    an arm has not, as a control without confidences, is left out for it."""
+    result: dict[Measure, dict[tuple[str, str], Compared]] = {}
     for measure in Measure:
         having = [name for name, one in compared.items() if _has(one, measure)]
         for first, second in every_two(having):
             pairs = _pairs(compared[first], compared[second], measure, of)
-            test = hit_difference if measure is Measure.HITS else difference
-            both = result.setdefault(measure, {})
-            try:
-                mean = test(pairs, of.overlap)
-            except TooFewDates as few:
-                both[first, second] = (too_few(few), None)
-            else:
-                both[first, second] = (estimate(mean), mean)
+            result.setdefault(measure, {})[first, second] = _compared(pairs, measure, of.overlap)
     return result
+
+
+def _compared(pairs: Sequence[Pair], measure: Measure, overlap: int) -> Compared:
+    differing = sum(pair.first != pair.second for pair in pairs)
+    # The same choices are a result: neither arm is better. Two losses are the same where both arms
+    # state the same confidence, whatever that is worth: it says nothing of either.
+    if measure is Measure.BRIER and not differing:
+        why = (
+            f"both state the same confidence in every pick that both made ({len(pairs):,})"
+            if pairs
+            else "no pick that both made has a stated confidence"
+        )
+        return Compared(NotShown(why=why), None, len(pairs), 0)
+    test = hit_difference if measure is Measure.HITS else difference
+    try:
+        mean = test(pairs, overlap)
+    except TooFewDates as few:
+        return Compared(too_few(few), None, len(pairs), differing)
+    return Compared(estimate(mean), mean, len(pairs), differing)
 
 
 def _has(chosen: Choices, measure: Measure) -> bool:
@@ -148,7 +178,7 @@ def _pairs(first: Choices, second: Choices, measure: Measure, of: Outcomes) -> l
 def _ranks(differences: Differences) -> list[RankInterval]:
     ranks = []
     for measure, of_measure in differences.items():
-        means = {both: mean for both, (_, mean) in of_measure.items() if mean is not None}
+        means = {both: one.mean for both, one in of_measure.items() if one.mean is not None}
         if len(means) < len(of_measure):
             continue  # an arm that could not be compared has no place among the others
         if measure is Measure.BRIER:

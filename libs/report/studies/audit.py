@@ -18,12 +18,12 @@ from contracts.study_score import (
 )
 from libs.facts import amounts
 from libs.report.studies import words
+from libs.report.studies.lookahead import NO_PAIR, canary_problem
 
 NOT_SHOWN = "not shown"
 PATH_SHOWS_NOT = "a study of kind picks shows it"
 MISSING = {
-    "P1 temporal integrity": "the look-ahead canary did not light up",
-    "P3 counterfactual robustness": "no provider has an arm with names and one without",
+    "P3 counterfactual robustness": NO_PAIR,
     "P4 predictive calibration": "too few dates with stated confidences",
     "P6 multi-agent disaggregation": "no arm is without an agent's model",
     "split transparency": "no date was scored",
@@ -44,7 +44,7 @@ def audit(score: StudyScore) -> tuple[AuditRow, ...]:
         AuditRow(
             kind=kind,
             name=name,
-            answer=answer or f"{NOT_SHOWN}: {_why_not(name, study)}",
+            answer=answer or f"{NOT_SHOWN}: {_why_not(name, score, study)}",
             shown=bool(answer),
             command=(other or command) if answer else "",
         )
@@ -52,9 +52,13 @@ def audit(score: StudyScore) -> tuple[AuditRow, ...]:
     )
 
 
-def _why_not(name: str, study: Study) -> str:
+def _why_not(name: str, score: StudyScore, study: Study) -> str:
     if study.kind is StudyKind.PATH and name != "split transparency":
         return PATH_SHOWS_NOT
+    if name == "P1 temporal integrity":
+        return canary_problem(score) or "no arm preferred one asset to another"
+    if name == "held-out period" and not score.cutoffs:
+        return "no arm asks a model"
     return MISSING[name]
 
 

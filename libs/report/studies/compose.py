@@ -17,27 +17,33 @@ from contracts.study_score import (
     StudyScore,
 )
 from libs.facts import amounts
-from libs.report.studies import words
+from libs.report.studies import lookahead, trust, words
 from libs.report.studies.agents import agents
-from libs.report.studies.lookahead import cutoffs, foresight, leakage, names
+from libs.report.studies.audit import NOT_SHOWN
 from libs.report.studies.money import in_short, money
 from libs.report.studies.parts import (
     Cell,
     Column,
     Curve,
     Curves,
+    Missing,
     Section,
     StudyReport,
     Table,
 )
-from libs.report.studies.trust import calibration, stability
 from libs.report.tones import Tone
 
 MEASURES_ABOUT = {
-    Measure.HITS: "Right choices, in percentage points",
-    Measure.EXCESS: "Excess return of a decision",
-    Measure.BRIER: "Brier loss of stated confidences; lower is better",
+    Measure.HITS: "Right choices, in percentage points, over all assets on dates that both decided",
+    Measure.EXCESS: "Excess return of a decision, on dates that both decided",
+    Measure.BRIER: "Brier loss of stated confidences, over picks that both made; lower is better",
 }
+COMPARED = {
+    Measure.HITS: "choices",
+    Measure.EXCESS: "decisions",
+    Measure.BRIER: "picks of both",
+}
+"""What a difference is taken over, as a column is titled that counts it."""
 
 
 def compose(score: StudyScore) -> StudyReport:
@@ -47,25 +53,32 @@ def compose(score: StudyScore) -> StudyReport:
         raise ValueError("there is no study to report on")
     if study.kind is StudyKind.PATH:
         sections: Iterable[Section | None] = (money(score), _audit(score))
+        missing = [*_audited(score)]
     else:
         sections = (
             _arms(score),
             _differences(score),
             _ranks(score),
-            leakage(score),
-            foresight(score),
-            names(score),
-            cutoffs(score),
+            lookahead.leakage(score),
+            lookahead.foresight(score),
+            lookahead.names(score),
+            lookahead.cutoffs(score),
             agents(score),
-            stability(score),
-            calibration(score),
+            trust.stability(score),
+            trust.calibration(score),
             _audit(score),
         )
+        missing = [
+            *_unpaired(score),
+            *lookahead.missing(score),
+            *trust.missing(score),
+            *_audited(score),
+        ]
     return StudyReport(
         name=study.name,
         asked=_asked(score, study),
         answer=_answer(score),
-        sections=[section for section in sections if section is not None],
+        sections=[section for section in (*sections, _not_shown(missing)) if section is not None],
     )
 
 
@@ -217,10 +230,11 @@ def _differences(score: StudyScore) -> Section | None:
     own = _links(score)
     for measure in Measure:
         of = [it for it in score.differences if it.measure is measure]
-        if not of:
-            continue
+        if not any(isinstance(it.difference, Estimate) for it in of):
+            continue  # the last section says why
         columns = (
-            *(Column("first"), Column("second"), Column("difference", right=True)),
+            *(Column("first"), Column("second"), Column(COMPARED[measure], right=True)),
+            *(Column("differ", right=True), Column("difference", right=True)),
             *(Column("95% interval"), Column(""), Column("p", right=True, wide=True)),
             *(Column("q = N/N*", right=True), Column("verdict")),
         )
@@ -231,6 +245,7 @@ def _differences(score: StudyScore) -> Section | None:
             rows.append(
                 [
                     *(Cell(arm, arm=own.get(arm, "")) for arm in (one.first, one.second)),
+                    *(Cell(f"{number:,}") for number in (one.compared, one.differing)),
                     Cell(figures[0]),
                     Cell(words.interval(shown, measure)),
                     Cell("", span=span),
@@ -247,9 +262,9 @@ def _differences(score: StudyScore) -> Section | None:
         )
     return Section(
         "Paired differences",
-        "The first arm less the second, on the dates that both decided and the same frozen inputs."
-        " q below 1: the dates are too few for a difference of this size, whichever side it lies"
-        " on.",
+        "The first arm less the second, on the same frozen inputs, over what both have. Differ: how"
+        " many of these differ between the two; the others count as no difference. q below 1: too"
+        " few dates to tell.",
         tables,
         notes=notes,
     )
@@ -273,6 +288,12 @@ def _ranks(score: StudyScore) -> Section | None:
     measures = [measure for measure in Measure if any(r.measure is measure for r in score.ranks)]
     place = {(rank.arm, rank.measure): rank for rank in score.ranks}
     own = _links(score)
+    open_ones = {it.measure for it in score.differences} - {*measures}
+    notes = [
+        f"{words.MEASURES[it]}: not ranked, as not every two arms could be compared"
+        for it in Measure
+        if it in open_ones
+    ]
     rows = [
         [
             Cell(arm, arm=own.get(arm, "")),
@@ -297,6 +318,7 @@ def _ranks(score: StudyScore) -> Section | None:
                 [Column("arm"), *(Column(words.MEASURES[it], right=True) for it in measures)], rows
             )
         ],
+        notes=notes,
     )
 
 
@@ -312,7 +334,7 @@ def _audit(score: StudyScore) -> Section | None:
                 Cell(row.command),
             ]
             for row in score.audit
-            if row.kind is kind
+            if row.kind is kind and row.shown
         ]
         tables.append(Table((Column(title), Column("this study"), Column("from", wide=True)), rows))
     return Section(
@@ -321,3 +343,29 @@ def _audit(score: StudyScore) -> Section | None:
         " them.",
         tables,
     )
+
+
+def _not_shown(missing: Iterable[Missing]) -> Section | None:
+    """One sentence on all that the study does not show: the parts by their reason."""
+    parts: dict[str, list[str]] = {}
+    for it in missing:
+        parts.setdefault(it.why, []).append(it.part)
+    if not parts:
+        return None
+    listed = "; ".join(f"{', '.join(of)} ({why})" for why, of in parts.items())
+    return Section("Not shown", f"{listed[:1].upper()}{listed[1:]}.")
+
+
+def _unpaired(score: StudyScore) -> Iterable[Missing]:
+    for measure in Measure:
+        of = [it.difference for it in score.differences if it.measure is measure]
+        whys = [it.why for it in of if isinstance(it, NotShown)]
+        if of and len(whys) == len(of):
+            part = f"paired differences in {words.MEASURES[measure]}"
+            yield Missing(part, " or ".join(dict.fromkeys(whys)))
+
+
+def _audited(score: StudyScore) -> Iterable[Missing]:
+    for row in score.audit:
+        if not row.shown:
+            yield Missing(row.name, row.answer.removeprefix(f"{NOT_SHOWN}: "))

@@ -1,6 +1,7 @@
 """The sections on who has seen the prices to come, or remembers them. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import ceil
 
 from contracts.study_score import (
     ArmScore,
@@ -14,16 +15,22 @@ from contracts.study_score import (
     Probe,
     StudyScore,
 )
+from libs.quant.study.canary import LEAK_DEVIATIONS, LEAK_SHARE
 from libs.report.studies import words
-from libs.report.studies.parts import Cell, Column, Section, Table
+from libs.report.studies.parts import Cell, Column, Missing, Section, Table
 from libs.report.tones import Tone
 
 IDENTIFIED_PCT = 10
+NO_PAIR = "no provider has an arm with names and one without"
+NO_PROBE = "no probe is on record"
 LEAKS = {
     LeakVerdict.LEAKS: Cell("looks ahead", Tone.BAD),
     LeakVerdict.CLEAR: Cell("nothing seen", Tone.GOOD),
-    LeakVerdict.NOT_SHOWN: Cell("not shown: the canary is not seen either", Tone.QUIET),
+    LeakVerdict.NOT_SHOWN: Cell(""),
 }
+"""Of an arm; where nothing is shown the report's last sentence says why."""
+NOT_SEEN = Cell("not seen", Tone.QUIET)
+"""Of a canary that does not light up."""
 
 KNOWS = {
     LeakVerdict.LEAKS: Cell("leaks", Tone.BAD),
@@ -39,9 +46,46 @@ SEES = {
 NOT_ASKED = Cell("not asked", Tone.QUIET)
 
 
+def canary_problem(score: StudyScore) -> str:
+    """Why the canary is not seen, so that nobody is cleared; empty where it lights up."""
+    of, dark = score.canary, "the look-ahead canary is not seen"
+    if isinstance(of, NotShown):
+        return f"{dark}: {of.why}"
+    if of.verdict is LeakVerdict.LEAKS:
+        return ""
+    if of.deviations < LEAK_DEVIATIONS:
+        reached = f"{dark}: {of.deviations:+.1f} deviations of {LEAK_DEVIATIONS:g}"
+        if of.deviations <= 0:
+            return reached
+        needed = ceil(of.dates * (LEAK_DEVIATIONS / of.deviations) ** 2)
+        return f"{reached}, so it needs about {needed:,} such dates"
+    low = words.share(of.better_low)
+    return f"{dark}: better at {low} of dates at the low end, needs {words.share(LEAK_SHARE)}"
+
+
+def missing(score: StudyScore) -> Iterator[Missing]:
+    """The parts that the sections below do not show."""
+    dark = canary_problem(score)
+    if dark:
+        yield Missing("who looks ahead", dark)
+    if not score.masked:
+        yield Missing("what names bring", NO_PAIR)
+    if score.leakage and not _is_known(score):
+        yield Missing("leakage of a provider", dark if score.masked else NO_PAIR)
+    if not score.probes:
+        yield Missing("identification of masked inputs", NO_PROBE)
+
+
+def _is_known(score: StudyScore) -> bool:
+    """Whether any look at any provider shows something about what it knows."""
+    return any(
+        it.probed or {it.names, it.verdict} != {LeakVerdict.NOT_SHOWN} for it in score.leakage
+    )
+
+
 def leakage(score: StudyScore) -> Section | None:
-    """The verdict on each provider; None where nothing was scored."""
-    if not score.leakage:
+    """The verdict on each provider; None where no look shows anything."""
+    if not _is_known(score):
         return None
     heads = ("provider", "arms", "look-ahead", "names", "masked inputs", "verdict")
     rows = [
@@ -72,9 +116,11 @@ def foresight(score: StudyScore) -> Section:
         *(Column("better dates", right=True), Column("captured", right=True), Column("verdict")),
     )
     own = [arm for arm in score.arms if not arm.control]
-    rows = [[*_chance(arm), *_sight(arm.foresight, arm.name)] for arm in own]
+    dark = bool(canary_problem(score))
+    rows = [[*_chance(arm), *_sight(arm.foresight, arm.name, dark=dark)] for arm in own]
     canary = [Cell("look-ahead canary"), Cell(""), Cell(""), Cell("")]
-    rows.append([*canary, *_sight(score.canary, "")])
+    *figures, verdict = _sight(score.canary, "", dark=dark)
+    rows.append([*canary, *figures, NOT_SEEN if dark else verdict])
     return Section(
         "Look-ahead",
         "Before costs: the mean excess return of a decision. By chance: the 95th percentile of its"
@@ -103,9 +149,11 @@ def _chance(arm: ArmScore) -> Sequence[Cell]:
     )
 
 
-def _sight(of: Foresight | NotShown, arm: str) -> Sequence[Cell]:
+def _sight(of: Foresight | NotShown, arm: str, *, dark: bool) -> Sequence[Cell]:
+    """Four figures and the verdict; where the canary is `dark` that alone is the reason."""
     if isinstance(of, NotShown):
-        return *(Cell("") for _ in range(4)), Cell(words.not_shown(of), Tone.QUIET)
+        why = Cell("") if dark else Cell(words.not_shown(of), Tone.QUIET)
+        return *(Cell("") for _ in range(4)), why
     return (
         Cell(f"{of.dates:,}", arm=arm),
         Cell(f"{of.deviations:+.1f}", arm=arm),
@@ -115,8 +163,11 @@ def _sight(of: Foresight | NotShown, arm: str) -> Sequence[Cell]:
     )
 
 
-def names(score: StudyScore) -> Section:
-    """Named arms less the same masked, and probes of what masked inputs give away."""
+def names(score: StudyScore) -> Section | None:
+    """Named arms less the same masked, and probes of what masked inputs give away; None where
+    there are neither."""
+    if not score.masked and not score.probes:
+        return None
     columns = (
         *(Column("provider"), Column("named"), Column("masked")),
         *(Column("right choices", right=True), Column("95% interval", wide=True)),
@@ -140,11 +191,7 @@ def names(score: StudyScore) -> Section:
         for gap in score.masked
     ]
     notes = []
-    if not rows:
-        notes.append("named less masked: not shown, no provider has both arms")
     probes = [_probe(probe) for probe in score.probes]
-    if not probes:
-        notes.append("identification of masked inputs: not shown, no probe is on record")
     tables = [Table(columns, rows)] if rows else []
     if probes:
         heads = (

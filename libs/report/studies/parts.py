@@ -92,6 +92,14 @@ class Reliability:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """A part that the report does not show, and why: the last sentence of a report names it."""
+
+    part: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of the report: what it is about in a sentence, its tables and pictures, and notes."""
 

@@ -1,8 +1,10 @@
 """Sentences in a study's plan on what it will not be able to show, and what would mend it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
 
 from contracts.study import Study
+from libs.market.calendar import ExchangeCalendar
 from libs.market.study_cells import caveats
 from libs.runtime.settings import Settings
 
@@ -10,17 +12,18 @@ from libs.runtime.settings import Settings
 def notes(
     study: Study,
     settings: Settings,
-    reached: Mapping[int, int],
-    dates: int,
+    dates: Sequence[date],
+    calendar: ExchangeCalendar,
+    last: date,
     cell_tokens: Sequence[float],
     *,
     is_live: bool,
 ) -> Sequence[str]:
-    """The sentences, the most important first; `reached` counts of the `dates` those whose horizon
-    is over, `cell_tokens` are the arms' estimates."""
+    """The sentences, the most important first; `last` is the newest session of the data,
+    `cell_tokens` are the arms' estimates."""
     return (
         *_budget(study, cell_tokens),
-        *caveats(study, settings, reached, dates),
+        *caveats(study, settings, dates, calendar, last),
         *_tickers(is_live),
     )
 

@@ -164,7 +164,7 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
             _horizon(study, horizon, reached[horizon], gap) for horizon in study.horizons
         ),
         notes=tuple(
-            notes(study, settings, reached, len(dates), cell_tokens, is_live=not is_recorded)
+            notes(study, settings, dates, calendar, last, cell_tokens, is_live=not is_recorded)
         ),
     )
 

@@ -27,7 +27,7 @@ from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import UNPRICED
 from libs.market.sessions import Sessions
 from libs.postgres.pool import Pool, Record
-from libs.quant.study.outcomes import CANARY_SESSIONS
+from libs.quant.study.canary import CANARY_SESSIONS
 from libs.quant.study.record import Bars, Recorded, common_sessions
 from libs.runtime.computing import computed, request_of
 from libs.runtime.settings import Settings

@@ -42,7 +42,7 @@ from contracts.subjects.studies import RUN_STUDY, STOP_STUDY
 from libs.bus.server import Server
 from libs.market.errors import MarketError, NotASession, NothingTraded
 from libs.market.sessions import Sessions
-from libs.market.study_cells import caveats, designed, over
+from libs.market.study_cells import caveats, designed
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.quant.study.design import (
@@ -168,8 +168,7 @@ class Studies:
             return hindrance
         dates = tuple(dict.fromkeys(cell.as_of for cell in cells))
         last, calendar = await self._sessions.latest(), self._sessions.calendar
-        reached = over(dates, study.horizons, calendar, last)
-        notes = tuple(caveats(study, settings, reached, len(dates)))
+        notes = tuple(caveats(study, settings, dates, calendar, last))
         if wish.dry_run:
             return StudyAnswer(outcome="accepted", notes=notes)
         study_id, body = ids.study_id(study.name), study.model_dump_json().encode()

@@ -107,12 +107,18 @@ READS = (
     "day_budgets",
     *("desk_clock", "entries", "executions", "fills", "halt_changes", "halts", "journal"),
     *("letter_cursor", "limit_changes", "notice_channels", "notifications", "notifier_lease"),
-    *("operation_tree", "operations", "outages"),
+    *("operations", "outages"),
     *("orders", "paces", "positions", "postings", "prompt_texts", "relay_cursor"),
     "schedule_jobs",
     *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
     *("studies", "study_answers", "study_cells", "study_cells_now"),
 )
+VIEWS = (
+    *("accounts", "approvals", "calls", "checks", "cycles", "decisions", "equity", "events"),
+    *("ledger", "model_calls", "not_bought", "operations", "orders", "positions", "prompts"),
+    "proposals",
+)
+"""Of the schema for readers with SQL (docs/sql.md)."""
 LEDGER = ("entries", "executions", "fills", "halt_changes", "limit_changes", "postings")
 """Written once, never changed."""
 
@@ -138,7 +144,7 @@ MAY: Mapping[str, Mapping[str, str]] = {
         "state_events": "select insert",
         "halt_lock": "update",
     },
-    CONSOLE_ROLE: dict.fromkeys(READS, "select"),
+    CONSOLE_ROLE: dict.fromkeys((*READS, *(f"desk.{view}" for view in VIEWS)), "select"),
 }
 """By role and table. Updates of single columns (an order's end, an account's clock) are not among
 them: what is tried is a change of the key."""
@@ -161,7 +167,8 @@ async def callable_by(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str, 
     """Who may call each function of the desk, and those of large objects; found in the catalog."""
     rows = await db.fetch(
         "select p.proname, r.rolname from pg_proc p, pg_roles r"
-        " where (p.pronamespace = 'public'::regnamespace or p.proname ~ '^lo(_|read$|write$)')"
+        " where (p.pronamespace in ('public'::regnamespace, 'desk'::regnamespace)"
+        " or p.proname ~ '^lo(_|read$|write$)')"
         " and r.rolname = any($1) and has_function_privilege(r.oid, p.oid, 'execute')"
         " order by 1, 2",
         list(MAY),
@@ -200,9 +207,11 @@ NOBODYS = (
 async def granted(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str, str]:
     """What this role can do with each table, as `MAY` says it; found by trying."""
     tables = await db.fetch(
-        "select c.relname, c.relkind::text as kind, a.attname as key from pg_class c"
+        "select case nspname when 'public' then relname else nspname || '.' || relname end as name,"
+        " c.relkind::text as kind, a.attname as key from pg_class c"
+        " join pg_namespace n on n.oid = c.relnamespace"
         " join pg_attribute a on a.attrelid = c.oid and a.attnum = 1"
-        " where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v')"
+        " where nspname in ('public', 'desk') and c.relkind in ('r', 'p', 'v')"
         " and not c.relispartition order by 1"
     )
     found: dict[str, str] = {}

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from libs.postgres.migrate import migrate
-from libs.postgres.pool import OWNER_ROLE, dsn_for
+from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, dsn_for
 from libs.postgres.restored import RESTORED_XID, settle_restored
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
@@ -22,6 +22,7 @@ from services.launcher import servers_of
 from tests.integration.desk.caller import Caller, account_of, operation_of, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk, watched
+from tests.integration.desk.test_sql import CATALOG
 
 Db = asyncpg.Connection  # type: ignore[type-arg]
 WAIT_S = 30.0
@@ -193,6 +194,26 @@ async def test_what_models_were_sent_is_in_the_dump(second: Desk, restored: Rest
     assert [text["role"] for text in sent["texts"]] == ["system", "schema", "user", "assistant"]
     assert "You are the quant" in sent["texts"][0]["text"]
     assert "</facts>" in sent["texts"][2]["text"]
+
+
+async def test_the_views_for_sql_are_in_the_dump_with_comments_and_rights(
+    desk: Desk, second: Desk, restored: Restored
+) -> None:
+    async def seen(of: Desk) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        dsn = dsn_for(of.settings.postgres_address, CONSOLE_ROLE, of.secrets_dir)
+        db = await asyncpg.connect(dsn)
+        try:
+            decided = (
+                "select ticker, action, outcome, quantity from desk.proposals"
+                f" where cycle_id = '{restored.ended}' order by ticker"
+            )
+            return await rows(db, CATALOG), await rows(db, decided)
+        finally:
+            await db.close()
+
+    catalog, decided = await seen(desk)
+    assert (len(catalog) > 200, len(decided) > 0) == (True, True)
+    assert await seen(second) == (catalog, decided)
 
 
 async def test_migrating_again_renumbers_nothing(second: Desk) -> None:

@@ -127,6 +127,21 @@ async def test_whole_old_months_lose_journal_and_events_and_keep_their_cycles(
     assert {"journal_2020_02", "state_events_2020_02"} <= await tables(db)
 
 
+async def test_the_views_for_sql_answer_of_a_dropped_month_too(db: Db, dsn: str) -> None:
+    old, newer = await cycle(db, OLD), await cycle(db, OLDER)
+
+    await verdicts(dsn, 2)
+
+    counts = {
+        view: await db.fetchval(
+            f"select count(*) from desk.{view} where cycle_id = any($1)",
+            [old, newer],
+        )
+        for view in ("cycles", "operations", "calls", "events")
+    }
+    assert counts == {"cycles": 2, "operations": 4, "calls": 1, "events": 1}
+
+
 async def test_a_month_with_a_running_cycle_stays_whole(db: Db, dsn: str) -> None:
     ended, running = await cycle(db, OLD), await cycle(db, OLD, status="running")
     other = await cycle(db, OLDER)

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any, cast
 
 from libs.postgres.pool import Pool
+from libs.postgres.retention import PARENTS
 from libs.runtime.settings import Settings
 from services.orchestrator.clocks.sweep import Sweep
 
@@ -20,6 +21,20 @@ async def place_of_an_event(pool: Pool, on: date) -> str:
     await pool.execute(EVENT, on, node)
     place: str = await pool.fetchval(PLACE, node)
     return place
+
+
+async def test_every_partitioned_table_gets_the_month_and_retention_knows_them_all(
+    pool: Pool,
+) -> None:
+    await pool.execute("select ensure_partitions('2032-05-17')")
+
+    rows = await pool.fetch(
+        "select relname, to_regclass(relname || '_2032_05') is not null as has_month"
+        " from pg_class where relkind = 'p'"
+    )
+
+    assert all(row["has_month"] for row in rows)
+    assert {row["relname"] for row in rows} == set(PARENTS)
 
 
 async def test_a_month_whose_rows_came_before_its_partition_stays_where_they_are(

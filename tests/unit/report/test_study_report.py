@@ -165,7 +165,7 @@ def known(names: LeakVerdict, verdict_: LeakVerdict) -> Leakage:
         (LeakVerdict.LEAKS, LeakVerdict.LEAKS, "gpt leaks: with names it decides better"),
         (LeakVerdict.CLEAR, LeakVerdict.CLEAR, "gpt: no leak found"),
         (LeakVerdict.NOT_RESOLVED, LeakVerdict.NOT_RESOLVED, None),
-        (LeakVerdict.NOT_SHOWN, LeakVerdict.NOT_SHOWN, None),
+        (LeakVerdict.CLEAR, LeakVerdict.NOT_SHOWN, None),
     ],
 )
 def test_the_verdict_on_a_provider_stands_in_short_and_in_a_section(names, verdict_, said):
@@ -250,6 +250,99 @@ def test_a_probes_figures_lead_to_its_own_cycles():
     assert "#cells-knows" not in html, "its decisions are not listed here"
 
 
+def unshown(score: StudyScore) -> str:
+    """The report's sentence on what it does not show; empty where it has none."""
+    last = compose(score.model_copy(update={"audit": audit(score)})).sections[-1]
+    return last.about if last.title == "Not shown" else ""
+
+
+def test_all_that_is_not_shown_stands_in_one_sentence_by_its_reasons():
+    dark = sight(LeakVerdict.CLEAR).model_copy(update={"deviations": 3.4})
+    arms = tuple(
+        arm.model_copy(update={"foresight": sight(LeakVerdict.NOT_SHOWN)}) for arm in scored().arms
+    )
+    score = scored(canary=dark, arms=arms, leakage=(known(*[LeakVerdict.NOT_SHOWN] * 2),))
+    report = compose(score.model_copy(update={"audit": audit(score)}))
+
+    assert unshown(score) == (
+        "Who looks ahead, P1 temporal integrity (the look-ahead canary is not seen: +3.4 deviations"
+        " of 4, so it needs about 56 such dates); what names bring, leakage of a provider, P3"
+        " counterfactual robustness (no provider has an arm with names and one without);"
+        " identification of masked inputs (no probe is on record); stability (it needs more than"
+        " one sample of a date); P4 predictive calibration (too few dates with stated confidences);"
+        " P6 multi-agent disaggregation (no arm is without an agent's model); held-out period (no"
+        " arm asks a model)."
+    )
+    titles = [section.title for section in report.sections]
+    assert titles == ["Arms", "Paired differences", "Look-ahead", "Audit", "Not shown"]
+    elsewhere = texts(report) + "".join(note for it in report.sections for note in it.notes)
+    assert elsewhere.count("not shown") == texts(compose(scored())).count("not shown")
+    assert "not seen" in texts(report)
+    assert "nothing seen" not in texts(report), "a canary that is not seen clears nobody"
+
+
+@pytest.mark.parametrize(
+    ("canary", "why"),
+    [
+        (NotShown(why="5 dates, needs 20"), "is not seen: 5 dates, needs 20)"),
+        (
+            sight(LeakVerdict.CLEAR).model_copy(update={"better_low": 0.6}),
+            "better at 60.0% of dates at the low end, needs 65.0%)",
+        ),
+        (
+            sight(LeakVerdict.CLEAR).model_copy(update={"deviations": -0.2}),
+            "-0.2 deviations of 4)",
+        ),
+        (sight(LeakVerdict.LEAKS), ""),
+    ],
+)
+def test_a_canary_that_is_not_seen_says_what_it_lacks(canary, why):
+    sentence = unshown(scored(canary=canary))
+    assert why in sentence
+    assert sentence.startswith("Who looks ahead, P1 temporal integrity") == bool(why)
+
+
+def brier(first: str, second: str, difference: object, compared: int, differing: int) -> object:
+    return PairedDifference(
+        measure=Measure.BRIER,
+        first=first,
+        second=second,
+        difference=difference,
+        compared=compared,
+        differing=differing,
+    )
+
+
+def test_a_difference_says_over_how_many_it_is_taken_and_how_many_of_them_differ():
+    pair = brier("knows", "honest", estimate(0.02, 0.01), 31, 4)
+    report = compose(scored(differences=(pair,)))
+    (table,) = next(it.tables for it in report.sections if it.title == "Paired differences")
+
+    assert "over picks that both made" in table.title
+    heads = [column.title for column in table.columns]
+    row = dict(zip(heads, (cell.text for cell in table.rows[0]), strict=True))
+    assert (row["picks of both"], row["differ"], row["difference"]) == ("31", "4", "+0.0200")
+
+
+def test_where_nothing_can_be_compared_there_is_no_table_but_its_reason():
+    why = NotShown(why="both state the same confidence in every pick that both made (31)")
+    score = scored(
+        differences=(*scored().differences, brier("knows", "honest", why, 31, 0)),
+        ranks=(RankInterval(measure=Measure.EXCESS, arm="knows", best=1, worst=2),),
+    )
+    sections = {it.title: it for it in compose(score).sections}
+
+    assert [it.title for it in sections["Paired differences"].tables] == [
+        "Excess return of a decision, on dates that both decided"
+    ]
+    assert f"paired differences in Brier loss ({why.why})" in unshown(score).lower().replace(
+        "brier", "Brier"
+    )
+    assert sections["Ranks"].notes == [
+        "Brier loss: not ranked, as not every two arms could be compared"
+    ]
+
+
 def test_what_too_few_dates_do_not_show_is_said_with_how_many_are_needed():
     assert "not shown: 5 dates, needs 8" in texts(compose(scored()))
 
@@ -263,6 +356,7 @@ def test_what_too_few_dates_do_not_show_is_said_with_how_many_are_needed():
         (estimate(0.02, 0.01, needed=60), False, "first is better, narrowly"),
         (estimate(0.02, 0.03, needed=1_200), False, "not resolved: needs 1,200 dates"),
         (estimate(0.0, 0.03, needed=None), False, "not resolved: no difference"),
+        (estimate(0.0, 0.0, needed=None), False, "no difference at any of 40 dates"),
         (FEW, False, "not shown: 5 dates, needs 8"),
     ],
 )

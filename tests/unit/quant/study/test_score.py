@@ -18,7 +18,8 @@ from contracts.study_score import (
     NotShown,
     StudyScore,
 )
-from libs.quant.study.outcomes import outcomes, overlap
+from libs.quant.study.canary import overlap
+from libs.quant.study.outcomes import outcomes
 from libs.quant.study.record import Bars, Decided, Probed, Recorded
 from libs.quant.study.score import EQUAL_WEIGHT, score_picks
 
@@ -408,6 +409,64 @@ def test_confidences_are_scored_as_probabilities():
     assert row.outcomes == 400
     (none,) = score_picks(record).calibration
     assert "states a confidence" in none.why
+
+
+def test_confidences_are_paired_where_both_arms_picked_and_state_another_number():
+    """Two arms that state one number alike differ in nothing that a loss could show."""
+
+    def of(second: Callable[[int], float]) -> object:
+        record = recorded({"a": lambda _: {"AA": 0.5}, "b": lambda _: {"AA": 0.5, "BB": 0.5}})
+        stated = tuple(
+            each.model_copy(
+                update={
+                    "stated": {
+                        asset: 0.6 if each.arm == "a" else second(each.number)
+                        for asset in each.weights
+                    }
+                }
+            )
+            for each in record.decided
+        )
+        score = score_picks(record.model_copy(update={"decided": stated}))
+        assert all(row.score > 0 for row in score.calibration), "each has a loss of its own"
+        return next(it for it in score.differences if it.measure is Measure.BRIER)
+
+    alike = of(lambda _: 0.6)
+    assert (alike.compared, alike.differing) == (100, 0)
+    assert isinstance(alike.difference, NotShown)
+    assert alike.difference.why == (
+        "both state the same confidence in every pick that both made (100)"
+    )
+    apart = of(lambda number: 0.6 if number % 4 else 0.9)
+    assert (apart.compared, apart.differing) == (100, 25)
+    assert shown(apart.difference).estimate != 0
+
+
+def test_arms_that_never_pick_the_same_have_no_confidence_to_compare():
+    record = recorded({"a": lambda _: {"AA": 0.5}, "b": lambda _: {"BB": 0.5}})
+    stated = tuple(
+        each.model_copy(update={"stated": dict.fromkeys(each.weights, 0.6)})
+        for each in record.decided
+    )
+    score = score_picks(record.model_copy(update={"decided": stated}))
+    pair = next(it for it in score.differences if it.measure is Measure.BRIER)
+    assert (pair.compared, pair.differing) == (0, 0)
+    assert pair.difference.why == "no pick that both made has a stated confidence"
+
+
+def test_the_same_choices_are_a_result_and_counted():
+    score = score_picks(recorded({"a": momentum, "b": momentum}))
+    hits, excess = [
+        next(
+            it
+            for it in score.differences
+            if it.measure is measure and (it.first, it.second) == ("a", "b")
+        )
+        for measure in (Measure.HITS, Measure.EXCESS)
+    ]
+    assert (hits.compared, hits.differing) == (400, 0)
+    assert (excess.compared, excess.differing) == (100, 0)
+    assert shown(hits.difference).high == shown(excess.difference).low == 0
 
 
 def test_an_arm_is_shown_beside_the_same_without_an_agent_and_beside_no_other():

@@ -2,11 +2,21 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
+import yaml
 from typer.testing import CliRunner
 
+from contracts.performance import CANDIDATES
+from contracts.study import Study
 from libs.market.exit_terms import terms_in
 from libs.market.replay.store import ReplayStore
+from libs.quant.study.canary import CANARY_SESSIONS, LEAK_DEVIATIONS
+from libs.quant.study.choices import seen_ahead
+from libs.quant.study.design import dates_of
+from libs.quant.study.foresight import sight
+from libs.quant.study.outcomes import outcomes
+from libs.quant.study.record import Bars
 from libs.runtime.settings import Settings
 from services.cli.desk.init import FILES, app
 from services.cli.studies.command import app as studies
@@ -40,7 +50,37 @@ def test_the_study_can_be_run_on_the_data(tmp_path: Path, monkeypatch: pytest.Mo
     planned = CliRunner().invoke(studies, ["plan", "study.yaml"])
 
     assert planned.exit_code == 0, planned.output
-    assert "rules-or-coin: picks, 40 dates" in planned.output
+    assert "rules-or-coin: picks, 50 dates" in planned.output
+    assert "note: " not in planned.output, "it shows all that its arms can show"
+
+
+def test_the_studys_look_ahead_check_sees_its_canary(tmp_path: Path) -> None:
+    """On the folder's own prices, with the seed of the file and others that a person may set."""
+    _init(tmp_path)
+    file = yaml.safe_load((tmp_path / "study.yaml").read_text())
+    study = Study.model_validate(file)
+    bars = {
+        ticker: _bars(pl.read_csv(tmp_path / f"data/{ticker}.csv", try_parse_dates=True))
+        for ticker in study.universe
+    }
+    sessions = bars[study.universe[0]].sessions
+    for seed in (study.seed, *range(2, 30)):
+        dates = dates_of(study.model_copy(update={"seed": seed}), sessions)
+        week = outcomes(dates, study.universe, bars, sessions, CANARY_SESSIONS, CANDIDATES)
+
+        seen = sight(seen_ahead(week), week)
+
+        assert seen.leaks
+        assert seen.deviations > LEAK_DEVIATIONS + 1, "with something to spare"
+        assert week.overlap == 1
+
+
+def _bars(prices: pl.DataFrame) -> Bars:
+    return Bars(
+        sessions=tuple(prices["date"].to_list()),
+        open=tuple(prices["open"].to_list()),
+        close=tuple(prices["close"].to_list()),
+    )
 
 
 def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from services.cli.studies.estimate import STAGES, by_step
 from services.cli.studies.file import read_study
 from services.cli.studies.plan import plan_of
 
+YEAR = {"first": "2011-11-01", "last": "2012-12-31"}
 EXAMPLES = sorted((ROOT / "examples" / "studies").glob("*.yaml"))
 
 
@@ -149,10 +150,31 @@ def test_what_the_recorded_data_does_not_have_is_refused_with_what_was_probably_
         ({}, "claude: nobody has said when its knowledge ended"),
         ({"budget": {"cell_tokens": 10_000}}, "budget: a cell takes about"),
         ({"kind": "path"}, "a path is scored as accounts"),
+        (
+            {"universe": ["AAPL", "MSFT"], "dates": {**YEAR, "count": 40}},
+            "at 40 dates, of which 2 lie within one week; so nobody is cleared: take 34 dates",
+        ),
+        (
+            {"dates": {"sessions": ["2012-11-01", "2012-12-03"]}},
+            "look-ahead: the canary, which knows the prices to come, may not be seen",
+        ),
     ],
 )
 def test_what_a_study_will_not_show_stands_in_its_plan(fields: dict[str, Any], said: str) -> None:
     assert [note for note in plan_of(file_of(**fields), Settings()).notes if said in note]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"universe": ["AAPL", "MSFT"], "dates": {**YEAR, "count": 50}, "horizons": [5]},
+        {"kind": "path", "dates": {**YEAR, "every": 5}},
+    ],
+)
+def test_a_canary_that_will_be_seen_or_is_not_asked_for_has_no_note(fields: dict[str, Any]) -> None:
+    notes = plan_of(file_of(**fields), Settings()).notes
+
+    assert not [note for note in notes if "canary" in note]
 
 
 def test_a_horizon_that_is_over_at_fewer_dates_is_planned_with_those() -> None:
