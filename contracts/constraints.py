@@ -24,7 +24,10 @@ def _comma_separated(value: Any) -> Any:
 
 
 def _upper(value: Any) -> Any:
-    return [name.upper() if isinstance(name, str) else name for name in _comma_separated(value)]
+    names = _comma_separated(value)
+    if not isinstance(names, list | tuple):
+        return names
+    return [name.upper() if isinstance(name, str) else name for name in names]
 
 
 def _number(value: Any) -> Any:

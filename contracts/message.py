@@ -11,6 +11,8 @@ from contracts.stages import CODE, OF_TEXTS, RULES, Stage, Substitute, Why, with
 from contracts.types import CycleId, Name, OperationId, ShortText, Text, Value
 
 MESSAGE_BYTES_MAX = 512_000
+CORRECTIONS_MAX = 20
+"""Sentences that one attempt is sent about the answer of the one before it."""
 PAGE_MAX = 200
 """Of what one answer lists."""
 SUBSTITUTES_MAX = 20
@@ -102,7 +104,7 @@ class Command(Message):
     """Work for one service, self-contained: a handler needs no clock and no other message.
 
     `as_of` is the session whose close is the present; `now` is when the cycle was accepted.
-    `errors` quotes what was wrong with the previous attempt's answer. `fallback` is the failure
+    `errors` are the corrections of the previous attempt's answer. `fallback` is the failure
     that made it a fallback's: `pipeline.stages` then names that provider. Subclasses add the
     contracts they need, and the `STAGE` that a model answers.
     """
@@ -119,7 +121,7 @@ class Command(Message):
     attempt: int = Field(default=1, ge=1)
     workflow_version: int = Field(ge=1)
     seed: int = Field(ge=0)
-    errors: tuple[Text, ...] = Field(default=(), max_length=20)
+    errors: tuple[Text, ...] = Field(default=(), max_length=CORRECTIONS_MAX)
     fallback: ShortText = Field(default="", exclude_if=operator.not_)
 
     def substitutes(self, reads: str = "") -> tuple[Substitute, ...]:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from contracts.message import PAGE_MAX, Message
+from contracts.message import CORRECTIONS_MAX, PAGE_MAX, Message
 from contracts.types import (
     Cost,
     CycleId,
@@ -207,8 +207,9 @@ class RecordAnswer(Message):
 class Result(Message):
     """How an operation ended at its service: a contract, or a failure.
 
-    `wrong_answer` failures may be tried again with the errors quoted; others are final. `epoch` is
-    that of the claim, None for handlers that never claim. `entries` are the finished calls of a
+    `corrections` are what the next attempt is sent: sentences that never quote the refused answer.
+    A failure without them is final. `epoch` is that of the claim, None for handlers that never
+    claim. `entries` are the finished calls of a
     claim that no `Record` holds yet: free ones, since a paid call is recorded before its answer is
     used.
     """
@@ -217,7 +218,7 @@ class Result(Message):
     epoch: int | None = None
     contract: JsonValue = None
     failure: Failure | None = None
-    wrong_answer: bool = False
+    corrections: tuple[Text, ...] = Field(default=(), max_length=CORRECTIONS_MAX)
     entries: tuple[JournalEntry, ...] = Field(default=(), max_length=JOURNAL_BATCH_MAX)
 
 

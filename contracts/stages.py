@@ -10,6 +10,8 @@ DecisionStage = Literal["sentiment", "planner", "quant", "research", "trader", "
 """The stages of a decision."""
 Stage = Literal[DecisionStage, "design", "assessor"]
 """All stages that a model answers, with those of a strategy cycle."""
+TRADING = ("trader", "risk")
+"""Stages whose answers become orders."""
 OF_TEXTS = ("sentiment", "memory")
 """Stages that read texts alone."""
 RULES = "rules"

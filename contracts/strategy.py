@@ -6,7 +6,7 @@ ahead, and each refusal names its field.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Annotated, Literal, Self
 
@@ -50,9 +50,10 @@ class FeatureSpec(Part):
     @field_validator("indicator")
     @classmethod
     def _indicator_is_known(cls, name: str) -> str:
-        if name not in INDICATORS:
+        known = _named(name, INDICATORS)
+        if known is None:
             raise ValueError(f"unknown indicator; there are {', '.join(sorted(INDICATORS))}")
-        return name
+        return known
 
     @field_validator("parameters")
     @classmethod
@@ -63,10 +64,11 @@ class FeatureSpec(Part):
         if name is None:
             return parameters  # the indicator's own error is told instead
         wanted = INDICATORS[name].parameters
-        if unknown := sorted(set(parameters) - set(wanted)):
-            there_are = ", ".join(wanted) or "none"
-            raise ValueError(f"{name} has no parameter {unknown[0]}; it has: {there_are}")
-        full = {key: parameters.get(key, row.default) for key, row in wanted.items()}
+        named = {_named(key, wanted): value for key, value in parameters.items()}
+        if None in named or len(named) < len(parameters):
+            takes = f"these parameters only: {', '.join(wanted)}" if wanted else "no parameters"
+            raise ValueError(f"{name} takes {takes}")
+        full = {key: named.get(key, row.default) for key, row in wanted.items()}
         for key, value in full.items():
             row = wanted[key]
             if not row.least <= value <= row.most:
@@ -256,15 +258,15 @@ class _Idea(BaseModel):
     @field_validator("universe")
     @classmethod
     def _tickers_differ(cls, tickers: tuple[str, ...]) -> tuple[str, ...]:
-        if twice := _first_repeated(tickers):
-            raise ValueError(f"names {twice} twice")
+        if twice := _repeated(tickers):
+            raise ValueError(f"{twice} are the same ticker; give each once")
         return tickers
 
     @field_validator("features")
     @classmethod
     def _features_differ(cls, features: tuple[FeatureSpec, ...]) -> tuple[FeatureSpec, ...]:
-        if twice := _first_repeated(feature.key for feature in features):
-            raise ValueError(f"names {twice} twice")
+        if twice := _repeated([feature.key for feature in features]):
+            raise ValueError(f"{twice} are the same feature; give each once")
         return features
 
     @field_validator("entry", "exit")
@@ -275,14 +277,19 @@ class _Idea(BaseModel):
         if "features" not in info.data:
             return rules  # the features' own error is told instead
         known = [PROBABILITY, *(feature.key for feature in info.data["features"])]
+        sides: dict[str, tuple[Condition, ...]] = {}
         for side in ("long", "short"):
+            conditions: list[Condition] = []
             for place, condition in enumerate(getattr(rules, side)):
-                if condition.of not in known:
+                name = _named(condition.of, known)
+                if name is None:
                     raise ValueError(
                         f"{side}.{place}.of: this is not known at the close; "
                         f"rules see {', '.join(known)}, never what comes after"
                     )
-        return rules
+                conditions.append(condition.model_copy(update={"of": name}))
+            sides[side] = tuple(conditions)
+        return rules.model_copy(update=sides)
 
     @field_validator("exit")
     @classmethod
@@ -346,10 +353,17 @@ class StrategyWish(Part):
         return attempts
 
 
-def _first_repeated(names: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+def _named(word: str, known: Iterable[str]) -> str | None:
+    """The known name that a word is in another case, or with blanks or stars in it."""
+    return next((name for name in known if _letters(name) == _letters(word)), None)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_*-]", "", name).casefold()
+
+
+def _repeated(names: Sequence[str]) -> str:
+    """The places of the first two that are the same: `0 and 2`; empty where all differ."""
+    return next(
+        (f"{names.index(name)} and {n}" for n, name in enumerate(names) if name in names[:n]), ""
+    )

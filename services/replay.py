@@ -214,7 +214,10 @@ class _Replay:
         sample = self._cycle.lanes[start.lane].round
         cycle_id = self._cycle.cycle_id
         again = ids.operation_id(cycle_id, start.lane, start.state, step, after, sample)
-        return StepFailed(start.lane, step, start.attempt, failure, again in self._recordings)
+        corrections, fell_back = _taken_up(self._recordings.get(again))
+        if fell_back:
+            failure = failure.model_copy(update={"of_model": True})
+        return StepFailed(start.lane, step, start.attempt, failure, corrections)
 
     def _compare_inputs(self, start: Start, recorded: Recording) -> None:
         """The command must hold the contracts that the replay has made."""
@@ -226,6 +229,17 @@ class _Replay:
 
     def _differ(self, start: Start, what: str) -> None:
         self._report.differences.append(Difference(start.op_id, start.step.name, what))
+
+
+def _taken_up(attempt: Recording | None) -> tuple[tuple[str, ...], bool]:
+    """How the attempt that followed a failure was asked for: the corrections that it was sent, and
+    whether it was a fallback's. Neither where none followed."""
+    command = attempt.command if attempt is not None else None
+    if not isinstance(command, dict):
+        return (), False
+    errors = command.get("errors")
+    corrections = tuple(map(str, errors)) if isinstance(errors, list) else ()
+    return corrections, bool(command.get("fallback"))
 
 
 def _agrees(replayed: JsonValue, recorded: JsonValue) -> bool:

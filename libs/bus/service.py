@@ -358,7 +358,7 @@ class ServiceRunner:
                 op_id=command.op_id,
                 epoch=epoch,
                 failure=failure_of(error),
-                wrong_answer=bool(getattr(error, "wrong_answer", False)),
+                corrections=tuple(getattr(error, "corrections", ())),
             )
         except OperationStopped:
             raise asyncio.CancelledError from None

@@ -124,12 +124,6 @@ def _in(field: str, mark: Mark) -> Mark:
     return mark.model_copy(update={"field": field})
 
 
-def unknown_names(reasons: Iterable[ReasonDraft], facts: Facts) -> tuple[str, ...]:
-    """The names in these reasons that no fact has, each once."""
-    names = (name for reason in reasons for name in (reason.fact, reason.beside) if name.strip())
-    return tuple(dict.fromkeys(name for name in names if facts.get(name) is None))
-
-
 def settled(
     reasons: Iterable[ReasonDraft], facts: Facts
 ) -> tuple[tuple[Reason, ...], tuple[str, ...]]:

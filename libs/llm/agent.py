@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from contracts.message import Command
 from contracts.operation import JOURNAL_BATCH_MAX
+from contracts.stages import TRADING
 from contracts.study import codebook_key
 from libs.llm.errors import ProviderNotUsable, ProviderUnknown
 from libs.llm.masking.codebook import Masking, Sessions
@@ -49,7 +50,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Agent:
-    """The agent of one operation: its name, model and prompt, and how its tasks are masked."""
+    """The agent of one operation: its name, model and prompt, and how its tasks are masked.
+
+    `trades` says that its answers become orders: one that was cut off is never completed.
+    """
 
     name: str
     provider: Provider
@@ -58,6 +62,7 @@ class Agent:
     seed: int = 0
     limits: Limits = Limits()
     masking: Masking | None = None
+    trades: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,16 @@ class Role:
             raise ProviderUnknown(name, tuple(self.providers))
         chosen = pipeline.models.get(self.stage) if name == pipeline.provider else None
         model = chosen or provider.model_for(self.stage, self.size)
-        masking = self._masking(command, name)
-        return Agent(self.name, provider, model, self.prompt, command.seed, self.limits, masking)
+        return Agent(
+            self.name,
+            provider,
+            model,
+            self.prompt,
+            command.seed,
+            self.limits,
+            self._masking(command, name),
+            trades=self.stage in TRADING,
+        )
 
     def player(self, command: Command) -> str:
         """The provider that plays the role in a command's pipeline."""

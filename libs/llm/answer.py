@@ -1,8 +1,12 @@
-"""From a model's text to a validated value, or to the few words that say what is wrong with it."""
+"""From a model's text to a validated value, or to the few words that say what is wrong with it.
+
+These words say what is right, such as the choices or a limit, and never quote the answer: a small
+model copies a quoted mistake into its next answer.
+"""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Generic, TypeVar
 
@@ -12,15 +16,19 @@ from contracts.types import NOTES
 from libs.llm.provider import Evidence
 from libs.llm.reading.json_text import JsonBroken, objects_in
 from libs.llm.reading.values import Unclear, fitted, unwrapped
+from libs.runtime.wording import worded
 
 ERRORS_MAX = 8
-"""Errors quoted to a model at once: more of them hide the first ones."""
+"""Errors that a model is sent at once: more of them hide the first ones."""
 ERROR_CHARS_MAX = 240
 NO_OBJECT = "no JSON object was found in the answer"
+CLOSED = "the last brace was missing and was added"
+"""The note of an answer that was closed."""
 
 T = TypeVar("T", bound=BaseModel)
 AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
-"""The problems of an answer beyond its schema, given the evidence it may stand on."""
+"""The problems of an answer beyond its schema, given the evidence it may stand on. They quote
+nothing of the answer: `picks.0` names a place in it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ def read_answer(
     evidence: Sequence[Evidence] = (),
     *,
     thoughts: Sequence[str] = (),
+    closes: bool = False,
 ) -> ReadAnswer[T]:
     """The last JSON object in `text` that is about this contract, or what is wrong with it: one
     before it was a draft.
@@ -53,8 +62,9 @@ def read_answer(
     Words around the objects and several objects in a row are accepted: models write both. `check`
     names what a schema cannot say, such as a ticker that nobody offered. Where the text holds no
     object, `thoughts` are read; there an answer counts only where one valid object is in all.
+    `closes` adds last braces that alone are missing, where the answer is valid then.
     """
-    answers = [*_answers(text, output, check, evidence)]
+    answers = [*_answers(text, output, check, evidence, closes=closes)]
     if not answers:
         thought = [
             answer
@@ -69,15 +79,24 @@ def read_answer(
 
 
 def _answers(
-    text: str, output: type[T], check: AnswerCheck[T] | None, evidence: Sequence[Evidence]
-) -> list[ReadAnswer[T]]:
-    answers: list[ReadAnswer[T]] = []
-    for item in objects_in(text):
+    text: str,
+    output: type[T],
+    check: AnswerCheck[T] | None,
+    evidence: Sequence[Evidence],
+    *,
+    closes: bool = False,
+) -> Iterator[ReadAnswer[T]]:
+    for item in objects_in(text, closes=closes):
         if isinstance(item, JsonBroken):
-            answers.append(ReadAnswer(None, (_short(item.error),)))
+            yield ReadAnswer(None, (_short(item.error),))
+            continue
+        answer = _validated(item.value, item.repaired, output, check, evidence)
+        if item.cut_off and answer.value is None:
+            yield ReadAnswer(None, (_short(item.cut_off),))
+        elif item.cut_off:
+            yield replace(answer, notes=(*answer.notes, CLOSED))
         else:
-            answers.append(_validated(item.value, item.repaired, output, check, evidence))
-    return answers
+            yield answer
 
 
 def _validated(
@@ -99,7 +118,7 @@ def _validated(
     try:
         value = output.model_validate_json(json.dumps(fields), context={NOTES: notes})
     except ValidationError as error:
-        return ReadAnswer(None, describe(error))
+        return ReadAnswer(None, describe(error, output))
     problems = tuple(_short(problem) for problem in check(value, evidence)) if check else ()
     if problems:
         return ReadAnswer(None, problems[:ERRORS_MAX])
@@ -112,16 +131,30 @@ def schema_of(output: type[BaseModel]) -> dict[str, Any]:
     return output.model_json_schema()
 
 
-def describe(error: ValidationError) -> tuple[str, ...]:
-    """Pydantic's errors as `place: what is wrong`, without the input that they would echo."""
-    parts = error.errors(include_url=False, include_input=False, include_context=False)
+def describe(error: ValidationError, output: type[BaseModel]) -> tuple[str, ...]:
+    """Pydantic's errors as `place: what is right there`, without the input and its own keys."""
+    parts = error.errors(include_url=False)
+    names = _field_names(output)
     lines = [
-        _short(f"{'.'.join(str(step) for step in part['loc']) or 'answer'}: {part['msg']}")
+        _short(f"{_place(part['loc'], names)}: {worded(part, output)}")
         for part in parts[:ERRORS_MAX]
     ]
     if len(parts) > ERRORS_MAX:
         lines.append(f"and {len(parts) - ERRORS_MAX} more")
     return tuple(lines)
+
+
+def _place(loc: Sequence[int | str], names: Set[str]) -> str:
+    steps = [str(step) for step in loc if isinstance(step, int) or step in names]
+    return ".".join(steps) or "answer"
+
+
+@cache
+def _field_names(output: type[BaseModel]) -> Set[str]:
+    """The names of all fields in a contract and its parts."""
+    schema = schema_of(output)
+    parts = (schema, *schema.get("$defs", {}).values())
+    return {name for part in parts for name in part.get("properties", ())}
 
 
 def _short(text: str) -> str:

@@ -1,7 +1,6 @@
 """Errors between the desk and a model. Each has a stable code and says what to do."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from libs.runtime.errors import DeskError
 
@@ -9,25 +8,31 @@ from libs.runtime.errors import DeskError
 class ModelError(DeskError):
     """Any failure of a model call that an operation ends with.
 
-    `wrong_answer` marks those where asking again, with the errors quoted, may help.
+    `corrections` are what the next attempt is sent, where asking again may help. They say what is
+    right and never quote the model: a small model copies a quoted mistake into its next answer.
     `may_have_cost` says that the provider may want money for the call all the same.
     """
 
     code = "model_error"
     of_model = True
-    wrong_answer: ClassVar[bool] = False
+    corrections: Sequence[str] = ()
     may_have_cost = False
 
 
 class AnswerInvalid(ModelError):
-    """The model answered, but not with what its contract asks for. `errors` say what is wrong."""
+    """The model answered, but not with what its contract asks for.
+
+    `corrections` say what is wrong. `causes` are for people alone: they may quote an endpoint.
+    """
 
     code = "answer_invalid"
-    wrong_answer = True
 
-    def __init__(self, agent: str, model: str, errors: Sequence[str]) -> None:
-        self.errors = tuple(errors)
-        super().__init__(f"{agent} ({model}) gave no valid answer: {'; '.join(self.errors)}")
+    def __init__(
+        self, agent: str, model: str, corrections: Sequence[str], causes: Sequence[str] = ()
+    ) -> None:
+        self.corrections = tuple(corrections)
+        problems = "; ".join((*corrections, *causes))
+        super().__init__(f"{agent} ({model}) gave no valid answer: {problems}")
 
 
 class Refused(ModelError):
@@ -59,8 +64,13 @@ class ReplyUnreadable(ModelError):
     """
 
     code = "reply_unreadable"
-    wrong_answer = True
     may_have_cost = True
+    corrections = (
+        (
+            "the reply could not be read by the model's server; write whole JSON objects, with "
+            "every quote and bracket closed"
+        ),
+    )
 
 
 class ReplyTooLarge(ModelError):

@@ -7,6 +7,7 @@ final call without tools that follows the last allowed round. Every model call a
 goes through the journal: an operation that starts again pays for none of them twice.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -40,6 +41,7 @@ from libs.llm.errors import (
 )
 from libs.llm.json_values import canonical, storable
 from libs.llm.masking.reader import Reader, reader_of
+from libs.llm.naming import THIS_TICKER
 from libs.llm.prompt import NO_CALL, Task, render_errors, render_unread
 from libs.llm.provider import (
     AssistantMessage,
@@ -55,13 +57,15 @@ from libs.llm.provider import (
 )
 from libs.llm.reading.replies import unspoken, with_calls, without_calls
 from libs.llm.reasoning import Reasoning, facts_for
-from libs.llm.toolbox import Toolbox
+from libs.llm.toolbox import CODE_ONLY, Toolbox
 from libs.llm.turn import NAME_CHARS_MAX, declined, refuse_declined, take_turn
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
 LOOK_AHEAD = "look_ahead"
 """The code of the one tool error that ends the operation: a leak from the future."""
+UNKNOWN_TOOL = "unknown_tool"
+"""Stands in the evidence for the name of a tool that is not offered."""
 UNREAD = AssistantMessage(text="(a reply that could not be read)")
 """Stands in the transcript for what the model wrote and its server threw away."""
 
@@ -154,7 +158,7 @@ async def _concluded(
             raise
         # What is missing in the answer was never fetched: say so where people look.
         cause = f"its tools had ended early: {desk.ended.message}"
-        raise AnswerInvalid(agent.name, agent.model, (*error.errors, cause)) from None
+        raise AnswerInvalid(agent.name, agent.model, error.corrections, (cause,)) from None
 
 
 async def call_tools(
@@ -234,7 +238,7 @@ class _Tooling:
                 if unread > limits.unread_max:
                     return self._end("unreadable", error)
                 new = len(messages)
-                messages += [UNREAD, UserMessage(text=render_unread(error.message))]
+                messages += [UNREAD, UserMessage(text=render_unread(error.corrections))]
                 continue
             except (ProviderFault, ReplyTooLarge, Truncated, TaskTooLarge) as error:
                 return self._stop("fault", error)
@@ -363,12 +367,25 @@ class _Tooling:
             value = _error(ToolLimitReached("no room for this result; answer with what you have"))
         self._bytes += size
         self.calls_made += 1
+        if is_error(value) and about and not self._stands_in_task(about):
+            value = without_name(value, about)
         self._known[key] = self._result(name, value)
         place = len(self.evidence)
-        self.evidence.append(Evidence(id=f"E{place}", tool=name, result=value, about=about))
+        tool = name if self._is_offered(name) else UNKNOWN_TOOL
+        self.evidence.append(Evidence(id=f"E{place}", tool=tool, result=value, about=about))
+
+    def _stands_in_task(self, ticker: str) -> bool:
+        """Whether the model has the name from the desk: from its task or from a tool's answer."""
+        answers = (item.result for item in self.evidence if not is_error(item.result))
+        return any(f'"{ticker}"' in canonical(text) for text in (dict(self.task.data), *answers))
+
+    def _is_offered(self, name: str) -> bool:
+        return any(tool.name == name for tool in self.tools.definitions)
 
     def _result(self, name: str, value: JsonValue) -> ToolResult:
         shown = self.reader.result(name, value)
+        if isinstance(shown, dict) and CODE_ONLY in shown:
+            shown = {key: part for key, part in shown.items() if key != CODE_ONLY}
         return ToolResult(call_id="", name=name, content=canonical(shown), is_error=is_error(value))
 
     def _journalled(self, call: ToolCall) -> Call:
@@ -377,7 +394,8 @@ class _Tooling:
         async def run() -> Reply:
             try:
                 if call.error:
-                    raise BadToolArguments(f"{call.name[:80]}: {call.error}")
+                    tool = f"{call.name}: " if self._is_offered(call.name) else ""
+                    raise BadToolArguments(f"{tool}{call.error}")
                 return Reply(await self._run_tool(call))
             except DeskError as error:
                 if error.code == LOOK_AHEAD:
@@ -419,19 +437,28 @@ async def _output_pass(
     messages: list[ModelMessage] = [first_message(agent, task, evidence, reader, facts)]
     new = 0
     errors: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
     last = ""
     for _ in range(agent.limits.repairs_max + 1):
         request = request_of(agent, task, messages, evidence, reader, output=output, facts=facts)
         read: ReadAnswer[T] = ReadAnswer(None)
+        causes = ()
         try:
             taken = await take_turn(agent, request, journal, on_record(request, new))
             reply = without_calls(taken)
             refuse_declined(agent, reply)
             turn, text = assistant_turn(reply), reader.heard(reply).text
-            read = read_answer(text, output, check, evidence, thoughts=[*_thoughts(reply, reader)])
+            read = read_answer(
+                text,
+                output,
+                check,
+                evidence,
+                thoughts=[*_thoughts(reply, reader)],
+                closes=not agent.trades,
+            )
             errors = read.errors
         except ReplyUnreadable as error:
-            turn, text, errors = UNREAD, "", (error.message,)
+            turn, text, errors, causes = UNREAD, "", tuple(error.corrections), (error.message,)
         await journal.call(_validation(output, errors, read))
         if read.notes:
             log.info("llm.answer_changed", agent=agent.name, model=agent.model, notes=read.notes)
@@ -440,11 +467,11 @@ async def _output_pass(
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
         if text and text == last:
             # The same words again: a third time would bring them once more.
-            raise AnswerInvalid(agent.name, agent.model, (*errors, "it gave the same answer twice"))
+            raise AnswerInvalid(agent.name, agent.model, errors, ("it gave the same answer twice",))
         last = text
         new = len(messages)
         messages += [turn, UserMessage(text=render_errors(reader.errors(errors)))]
-    raise AnswerInvalid(agent.name, agent.model, errors)
+    raise AnswerInvalid(agent.name, agent.model, errors, causes)
 
 
 def _thoughts(reply: ModelReply, reader: Reader) -> Iterator[str]:
@@ -466,6 +493,17 @@ def _validation(output: type[BaseModel], errors: Sequence[str], read: ReadAnswer
 
     name = f"check of {output.__name__}"
     return Call(CallKind.READ, name, outcome, outcome_reply, new={"contract": output.__name__})
+
+
+def without_name(value: JsonValue, ticker: str) -> JsonValue:
+    """A tool's error as its model is sent it: without the ticker that the model made up, which it
+    would use again. The record of the call has it."""
+    error = value["error"] if isinstance(value, dict) else None
+    if not isinstance(error, dict):
+        return value
+    name = rf"(?<![\w.^=-]){re.escape(ticker)}(?![\w^=-])"
+    message = re.sub(name, THIS_TICKER, str(error.get("message", "")), flags=re.IGNORECASE)
+    return {"error": {**error, "message": message}}
 
 
 def _error(error: DeskError) -> JsonValue:

@@ -38,7 +38,7 @@ class PortfolioTool:
         """The account; its arguments change nothing."""
         del arguments
         if name != GET_PORTFOLIO:
-            raise ToolNotAllowed(f"{name[:80]} is not {GET_PORTFOLIO}")
+            raise ToolNotAllowed(f"no tool of this name; the tool is {GET_PORTFOLIO}")
         shown = portfolio_json(self._portfolio)
         # Its name is the desk's business: the same question is put in the same words.
         return {key: value for key, value in shown.items() if key != "account"}

@@ -170,14 +170,14 @@ NO_CALL = (
 """The turn that follows a tool round without a call."""
 
 
-def render_unread(why: str) -> str:
-    """A repair turn in a tooling pass: the last tool call could not be read, and why."""
+def render_unread(corrections: Sequence[str]) -> str:
+    """A repair turn in a tooling pass: the last tool call could not be read."""
     return "\n".join(
         [
             "Your last reply could not be read. Call a tool again, with one JSON object as its",
             "arguments, or write one sentence without a tool call to end.",
             "<errors>",
-            _line(why),
+            *(_line(correction) for correction in corrections),
             "</errors>",
         ]
     )

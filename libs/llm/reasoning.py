@@ -10,13 +10,12 @@ from typing import Generic
 from pydantic import BaseModel
 
 from contracts.reasons import ReasonDraft
-from libs.facts.compose import shown_name, unknown_names
 from libs.facts.fact import Facts
 from libs.facts.market import ToolAnswer, market_facts
 from libs.llm.answer import AnswerCheck, T
 from libs.llm.prompt import Task
 from libs.llm.provider import Evidence
-from libs.runtime.nearest import nearest
+from libs.runtime.nearest import did_you_mean, nearest
 
 UNKNOWN_TOLD_MAX = 4
 """Names that a model is asked about at once."""
@@ -28,16 +27,17 @@ def facts_for(task: Task, evidence: Sequence[Evidence]) -> Facts:
     return Facts.of((*market_facts(results), *task.facts), task.about)
 
 
-def reasons_in(value: object) -> Iterator[ReasonDraft]:
-    """Every reason anywhere in an answer."""
+def reasons_in(value: object, place: str = "") -> Iterator[tuple[str, ReasonDraft]]:
+    """Every reason anywhere in an answer, with its place: `picks.0.reasons.1`."""
+    inside = f"{place}." if place else ""
     if isinstance(value, ReasonDraft):
-        yield value
+        yield place, value
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
-            yield from reasons_in(getattr(value, name))
+            yield from reasons_in(getattr(value, name), f"{inside}{name}")
     elif isinstance(value, tuple):
-        for item in value:
-            yield from reasons_in(item)
+        for number, item in enumerate(value):
+            yield from reasons_in(item, f"{inside}{number}")
 
 
 @dataclass
@@ -64,13 +64,16 @@ class Reasoning(Generic[T]):
         return self.facts
 
     def _names(self, answer: T) -> list[str]:
-        unknown = unknown_names(reasons_in(answer), self.facts)
-        if not unknown or self._has_asked:
+        if self._has_asked:
             return []
-        self._has_asked = True
-        return [self._unknown(name) for name in unknown[:UNKNOWN_TOLD_MAX]]
-
-    def _unknown(self, name: str) -> str:
-        near = nearest(name, self.facts.by_name)
-        hint = f"; did you mean {near}?" if near else ""
-        return f"reasons: no fact is named {shown_name(name)}{hint}"
+        unknown: dict[str, str] = {}
+        for place, reason in reasons_in(answer):
+            for field_name in ("fact", "beside"):
+                name = str(getattr(reason, field_name))
+                if name.strip() and self.facts.get(name) is None:
+                    unknown.setdefault(name, f"{place}.{field_name}: no fact has this name")
+        self._has_asked = bool(unknown)
+        return [
+            f"{problem}{did_you_mean(nearest(name, self.facts.by_name))}"
+            for name, problem in list(unknown.items())[:UNKNOWN_TOLD_MAX]
+        ]

@@ -10,6 +10,9 @@ from pydantic import JsonValue
 from contracts.types import ToolDef
 from libs.llm.errors import ToolNotAllowed
 
+CODE_ONLY = "code_only"
+"""The key of a result's part that code reads and the model is not sent, such as its own words."""
+
 
 class ToolExecutor(Protocol):
     """Runs read-only tools. `call` raises DeskError where a tool cannot answer."""
@@ -39,7 +42,7 @@ class Toolbox:
         """Run an allowed tool; ToolNotAllowed for any other."""
         if name not in self._owners:
             names = ", ".join(self._owners) or "none"
-            raise ToolNotAllowed(f"{name[:80]} is not a tool you may call; yours are: {names}")
+            raise ToolNotAllowed(f"no tool of this name; the tools are: {names}")
         return await self._owners[name][1].call(name, arguments)
 
     @cached_property

@@ -17,17 +17,17 @@ from libs.llm.agent import Role
 from libs.llm.loop import call_tools
 from libs.llm.prompt import task_for
 from libs.llm.provider import Evidence
+from libs.llm.toolbox import CODE_ONLY
 from libs.report.strategies.files import StrategyFiles
 from libs.report.strategies.page import page
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from services.assessment.tools import SAVE_ASSESSMENT, assessment_tools, unknown_in
+from services.assessment.tools import POINTS, SAVE_ASSESSMENT, assessment_tools, unknown_in
 
 NOT_TOLD = {"cycle_id", "op_id", "version", "as_of", "loss_curve", "data_sha256", "model_sha256"}
 """Of the training: what says nothing to a model, or too much."""
 PLACES = 6
 """Of a figure in a task: sixteen digits would only be copied."""
-POINTS = ("strengths", "weaknesses", "suggestions")
 SERIES = {"sessions", "equity", "benchmark", "trades", "prices"}
 
 
@@ -35,7 +35,10 @@ class AssessmentNotSaved(DeskError):
     """The model ended without a call of save_assessment that could be used."""
 
     code = "assessment_not_saved"
-    wrong_answer = True
+
+    def __init__(self, message: str, correction: str) -> None:
+        self.corrections = (correction,)
+        super().__init__(message)
 
 
 async def assess_strategy(
@@ -48,7 +51,7 @@ async def assess_strategy(
 ) -> StrategyAssessment:
     """Let the model judge the results; what it saved is the assessment, and is exported.
 
-    AssessmentNotSaved asks for another attempt with the reason quoted.
+    AssessmentNotSaved asks for another attempt with what to correct.
     """
     spec = command.strategy_design.spec
     agent = role.played_for(command)
@@ -68,8 +71,12 @@ async def assess_strategy(
     saved = last_saved(evidence)
     if saved is None:
         who = f"{agent.name} ({agent.model})"
-        raise AssessmentNotSaved(f"{who} did not save an assessment{why(evidence)}")
-    draft = AssessmentDraft.model_validate(saved["assessment"])
+        problem = why(evidence)
+        raise AssessmentNotSaved(
+            f"{who} did not save an assessment{problem}",
+            f"no assessment was saved{problem}; call {SAVE_ASSESSMENT}",
+        )
+    draft = AssessmentDraft.model_validate(saved[CODE_ONLY])
     assessment = StrategyAssessment.of(
         command,
         strategy_name=spec.name,

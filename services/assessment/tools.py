@@ -15,13 +15,15 @@ from libs.facts.compose import SENTENCE_CHARS_MAX, names_in, shown_name
 from libs.facts.fact import Facts
 from libs.llm.answer import describe
 from libs.llm.errors import BadToolArguments, ToolNotAllowed
-from libs.llm.toolbox import Toolbox
-from libs.runtime.nearest import nearest
+from libs.llm.toolbox import CODE_ONLY, Toolbox
+from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.untrusted import clean_line
 
 SAVE_ASSESSMENT = "save_assessment"
 UNKNOWN_MAX = 4
 """Names that a model is asked about at once."""
+POINTS = ("strengths", "weaknesses", "suggestions")
+"""The fields of an assessment that hold sentences."""
 SAVE_AGAIN = "Save it again with names that stand in figures, else these stay as they are"
 
 _DEFINITION = ToolDef(
@@ -45,10 +47,10 @@ _DEFINITION = ToolDef(
                     "description": f"Two to four {name}, each a sentence that names its figures in "
                     "braces, such as {training.accuracy}.",
                 }
-                for name in ("strengths", "weaknesses", "suggestions")
+                for name in POINTS
             },
         },
-        "required": ["verdict", "strengths", "weaknesses", "suggestions"],
+        "required": ["verdict", *POINTS],
         "additionalProperties": False,
     },
 )
@@ -75,14 +77,14 @@ class AssessmentTool:
         A name in braces that no fact has spoils nothing: the message asks for the right one.
         """
         if name != SAVE_ASSESSMENT:
-            raise ToolNotAllowed(f"{name[:80]} is not {SAVE_ASSESSMENT}")
+            raise ToolNotAllowed(f"no tool of this name; the tool is {SAVE_ASSESSMENT}")
         if not self._strategy_name:
             raise BadToolArguments("there is no strategy that this could be an assessment of")
         try:
             draft = AssessmentDraft.model_validate(_cleaned(dict(arguments)))
         except ValidationError as error:
-            raise BadToolArguments("; ".join(describe(error))) from error
-        unknown = unknown_in(draft, self._facts)
+            raise BadToolArguments("; ".join(describe(error, AssessmentDraft))) from error
+        unknown = names_to_correct(draft, self._facts)
         saved = f"Assessment saved; it is in {self._path} once you have ended"
         return {
             "success": True,
@@ -90,22 +92,37 @@ class AssessmentTool:
             "message": ". ".join((saved, *unknown, *([SAVE_AGAIN] if unknown else []))),
             "saved": True,
             "strategy_name": self._strategy_name,
-            "assessment": draft.model_dump(mode="json"),
             "assessed_at": self._clock().isoformat(),
+            CODE_ONLY: draft.model_dump(mode="json"),
         }
 
 
 def unknown_in(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
-    """In a sentence each, the names in braces that no fact has."""
-    points = (*draft.strengths, *draft.weaknesses, *draft.suggestions)
-    names = (name for point in points for name in names_in(point))
+    """In a sentence each, the names in braces that no fact has, for people."""
+    names = (
+        name for field in POINTS for point in getattr(draft, field) for name in names_in(point)
+    )
     unknown = dict.fromkeys(name for name in names if facts.get(name) is None)
-    return tuple(_unknown(name, facts) for name in list(unknown)[:UNKNOWN_MAX])
+    return tuple(
+        f"no figure is named {shown_name(name)}{_meant(name, facts)}"
+        for name in list(unknown)[:UNKNOWN_MAX]
+    )
 
 
-def _unknown(name: str, facts: Facts) -> str:
-    near = nearest(name, facts.by_name)
-    return f"no figure is named {shown_name(name)}" + (f"; did you mean {near}?" if near else "")
+def names_to_correct(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
+    """In a sentence each, where a name stands in braces that no fact has, without the name."""
+    problems = [
+        f"{field}.{place}: no figure has the name in braces{_meant(name, facts)}"
+        for field in POINTS
+        for place, point in enumerate(getattr(draft, field))
+        for name in names_in(point)
+        if facts.get(name) is None
+    ]
+    return tuple(dict.fromkeys(problems))[:UNKNOWN_MAX]
+
+
+def _meant(name: str, facts: Facts) -> str:
+    return did_you_mean(nearest(name, facts.by_name))
 
 
 def _cleaned(value: JsonValue) -> JsonValue:

@@ -24,6 +24,7 @@ from contracts.types import Failure
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled, stated
 from libs.facts.fact import Facts
 from libs.facts.market import FIGURES
+from libs.llm.naming import THIS_TICKER, repeated, strangers
 from libs.llm.provider import Evidence
 from libs.market.errors import NotInSource
 
@@ -44,18 +45,13 @@ def plan_problems(
     draft: PlanDraft, digest: SignalDigest, portfolio: Portfolio, assets_max: int
 ) -> tuple[str, ...]:
     """Assets must be candidates of the digest or held, each once, and no more than `assets_max`."""
-    count = len(draft.assets)
-    too_many = (f"assets: {count} of them, at most {assets_max} can be looked into",)
-    offered = {item.ticker for item in digest.candidates}
-    offered |= {position.ticker for position in portfolio.positions}
+    held = [position.ticker for position in portfolio.positions]
+    offered = [*dict.fromkeys((*digest.tickers, *held))]
+    too_many = (f"assets: at most {assets_max} tickers can be looked into; leave some out",)
     return (
-        *(
-            f"assets: {name} is neither in the digest nor held"
-            for name in draft.assets
-            if name not in offered
-        ),
-        *_twice("assets", draft.assets),
-        *(too_many if count > assets_max else ()),
+        *strangers("assets", draft.assets, offered, "neither in the digest nor held"),
+        *repeated("assets", draft.assets),
+        *(too_many if len(draft.assets) > assets_max else ()),
     )
 
 
@@ -72,8 +68,8 @@ def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str
     views = [view.ticker for view in draft.assets]
     return (
         *(f"assets: {name} has indicators but no view" for name in known if name not in views),
-        *(f"assets: {name} has no indicators to judge by" for name in views if name not in known),
-        *_twice("assets", views),
+        *strangers("assets", views, known, "no indicators to judge by"),
+        *repeated("assets", views),
     )
 
 
@@ -81,15 +77,12 @@ def research_problems(draft: ResearchDraft, evidence: Sequence[Evidence]) -> tup
     """Each finding is about a ticker that a tool answered for, and there is one of each; none at
     all is no answer where tools did answer."""
     tickers = tickers_of(evidence)
+    names = [finding.ticker for finding in draft.tickers]
     none = (f"tickers: no finding, and tools answered for {', '.join(tickers)}",)
     return (
         *(none if tickers and not draft.tickers else ()),
-        *(
-            f"tickers: no tool answered for {finding.ticker}"
-            for finding in draft.tickers
-            if finding.ticker not in tickers
-        ),
-        *_twice("tickers", [finding.ticker for finding in draft.tickers]),
+        *strangers("tickers", names, tickers, "no tool answered for it"),
+        *repeated("tickers", names),
     )
 
 
@@ -203,9 +196,11 @@ def research_report(
 
 def _absent(evidence: Sequence[Evidence]) -> str:
     """The answers of tools that could say nothing, in their words, each once."""
-    results = (item.result for item in evidence if isinstance(item.result, dict))
-    errors = (result.get("error") for result in results)
-    words = (str(error.get("message", "")) for error in errors if isinstance(error, dict))
+    words = (
+        str(error.get("message", "")).replace(THIS_TICKER, item.about)
+        for item in evidence
+        if isinstance(item.result, dict) and isinstance(error := item.result.get("error"), dict)
+    )
     return ". ".join(dict.fromkeys(words))[:ABSENT_CHARS_MAX]
 
 
@@ -365,9 +360,3 @@ def tickers_of(evidence: Iterable[Evidence]) -> tuple[str, ...]:
         if isinstance(item.result, dict) and "ticker" in item.result
     ]
     return tuple(dict.fromkeys(names))
-
-
-def _twice(field: str, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        f"{field}: {name} comes twice" for name in dict.fromkeys(names) if names.count(name) > 1
-    )

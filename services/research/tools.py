@@ -26,7 +26,7 @@ from libs.market.facts import facts_of
 from libs.market.source import MarketData
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from libs.quant.indicators import BadBars
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 from libs.runtime.journal import Call, Journal, Reply
 
 INDICATORS = "get_technical_indicators"
@@ -110,8 +110,8 @@ class FewTickers:
     def _admit(self, ticker: str) -> None:
         if ticker not in self._asked and len(self._asked) >= self._tickers_max:
             raise TickerLimit(
-                f"{ticker[:15]}: {self._tickers_max} tickers were looked into already "
-                f"({', '.join(self._asked)}); answer with these"
+                f"{self._tickers_max} tickers were looked into already, and no more are allowed; "
+                f"answer with {few([*self._asked])}"
             )
         self._asked[ticker] = None
 

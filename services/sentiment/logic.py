@@ -26,6 +26,7 @@ from contracts.sentiment import (
 from contracts.types import Failure, Name, ShortText, Ticker, Value
 from libs.facts.compose import NO_REASON, Cited, argued, own_words, settled
 from libs.facts.fact import Facts
+from libs.llm.naming import repeated, strangers
 from libs.runtime.untrusted import clean_line
 
 SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
@@ -156,11 +157,10 @@ def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[Unsc
 
 def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str, ...]:
     """The problems of a report: tickers nobody offered, or twice."""
-    offered = set(digest.tickers)
     names = [view.ticker for view in draft.tickers]
     return (
-        *(f"tickers: {name} is not in the digest" for name in names if name not in offered),
-        *(f"tickers: {name} comes twice" for name in dict.fromkeys(names) if names.count(name) > 1),
+        *strangers("tickers", names, digest.tickers, "not in the digest"),
+        *repeated("tickers", names),
     )
 
 

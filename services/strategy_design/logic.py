@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from contracts.indicator import INDICATORS
 from contracts.strategy import CostSpec, Period, SizingSpec, StrategyDraft, StrategySpec
+from libs.llm.naming import strangers
 from libs.quant.strategy.training import PERIOD_SLACK_DAYS
 
 WARM_UP_DAYS = 400
@@ -85,13 +86,7 @@ def _known(histories: JsonValue) -> Mapping[str, Mapping[str, JsonValue]]:
 
 
 def _unknown(tickers: Sequence[str], histories: JsonValue) -> Sequence[str]:
-    known = _known(histories)
-    there_are = ", ".join(sorted(known))
-    return [
-        f"universe: {ticker} is none of those with prices: {there_are}"
-        for ticker in tickers
-        if ticker not in known
-    ]
+    return strangers("universe", tickers, sorted(_known(histories)), "it has no prices here")
 
 
 def sha256_of(spec: StrategySpec) -> str:

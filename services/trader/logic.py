@@ -25,6 +25,7 @@ from contracts.trader import (
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
 from libs.facts.fact import Fact, Facts
+from libs.llm.naming import repeated, strangers
 from libs.quant.risk.evaluation import Room, room_for
 from libs.quant.risk.rules import ALLOCATION_PCT_MAX
 
@@ -33,23 +34,24 @@ def pick_problems(
     draft: PicksDraft, report: ResearchReport, portfolio: Portfolio
 ) -> tuple[str, ...]:
     """Buys must have been researched, sales must be held, and shares sum to at most 100%."""
-    researched = {finding.ticker for finding in report.tickers}
-    held = {position.ticker for position in portfolio.positions}
+    researched = [finding.ticker for finding in report.tickers]
+    held = [position.ticker for position in portfolio.positions]
+    buys = [pick.ticker for pick in draft.picks]
+    sales = [pick.ticker for pick in draft.sell_recommendations]
     total = sum((pick.allocation_pct for pick in draft.picks), start=Decimal(0))
-    too_much = (f"picks: allocations sum to {total}%, at most {ALLOCATION_PCT_MAX}%",)
+    too_much = f"picks: the allocations may sum to {ALLOCATION_PCT_MAX}% at most; lower some"
+    both = (
+        f"sell_recommendations.{place}: the same ticker as picks.{buys.index(name)}; leave one out"
+        for place, name in enumerate(sales)
+        if name in buys
+    )
     return (
-        *(
-            f"picks: {pick.ticker} was not researched"
-            for pick in draft.picks
-            if pick.ticker not in researched
-        ),
-        *(
-            f"sell_recommendations: {pick.ticker} is not held"
-            for pick in draft.sell_recommendations
-            if pick.ticker not in held
-        ),
-        *_twice((*draft.picks, *draft.sell_recommendations)),
-        *(too_much if total > ALLOCATION_PCT_MAX else ()),
+        *strangers("picks", buys, researched, "not researched"),
+        *strangers("sell_recommendations", sales, held, "not held"),
+        *repeated("picks", buys),
+        *repeated("sell_recommendations", sales),
+        *both,
+        *([too_much] if total > ALLOCATION_PCT_MAX else ()),
     )
 
 
@@ -74,8 +76,8 @@ def rooms_of(command: PickTrades, evidence: Sequence[Evidence], moves: Moves) ->
 def closed_problems(draft: PicksDraft, rooms: Mapping[str, Room]) -> tuple[str, ...]:
     """The buys that no rule can let pass, each with the reason that the facts gave for it."""
     return tuple(
-        f"picks: {pick.ticker} cannot be bought: {rooms[pick.ticker].why}; leave it out"
-        for pick in draft.picks
+        f"picks.{place}: it cannot be bought: {rooms[pick.ticker].why}; leave it out"
+        for place, pick in enumerate(draft.picks)
         if pick.ticker in rooms and not rooms[pick.ticker].allocation_pct
     )
 
@@ -236,10 +238,3 @@ def _counted(draft: PicksDraft) -> str:
     sales = f"{len(draft.sell_recommendations)} to sell"
     words = [buys] * bool(draft.picks) + [sales] * bool(draft.sell_recommendations)
     return ", ".join(words) or "nothing to buy or sell"
-
-
-def _twice(picks: Sequence[PickDraft]) -> tuple[str, ...]:
-    names = [pick.ticker for pick in picks]
-    return tuple(
-        f"picks: {name} comes twice" for name in dict.fromkeys(names) if names.count(name) > 1
-    )

@@ -13,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import structlog
 
+from contracts.cycle import DECISION, STRATEGY
 from tests.fakes.reply_shapes import ANSWERS, CALLS, End, Shape
 from tests.fakes.shaped_desk import (
     AGENTS,
+    ASSESSOR,
     CALLERS,
+    DESIGNER,
     ShapedModel,
     problem,
     shaped_desk,
@@ -25,18 +28,32 @@ from tests.fakes.shaped_desk import (
 WIRES = ("openai", "claude")
 
 
-def models() -> Iterator[tuple[Shape, ShapedModel]]:
-    """Each shape with the models that reply in it: all agents at once where it is read."""
-    for table, agents in ((ANSWERS, AGENTS), (CALLS, CALLERS)):
+TRIED = (
+    (DECISION, ANSWERS, AGENTS),
+    (DECISION, CALLS, CALLERS),
+    (STRATEGY, ANSWERS, (DESIGNER,)),
+    # Code reads nothing for an assessor, whose answer is a call.
+    (STRATEGY, [shape for shape in CALLS if shape.end is End.READ], (ASSESSOR,)),
+)
+"""The tables of shapes by the kind of cycle, and the agents that they are for."""
+
+
+def models() -> Iterator[tuple[str, Shape, ShapedModel]]:
+    """Each shape with the kind of cycle and the models that reply in it: all agents at once where
+    it is read."""
+    for kind, table, agents in TRIED:
         for shape in table:
-            for group in groups(shape, shape.agents or agents):
+            own = [agent for agent in agents if agent in (shape.agents or agents)]
+            for group in groups(shape, own):
                 shapes: Mapping[str, Shape] = dict.fromkeys(group, shape)
-                calls = table is CALLS
-                yield shape, ShapedModel(calls=shapes) if calls else ShapedModel(shapes)
+                calls = table is not ANSWERS
+                yield kind, shape, ShapedModel(calls=shapes) if calls else ShapedModel(shapes)
 
 
 def groups(shape: Shape, agents: Sequence[str]) -> Sequence[Sequence[str]]:
     """The agents that reply so in one cycle."""
+    if not agents:
+        return []
     return [agents] if shape.end is End.READ else [(agent,) for agent in agents]
 
 
@@ -45,15 +62,15 @@ async def main() -> int:
     count, problems = 0, 0
     async with shaped_desk() as desk:
         for wire in WIRES:
-            plain = await desk.run(wire, ShapedModel())
-            for shape, model in models():
+            plain = {k: await desk.run(wire, ShapedModel(), k) for k in (DECISION, STRATEGY)}
+            for kind, shape, model in models():
                 if wire not in shape.wires:
                     continue
-                outcome = await desk.run(wire, model)
+                outcome = await desk.run(wire, model, kind)
                 if not outcome.shaped:
                     continue
                 count += 1
-                why = problem(shape, outcome, plain)
+                why = problem(shape, outcome, plain[kind])
                 problems += bool(why)
                 if why:
                     sys.stdout.write(f"{wire} {[*outcome.shaped]} {why}\n")

@@ -52,7 +52,7 @@ class PlanWrong(DeskError):
     """The first plan of a `retry` cycle."""
 
     code = "plan_wrong"
-    wrong_answer = True
+    corrections = ("make another plan",)
 
 
 class ModelFailed(DeskError):

@@ -234,7 +234,7 @@ class InProcessDesk:
                 op_id=op_id,
                 epoch=epoch,
                 failure=failure_of(error),
-                wrong_answer=bool(getattr(error, "wrong_answer", False)),
+                corrections=tuple(getattr(error, "corrections", ())),
             )
         else:
             result = Result(op_id=op_id, epoch=epoch, contract=contract.model_dump(mode="json"))

@@ -13,6 +13,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from tests.fakes.model_server import Error
 from tests.fakes.wire_formats import Call, Says
 
 Answer = dict[str, Any]
@@ -39,7 +40,7 @@ class Shape:
     `says` is part of the reason of a typed end."""
 
     name: str
-    change: Callable[[Any], str | Says | None]
+    change: Callable[[Any], str | Says | Error | None]
     end: End = End.READ
     agents: Sequence[str] = ()
     says: str = ""
@@ -49,7 +50,7 @@ class Shape:
 OPENAI = ("openai",)
 TRADES = ("trader", "risk_review")
 READERS = ("planner", "quant", "analyst", "sentiment", "memory")
-TICKERS = ("ticker", "assets", "sector_peers", "vetoed_tickers")
+TICKERS = ("ticker", "assets", "sector_peers", "vetoed_tickers", "universe")
 SHARES = ("confidence",)
 
 
@@ -422,6 +423,8 @@ ANSWERS: Sequence[Shape] = (
     Shape("choices in capitals", values(("signal", "speaks"), str.upper, str)),
     Shape("choices with dots", values(("signal", "speaks"), lambda v: f"{v.title()}.", str)),
     Shape("choices with stars", values(("signal", "speaks"), lambda v: f"**{v}**", str)),
+    Shape("indicators in capitals", values(("indicator", "kind", "of"), str.upper, str)),
+    Shape("rules with blanks", values(("of",), lambda v: v.replace("(", " ("), str)),
     # Asked, never guessed.
     Shape("a share above one", shares(lambda n: int(n * 100)), End.ASKED, says="confidence"),
     Shape("a share in words", shares(lambda _: "high"), End.ASKED, says="confidence"),
@@ -468,13 +471,13 @@ ANSWERS: Sequence[Shape] = (
         "a ticker of nobody",
         tickers(lambda _: "ZZZZ"),
         End.ASKED,
-        ("planner", "quant", "analyst", "trader"),
+        ("planner", "quant", "analyst", "trader", "designer"),
     ),
     Shape(
         "two tickers in one",
         tickers(lambda name: f"{name}/DLTA or {name}"),
         End.ASKED,
-        ("planner", "quant", "analyst", "trader"),
+        ("planner", "quant", "analyst", "trader", "designer"),
     ),
     Shape("a choice of nobody", values(("signal", "speaks"), lambda _: "perhaps", str), End.ASKED),
     Shape(
@@ -493,8 +496,10 @@ ANSWERS: Sequence[Shape] = (
         "another name of a list",
         renamed_list("recommendations"),
         End.ASKED,
-        ("planner", "quant", "analyst", "trader", "risk_review", "sentiment"),
+        ("planner", "quant", "analyst", "trader", "risk_review", "sentiment", "designer"),
     ),
+    Shape("an unknown indicator", values(("indicator",), lambda _: "magic", str), End.ASKED),
+    Shape("a rule on what is not known", values(("of",), lambda _: "magic", str), End.ASKED),
     Shape(
         "confidence alone",
         formed(lambda a: {"confidence": 0.5}),
@@ -534,11 +539,48 @@ ANSWERS: Sequence[Shape] = (
         doubled(lambda item: {**item, "ticker": "DLTA", "allocation_pct": 99}),
         End.ASKED,
         ("trader",),
-        "sum to",
+        "may sum to",
     ),
     Shape("a half", cut(0.5), End.ASKED, says="cut off"),
     Shape("all but a third", cut(0.66), End.ASKED, says="cut off"),
     Shape("no last brace, in a trade", without_last_brace, End.ASKED, TRADES, says="cut off"),
+    Shape(
+        "no last brace on a line, in a trade",
+        written(lambda t: t[:-1], indent=1),
+        End.ASKED,
+        TRADES,
+        says="cut off",
+    ),
+    Shape(
+        "no last brace, fenced, in a trade",
+        lambda a: f"```json\n{without_last_brace(a)}\n```",
+        End.ASKED,
+        TRADES,
+        says="cut off",
+    ),
+    Shape("no last brace", written(lambda t: t[:-1], indent=1), agents=(*READERS, "designer")),
+    Shape(
+        "no last brace, fenced",
+        lambda a: f"```json\n{without_last_brace(a)}\n```",
+        agents=(*READERS, "designer"),
+    ),
+    Shape(
+        "no last braces, wrapped",
+        lambda a: json.dumps({"answer": a}, indent=1)[:-1].rstrip()[:-1],
+        agents=(*READERS, "designer"),
+    ),
+    Shape(
+        "no last bracket and brace",
+        lambda a: json.dumps({"note": "x", **a, "more": [1]})[:-2],
+        End.ASKED,
+        says="cut off",
+    ),
+    Shape(
+        "cut within its last number",
+        lambda a: json.dumps({**a, "weight": 1.5})[:-2],
+        End.ASKED,
+        says="cut off",
+    ),
     Shape(
         "a draft, then a broken one",
         lambda a: f"{json.dumps(drafted(a))}\n{numbers(lambda _: 'NaN')(a)}",

@@ -10,16 +10,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
 import orjson
 
 from contracts.account import OpenBooks, Portfolio, Position
-from contracts.cycle import CycleRequest, CycleStatus
-from contracts.message import Pipeline
+from contracts.cycle import DECISION, CycleRequest, CycleStatus
+from contracts.message import Command, Pipeline
 from contracts.operation import CallKind
-from contracts.subjects.commands import OPEN_BOOKS
+from contracts.strategy_cycle import BacktestStrategy, TrainStrategy
+from contracts.strategy_result import BacktestResult, TrainingResult
+from contracts.subjects.commands import BACKTEST_STRATEGY, OPEN_BOOKS, TRAIN_STRATEGY
 from contracts.types import Money
 from libs.bus.route import Route, on_command
 from libs.runtime.journal import Journal
@@ -29,6 +33,7 @@ from services.assessment import app as assessment
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
+from services.strategy_design import app as strategy_design
 from services.trader import app as trader
 from tests.data.fixture_market.make_fixture import HERE
 from tests.fakes import wire_streams
@@ -37,6 +42,7 @@ from tests.fakes.model_server import KEY, Answer, Asked, ModelServer, model_serv
 from tests.fakes.reply_shapes import End, Shape
 from tests.fakes.rules_model import agent_of, as_the_rules
 from tests.fakes.wire_formats import Says
+from tests.unit.services.strategy_results import ASSESSED, backtest, training
 
 AS_OF = date(2024, 3, 15)
 HELD = "FOXT"
@@ -48,6 +54,8 @@ KEY_VARIABLE = "SHAPED_DESK_KEY"
 AGENTS = ("sentiment", "planner", "quant", "analyst", "trader", "risk_review", "memory")
 CALLERS = ("planner", "analyst", "trader")
 """Those that have tools."""
+DESIGNER, ASSESSOR = "designer", "assessor"
+"""The agents of a strategy cycle; the assessor's answer is a call."""
 
 
 class _Again(Asked):
@@ -103,7 +111,7 @@ class ShapedModel:
         if reply is None:
             return plain
         self.shaped[agent] = self.shaped.get(agent, 0) + 1
-        return reply if isinstance(reply, Says) else Says(reply)
+        return Says(reply) if isinstance(reply, str) else reply
 
 
 @dataclass(frozen=True)
@@ -135,18 +143,28 @@ class Outcome:
 
     @property
     def orders(self) -> Any:
-        """What the rules let be ordered, all of it; None where it never came to that."""
-        found = [each for each in self.desk.operations.values() if each.row.step == "validate"]
-        if not found or found[-1].result is None:
-            return None
-        return orjson.loads(found[-1].result)["decisions"]
+        """What the rules let be ordered; of a strategy cycle, its design and how it was judged.
+        None where it never came to that."""
+        [cycle] = self.desk.cycles.values()
+        if cycle.kind == DECISION:
+            decision = self._made("validate")
+            return decision and decision["decisions"]
+        design, judged = self._made("design"), self._made("assess")
+        # The folder of strategies gives each cycle's design a name of its own.
+        spec = design and {**design["spec"], "name": ""}
+        return spec, judged and [judged[name] for name in ASSESSED]
 
     @property
     def notes(self) -> str:
         """What the decision says of who answered its stages."""
-        found = [each for each in self.desk.operations.values() if each.row.step == "validate"]
-        made = orjson.loads(found[-1].result or b"{}") if found else {}
-        return str(made.get("substitutes", ""))
+        return str((self._made("validate") or {}).get("substitutes", ""))
+
+    def _made(self, step: str) -> dict[str, Any] | None:
+        """What the last operation of a step gave, if it did."""
+        found = [each for each in self.desk.operations.values() if each.row.step == step]
+        if not found or found[-1].result is None:
+            return None
+        return dict(orjson.loads(found[-1].result))
 
     @property
     def errors(self) -> Sequence[str]:
@@ -185,15 +203,17 @@ class ShapedDesk:
     routes: Sequence[Route]
     server: ModelServer
 
-    async def run(self, wire: str, model: ShapedModel) -> Outcome:
-        """One decision cycle, with the replies of this model."""
+    async def run(self, wire: str, model: ShapedModel, kind: str = DECISION) -> Outcome:
+        """One cycle, with the replies of this model."""
         self.server.answers = model
         self.server.asked.clear()
         self.server.refused.clear()
         desk = InProcessDesk(self.routes, self.settings)
         line = Pipeline(name=LINE, provider=wire)
         await desk.run(
-            CycleRequest(idempotency_key="k", as_of=AS_OF, universe=UNIVERSE, pipelines=(line,))
+            CycleRequest(
+                idempotency_key="k", kind=kind, as_of=AS_OF, universe=UNIVERSE, pipelines=(line,)
+            )
         )
         assert self.server.refused == []
         return Outcome(desk, model.count, model.shaped)
@@ -207,16 +227,30 @@ async def _books(command: OpenBooks, _: Journal) -> Portfolio:
     return Portfolio.of(command, account=account, cash=CASH, equity=equity, positions=(held,))
 
 
+async def _trained(command: TrainStrategy, _: Journal) -> TrainingResult:
+    return training(**_of(command))
+
+
+async def _tested(command: BacktestStrategy, _: Journal) -> BacktestResult:
+    return backtest(**_of(command))
+
+
+def _of(command: Command) -> dict[str, Any]:
+    return {name: getattr(command, name) for name in ("cycle_id", "op_id", "as_of")}
+
+
 @asynccontextmanager
 async def shaped_desk() -> AsyncIterator[ShapedDesk]:
     """The thinking services on a model server, each wire format as a provider of its name."""
     async with model_server((), None) as server, AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
         stack.enter_context(patch.dict(os.environ, {KEY_VARIABLE: KEY}))
         # Fewer pieces: what comes in pieces of seven characters is tested elsewhere.
         stack.enter_context(patch.object(wire_streams, "PIECE_CHARS", 211))
         models = dict.fromkeys(("small", "medium", "large"), "local")
         settings = Settings(
             replay_dir=HERE,
+            strategies_dir=Path(folder),
             providers={
                 "openai": EndpointSettings(
                     preset="compatible", base_url=server.openai_url, models=models, free=True
@@ -227,7 +261,9 @@ async def shaped_desk() -> AsyncIterator[ShapedDesk]:
             },
         )
         routes: list[Route] = []
-        for app in (sentiment, research, trader, risk, assessment):
+        for app in (sentiment, research, trader, risk, assessment, strategy_design):
             routes += (await stack.enter_async_context(app.service(settings))).commands
         execution = [each for each in broker_of_the_imagination() if each.hears is not OPEN_BOOKS]
-        yield ShapedDesk(settings, [*routes, *execution, on_command(OPEN_BOOKS, _books)], server)
+        routes += (*execution, on_command(OPEN_BOOKS, _books))
+        routes += (on_command(TRAIN_STRATEGY, _trained), on_command(BACKTEST_STRATEGY, _tested))
+        yield ShapedDesk(settings, routes, server)

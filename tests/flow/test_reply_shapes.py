@@ -1,8 +1,9 @@
 """Every shape of reply x every agent that it matters for, through whole cycles over the wire.
 
 The table is `tests/fakes/reply_shapes.py`. In one cycle each agent replies in a shape of its own:
-as many cycles as there are shapes try each with all. `tests/chaos/reply_matrix.py` repeats this on
-both wires, and each asked shape with each agent.
+as many cycles as there are shapes try each with all. Of the shapes of a strategy cycle's agents a
+sample is tried. `tests/chaos/reply_matrix.py` tries all on both wires, and each asked shape with
+each agent.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,11 +11,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 import pytest
 import pytest_asyncio
 
-from contracts.cycle import CycleStatus
+from contracts.cycle import STRATEGY, CycleStatus
 from tests.fakes.reply_shapes import ANSWERS, CALLS, PLAIN, End, Shape
 from tests.fakes.shaped_desk import (
     AGENTS,
+    ASSESSOR,
     CALLERS,
+    DESIGNER,
     Outcome,
     ShapedDesk,
     ShapedModel,
@@ -29,6 +32,9 @@ ASKED = [shape for shape in ANSWERS if shape.end is End.ASKED]
 TYPED = [shape for shape in ANSWERS if shape.end is End.TYPED]
 BY_CODE = [shape for shape in CALLS if shape.end is End.BY_CODE]
 CLAUDE_EVERY = 5
+DESIGN_EVERY = 6
+OF_DESIGNS = [shape for shape in [*ASKED, *TYPED] if DESIGNER in (shape.agents or [DESIGNER])]
+OF_DESIGNS_ALONE = [shape for shape in OF_DESIGNS if DESIGNER in shape.agents]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -51,7 +57,7 @@ def dealt(shapes: Sequence[Shape], first: int, agents: Sequence[str]) -> Mapping
 
 def suiting(shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
     """Those that are for their agents."""
-    return {agent: each for agent, each in shapes.items() if agent in (each.agents or AGENTS)}
+    return {agent: each for agent, each in shapes.items() if agent in (each.agents or [agent])}
 
 
 async def test_the_table_holds_as_many_shapes_as_were_promised() -> None:
@@ -71,7 +77,7 @@ async def test_the_table_holds_as_many_shapes_as_were_promised() -> None:
 async def test_shapes_that_are_read_trade_as_the_plain_ones_and_cost_no_call_more(
     desk: ShapedDesk, plain: Mapping[str, Outcome], wire: str, first: int
 ) -> None:
-    answers, calls = dealt(READ, first, AGENTS), dealt(READ_CALLS, first, CALLERS)
+    answers, calls = suiting(dealt(READ, first, AGENTS)), dealt(READ_CALLS, first, CALLERS)
     outcome = await desk.run(wire, ShapedModel(answers, calls))
     names = {agent: shape.name for agent, shape in (*answers.items(), *calls.items())}
     assert problem(PLAIN, outcome, plain[wire]) == "", names
@@ -93,7 +99,7 @@ async def test_a_shape_that_may_mean_two_things_is_asked_about_once(
 async def test_a_model_that_repeats_it_ends_its_pipeline_with_the_reason(
     desk: ShapedDesk, plain: Mapping[str, Outcome], shape: Shape
 ) -> None:
-    agents = [*(shape.agents or AGENTS)]
+    agents = [agent for agent in AGENTS if agent in (shape.agents or AGENTS)]
     for agent in (*agents[len(shape.name) % len(agents) :], *agents):
         outcome = await desk.run("openai", ShapedModel({agent: shape}))
         if outcome.shaped:
@@ -109,3 +115,33 @@ async def test_code_reads_for_a_model_whose_calls_cannot_be_read_and_the_decisio
     for agent in shape.agents:
         outcome = await desk.run("openai", ShapedModel(calls={agent: shape}))
         assert problem(shape, outcome, plain["openai"]) == "", agent
+
+
+@pytest.mark.parametrize("first", range(0, max(len(READ), len(READ_CALLS)), DESIGN_EVERY))
+async def test_shapes_that_are_read_design_and_judge_as_the_plain_ones(
+    desk: ShapedDesk, first: int
+) -> None:
+    plain = await desk.run("openai", ShapedModel(), STRATEGY)
+    assert plain.status is CycleStatus.COMPLETED, plain.reason
+    answers = suiting(dealt(READ, first, [DESIGNER]))
+    calls = dealt(READ_CALLS, first, [ASSESSOR])
+    outcome = await desk.run("openai", ShapedModel(answers, calls), STRATEGY)
+    names = [shape.name for shape in (*answers.values(), *calls.values())]
+    assert problem(PLAIN, outcome, plain) == "", names
+
+
+@pytest.mark.parametrize(
+    "shape", OF_DESIGNS[::DESIGN_EVERY] + OF_DESIGNS_ALONE, ids=lambda shape: shape.name
+)
+async def test_a_designer_that_repeats_what_may_mean_two_things_ends_with_the_reason(
+    desk: ShapedDesk, shape: Shape
+) -> None:
+    plain = await desk.run("openai", ShapedModel(), STRATEGY)
+    once = await desk.run("openai", ShapedModel({DESIGNER: shape}, times=1), STRATEGY)
+    if not once.shaped:
+        assert once.orders == plain.orders
+        return
+    if shape.end is End.ASKED:
+        assert (once.orders, once.calls) == (plain.orders, plain.calls + 1)
+    repeated = await desk.run("openai", ShapedModel({DESIGNER: shape}), STRATEGY)
+    assert problem(shape, repeated, plain) == ""

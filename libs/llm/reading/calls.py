@@ -316,7 +316,7 @@ def _python_call(node: ast.Call, offered: Offered) -> _Written:
     if len(placed) == 1 and isinstance(placed[0], dict) and not values:
         return _Written(name, placed[0])
     if len(placed) > len(parameters):
-        return _Written(name, f"{len(placed)} without a name")
+        return _Written(name, "some have no name; name each")
     return _Written(name, {**dict(zip(parameters, placed, strict=False)), **values})
 
 

@@ -3,7 +3,8 @@
 Models write single or curly quotes, trailing commas, comments and full-width punctuation. A repair
 adds and removes punctuation alone: by its making it keeps every word, digit and item, and what may
 mean two things stays broken. (The library json_repair turns `10%` into 10 and `["", ]` into `[]`.)
-An object that never ends was cut off and is never completed.
+An object that never ends was cut off. It is completed only on demand, and only where nothing but
+the last braces is missing: no list is open, and the last value is whole.
 """
 
 import json
@@ -20,6 +21,8 @@ REPAIR_CHARS_MAX = 100_000
 DEPTH_MAX = 60
 """The deepest nesting that is read; the deepest contract has 8 levels."""
 _TOO_DEEP = f"the JSON is nested deeper than {DEPTH_MAX} levels"
+BRACES_ADDED_MAX = 3
+"""Closing braces that are added at the end of a text."""
 STRINGS_MAX = 3
 """How often JSON may be encoded as a string of JSON."""
 
@@ -38,20 +41,26 @@ _CONSTANTS = {
     **{word: word for word in ("NaN", "Infinity", "-Infinity")},
 }
 _PLAIN_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\Z")
+_WHOLE_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:%|/\d+)?\Z")
 _SINGLE_BRACE = re.compile(r"(?<!\{)\{(?!\{)")
 _ESCAPED_OBJECT = re.compile(r"\{(?:\s|\\[nrt])*\\\"")
 _RATIO = re.compile(r"\d+(?:\.\d+)?(?:%|/\d+)\Z")
 _BLANKS = re.compile(r"\A(?:\s|\\[nrt])+")
 """Between two values, also where they were escaped as if they stood in a text."""
-_BARE = re.compile(r"[^\s{}\[\],:;=\"'“”‘’｛｝［］：，]+")
+_FENCE_END = re.compile(r"(?:\s|```|~~~)+\Z")
+_BARE = re.compile(r"(?:[^\s{}\[\],:;=\"'“”‘’｛｝［］：，\\]|\\(?![nrt]))+")
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFound:
-    """An object of a text; `repaired` is its text after a repair, empty where none was needed."""
+    """An object of a text; `repaired` is its text after a repair, empty where none was needed.
+
+    `cut_off` is what is wrong with the text where its last braces were added.
+    """
 
     value: dict[str, Any]
     repaired: str = ""
+    cut_off: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +70,18 @@ class JsonBroken:
     error: str
 
 
-def objects_in(text: str) -> Iterator[JsonFound | JsonBroken]:
+def objects_in(text: str, *, closes: bool = False) -> Iterator[JsonFound | JsonBroken]:
     """The outermost JSON objects of a text in their order, and what stands there broken.
 
     Words around them and fences are passed over. The inside of a broken object is not looked at:
-    it would pass for a whole one.
+    it would pass for a whole one. `closes` adds the last braces where they alone are missing.
     """
     text = _decoded(text)
     place = _next_object(text, 0)
     for _ in range(OBJECTS_MAX):
         if place is None:
             return
-        item, end = _read(text, place)
+        item, end = _read(text, place, closes=closes)
         yield item
         place = _next_object(text, end)
 
@@ -120,7 +129,9 @@ def _next_object(text: str, start: int) -> int | None:
     return None if match is None else match.start()
 
 
-def _read(text: str, place: int) -> tuple[JsonFound | JsonBroken, int]:  # noqa: PLR0911
+def _read(  # noqa: PLR0911
+    text: str, place: int, *, closes: bool
+) -> tuple[JsonFound | JsonBroken, int]:
     """The object at a place, and where to look on."""
     try:
         value, end = _STRICT.raw_decode(text, place)
@@ -133,21 +144,24 @@ def _read(text: str, place: int) -> tuple[JsonFound | JsonBroken, int]:  # noqa:
         return JsonBroken(str(error)), len(text)
     except ValueError as error:
         problem = _problem(error, text, place)
+    cut_off = ""
     try:
         region = _region(text, place)
         if region is None:
-            again = _STARTS_LINE.search(text, place + 1)
             cut_off = f"{problem}; it never ends: it was cut off, or a bracket is missing"
-            return JsonBroken(cut_off), len(text) if again is None else again.end() - 1
+            again = _STARTS_LINE.search(text, place + 1)
+            region = _closed(text, place) if closes and again is None else None
+            if region is None:
+                return JsonBroken(cut_off), len(text) if again is None else again.end() - 1
         repaired = region.repaired()
         value = _STRICT.decode(repaired)
     except _Ambiguous as error:
-        return JsonBroken(f"{problem}; {error}"), len(text)
+        return JsonBroken(cut_off or f"{problem}; {error}"), len(text)
     except (ValueError, RecursionError):
-        return JsonBroken(problem), len(text)
+        return JsonBroken(cut_off or problem), len(text)
     if _depth(value) > DEPTH_MAX:
         return JsonBroken(_TOO_DEEP), region.end
-    return JsonFound(value, repaired), region.end
+    return JsonFound(value, repaired, cut_off), region.end
 
 
 class _Ambiguous(ValueError):
@@ -155,14 +169,15 @@ class _Ambiguous(ValueError):
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _Ambiguous(f"{name} is not a JSON number; write a number, or null")
+    del name
+    raise _Ambiguous("a value is not a JSON number; write a number, or null")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for key, item in pairs:
         if key in value and value[key] != item:
-            raise _Ambiguous(f"the key {key[:40]!r} stands twice with different values")
+            raise _Ambiguous("a key stands twice with different values; give it once")
         value[key] = item
     return value
 
@@ -170,7 +185,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise _Ambiguous(f"{digits[:40]} is too large a number")
+        raise _Ambiguous("a number is too large; write a number below 1e308")
     return number
 
 
@@ -240,6 +255,40 @@ class _Region:
             parts.append(part if part in "{}[],:" else _as_json(part, is_key=following == ":"))
             last = part
         return " ".join(parts)
+
+
+def _closed(text: str, place: int) -> _Region | None:
+    """The object at a place with its last braces added; None where more than these is missing.
+
+    Only objects may be open, as a list may have lost items, and the last value must be whole.
+    """
+    end = _FENCE_END.search(text, place)
+    body = text[: end.start() if end else None]
+    for missing in range(1, BRACES_ADDED_MAX + 1):
+        region = _region(body + "}" * missing, place)
+        if region is not None:
+            written = region.tokens[:-missing]
+            only_objects = set(_open_in(written)) == {"{"}
+            is_whole = only_objects and _is_whole(written[-1])
+            return _Region(region.tokens, len(text)) if is_whole else None
+    return None
+
+
+def _is_whole(token: str) -> bool:
+    """Whether the last token of a text is a bracket or a value, not the beginning of one."""
+    is_ended = token[0] in DOUBLE + SINGLE + _CLOSING or token in _CONSTANTS
+    return is_ended or _WHOLE_NUMBER.match(token) is not None
+
+
+def _open_in(tokens: Sequence[str]) -> Sequence[str]:
+    """The brackets that these tokens open and do not close."""
+    inside: list[str] = []
+    for token in tokens:
+        if token in ("{", "["):
+            inside.append(token)
+        elif token in ("}", "]") and inside:
+            inside.pop()
+    return inside
 
 
 def _region(text: str, place: int) -> _Region | None:

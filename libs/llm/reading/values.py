@@ -13,6 +13,8 @@ from typing import Any
 
 from contracts.types import TYPED_TICKER_PATTERN
 
+CALL_NAME = "name"
+"""The key of a call's name."""
 WRAPPERS_MAX = 5
 """Objects around an answer that are taken off."""
 TICKER_PATTERN = r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"
@@ -45,13 +47,22 @@ def unwrapped(value: Mapping[str, Any], schema: Schema) -> Mapping[str, Any]:
     """The answer without objects around it: `{"answer": {...}}`, the contract's name, a schema.
 
     An object counts as a wrapper where it has no field of the contract, or is a JSON Schema, and
-    exactly one of its values holds some.
+    exactly one of its values holds some. So does the object of a call, whose `name` is a field of
+    some contracts too: its arguments hold all that is needed.
     """
-    properties = schema.get("properties", {})
+    properties, needed = schema.get("properties", {}), {*schema.get("required", ())}
     for _ in range(WRAPPERS_MAX):
-        if _filled(value, properties) and not _is_schema(value, properties):
+        others = [item for key, item in value.items() if key not in properties]
+        inner = [item for item in map(_single, others) if _holds(item, properties)]
+        is_call = (
+            len(inner) == 1
+            and needed <= inner[0].keys()
+            and properties.keys() & value.keys() == {CALL_NAME}
+        )
+        if not is_call and _filled(value, properties) and not _is_schema(value, properties):
             return value
-        inner = [item for item in map(_single, value.values()) if _holds(item, properties)]
+        if not is_call:
+            inner = [item for item in map(_single, value.values()) if _holds(item, properties)]
         if len(inner) != 1:
             return value
         value = inner[0]
@@ -157,8 +168,10 @@ class _Fit:
             return schema
         named = schema.get("discriminator")
         if named and isinstance(value, Mapping):
-            chosen = named.get("mapping", {}).get(str(value.get(named["propertyName"])))
-            return self._meant(value, {"$ref": chosen}) if chosen else {}
+            kinds = [item for key, item in value.items() if _alike(key, named["propertyName"])]
+            mapping = named.get("mapping", {})
+            chosen = [mapping[name] for name in mapping if any(_alike(name, k) for k in kinds)]
+            return self._meant(value, {"$ref": chosen[0]}) if len(chosen) == 1 else {}
         real = [option for option in options if option.get("type") != "null"]
         if value is None and len(real) < len(options):
             return {}
@@ -176,25 +189,22 @@ class _Fit:
         unknown: list[str] = []
         for key, item in value.items():
             name = key if key in properties else spelled.get(spelling(key))
-            where = f"{place}{key}"
             if name is None:
-                self._note(f"{where[:80]}: no such field, left out")
+                self._note(f"{place}{key}"[:80] + ": no such field, left out")
                 unknown.append(key)
                 continue
             part = properties[name]
             if item is None and "default" in part and not self._takes_null(part):
                 continue
-            fitted_item = self.value(item, part, f"{where}.")
+            fitted_item = self.value(item, part, f"{place}{name}.")
             if fields.setdefault(name, fitted_item) != fitted_item:
                 raise Unclear(f"{place}{name} stands twice with different values; give it once")
         for name, part in properties.items():
             is_there = name in value.keys() | fields.keys()
-            if not is_there and (
-                meant := next((k for k in unknown if self._fits(value[k], part)), "")
-            ):
+            if not is_there and (any(self._fits(value[key], part) for key in unknown)):
                 raise Unclear(
-                    f"{place}{name} is missing, and {meant[:40]} is no field; give each list under "
-                    f"its own name, an empty one where there is nothing"
+                    f"{place}{name} is missing, and its items may stand under another name; give "
+                    f"each list under its own name, an empty one where there is nothing"
                 )
         return fields
 
@@ -270,11 +280,15 @@ def spelling(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
+def _alike(name: Any, other: Any) -> bool:
+    return spelling(str(name)) == spelling(str(other))
+
+
 def _text(text: str, schema: Schema) -> str:
     """A text; one of several choices in its own case."""
-    choices = schema.get("enum")
+    choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if choices and text not in choices:
-        alike = [choice for choice in choices if spelling(str(choice)) == spelling(text)]
+        alike = [choice for choice in choices if _alike(choice, text)]
         return alike[0] if len(alike) == 1 else text
     return text
 

@@ -69,7 +69,7 @@ class MarketTools:
         tool = self._tools.get(name)
         if tool is None:
             allowed = ", ".join(self._tools) or "none"
-            raise ToolNotAllowed(f"tool {name[:40]!r} is not allowed here; allowed: {allowed}")
+            raise ToolNotAllowed(f"no tool of this name is allowed here; allowed: {allowed}")
         parsed = _parse(tool, arguments)
         payload = await tool.run(parsed, self._market, self._as_of)
         return _sealed(tool, payload, self._market, self._as_of)

@@ -290,9 +290,9 @@ class Group:
     def _end(self, row: OperationRow, result: Result) -> None:
         invalid = None if result.failure else self._invalid(row, result)
         if result.failure is not None:
-            self._fail(row, result.failure, wrong_answer=result.wrong_answer)
+            self._fail(row, result.failure, result.corrections)
         elif invalid is not None:
-            self._fail(row, invalid, wrong_answer=True)
+            self._fail(row, invalid, (invalid.message,))
         else:
             self._complete(row, result)
 
@@ -331,12 +331,12 @@ class Group:
         reason = overdue.failure.message[:400]
         self.stops.append(Stop(row.op_id, row.cycle_id, row.service, reason))
 
-    def _fail(self, row: OperationRow, failure: Failure, *, wrong_answer: bool = False) -> None:
+    def _fail(self, row: OperationRow, failure: Failure, corrections: tuple[str, ...] = ()) -> None:
         row.status = "failed"
         self._leases.settle(row, NO_USAGE)
         self.ends[row.op_id] = (row, Ended("failed", failure=failure.model_dump_json().encode()))
         cycle = self._loaded.cycles[row.cycle_id]
-        failed = StepFailed(row.pipeline, row.step, row.attempt, failure, wrong_answer)
+        failed = StepFailed(row.pipeline, row.step, row.attempt, failure, corrections)
         self._apply(cycle, failed)
 
     # --- the state machine --------------------------------------------------------------------

@@ -97,13 +97,13 @@ class StepDone:
 
 @dataclass(frozen=True)
 class StepFailed:
-    """A step failed: for good, or by a wrong answer that may be tried again."""
+    """A step failed: for good, or by an answer that another attempt may correct."""
 
     lane: str
     step: str
     attempt: int
     failure: Failure
-    wrong_answer: bool = False
+    corrections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -303,12 +303,12 @@ class _Turn:
         fell_back = step.name in lane.fell_back
         is_closing = self._is_closing(lane)
         if (
-            cause.wrong_answer
+            cause.corrections
             and cause.attempt < step.attempts_max
             and not (fell_back or is_closing)
         ):
             self._lanes[lane.name] = replace(lane, live=again)
-            self._send(lane.name, step, cause.attempt + 1, (failure.message,))
+            self._send(lane.name, step, cause.attempt + 1, cause.corrections)
             return
         fallback = _fallback(lane, step, cause, is_closing=is_closing)
         if fallback is not None and not fell_back:
@@ -322,7 +322,7 @@ class _Turn:
         reason = f"{lane.state}/{step.name} failed: {failure.message} ({failure.code})"
         if fell_back:
             reason += "; it was the fallback"
-        elif cause.wrong_answer and step.attempts_max > 1:
+        elif cause.corrections and step.attempts_max > 1:
             reason += GAVE_UP.format(count=cause.attempt)
         ending = Ending(FAILED, reason, failure.code)
         if step.asks and failure.code == EXPIRED:
@@ -566,7 +566,7 @@ def _fallback(lane: Lane, step: Step, cause: StepFailed, *, is_closing: bool) ->
     What follows the end changes no decision: whatever failed there, the rules are its fallback.
     """
     failure = cause.failure
-    of_model = failure.of_model or cause.wrong_answer or failure.code == TIMED_OUT
+    of_model = failure.of_model or bool(cause.corrections) or failure.code == TIMED_OUT
     if step.stage is None or not (of_model or is_closing):
         return None
     provider = lane.fallback.get(step.stage, RULES if is_closing else "")

@@ -32,7 +32,7 @@ from services.sentiment.sources import REGISTRY
 from services.trader.tools import TRADER_TOOLS
 from tests.fakes import crowded_market as market
 from tests.fakes import rumours
-from tests.fakes.scripted_rules import NOT_OFFERED, Parts, Script, played
+from tests.fakes.scripted_rules import Parts, Script, played
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, calling, wish
 from tests.integration.desk.command_line import CommandLine
@@ -281,7 +281,7 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
         nodes = (await user.query("operations", cycle_id=view["cycle_id"]))["operations"]
     tries = [node for node in nodes if node["type"] == "operation" and node["name"] == "plan"]
 
-    said = f"assets: {NOT_OFFERED} is neither in the digest nor held"
+    said = "neither in the digest nor held; choose from "
     assert [(node["attempt"], node["status"]) for node in tries] == [
         (attempt, "failed") for attempt in range(1, PLAN_ATTEMPTS_MAX + 1)
     ]

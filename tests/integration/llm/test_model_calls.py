@@ -267,7 +267,7 @@ async def test_an_answer_that_stays_wrong_is_a_wrong_answer(speaking: Speaking) 
     async with speaking([Says(f"no idea {number}") for number in range(9)]) as bench:
         with pytest.raises(AnswerInvalid) as caught:
             await bench.plain()
-        assert caught.value.wrong_answer
+        assert caught.value.corrections
         assert len(bench.server.asked) == 3
 
 

@@ -70,8 +70,8 @@ def test_an_unknown_indicator_is_named_with_those_that_exist():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (feature("rsi", window=5), "rsi has no parameter window; it has: bars"),
-        (feature("gap", bars=5), "gap has no parameter bars; it has: none"),
+        (feature("rsi", window=5), "rsi takes these parameters only: bars"),
+        (feature("gap", bars=5), "gap takes no parameters"),
         (feature("rsi", bars=1), "bars must be 2 to 50"),
         (feature("rsi", bars=51), "bars must be 2 to 50"),
         (feature("rsi", bars=14.5), "must be a whole number"),
@@ -149,9 +149,9 @@ def test_a_strategy_that_never_opens_or_never_closes_is_refused():
 
 
 def test_what_is_named_twice_is_refused():
-    assert "AAPL twice" in told(universe=["AAPL", "AAPL"])[1]
+    assert "0 and 1 are the same ticker" in told(universe=["AAPL", "AAPL"])[1]
     same = [feature("rsi"), feature("rsi", bars=14)]
-    assert "rsi(14) twice" in told(features=same, exit={"hold_bars_max": 5})[1]
+    assert "0 and 1 are the same feature" in told(features=same, exit={"hold_bars_max": 5})[1]
 
 
 @pytest.mark.parametrize(

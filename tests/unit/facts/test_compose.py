@@ -7,7 +7,7 @@ import pytest
 
 from contracts.reasons import REASONS_MAX, WORDS_CHARS_MAX, ReasonDraft, Speaks
 from contracts.research import ViewDraft
-from libs.facts.compose import Cited, argued, own_words, settled, unknown_names
+from libs.facts.compose import Cited, argued, own_words, settled
 from libs.facts.fact import PERCENT, PLAIN, SCORE, TEXT, Fact, Facts, Key
 
 
@@ -143,7 +143,6 @@ def test_words_without_a_fact_have_no_number_from_evidence():
 
 def test_an_unknown_name_falls_away_and_is_told_and_an_unknown_second_one_leaves_the_first():
     odd = [reason("AAPL.pe_ratio"), reason("AAPL.close", "MSFT.close"), reason("../../etc/passwd")]
-    assert unknown_names(odd, FACTS) == ("AAPL.pe_ratio", "MSFT.close", "../../etc/passwd")
     kept, fell = settled(odd, FACTS)
     assert [(each.fact, each.beside, each.about) for each in kept] == [("AAPL.close", "", "AAPL")]
     assert fell == (

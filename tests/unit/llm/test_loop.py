@@ -244,7 +244,7 @@ async def test_an_invalid_answer_is_repaired_by_quoting_only_its_errors(bench):
     desk = bench([bad, GOOD])
     assert (await desk.plain()).number == 3
     repair = desk.provider.requests[1].messages[-1].text
-    assert "number: Input should be a valid integer" in repair
+    assert "number: takes a whole number" in repair
     assert "SECRET" not in repair
     assert len(repair) < 500
 
@@ -260,9 +260,9 @@ async def test_the_models_own_turn_is_sent_back_verbatim(bench):
 
 async def test_an_answer_that_stays_invalid_is_a_wrong_answer_that_names_its_errors(bench):
     desk = bench([says({"number": number}) for number in range(9)])
-    with pytest.raises(AnswerInvalid, match="word: Field required") as caught:
+    with pytest.raises(AnswerInvalid, match="word: is missing") as caught:
         await desk.plain()
-    assert caught.value.wrong_answer
+    assert caught.value.corrections
     assert caught.value.code == "answer_invalid"
     assert desk.provider.calls == 1 + Limits().repairs_max
 
@@ -305,7 +305,7 @@ async def test_a_refusal_and_a_cut_off_answer_are_typed_failures_and_no_wrong_an
     desk = bench([reply] * 2)
     with pytest.raises(error) as caught:
         await desk.plain()
-    assert not caught.value.wrong_answer
+    assert not caught.value.corrections
     assert desk.provider.calls == calls
 
 
@@ -399,7 +399,7 @@ async def test_each_check_of_an_answer_stands_on_record_with_its_errors(bench):
         ("check of Answer", False),
         ("check of Answer", True),
     ]
-    assert checks[0].reply == {"passed": False, "errors": ["word: Field required"]}
+    assert checks[0].reply == {"passed": False, "errors": ["word: is missing"]}
 
 
 async def test_the_journal_keeps_what_is_new_and_never_a_tool_result_twice(bench):

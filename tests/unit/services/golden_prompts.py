@@ -111,7 +111,7 @@ async def _run(desk: Desk) -> SignalDigest:
     report = await desk.do(ScoreSentiment, signal_digest=digest)
     seen = {"signal_digest": digest, "sentiment_report": report}
     known = {"portfolio": portfolio, "agent_memory": memory}
-    desk.errors = ("assets: ZZZZ is neither in the digest nor held",)
+    desk.errors = ("assets.0: neither in the digest nor held; choose from AAPL, MSFT",)
     plan = await desk.do(MakePlan, request=request, **seen, **known)
     desk.errors = ()
     quant = await desk.do(AnswerQuestion, plan=plan)
@@ -165,7 +165,9 @@ async def rendered() -> Mapping[str, str]:
 
 
 def _repair() -> str:
-    return render_errors(("tickers: ZZZZ is not in the digest", "confidence: <1 expected"))
+    return render_errors(
+        ("tickers.0: not in the digest; choose from AAPL", "confidence: <1 expected")
+    )
 
 
 def _parts(path: Path, requests: Sequence[ModelRequest]) -> list[str]:

@@ -58,8 +58,8 @@ def test_what_stands_around_an_object_needs_no_repair(text: str) -> None:
         ('{"share": 1,000, "a": }', "breaks at"),
         ('{"share": 007,}', "breaks at"),
         ('{"share": 0x1F, "b": [1, 2}', "it was cut off"),
-        ('{"share": NaN}', "NaN is not a JSON number"),
-        ('{"share": 1e400}', "too large a number"),
+        ('{"share": NaN}', "not a JSON number"),
+        ('{"share": 1e400}', "a number is too large"),
         ('{"a": "x", "a": "y"}', "stands twice"),
         ('{"tags": [1,000],}', "breaks at"),
         ('{"tags": ["a" "b"]}', "breaks at"),
@@ -87,6 +87,49 @@ def test_the_arguments_of_a_call_are_one_object() -> None:
     assert object_of('{"a": 1} {"a": 1}</tool_call>') == {"a": 1}
     assert object_of('{"a": 1}{"a": 2}') == "2 different JSON objects; give one"
     assert object_of("AAPL") == "no JSON object was found"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": {"b": 1}', {"a": {"b": 1}}),
+        ('{"a": [1, 2], "b": true', {"a": [1, 2], "b": True}),
+        ('```json\n{"a": "x"\n```', {"a": "x"}),
+        ("{'a': 'x', 'b': 10%", {"a": "x", "b": "10%"}),
+        ('{"x": {"y": {"a": 1.5', {"x": {"y": {"a": 1.5}}}),
+        ('{"a": "first"}\n{"a": "second"', {"a": "second"}),
+    ],
+)
+def test_missing_last_braces_are_added_on_demand_alone(text: str, value: object) -> None:
+    *_, closed = objects_in(text, closes=True)
+    assert isinstance(closed, JsonFound)
+    assert closed.value == value
+    assert json.loads(closed.repaired) == value
+    assert "cut off" in closed.cut_off
+    *_, kept = objects_in(text)
+    assert isinstance(kept, JsonBroken)
+    assert kept.error == closed.cut_off
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [1, 2',
+        '{"a": [{"b": 1}, {"b": 2}',
+        '{"a": "x',
+        '{"a": "x", "b"',
+        '{"a": "x", "b":',
+        '{"a": "x",',
+        '{"a": 12.',
+        '{"a": tru',
+        '{"a": {"b": {"c": {"d": {"e": "x"',
+        '{"a": 1}\n{"a": [2',
+    ],
+)
+def test_where_more_than_the_last_braces_is_missing_nothing_is_added(text: str) -> None:
+    *_, last = objects_in(text, closes=True)
+    assert isinstance(last, JsonBroken)
+    assert "it was cut off" in last.error
 
 
 _KEYS = st.text(alphabet="abcdefgh", min_size=1, max_size=6)
@@ -133,3 +176,24 @@ def test_hostile_text_ends_in_bounded_time(text: str) -> None:
     began = time.process_time()
     [*objects_in(text)]
     assert time.process_time() - began < 30
+
+
+def _is_part(part: object, whole: object) -> bool:
+    """Whether a value is another without some last fields of its objects."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        names = [*part]
+        return names == [*whole][: len(names)] and all(
+            _is_part(part[name], whole[name]) for name in names
+        )
+    return part == whole
+
+
+@given(st.dictionaries(_KEYS, _VALUES, min_size=1, max_size=4), st.integers(1, 200))
+def test_of_an_answer_that_was_cut_off_no_list_is_shortened(
+    value: dict[str, object], missing: int
+) -> None:
+    """A last number is the one value whose end cannot be seen."""
+    text = json.dumps(value)[:-missing]
+    found = [*objects_in(text, closes=True)]
+    if found and isinstance(found[-1], JsonFound) and not text[-1:].isdigit():
+        assert _is_part(found[-1].value, value)

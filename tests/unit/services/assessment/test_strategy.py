@@ -291,7 +291,8 @@ async def test_a_name_that_there_is_not_is_asked_about_and_else_stays_and_is_tol
     assert ("strengths.0", "{backtest.sharp_ratio}") in [(e.field, e.text) for e in again.loose]
     assert again.corrected[0].startswith("no figure is named backtest.sharp_ratio; did you mean")
     (asked_about,) = model.requests[1].messages[-1].results
-    assert "no figure is named backtest.sharp_ratio; did you mean" in asked_about.content
+    assert "strengths.0: no figure has the name in braces; did you mean" in asked_about.content
+    assert "sharp_ratio}" not in asked_about.content
     assert len(again.corrected) == 3
 
 
@@ -354,7 +355,7 @@ async def test_a_missing_assessment_is_an_error_whatever_the_model_says(
     scripted(desk, *replies)
     with pytest.raises(AssessmentNotSaved, match="did not save an assessment") as missing:
         await desk.do(AssessStrategy, **parts)
-    assert missing.value.wrong_answer
+    assert missing.value.corrections
     assert not (tmp_path / "strategies").exists()
 
 

@@ -79,11 +79,11 @@ class Run:
         step: str,
         failure: Failure = BROKEN,
         *,
-        wrong_answer: bool = False,
+        corrections: tuple[str, ...] = (),
         lane: str | None = None,
     ) -> Advance:
         start = self.take(step, lane)
-        return self.feed(StepFailed(start.lane, step, start.attempt, failure, wrong_answer))
+        return self.feed(StepFailed(start.lane, step, start.attempt, failure, corrections))
 
     @property
     def status(self) -> CycleStatus:

@@ -71,7 +71,7 @@ async def test_a_plan_for_an_asset_nobody_offered_is_sent_back_and_mended(desk):
     model = scripted(desk, DONE, says({**PLAN, "assets": ["TSLA"]}), says(PLAN))
     plan = await plan_of(desk, seen)
     assert plan.assets == ("AAPL",)
-    assert "TSLA is neither in the digest nor held" in model.requests[-1].messages[-1].text
+    assert "neither in the digest nor held; choose from " in model.requests[-1].messages[-1].text
 
 
 async def test_a_plan_that_stays_wrong_asks_for_another_attempt_that_quotes_the_errors(desk):
@@ -80,7 +80,7 @@ async def test_a_plan_that_stays_wrong_asks_for_another_attempt_that_quotes_the_
     scripted(desk, DONE, bad, bad, bad)
     with pytest.raises(AnswerInvalid, match="quant_question") as caught:
         await plan_of(desk, seen)
-    assert caught.value.wrong_answer
+    assert caught.value.corrections
     desk.errors, desk.journals = (caught.value.message,), {}
     model = scripted(desk, DONE, says(PLAN))
     await plan_of(desk, seen)
@@ -141,7 +141,7 @@ async def test_without_indicators_for_any_asset_the_quant_fails_and_asks_no_mode
 @pytest.mark.parametrize(
     ("finding", "told"),
     [
-        ({"ticker": "MSFT"}, "no tool answered for MSFT"),
+        ({"ticker": "MSFT"}, "tickers.0: no tool answered for it"),
         ({"reasons": [{"fact": "AAPL.clos", "speaks": "for"}]}, "did you mean AAPL.close?"),
     ],
 )
@@ -264,7 +264,7 @@ async def test_a_plan_for_more_than_can_be_looked_into_is_sent_back(desk):
     three = {**PLAN, "assets": ["AAPL", "IBM", "MSFT"]}
     model = scripted(desk, DONE, says(three), says(PLAN))
     await plan_of(desk, seen)
-    assert "3 of them, at most 2 can be looked into" in model.requests[-1].messages[-1].text
+    assert "assets: at most 2 tickers can be looked into" in model.requests[-1].messages[-1].text
 
 
 async def test_the_tools_answer_an_analyst_for_no_more_tickers_than_it_may_look_into(desk):

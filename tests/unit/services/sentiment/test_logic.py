@@ -103,5 +103,5 @@ def test_a_report_may_neither_invent_nor_repeat_a_ticker(desk):
     ]
     told = logic.sentiment_problems(SentimentDraft(tickers=views, market_mood="x"), digest)
     assert len(told) == 2
-    assert "ZZZ is not in the digest" in told[0]
-    assert "AAA comes twice" in told[1]
+    assert told[0] == "tickers.2: not in the digest; choose from AAA"
+    assert told[1] == "tickers.1: the same ticker as tickers.0; name it once"

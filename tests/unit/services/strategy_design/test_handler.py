@@ -271,7 +271,7 @@ async def test_a_model_cannot_choose_by_what_it_is_judged(
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"universe": ["AAPL", "TSLA"]}, "universe: TSLA"),
+        ({"universe": ["AAPL", "TSLA"]}, "universe.1: it has no prices here"),
         ({"universe": ["AAPL", "FB"]}, "2012-05-18 to 2013-03-01 only.*leave out FB"),
         ({"name": "../../etc/passwd"}, "name"),
         ({"features": [{"indicator": "tea_leaves"}]}, "features.0.indicator"),

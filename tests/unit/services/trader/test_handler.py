@@ -83,12 +83,15 @@ async def test_the_trader_has_two_tools_and_neither_writes(desk, facts):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (picks(pick("TSLA")), "TSLA was not researched"),
-        (picks(pick(), pick(allocation_pct="30")), "AAPL comes twice"),
-        (picks(pick(allocation_pct="60"), pick("IBM", allocation_pct="41")), "sum to 101%"),
+        (picks(pick("TSLA")), "picks.0: not researched; choose from "),
+        (picks(pick(), pick(allocation_pct="30")), "picks.1: the same ticker as picks.0"),
+        (
+            picks(pick(allocation_pct="60"), pick("IBM", allocation_pct="41")),
+            "may sum to 100% at most",
+        ),
         (
             picks(sell_recommendations=[pick(action="sell")]),
-            "sell_recommendations: AAPL is not held",
+            "sell_recommendations.0: not held",
         ),
     ],
 )
@@ -141,7 +144,7 @@ async def test_a_name_that_there_is_not_is_asked_about_once_and_then_falls_away(
     model = scripted(desk, READ, DONE, says(odd), says(odd))
     daily = await traded(desk, facts)
     told = model.requests[-1].messages[-1].text
-    assert "reasons: no fact is named AAPL.price_target" in told
+    assert "picks.0.reasons.0.fact: no fact has this name" in told
     assert [each.fact for each in daily.picks[0].reasons] == ["AAPL.technical_score"]
     assert daily.corrected == ("AAPL: a reason fell away: no fact is named AAPL.price_target",)
 
@@ -240,7 +243,7 @@ async def test_what_no_rule_lets_pass_is_asked_about_once_and_then_left_to_the_r
     assert "AAPL.not_to_buy = " in shown
     assert "MSFT.room_pct = " in shown
     told = model.requests[-1].messages[-1].text
-    assert "AAPL cannot be bought: the account has it already" in told
+    assert "picks.0: it cannot be bought: the account has it already" in told
     assert [each.ticker for each in daily.picks] == ["AAPL"]
 
 
@@ -529,7 +532,9 @@ async def test_a_veto_without_a_reason_is_one_and_says_so(desk, facts):
     answer = review(odd, left("MSFT", "40"), vetoed_tickers=["MSFT"])
     model = scripted(desk, says(answer), says(answer))
     told = await reviewed(desk, facts, facts[1]["picks"])
-    assert "no fact is named AAPL.price_target" in model.requests[-1].messages[-1].text
+    sent = model.requests[-1].messages[-1].text
+    assert "picks.0.reasons.0.fact: no fact has this name" in sent
+    assert "price_target" not in sent
     assert told.picks == ()
     assert told.adjustments == (
         "MSFT: vetoed; no reason was given",

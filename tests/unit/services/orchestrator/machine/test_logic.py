@@ -31,6 +31,8 @@ from services.orchestrator.machine.workflows import DECISION
 from tests.unit.services.orchestrator import driven
 from tests.unit.services.orchestrator.driven import BROKEN, CYCLE_ID
 
+CORRECTIONS = ("assets.0: neither in the digest nor held; choose from AAPL",)
+
 BUYING: Mapping[str, Any] = {"passed": True}
 NOTHING_LEFT: Mapping[str, Any] = {"passed": False}
 
@@ -107,16 +109,16 @@ def test_the_validated_decision_is_announced_with_its_contract() -> None:
 def test_a_wrong_answer_is_tried_again_with_its_errors_and_a_new_id() -> None:
     run = Run().to(*SCANNED)
     first = next(iter(run.open.values()))
-    run.failed("plan", wrong_answer=True)
+    run.failed("plan", corrections=CORRECTIONS)
     again = next(iter(run.open.values()))
-    assert (again.attempt, again.errors) == (2, (BROKEN.message,))
+    assert (again.attempt, again.errors) == (2, CORRECTIONS)
     assert again.op_id != first.op_id
 
 
 def test_the_last_wrong_answer_fails_the_pipeline_which_is_still_remembered() -> None:
     run = Run().to(*SCANNED)
     for _ in range(3):
-        run.failed("plan", wrong_answer=True)
+        run.failed("plan", corrections=CORRECTIONS)
     assert run.waiting() == ["memorize"]
     memorize = next(iter(run.open.values()))
     assert memorize.outcome is not None
@@ -156,12 +158,12 @@ def test_pipelines_end_apart_and_the_main_one_gives_the_cycles_status() -> None:
     assert run.cycle.lanes["other"].status is CycleStatus.FAILED
 
 
-@pytest.mark.parametrize("wrong_answer", [True, False])
+@pytest.mark.parametrize("corrections", [(), CORRECTIONS])
 def test_a_memory_that_fails_falls_back_to_the_rules_and_the_orders_complete_the_cycle(
-    wrong_answer: bool,
+    corrections: tuple[str, ...],
 ) -> None:
     run = Run().to(*VALIDATED, "execute")
-    run.failed("memorize", wrong_answer=wrong_answer)
+    run.failed("memorize", corrections=corrections)
     again = next(iter(run.open.values()))
     assert (again.step.name, again.attempt) == ("memorize", 2)
     reason = f"{BROKEN.code}: {BROKEN.message}"
@@ -173,7 +175,7 @@ def test_a_memory_that_fails_falls_back_to_the_rules_and_the_orders_complete_the
 def test_a_memory_that_nobody_can_write_is_a_note_and_changes_no_end() -> None:
     run = Run().to(*VALIDATED, "execute")
     for _ in range(2):
-        run.failed("memorize", wrong_answer=False)
+        run.failed("memorize")
     assert run.status is CycleStatus.COMPLETED
     assert run.cycle.reason.startswith("memorizing/memorize failed: ")
     assert run.told(EventType.CYCLE_ENDED)[0].data["status"] == "completed"
@@ -235,7 +237,7 @@ def test_order_repetition_and_loss_of_inputs_change_nothing(seed: int, wrong: se
 
     def answer(start: Start) -> Input:
         if start.step.name in wrong and start.attempt == 1 and start.lane != SHARED:
-            return StepFailed(start.lane, start.step.name, 1, BROKEN, wrong_answer=True)
+            return StepFailed(start.lane, start.step.name, 1, BROKEN, CORRECTIONS)
         return StepDone(start.lane, start.step.name, start.attempt, BUYING)
 
     plain = Run("a", "b")
