@@ -498,8 +498,18 @@ ANSWERS: Sequence[Shape] = (
         End.ASKED,
         ("planner", "quant", "analyst", "trader", "risk_review", "sentiment", "designer"),
     ),
-    Shape("an unknown indicator", values(("indicator",), lambda _: "magic", str), End.ASKED),
-    Shape("a rule on what is not known", values(("of",), lambda _: "magic", str), End.ASKED),
+    Shape(
+        "an unknown indicator",
+        values(("indicator",), lambda _: "magic", str),
+        End.ASKED,
+        ("designer",),
+    ),
+    Shape(
+        "a rule on what is not known",
+        values(("of",), lambda _: "magic", str),
+        End.ASKED,
+        ("designer",),
+    ),
     Shape(
         "confidence alone",
         formed(lambda a: {"confidence": 0.5}),
