@@ -22,9 +22,9 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "c99ba59ffbb6459c7411afa93a39c03632a3b2d7"
-"""The commit that counts as the version before: with it prices have their currency on the wire, and
-the baseline of the tables knows whether the database can commit."""
+RELEASE = "84b8ee2c30f9d4258905892e71bef561c6314530"
+"""The commit that counts as the version before: with it one function makes the partitions of all
+tables, and readers with SQL have views of their own."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"
