@@ -49,11 +49,11 @@ SPREAD_S_MAX = 1.0
 """A call begins up to so much later than it may; below paces.LATE_S of the orchestrator."""
 
 LOGGED = {
-    CallKind.MODEL: (logging.DEBUG, "llm.called"),
     CallKind.TOOL: (logging.INFO, "tool.called"),
     CallKind.READ: (logging.DEBUG, "data.read"),
 }
-"""By the kind of a recorded call: its event in the log, and from which level on it is there."""
+"""By the kind of a recorded call: its event in the log, and from which level on it is there. The
+calls of models are logged where they are made (libs/llm/turn.py), without a word of theirs."""
 
 UNANSWERED = (nats.errors.Error, TimeoutError, OSError)
 
@@ -267,10 +267,11 @@ class Lease:
         return await self._orchestrator.end(result)
 
     def _log(self, entries: Sequence[JournalEntry]) -> None:
-        """Log calls of tools for people who follow; all else is for a closer look."""
+        """Log calls of tools for people who follow; reads are for a closer look."""
         for entry in entries:
-            level, event = LOGGED[entry.kind]
-            if not log.is_enabled_for(level):  # an outline that nobody reads is not made
+            level, event = LOGGED.get(entry.kind, (logging.NOTSET, ""))
+            # An outline that nobody reads is not made.
+            if not event or not log.is_enabled_for(level):
                 continue
             log.log(
                 level,

@@ -313,6 +313,8 @@ class ServiceRunner:
             service=self._routes.service,
             cycle_id=str(command.cycle_id),
             op_id=str(command.op_id),
+            pipeline=command.pipeline.name,
+            state=command.state,
             step=command.step,
         )
         began = time.perf_counter()
@@ -371,7 +373,12 @@ class ServiceRunner:
             return
         task = self._running.get(cancel.op_id)
         if task is not None:
-            log.info("operation.cancelled", op_id=str(cancel.op_id), reason=cancel.reason)
+            log.info(
+                "operation.cancelled",
+                cycle_id=str(cancel.cycle_id),
+                op_id=str(cancel.op_id),
+                reason=cancel.reason,
+            )
             task.cancel()
 
     async def _bury(self, route: Route, delivery: Delivery, error: DeskError) -> None:

@@ -5,9 +5,11 @@ of its own in the journal, with its reservation, its cost and what went wrong: n
 without being on record, and an operation that starts again repeats none of them.
 """
 
+import contextlib
 import hashlib
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 
 import orjson
 import structlog
@@ -38,6 +40,10 @@ from libs.llm.provider import ROOM_MAX, ModelReply, ModelRequest, StopReason
 from libs.runtime.journal import Call, Journal, Reply
 
 NAME_CHARS_MAX = 100
+TOKENS = (
+    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    "unsorted_tokens",
+)
 WAIT_S_FIRST = 0.5
 """The first wait without a word from the provider; it doubles, and a random half comes off."""
 FIELDS_REFUSED_MAX = 6
@@ -139,10 +145,13 @@ def _call(agent: Agent, request: ModelRequest, asked: Asked) -> Call:
         reserve = reserve.model_copy(update={"addresses": (_address(name, request),)})
 
     async def run() -> Reply:
-        try:
-            reply = await agent.provider.complete(request)
-        except ModelError as error:
-            return Reply(_recorded(error), _forfeit(error, reserve))
+        with _logged(agent) as outcome:
+            try:
+                reply = await agent.provider.complete(request)
+            except ModelError as error:
+                outcome |= {"outcome": error.code}
+                return Reply(_recorded(error), _forfeit(error, reserve))
+            outcome |= {"outcome": reply.stop_reason.value, **_spent(reply.usage)}
         return Reply(storable(reply.model_dump(mode="json", exclude={"usage"})), reply.usage)
 
     return Call(
@@ -154,6 +163,30 @@ def _call(agent: Agent, request: ModelRequest, asked: Asked) -> Call:
         reserve=reserve,
         texts=asked.texts,
     )
+
+
+@contextlib.contextmanager
+def _logged(agent: Agent) -> Iterator[dict[str, object]]:
+    """A line when a call begins and one when it ends, with what the block puts into the mapping.
+
+    Names and numbers alone: no text that was sent, none that came back.
+    """
+    names = {"agent": agent.name, "provider": agent.provider.name, "model": agent.model}
+    log.debug("llm.call_began", **names)
+    began = time.perf_counter()
+    outcome: dict[str, object] = {"outcome": "stopped"}  # unless the block says another
+    try:
+        yield outcome
+    finally:
+        seconds = round(time.perf_counter() - began, 3)
+        log.info("llm.call_ended", **names, seconds=seconds, **outcome)
+
+
+def _spent(usage: Usage) -> dict[str, object]:
+    """All tokens, those of each sort that there are any of, and the cost where it is known."""
+    sorts = {name: count for name, count in usage.model_dump(include={*TOKENS}).items() if count}
+    cost = {} if usage.cost_usd is None else {"cost_usd": str(usage.cost_usd)}
+    return {"tokens": usage.tokens, **sorts, **cost}
 
 
 SENT = {"system", "messages", "tools", "output_schema", "room", "seed"}

@@ -1,17 +1,22 @@
-"""Metrics and traces of a committed group, written after the commit: each fact on record, once."""
+"""Metrics, traces and log lines of a committed group, written after the commit: each fact on
+record, once."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.audit import EventType
+import structlog
+
+from contracts.audit import EventType, tells_failure
 from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.message import Message
 from contracts.operation import CallKind, ClaimAnswer, JournalEntry, RecordAnswer, ResultAnswer
 from contracts.risk import RuleOutcome
+from libs.facts import amounts
 from libs.telemetry import metrics, tracing
 from services.orchestrator.group.changes import NewEvent
 from services.orchestrator.group.fold import Group
 from services.orchestrator.group.rows import CycleRow
+from services.orchestrator.machine.logic import SHARED
 
 ENDS = {
     EventType.OPERATION_COMPLETED: "completed",
@@ -24,12 +29,23 @@ QUESTIONS = {
     ResultAnswer: "result",
     RequestAnswer: "request",
 }
+LOGGED = {
+    EventType.CYCLE_ACCEPTED: "cycle.accepted",
+    EventType.STATE_ENTERED: "cycle.state_entered",
+    EventType.ATTEMPT_ENDED: "cycle.attempt_ended",
+    EventType.PIPELINE_ENDED: "cycle.pipeline_ended",
+    EventType.CYCLE_ENDED: "cycle.ended",
+}
+"""A cycle's begin, each transition of its pipelines, and its end, by the names of their lines."""
+REASON_CHARS = 400
 TOOL_UNKNOWN = "tool_not_allowed"
 TOKENS = ("input", "output", "cache_read", "cache_write", "unsorted")
 
+log = structlog.get_logger()
+
 
 def count(group: Group, answers: Sequence[Message | None]) -> None:
-    """Count what the group wrote and answered."""
+    """Count and log what the group wrote and answered."""
     for answer in answers:
         if isinstance(answer, ClaimAnswer | RecordAnswer | ResultAnswer | RequestAnswer):
             metrics.ANSWERS.add(QUESTIONS[type(answer)], answer.outcome)
@@ -38,6 +54,8 @@ def count(group: Group, answers: Sequence[Message | None]) -> None:
             metrics.ANSWERS.add("claim", "granted")
     for event in group.events:
         _event(group, event)
+        if event.type in LOGGED:
+            _log(group.cycle(event.cycle_id), event)
     for new in group.entries:
         _call(new.operation.step, new.entry)
 
@@ -70,6 +88,29 @@ def _event(group: Group, event: NewEvent) -> None:
                     metrics.RULES.add(check["rule"], check["outcome"])
         case _:
             pass
+
+
+def _log(cycle: CycleRow, event: NewEvent) -> None:
+    """The line of an event; a warning where something failed."""
+    fields: dict[str, object] = {"cycle_id": str(cycle.cycle_id)}
+    if event.pipeline:
+        fields |= {"pipeline": event.pipeline, "state": event.state}
+    else:
+        fields |= {"kind": cycle.kind, "as_of": str(cycle.as_of)}
+    if event.type is EventType.CYCLE_ACCEPTED:
+        fields |= {"requester": cycle.requester, "pipelines": _names(cycle)}
+    if status := event.data.get("status"):
+        reason = amounts.cut(str(event.data.get("reason") or ""), REASON_CHARS)
+        fields |= {"status": str(status), **({"reason": reason} if reason else {})}
+    if event.type is EventType.CYCLE_ENDED:
+        took = datetime.now(UTC) - cycle.accepted_at
+        fields |= {"seconds": round(took.total_seconds(), 3), "tokens": cycle.purse.tokens_spent}
+    failed = tells_failure(event.type, str(status or ""))
+    (log.warning if failed else log.info)(LOGGED[event.type], **fields)
+
+
+def _names(cycle: CycleRow) -> list[str]:
+    return [name for name in cycle.pipelines if name != SHARED]
 
 
 def _trace(cycle: CycleRow, status: str) -> None:

@@ -33,13 +33,15 @@ async def recorded(*entries: JournalEntry) -> None:
     await lease.record(entries, None, None)
 
 
-async def test_calls_of_tools_are_for_people_and_all_else_for_a_closer_look() -> None:
+async def test_calls_of_tools_are_for_people_reads_for_a_closer_look_and_no_prompt_is_logged() -> (
+    None
+):
     with log_lines() as lines:
         await recorded(*map(entry, CallKind))
 
     levels = {line["event"]: line["log_level"] for line in lines}
-    assert levels == {"llm.called": "debug", "tool.called": "info", "data.read": "debug"}
-    assert lines[1]["arguments"] == {"ticker": "AAPL"}
+    assert levels == {"tool.called": "info", "data.read": "debug"}
+    assert lines[0]["arguments"] == {"ticker": "AAPL"}
 
 
 async def test_no_outline_is_made_of_a_call_that_is_not_logged(

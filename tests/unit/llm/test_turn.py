@@ -17,6 +17,7 @@ from libs.llm.errors import (
 )
 from libs.llm.scripted import ScriptedProvider, asks, says
 from libs.runtime.journal import Journal
+from tests.fakes.log_lines import log_lines
 
 GOOD = says({"word": "yes"})
 BUSY = ProviderUnavailable("HTTP 529")
@@ -161,3 +162,20 @@ async def test_a_pause_is_not_made_where_the_next_call_is_on_record(bench, monke
     slept.clear()
     await whole.again_after(2, ScriptedProvider([])).plain()
     assert slept == []
+
+
+async def test_the_log_says_when_a_call_begins_and_ends_and_holds_no_word_of_it(bench, waits):
+    desk = bench(replies_after(1), faults={0: BUSY}, paid=True)
+    with log_lines() as lines:
+        await desk.plain()
+
+    calls = [line for line in lines if line["event"].startswith("llm.call_")]
+    assert [(line["event"], line["log_level"]) for line in calls] == [
+        *[("llm.call_began", "debug"), ("llm.call_ended", "info"), ("llm.call_failed", "warning")],
+        *[("llm.call_began", "debug"), ("llm.call_ended", "info")],
+    ]
+    failed, good = (line for line in calls if line["event"] == "llm.call_ended")
+    assert failed["outcome"] == "provider_unavailable"
+    assert good["outcome"] == "end"
+    assert {"agent", "provider", "model", "tokens", "seconds"} <= good.keys()
+    assert "yes" not in str([line for line in calls if line["event"] != "llm.call_failed"])
