@@ -99,7 +99,7 @@ class OrderResult(Value):
     which sells at `stop_price`, is a sale. A buy that added to a position has its trip and no gain.
     Both are None where nothing is known yet: it was not filled, or has no close yet. `status` is
     the order's own now, `filled_on` the session of its fill, and `reason` says why it was not
-    filled.
+    filled, or why nothing is known of it yet.
     """
 
     order_id: UUID

@@ -11,6 +11,7 @@ from libs.facts import amounts
 from libs.quant.recalibration import in_words
 from libs.quant.ticks import priced
 from libs.report.reports import Reports
+from libs.runtime.errors import listed
 
 THESIS_CHARS = 240
 """Of a thesis in a line; the whole stands in its own decision."""
@@ -76,9 +77,8 @@ def _traded(result: ExecutionResult, side: Side) -> str:
         return ""
     names = [f"{amounts.quantity(fill.quantity)} {fill.asset}" for fill in fills]
     value = sum((fill.value for fill in fills), Decimal(0))
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     verb = "bought" if side is Side.BUY else "sold"
-    return f"{verb} {listed} for {amounts.money(priced(value, fills[0].price.currency))}"
+    return f"{verb} {listed(names)} for {amounts.money(priced(value, fills[0].price.currency))}"
 
 
 def planned(plan: EntryPlan) -> str:

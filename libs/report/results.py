@@ -23,6 +23,11 @@ COLUMNS = (
 )
 
 
+def is_known(results: Sequence[OrderResult]) -> bool:
+    """Whether anything is known of the orders: a P&L, a position, or why one was not filled."""
+    return any(not pending(it) for it in results)
+
+
 def table(results: Sequence[OrderResult], account: str) -> Table:
     """A row an order, with a link to the decision at the other end of its round trip."""
     currency = next((it.gain.currency for it in results if it.gain), "")
@@ -101,11 +106,19 @@ def ended(result: OrderResult) -> str:
     return f"sold {trip.closed}: {performance.why_sold(trip)}"
 
 
-def _without_trip(result: OrderResult) -> str:
+def pending(result: OrderResult) -> str:
+    """Why nothing is known of the order yet; empty where something is."""
+    if result.gain is not None or result.trip is not None:
+        return ""
     if result.status == OrderStatus.WORKING:
         return "waits for its price" if _is_stop(result) else "waits for its fill"
-    if result.status == OrderStatus.FILLED:
-        return "filled; no close has valued it yet"
+    filled = result.status == OrderStatus.FILLED
+    return "filled; no close has valued it yet" if filled else ""
+
+
+def _without_trip(result: OrderResult) -> str:
+    if waits := pending(result):
+        return waits
     why = f": {result.reason}" if result.reason else ""
     return f"not filled ({result.status}){why}"
 

@@ -17,7 +17,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.performance import OrderResult
 from contracts.risk import Check
 from contracts.sentiment import SignalDigest, SourceReport
-from contracts.stages import fell_back
+from contracts.stages import Substitute, fell_back
 from libs.facts import amounts
 from libs.report import (
     account,
@@ -233,7 +233,7 @@ def _pipeline(
         status=pipeline.status,
         reports=reports,
         ending=ending.of(pipeline, reports, nodes, reason),
-        thoughts=[*_substitutes(pipeline), *_thoughts(reports)],
+        thoughts=[*answered_by(pipeline.substitutes), *_thoughts(reports)],
         exits=Listed(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,
         not_bought=pipeline.not_bought,
@@ -243,7 +243,7 @@ def _pipeline(
         answer=approval.answer(reports.approval, reports.validated) if reports.approval else None,
         orders=orders.rows(execution) if execution else (),
         unordered=_unordered(reports, is_over=is_over),
-        results=pipeline.results,
+        results=pipeline.results if results.is_known(pipeline.results) else (),
         outcomes=pipeline.outcomes,
         learned=_learned(view, pipeline, reports.memory),
     )
@@ -265,10 +265,11 @@ def _learned(view: CycleView, pipeline: PipelineView, memory: AgentMemory | None
     return facts
 
 
-def _substitutes(pipeline: PipelineView) -> Sequence[Fact]:
-    """The stages that another than the pipeline's own model answered, and why."""
-    lines = [_line(one.in_words) for one in pipeline.substitutes]
-    tone = Tone.WARN if fell_back(pipeline.substitutes) else None
+def answered_by(substitutes: Sequence[Substitute]) -> Sequence[Fact]:
+    """The stages that another than the pipeline's own model answered, and why; no fact where there
+    are none."""
+    lines = [_line(one.in_words) for one in substitutes]
+    tone = Tone.WARN if fell_back(substitutes) else None
     return [Fact("Answered by", Listed(lines), tone)] if lines else []
 
 
@@ -307,9 +308,8 @@ def _verdicts(reports: Reports) -> Sequence[Fact]:
     """The reviewer's words, what each buy puts at risk, the confidence that sized it, what came
     of what is sold, and a halt that stood."""
     facts: list[Fact] = []
-    if (review := reports.review) and review.risk_notes:
-        line = unsigned(review, "risk_notes", review.risk_notes)
-        facts.append(Fact("Reviewer", Listed([line])))
+    if lines := _reviewed(reports):
+        facts.append(Fact("Reviewer", Listed(lines)))
     if lines := [_line(text) for text in orders.at_risk(reports.validation)]:
         facts.append(Fact("At risk", Listed(lines)))
     if lines := [_line(text) for text in orders.recalibrated(reports.validation)]:
@@ -319,6 +319,16 @@ def _verdicts(reports: Reports) -> Sequence[Fact]:
     if reports.portfolio is not None and reports.portfolio.halt is not None:
         facts.append(Fact("Halt", words(account.halted(reports.portfolio.halt)), Tone.WARN))
     return facts
+
+
+def _reviewed(reports: Reports) -> Sequence[Line]:
+    """The reviewer's own words, and each pick that it made smaller or refused, with its reasons."""
+    review = reports.review
+    if review is None:
+        return ()
+    texts = {f"adjustments.{place}": text for place, text in enumerate(review.adjustments)}
+    own = {"risk_notes": review.risk_notes, **texts}
+    return [unsigned(review, field, text) for field, text in own.items() if text]
 
 
 def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:

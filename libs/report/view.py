@@ -160,8 +160,9 @@ def curve(values: Sequence[Decimal]) -> Cell:
 
 
 def good_or_bad(amount: Decimal) -> Tone:
-    """The tone of a gain or a loss."""
-    return Tone.GOOD if amount > 0 else Tone.BAD if amount < 0 else Tone.QUIET
+    """The tone of a gain or a loss, to the hundredth that is shown: `+0.00%` is neither."""
+    shown = amounts.rounded(amount, HUNDREDTH)
+    return Tone.GOOD if shown > 0 else Tone.BAD if shown < 0 else Tone.QUIET
 
 
 # --- parts of a screen --------------------------------------------------------------------------

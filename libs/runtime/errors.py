@@ -106,3 +106,8 @@ def few(names: Sequence[str], none: str = "none") -> str:
     """The first names of what there is, and how many more; `none` where there is nothing."""
     more = len(names) - NAMES_MAX
     return (", ".join(names[:NAMES_MAX]) or none) + (f" and {more} more" if more > 0 else "")
+
+
+def listed(names: Sequence[str]) -> str:
+    """`AAPL`, `AAPL and MSFT`, `AAPL, GOOG and MSFT`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

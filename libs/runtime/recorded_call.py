@@ -102,13 +102,18 @@ def _error(entry: JournalEntry) -> str:
 def _line(value: JsonValue, chars_max: int) -> str:
     if not isinstance(value, dict):
         return _clean(_text(_value(value)), chars_max)
-    fields = (f"{name} {_text(_value(cell))}" for name, cell in list(value.items())[:FIELDS_MAX])
-    return _clean(", ".join(fields), chars_max)
+    fields = [f"{name} {_text(_value(cell))}" for name, cell in list(value.items())[:FIELDS_MAX]]
+    more = ["…"] if len(value) > FIELDS_MAX else []
+    return _clean(", ".join([*fields, *more]), chars_max)
 
 
 def _clean(text: str, chars_max: int) -> str:
+    """On one line, with … where it was longer."""
     # Cleaning looks at every character, and a text may have a million; runs of hidden ones shrink.
-    return clean_line(text[: 2 * chars_max], chars_max)
+    line = clean_line(text[: 2 * chars_max], 2 * chars_max)
+    if len(line) <= chars_max and len(text) <= 2 * chars_max:
+        return line
+    return line[: chars_max - 1].rstrip() + "…"
 
 
 def _value(value: Any) -> JsonValue:

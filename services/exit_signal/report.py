@@ -13,6 +13,7 @@ from contracts.account import OpenOrder
 from contracts.exit_signal import ExitFormat
 from libs.quant.exits.rules import Fired, NotEvaluated
 from libs.quant.ticks import quoted
+from libs.runtime.errors import listed
 from services.exit_signal.logic import Assessment, Held, Signal, Sizing, traded
 
 Json = dict[str, Any]
@@ -247,14 +248,16 @@ def _failed(signals: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def _overall(overall: str, signals: Sequence[Mapping[str, Any]]) -> list[Json]:
-    primary = _triggered(signals, is_primary=True) or "momentum"
-    both = f"{primary} and {_triggered(signals, is_primary=False) or 'regime'}"
+    primary = _triggered(signals, is_primary=True) or ["momentum"]
+    fired = [*primary, *(_triggered(signals, is_primary=False) or ["regime"])]
+    both = "Both " if len(fired) == 2 else ""
+    plural = "s" if len(primary) > 1 else ""
     # The longer beginning first: STRONG EXIT is no plain EXIT.
     table = (
         ("STRONG EXIT", "strong_exit", "warning",
-         f"Both {both} signals triggered — strong exit signal"),
+         f"{both}{listed(fired)} signals triggered — strong exit signal"),
         ("EXIT", "exit_signal", "warning",
-         f"Primary {primary} signal triggered — exit recommended"),
+         f"Primary {listed(primary)} signal{plural} triggered — exit recommended"),
         ("MONITOR", "monitor", "info", "Secondary signal triggered — monitoring, no action yet"),
         ("HOLD", "hold", "success", "No exit signals triggered — position holds"),
         ("ERROR", "primary_rule_error", "error",
@@ -266,13 +269,13 @@ def _overall(overall: str, signals: Sequence[Mapping[str, Any]]) -> list[Json]:
     return []
 
 
-def _triggered(signals: Sequence[Mapping[str, Any]], *, is_primary: bool) -> str:
-    """The rules of one sort that fired: `momentum and stop_loss`."""
-    return " and ".join(
+def _triggered(signals: Sequence[Mapping[str, Any]], *, is_primary: bool) -> Sequence[str]:
+    """The rules of one sort that fired."""
+    return [
         text(signal.get("rule_name"), "unknown")
         for signal in signals
         if signal.get("triggered") is True and (signal.get("is_primary") is True) is is_primary
-    )
+    ]
 
 
 def _recommended(snapshot: Mapping[str, Any]) -> list[Json]:

@@ -245,8 +245,8 @@ def cycle(view: CycleView, contracts: Sequence[str] = ()) -> CycleShape:
     return CycleShape.model_validate(
         {
             **{name: getattr(view, name) for name in CycleShape.model_fields},
-            "reason": view.reason[:REASON_CHARS],
-            "outcome": view.outcome[:REASON_CHARS],
+            "reason": amounts.cut(view.reason, REASON_CHARS),
+            "outcome": amounts.cut(view.outcome, REASON_CHARS),
             "pipelines": tuple(_pipeline(lane, contracts) for lane in view.pipelines),
         }
     )
@@ -259,7 +259,7 @@ def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
         provider=view.provider,
         state=view.state,
         status=view.status,
-        reason=view.reason[:REASON_CHARS],
+        reason=amounts.cut(view.reason, REASON_CHARS),
         substitutes=tuple(one.in_words for one in view.substitutes),
         outcome=_outcome(view) if view.contracts else None,
         not_bought=why_not.by_ticker(view.not_bought),
@@ -269,7 +269,8 @@ def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
 
 
 def _outcome(view: PipelineView) -> str:
-    return ending.of(view, Reports.of(view), (), view.reason).sentence[:REASON_CHARS]
+    whole = ending.of(view, Reports.of(view), (), view.reason).sentence
+    return amounts.cut(whole, REASON_CHARS)
 
 
 def decision(view: DecisionView) -> DecisionShape:
@@ -292,11 +293,11 @@ def decision(view: DecisionView) -> DecisionShape:
                 ticker=pick.asset,
                 quantity=pick.quantity,
                 price=amounts.price(pick.price),
-                why=pick.reasoning[:REASON_CHARS],
+                why=amounts.cut(pick.reasoning, REASON_CHARS),
             )
             for pick in decided.decisions
         ),
-        adjustments=tuple(change[:REASON_CHARS] for change in changed),
+        adjustments=tuple(amounts.cut(change, REASON_CHARS) for change in changed),
         vetoed=decided.vetoed_tickers,
         substitutes=tuple(one.in_words for one in decided.substitutes),
         executed=executed is not None,

@@ -57,7 +57,8 @@ def exit_rules(leg: Leg, facts: Facts) -> Finding:
     shown = fired or [signal for signal in signals or () if signal.failed]
     value = "; ".join(f"{signal.rule}: {signal.detail}" for signal in shown)
     limits = "; ".join(f"{signal.rule}: {signal.limit}" for signal in fired)
-    names = " and ".join(signal.rule for signal in fired)
+    names = ", ".join(signal.rule for signal in fired)
+    rules = "rule" if len(fired) == 1 else "rules"
     return gate(
         leg,
         ok=not watched or (signals is not None and not fired),
@@ -68,7 +69,7 @@ def exit_rules(leg: Leg, facts: Facts) -> Finding:
         else "exit rules do not limit what this account buys",
         vetoed="the account's exit rules cannot be read; `deskbus exit-signals check` says why"
         if signals is None
-        else f"the account's own exit rule {names} would sell it at the same close",
+        else f"the account's own exit {rules} {names} would sell it at the same close",
     )
 
 

@@ -70,7 +70,7 @@ def _grid(lines: Sequence[tuple[str, OperationView]], *, sorts: bool, with_resul
         grid.add_row(
             what,
             _mark(node),
-            Text(took(node), style="dim" if node.type in CALLS else ""),
+            Text(_took(node), style="dim" if node.type in CALLS else ""),
             *((Text(_speed(node), "dim"),) if with_speed else ()),
             *_spent(node, tokens)[: len(heads)],
             Text("" if node.type in WITHIN_A_CYCLE else amounts.short(node.op_id), style="dim"),
@@ -110,7 +110,8 @@ def by_sort(usage: Usage, *, lost: bool) -> Sequence[str]:
 
 
 def gathered(nodes: Sequence[OperationView]) -> Sequence[OperationView]:
-    """Calls that follow one another under one name as one line, with their number and sums."""
+    """Calls that follow one another under one name as one line: their number, their sums, and how
+    long one took on average. Calls may run at the same time: their times do not add up to any."""
     runs: list[list[OperationView]] = []
     for node in nodes:
         before = runs[-1][0] if runs else None
@@ -138,7 +139,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
             "tokens": sum(node.tokens for node in run),
             "cost_usd": total_cost(node.cost_usd for node in run),
             "usage": sum((node.usage for node in run), start=Usage()),
-            "metadata": {"duration_ms": took_ms},
+            "metadata": {"duration_ms": took_ms, "calls": len(run)},
         }
     )
 
@@ -187,6 +188,14 @@ def _mark(node: OperationView) -> Text:
     if node.type in CALLS:
         return Text()
     return Text(STATUS_MARKS[node.status], style=STATUS_STYLES[node.status])
+
+
+def _took(node: OperationView) -> str:
+    calls = node.metadata.get("calls")
+    if not isinstance(calls, int):
+        return took(node)
+    average_ms = float(str(node.metadata["duration_ms"])) / calls
+    return f"avg {amounts.duration(average_ms / 1000)}"
 
 
 def took(node: OperationView) -> str:

@@ -190,8 +190,8 @@ def _spark_at(curve: Sequence[Decimal], value: Decimal) -> float:
 
 
 def toned(amount: Any) -> str:
-    """The class of a gain or a loss; none of nothing."""
-    return "" if not amount else "gain" if amount > 0 else "loss"
+    """The class of a gain or a loss; `soft` of neither."""
+    return "soft" if not amount else "gain" if amount > 0 else "loss"
 
 
 def cell_class(cell: Cell, right: bool) -> Markup:
@@ -238,6 +238,7 @@ def facts_of(row: Row, one: PipelineStory) -> Iterable[Fact]:
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "against": rules.against,
     "ago": ago,
+    "answered_by": story.answered_by,
     "begun_large": begun_large,
     "brief": results.brief,
     "called": recorded_call.called,

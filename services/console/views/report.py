@@ -29,6 +29,7 @@ from contracts.report import (
 )
 from contracts.types import Usage
 from libs.bus.dead_letters import DeadLetters
+from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
 from libs.report import why_not
@@ -196,7 +197,7 @@ def _lines(
                 pipeline=pipeline.name,
                 requester=view.requester,
                 status=pipeline.status,
-                reason=reason[:REASON_CHARS_MAX],
+                reason=amounts.cut(reason, REASON_CHARS_MAX),
                 decisions=_decisions(validation["decisions"]) if validation else (),
                 vetoed=tuple(orjson.loads(validation["vetoed"] or "[]")) if validation else (),
                 substitutes=pipeline.substitutes,
@@ -232,7 +233,7 @@ async def _waiting(account: str, known: Known) -> Sequence[Attention]:
     if letters:
         number = f"{len(letters)}{'+' if len(letters) == PAGE_MAX else ''}"
         many = "dead letter" if len(letters) == 1 else "dead letters; the newest"
-        text = f"{number} {many}: {letters[0].failure.message[:REASON_CHARS_MAX]}"
+        text = f"{number} {many}: {amounts.cut(letters[0].failure.message, REASON_CHARS_MAX)}"
         lines.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
     return lines
 
@@ -282,20 +283,21 @@ async def _unchecked(
     """Each position once, though it was looked at several times."""
     rows = await store.day_unchecked([cycle.cycle_id for cycle in cycles], account)
     newest = {row["ticker"]: row for row in rows}
+    why = {ticker: amounts.cut(row["message"], REASON_CHARS_MAX) for ticker, row in newest.items()}
     return [
         Attention(
             what="not_checked",
-            text=f"the sell check of {ticker} failed: {row['message'][:REASON_CHARS_MAX]}",
+            text=f"the sell check of {ticker} failed: {why[ticker]}",
             todo=f"deskbus exit-signals check {ticker} --account {account}",
         )
-        for ticker, row in newest.items()
+        for ticker in newest
     ]
 
 
 async def _slots(session: date, account: str, store: Store) -> Sequence[Attention]:
     lines = []
     for row in await store.day_slots(session, account, LINES_MAX):
-        why = f": {row['reason'][:REASON_CHARS_MAX]}" if row["reason"] else ""
+        why = f": {amounts.cut(row['reason'], REASON_CHARS_MAX)}" if row["reason"] else ""
         text = f"job {row['job']} at {row['slot']:%H:%M} UTC was {row['outcome']}{why}"
         lines.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))
     return lines

@@ -10,6 +10,7 @@ from contracts.performance import OrderResult
 from contracts.types import Money
 from libs.postgres.pool import Record
 from libs.quant.standing import Standing
+from libs.report.results import pending
 from services.console.store import Store
 from services.console.views.performance import round_trip
 from services.console.views.standings import standing_of
@@ -68,7 +69,7 @@ async def of_decisions(views: Sequence[DecisionView], *, store: Store) -> Sequen
 
 def _result(order: Record, stands: Standing | None) -> OrderResult:
     own = stands.by_order.get(order["order_id"]) if stands else None
-    return OrderResult(
+    result = OrderResult(
         order_id=order["order_id"],
         ticker=order["ticker"],
         side=order["side"],
@@ -81,6 +82,8 @@ def _result(order: Record, stands: Standing | None) -> OrderResult:
         gain=_money(own.gain, order["currency"]) if own else None,
         trip=round_trip(own.trip, stands) if own and stands else None,
     )
+    # A value that is not known has its reason beside it.
+    return result.model_copy(update={"reason": result.reason or pending(result)})
 
 
 def _money(amount: Decimal | None, currency: str) -> Money | None:

@@ -15,6 +15,7 @@ from contracts.operation import CallKind, OperationStatus, OperationView, Progre
 from contracts.subjects.approvals import APPROVAL
 from contracts.subjects.commands import COMMANDS
 from contracts.types import Usage
+from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.runtime import ids, recorded_call
 from services.console.logic import SHARED, Row, usage_of
@@ -274,7 +275,12 @@ def summary(step: str, result: bytes | None) -> JsonValue:
 
 
 def _tickers(items: Iterable[Mapping[str, Any]], key: str = "ticker") -> list[JsonValue]:
-    return [item[key] for item in items][:LISTED_MAX]
+    return _listed([item[key] for item in items])
+
+
+def _listed(names: Sequence[JsonValue]) -> list[JsonValue]:
+    """The first names, and … where there are more."""
+    return [*names[:LISTED_MAX], *(["…"] if len(names) > LISTED_MAX else [])]
 
 
 def _validated(contract: Mapping[str, Any]) -> JsonValue:
@@ -302,7 +308,10 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
         "mood": c["market_mood"],
     },
     "books": lambda c: {"cash": c["cash"]["amount"], "equity": c["equity"]["amount"]},
-    "plan": lambda c: {"assets": c["assets"], "objective": c["objective"][:SUMMARY_CHARS]},
+    "plan": lambda c: {
+        "assets": c["assets"],
+        "objective": amounts.cut(c["objective"], SUMMARY_CHARS),
+    },
     "quant": lambda c: {"signal": c["signal"], "confidence": c["confidence"]},
     "analyst": lambda c: {"tickers": _tickers(c["tickers"]), "tool_calls": c["tool_calls_made"]},
     "probe": lambda c: {
@@ -326,7 +335,7 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
         "fills": len(c["fills"]),
         "cash_after": c["cash_after"]["amount"],
     },
-    "memorize": lambda c: {"memory": c["short_term_summary"][:SUMMARY_CHARS]},
+    "memorize": lambda c: {"memory": amounts.cut(c["short_term_summary"], SUMMARY_CHARS)},
     "design": lambda c: {"strategy_name": c["spec"]["name"], "strategy_path": c["path"]},
     "train": lambda c: _gated(c, "accuracy", "base_rate", "final_loss"),
     "backtest": lambda c: _gated(c, "sharpe_ratio", "total_return", "total_trades"),

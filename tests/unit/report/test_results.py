@@ -99,6 +99,14 @@ def test_what_has_no_result_says_why_and_is_no_zero(status: str, reason: str, wo
     assert results.table([one], "main").rows[0].cells[1].text == "-"
 
 
+def test_orders_of_which_nothing_is_known_yet_have_no_result_to_show() -> None:
+    waiting = [result(status="working"), result(status="filled")]
+    assert not results.is_known(waiting)
+    assert not results.is_known(())
+    assert results.is_known([*waiting, result(status="cancelled")])
+    assert results.is_known([*waiting, result(gain=usd("120.50"), trip=trip())])
+
+
 def test_a_decision_of_several_orders_has_their_sum_and_of_two_currencies_none() -> None:
     both = [result(gain=usd("-839.60"), trip=stopped()), result(gain=usd("120.50"), trip=trip())]
     assert results.gain(both) == usd("-719.10")

@@ -387,10 +387,14 @@ def test_the_reviewers_words_and_its_loose_figures_are_told(cycle_view: CycleVie
         "confidence": 0.5,
         "risk_notes": "rules: most of 73 is one sector",
         "loose": [{"field": "risk_notes", "start": 15, "text": "73"}],
+        "adjustments": ["AAPL: 7% to 3%: for its report next week"],
     }
     told = one(with_contracts(cycle_view, pick_review=review))
 
-    assert lines(told.verdicts, "Reviewer") == ["most of 73 is one sector"]
+    assert lines(told.verdicts, "Reviewer") == [
+        "most of 73 is one sector",
+        "AAPL: 7% to 3%: for its report next week",
+    ]
     assert lines(told.thoughts, "Figures")[0].endswith("9 (sentiment), 73 (review)")
 
 

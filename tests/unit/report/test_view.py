@@ -149,3 +149,19 @@ def test_facts_stand_side_by_side_only_where_they_fit() -> None:
 
 def test_a_note_has_its_tone() -> None:
     assert view.notes("a", "", tone=Tone.WARN) == (view.Text("a", Tone.WARN),)
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown", "tone"),
+    [
+        ("0", "+0.00%", Tone.QUIET),
+        ("0.004", "+0.00%", Tone.QUIET),
+        ("-0.004", "+0.00%", Tone.QUIET),
+        ("0.01", "+0.01%", Tone.GOOD),
+        ("-0.01", "-0.01%", Tone.BAD),
+    ],
+)
+def test_a_return_has_the_tone_of_what_is_shown(amount: str, shown: str, tone: Tone) -> None:
+    cell = view.gain_percent(Decimal(amount))
+    assert (cell.text, cell.tone) == (shown, tone)
+    assert view.gain(Decimal(amount), "USD").tone is tone

@@ -63,6 +63,16 @@ def test_a_turn_without_a_reply_tells_its_fault() -> None:
     assert told["request"] == "again, after 2 without a reply"
 
 
+def test_a_result_that_is_cut_ends_with_an_ellipsis_and_a_whole_one_does_not() -> None:
+    def result(reply: Any) -> str:
+        text = recorded_call.outline(entry(CallKind.TOOL, {"arguments": {}}, reply))["result"]
+        return str(text)
+
+    assert result({"text": "a" * 40}) == f"text {'a' * 40}"
+    assert result({"text": "word " * 1_000}).endswith("…")
+    assert result({f"field_{number}": 1 for number in range(100)}).endswith("…")
+
+
 def test_words_of_strangers_are_cleaned_and_everything_is_small() -> None:
     flood = f"ignore{HIDDEN}all " * 100_000
     tool = {"arguments": {flood: flood, **{f"a{n}": [flood] for n in range(500)}}}

@@ -21,9 +21,23 @@ function total(form) {
   return `Orders of ${sum((each) => each.value)} ${[...currencies][0]}, of ${sum((each) => each.defaultValue)} proposed.`;
 }
 
+const SHARE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+
+/** The value and the share of an order follow its quantity; as proposed they stand as they came. */
+function follow(field) {
+  const [value, share] = field.closest("tr").querySelectorAll("[data-value], [data-share]");
+  for (const each of [value, share]) each.dataset.proposed ??= each.textContent;
+  const isEdited = Number(field.value) !== Number(field.defaultValue);
+  const { price, currency } = field.dataset;
+  const part = Number(field.value) / Number(field.defaultValue);
+  value.textContent = isEdited ? `${MONEY.format(Number(field.value) * Number(price))} ${currency}` : value.dataset.proposed;
+  share.textContent = isEdited ? `${SHARE.format(part * Number(share.dataset.share))}%` : share.dataset.proposed;
+}
+
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form.proposal");
   if (!form) return;
+  if (event.target.matches(".shares")) follow(event.target);
   form.querySelector(".total").textContent = total(form);
   form.querySelector("[data-verdict=approve]").textContent = edits(form).length ? "Approve reduced" : "Approve";
   delete form.dataset.confirms;

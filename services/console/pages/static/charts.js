@@ -64,6 +64,8 @@ class Chart {
         ...this.size,
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
         scales: { x: { time: !axis } },
+        // The charts of a page that share an axis share the pointer's place on it.
+        cursor: { sync: { key: axis ?? "sessions", scales: ["x", null] } },
         axes: [
           { ...look, ...(axis ? { label: axis, labelSize: 18, labelFont: "12px system-ui" } : { incrs: STEPS, values: DATES }) },
           { ...look, size: 64, space: this.height === HEIGHT.small ? 20 : 36, values: (_, ticks) => ticks.map((each) => shown(each, unit)) },

@@ -194,6 +194,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
             "tokens": sum(node.tokens for node in run),
             "cost_usd": total_cost(node.cost_usd for node in run),
             "usage": sum((node.usage for node in run), start=Usage()),
+            "started_at": min(node.started_at or node.created_at for node in run),
             "finished_at": max(node.finished_at or node.created_at for node in run),
             "metadata": {"arguments": [node.metadata.get("arguments") for node in run]},
         }

@@ -112,6 +112,17 @@ def test_other_rules_than_the_two_are_named_in_their_stead() -> None:
     ) in (found)
 
 
+def test_three_rules_that_fired_are_not_called_both() -> None:
+    seen = {"sessions_held": 3, "close": 90.0, "peak": 100.0}
+    trailing = {"pct": 5}
+    found = [
+        (flag, message)
+        for _, flag, message in flags(months=FALLING, basket=BAD, seen=seen, trailing_stop=trailing)
+    ]
+    told = "momentum, trailing_stop and regime signals triggered — strong exit signal"
+    assert ("strong_exit", told) in found
+
+
 def test_the_one_rule_that_fired_of_six_is_the_one_that_is_named() -> None:
     quiet = {"stop_loss": {"pct": 60}, "take_profit": {"pct": 200}, "hold_period": {"sessions": 99}}
     seen = {"sessions_held": 3, "close": 90.0, "peak": 100.0}

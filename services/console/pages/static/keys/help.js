@@ -43,7 +43,7 @@ function dialog() {
   const head = element("div", "", { className: "card-head" });
   head.append(element("h2", "Keys", { id: "help-title" }), close);
   const lists = element("div", "", { className: "key-lists" });
-  lists.append(...[["Everywhere", [{ keys: "Ctrl-K", words: "Search" }]], ...allKeys()].map(listed));
+  lists.append(...allKeys().map(listed));
   const label = element("label", "Single keys do something");
   const box = element("input", "", { type: "checkbox", checked: keysAreOn(), id: "keys-on" });
   box.addEventListener("change", () => setKeys(box.checked));

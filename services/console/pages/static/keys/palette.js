@@ -158,7 +158,7 @@ function search() {
   open = new Palette();
 }
 
-addKeys("Everywhere", [{ keys: "/", words: "Search", run: search }]);
+addKeys("Everywhere", [{ keys: "/", words: "Search", run: search }, { keys: "Ctrl-K", words: "Search" }]);
 document.addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "k" || event.altKey || event.shiftKey || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault(); // the browser's own search bar

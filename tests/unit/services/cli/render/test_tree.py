@@ -260,7 +260,22 @@ def test_a_models_call_says_how_many_tokens_it_wrote_in_a_second() -> None:
     head, _, both, tool = console.file.getvalue().splitlines()[:4]
 
     assert "tokens/s" in head
-    assert re.search(r"lab:m ×2 .* 6.00 s +20 +1.0k +120 ", both), both  # noqa: RUF001 - times
+    assert re.search(r"lab:m ×2 .* avg 3.00 s +20 +1.0k +120 ", both), both  # noqa: RUF001 - times
     assert amounts.output_speed(Usage(output_tokens=17), 5_000.0) == "3.4 tokens/s"
     assert amounts.output_speed(Usage(input_tokens=17), 5_000.0) == ""
     assert "tokens/s" not in tool
+
+
+def test_calls_on_one_line_tell_an_average_for_they_may_have_run_at_the_same_time() -> None:
+    step = _node(1, started_at=AT, finished_at=AT + timedelta(milliseconds=98))
+    metadata = {"duration_ms": 25.4}
+    calls = [_node(n, 1, type="read", name="bars", metadata=metadata) for n in range(2, 7)]
+    console = Console(file=io.StringIO(), width=120)
+    console.print(draw([step, *calls], console.width))
+    assert isinstance(console.file, io.StringIO)
+    whole, both = console.file.getvalue().splitlines()[1:3]
+
+    assert "98 ms" in whole
+    assert "bars ×5" in both  # noqa: RUF001 - times
+    assert "avg 25 ms" in both
+    assert "127" not in both
