@@ -21,12 +21,16 @@ SAMPLES_MAX = 9
 TIMEOUT_S_DEFAULT = 600.0
 STRATEGY_TIMEOUT_S_DEFAULT = 3_600.0
 """A strategy cycle's own time limit: training takes its time."""
+TimeLimit = Annotated[float, Field(gt=0, le=86_400)]
+"""Seconds that a cycle may take."""
 DECISION: Final = "decision"
 STRATEGY = "strategy"
 EXIT = "exit"
 PROBE: Final = "probe"
 """Of studies alone: it asks who and when a masked input is."""
-KINDS = (DECISION, EXIT, STRATEGY, "snapshot", "report")
+BOOKKEEPING = ("snapshot", "report")
+"""Kinds that bring accounts to a close, and decide nothing."""
+KINDS = (DECISION, EXIT, STRATEGY, *BOOKKEEPING)
 """The kinds of cycles that anybody may ask for."""
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
@@ -118,7 +122,8 @@ class CycleRequest(Request):
     `contracts.constraints`; the others are notes to the agents. `sell_now` is a person's: a model
     of another program that asks for it is refused. `study` is set by the desk alone, where the
     cycle is a cell of one. `samples` is how often a model that trades is asked on the same
-    evidence: what it does not say again is left out; None is the desk's setting.
+    evidence: what it does not say again is left out. `timeout_s` is the cycle's time limit. Of
+    both None is the desk's setting.
     """
 
     idempotency_key: IdempotencyKey
@@ -139,7 +144,7 @@ class CycleRequest(Request):
     budgets: Budgets = Budgets()
     approval_required: bool = False
     constraints: ConstraintWords = Field(default_factory=dict)
-    timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+    timeout_s: TimeLimit | None = None
     strategy: StrategyWish | None = None
     sell_now: SellNow | None = Field(default=None, exclude_if=is_none)
     study: StudyCell | None = Field(default=None, exclude_if=is_none)

@@ -62,8 +62,8 @@ class PipelineView(Value):
 class CycleView(Message):
     """A cycle with all that was decided. `found` is False where no such cycle exists.
 
-    `usage` is `tokens` and `cost_usd` by sort. `outcome` says in one sentence what came of it, or
-    where it is.
+    `timeout_s` is its time limit. `usage` is `tokens` and `cost_usd` by sort. `outcome` says in one
+    sentence what came of it, or where it is.
     """
 
     found: bool = True
@@ -77,6 +77,7 @@ class CycleView(Message):
     requester: ShortText = ""
     accepted_at: datetime | None = None
     ended_at: datetime | None = None
+    timeout_s: float | None = None
     tokens: int = 0
     cost_usd: Cost = Decimal(0)
     usage: Usage = Usage()

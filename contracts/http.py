@@ -13,12 +13,12 @@ from contracts.approval import EDITS_MAX, QuantityEdit
 from contracts.cycle import (
     KINDS,
     STRATEGY,
-    STRATEGY_TIMEOUT_S_DEFAULT,
     UNIVERSE_MAX,
     Budgets,
     CycleRequest,
     CycleStatus,
     IdempotencyKey,
+    TimeLimit,
 )
 from contracts.message import MAIN_ACCOUNT, Pipeline, Request
 from contracts.operation import OperationStatus, OperationView, Progress
@@ -77,7 +77,7 @@ class Trigger(Request):
     as_of: date | None = None
     universe: tuple[Ticker, ...] | None = Field(default=None, min_length=1, max_length=UNIVERSE_MAX)
     budgets: Budgets = Budgets()
-    timeout_s: float = Field(default=STRATEGY_TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+    timeout_s: TimeLimit | None = None
 
     def request(self, key: str) -> CycleRequest:
         """The request that it stands for. Raises pydantic's ValidationError."""

@@ -29,7 +29,7 @@ from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
-from libs.runtime.settings import NoServers, Settings
+from libs.runtime.settings import NoServers, Settings, as_set
 from libs.runtime.utf8 import use_utf8
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
@@ -356,13 +356,13 @@ def main(name: str) -> None:
     try:
         settings = Settings()
     except DeskError as error:
-        sys.exit(f"{name}: {error.message}")
+        sys.exit(f"{name}: {as_set(error.message)}")
     configure_logging(settings.log_level, settings.log_format)
     structlog.contextvars.bind_contextvars(service=name)
     try:
         run(_until_stopped(name, settings))
     except DeskError as error:
-        log.error("service.ended", error=str(error))  # noqa: TRY400 - the sentence says it all
+        log.error("service.ended", error=as_set(str(error)))  # noqa: TRY400 - the sentence says it all
         sys.exit(1)
 
 
@@ -394,7 +394,7 @@ async def _started(name: str, settings: Settings) -> AsyncIterator["asyncio.Futu
                 hopeless = isinstance(error, NoServers | SchemaTooNew | WrittenBy01)
                 if hopeless or time.monotonic() > until:
                     raise
-                log.info("service.waits", why=error.message)
+                log.info("service.waits", why=as_set(error.message))
                 await asyncio.sleep(START_RETRY_S)
                 continue
             yield failed

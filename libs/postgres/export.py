@@ -18,6 +18,7 @@ from uuid import UUID
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
+from contracts.cycle import BOOKKEEPING
 from libs.postgres.pool import Connection, Pool
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
@@ -165,9 +166,19 @@ SOURCES = (
 
 
 async def cycle_named(pool: Pool, digits: str) -> UUID:
-    """The whole id of the only cycle whose id begins with these digits. Raises NotFound."""
-    between = ids.range_of("cycle", digits)
+    """The whole id of the only cycle whose id begins with these digits; of `last` the newest one
+    that decides. Raises NotFound."""
     async with pool.acquire() as db:
+        if digits.lower() == "last":
+            newest: UUID | None = await db.fetchval(
+                "select cycle_id from cycles where kind <> all($1) and requester <> 'study' "
+                "order by accepted_at desc limit 1",
+                [*BOOKKEEPING],
+            )
+            if newest is None:
+                raise ids.NotFound("this desk has no cycles yet")
+            return newest
+        between = ids.range_of("cycle", digits)
         rows = await db.fetch(
             "select cycle_id from cycles where cycle_id between $1 and $2 limit 2", *between
         )

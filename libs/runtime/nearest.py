@@ -5,8 +5,9 @@ from difflib import get_close_matches
 
 from libs.runtime.errors import DeskError, few
 
-LIKE_MIN = 0.6
-"""How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
+LIKE_MIN, LIKE_MIN_OTHERWISE = 0.6, 0.75
+"""How alike two words must be, 0 to 1, for the one to be taken for a slip of the other: where they
+begin with the same letter, which few slips change, and where they do not."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -16,8 +17,11 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def nearest_few(word: str, known: Iterable[str], count: int) -> Sequence[str]:
     """The known names, at most so many, that `word` was probably meant to be, the nearest first."""
-    names = {name.casefold(): name for name in known}
-    return [names[like] for like in get_close_matches(word.casefold(), names, count, LIKE_MIN)]
+    typed, names = word.casefold(), {name.casefold(): name for name in known}
+    near = get_close_matches(typed, names, len(names) or 1, LIKE_MIN)
+    alike = get_close_matches(typed, near, len(near) or 1, LIKE_MIN_OTHERWISE)
+    meant = [name for name in near if name in alike or name[:1] == typed[:1]]
+    return [names[name] for name in meant[:count]]
 
 
 def slip(names: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from contracts.cycle import PIPELINES_MAX, TIMEOUT_S_DEFAULT, UNIVERSE_MAX, Budgets, CycleRequest
+from contracts.cycle import PIPELINES_MAX, UNIVERSE_MAX, Budgets, CycleRequest, TimeLimit
 from contracts.cycle import Rotation as Turns
 from contracts.message import Pipeline
 from contracts.types import Name, Ticker
@@ -51,7 +51,7 @@ class Job(BaseModel):
     sources: tuple[Name, ...] = Field(default=(), max_length=16)
     budgets: Budgets = Budgets()
     approval: bool = False
-    timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+    timeout_s: TimeLimit | None = None
     missed: Literal["once", "all", "skip"] = "once"
     missed_max: int = Field(default=10, ge=1, le=MISSED_MAX)
 

@@ -1,6 +1,8 @@
 """Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults."""
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +26,13 @@ from pydantic_settings import (
 )
 
 from contracts.account import AccountLimits
-from contracts.cycle import SAMPLES_MAX
+from contracts.cycle import (
+    SAMPLES_MAX,
+    STRATEGY,
+    STRATEGY_TIMEOUT_S_DEFAULT,
+    TIMEOUT_S_DEFAULT,
+    TimeLimit,
+)
 from contracts.gate import STRICT, GateThresholds
 from contracts.memory import STATED_MAX
 from contracts.performance import CANDIDATES, Benchmark
@@ -70,6 +78,27 @@ def settings_in_file(path: Path = Path(SETTINGS_FILE)) -> dict[str, Any]:
         raise Unreadable(f"{path} cannot be read: {error}") from error
 
 
+_VARIABLE = re.compile(r"\bDESKBUS_([A-Z][A-Z0-9_]*)(?![A-Z0-9_=])")
+
+
+def as_set(text: str) -> str:
+    """A text for people, with the settings that it names called as they are set here: in the
+    settings file by `replay_dir in deskbus.toml`, all others by their variable."""
+    if _VARIABLE.search(text) is None:
+        return text
+    try:
+        in_file = settings_in_file()
+    except Unreadable:
+        return text  # whoever reads it is told that first
+
+    def name(match: re.Match[str]) -> str:
+        setting = match[1].lower()
+        is_of_file = setting in in_file and match[0] not in os.environ
+        return f"{setting} in {SETTINGS_FILE}" if is_of_file else match[0]
+
+    return _VARIABLE.sub(name, text)
+
+
 class Limits(AccountLimits):
     """Limits as they are set: a mistyped name is refused, for it would leave a limit as it was."""
 
@@ -88,6 +117,22 @@ class Fills(BaseModel):
 
     def __str__(self) -> str:
         return f"volume_pct_max {self.volume_pct_max or 'not set'}"
+
+
+class Cycles(BaseModel):
+    """Limits of cycles whose requests set none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    timeout_s: TimeLimit = TIMEOUT_S_DEFAULT
+    strategy_timeout_s: TimeLimit = STRATEGY_TIMEOUT_S_DEFAULT
+
+    def limit_s(self, kind: str) -> float:
+        """The time limit of a cycle of this kind."""
+        return self.strategy_timeout_s if kind == STRATEGY else self.timeout_s
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value:g}" for name, value in self)
 
 
 class Gates(GateThresholds):
@@ -226,6 +271,9 @@ class Settings(BaseSettings):
     """How long the relay sleeps when nothing is new."""
     reply_timeout_s: float = Field(default=5.0, gt=0, le=60)
     """How long a service waits for the orchestrator before it asks again."""
+    cycles: Cycles = Cycles()
+    """`timeout_s`, and for strategy cycles `strategy_timeout_s`: how long a cycle may take whose
+    request, or job, sets no time limit."""
     cycles_running_max: int = Field(default=1_000, ge=1)
     """Cycles in progress; a request above it is rejected as busy."""
     trader_samples: int = Field(default=1, ge=1, le=SAMPLES_MAX)

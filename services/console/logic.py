@@ -65,7 +65,8 @@ def outputs(row: Row) -> Mapping[str, Mapping[str, UUID]]:
 def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> CycleView:
     """A cycle; with `contracts` (results by operation) all that its pipelines have made."""
     lanes = orjson.loads(row["state"])["lanes"]
-    asked = {pipeline["name"]: pipeline for pipeline in orjson.loads(row["request"])["pipelines"]}
+    request = orjson.loads(row["request"])
+    asked = {pipeline["name"]: pipeline for pipeline in request["pipelines"]}
     outputs_of = outputs(row) if contracts else {}
     return CycleView(
         cycle_id=row["cycle_id"],
@@ -76,6 +77,7 @@ def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> Cycle
         requester=row["requester"][:400],
         accepted_at=row["accepted_at"],
         ended_at=row["ended_at"],
+        timeout_s=request.get("timeout_s"),
         tokens=row["tokens"],
         cost_usd=row["cost_usd"],
         usage=usage_of(row),

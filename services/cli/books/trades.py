@@ -16,6 +16,7 @@ from libs.report import performance as words
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render.described import described, head
 from services.cli.shell.invalid import invalid
+from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, write
@@ -51,6 +52,8 @@ def trades(
     if not view.found:
         raise UnknownAccount(account, view.accounts)
     trips = [trip for trip in view.trips if ticker is None or trip.ticker == ticker.upper()]
+    if view.trips_more:
+        tell_limit(len(view.trips), PAGE_MAX, "`deskbus export` writes the whole record")
     if json:
         emit(trips)
         return
@@ -64,5 +67,3 @@ def trades(
         later = cutoff.not_counted(view.not_counted, view.currency or "")
         text = "; ".join(filter(None, (f"account {account} has no trades{of} yet", later)))
         err().print(text, style="dim")
-    if view.trips_more and limit < PAGE_MAX:
-        err().print(f"older ones with --limit, up to {PAGE_MAX}", style="dim")

@@ -22,6 +22,7 @@ from libs.bus.client import open_client
 from libs.facts import amounts
 from libs.report.account import halted
 from libs.runtime.errors import DeskError
+from libs.runtime.settings import as_set
 from services.cli.desk import background
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode
@@ -88,7 +89,7 @@ async def _status(desk: RunningDesk, log: Path | None) -> Status:
                 client.ask(HALTS, HaltsQuery()),
             )
     except DeskError as error:
-        return place.model_copy(update={"problem": error.message})
+        return place.model_copy(update={"problem": as_set(error.message)})
     missing = tuple(sorted(name for name, count in services.items() if not count))
     return place.model_copy(
         update={

@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from contracts.message import PAGE_MAX
 from contracts.subjects.subject import Asked, Subject
 from contracts.subjects.upkeep import DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER
 from contracts.upkeep import DeadLetter, DeadLettersQuery, DiscardLetter, LetterAnswer, RetryLetter
 from libs.facts import amounts
 from libs.runtime.settings import Settings
+from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, desk_client, load_settings
@@ -27,11 +29,15 @@ def dlq() -> None:
 
 @app.command("list")
 def list_letters(
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE_MAX, help="How many, newest first.")] = 20,
     json: JsonOption = False,
 ) -> None:
     """List dead letters, the newest first."""
-    letters = asking(_ask(load_settings(), DeadLettersQuery(limit=limit)))
+    query = DeadLettersQuery(limit=min(limit + 1, PAGE_MAX))
+    letters = asking(_ask(load_settings(), query))
+    if len(letters) > limit or len(letters) == PAGE_MAX:
+        letters = letters[:limit]
+        tell_limit(len(letters), PAGE_MAX, "discard or retry these to see older ones")
     if json:
         emit(letters)
         return

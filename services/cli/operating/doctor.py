@@ -35,7 +35,7 @@ from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import BUILT_IN
-from libs.runtime.settings import Settings
+from libs.runtime.settings import Settings, as_set
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem
@@ -84,6 +84,10 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
         checks = asking(called(settings, call))
     else:
         checks = [*machine(settings), *asking(market_files(settings)), *asking(running(settings))]
+    checks = [
+        check.model_copy(update={"said": as_set(check.said), "todo": as_set(check.todo)})
+        for check in checks
+    ]
     if json:
         emit(checks)
     else:

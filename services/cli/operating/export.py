@@ -31,7 +31,7 @@ def export(
         typer.Option(formats=["%Y-%m-%d"], help="Cycles accepted on this UTC day or before."),
     ] = None,
     cycle: Annotated[
-        str | None, typer.Option(help="This cycle alone, by its id or the id's first digits.")
+        str | None, typer.Option(help="This cycle alone: its id, the id's first digits, or `last`.")
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -31,6 +31,7 @@ from libs.report.tones import tone
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
+from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
@@ -251,6 +252,8 @@ def history(
     page = asking(work())
     for number in page.unreadable:
         err().print(f"message {number}: {UNREADABLE}", style="yellow")
+    if page.more:
+        tell_limit(len(page.notifications), HISTORY_MAX, "`deskbus export` writes the whole record")
     if json:
         emit(page.notifications)
     elif not page.notifications:
@@ -271,8 +274,6 @@ def show_history(page: NotificationsPage, console: Console) -> None:
             _message(message),
         )
     write(grid, console)
-    if page.more:
-        err().print("there are older ones: a larger --limit shows them", style="dim")
 
 
 def _cut(name: str) -> str:

@@ -70,7 +70,8 @@ def _cycles() -> Names:
     from contracts.cycle_query import CyclesQuery  # noqa: PLC0415
     from contracts.subjects.cycles import CYCLES  # noqa: PLC0415
 
-    return [_short(view.cycle_id) for view in _asked(CYCLES, CyclesQuery(limit=50)).cycles]
+    ids = (_short(view.cycle_id) for view in _asked(CYCLES, CyclesQuery(limit=50)).cycles)
+    return ["last", *ids]
 
 
 def _operations() -> Names:

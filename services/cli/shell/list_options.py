@@ -55,16 +55,25 @@ def query_of(model: type[Query], **filters: object) -> Query:
 
 def tell_more(command: str, filters: Mapping[str, object], before: UUID | None) -> None:
     """Say how to see those behind the last, where there are any."""
-    if before is None:
-        return
+    if before is not None:
+        tell_next("older", command, {**filters, "before": amounts.short(before)})
+
+
+def tell_next(what: str, command: str, filters: Mapping[str, object]) -> None:
+    """Say on stderr by which command a list goes on: its filters as options."""
     typed = [
         f"--{name.replace('_', '-')}" + ("" if value is True else f" {_quoted(value)}")
         for name, value in filters.items()
         if value not in {None, False}
     ]
-    err().print(
-        " ".join(["older:", command, *typed, f"--before {amounts.short(before)}"]), style="dim"
-    )
+    err().print(" ".join([f"{what}:", command, *typed]), style="dim", soft_wrap=True)
+
+
+def tell_limit(shown: int, limit_max: int, beyond: str, *, option: str = "--limit") -> None:
+    """Say on stderr that a list ends at its limit: a larger one shows more, up to `limit_max`;
+    from there on `beyond` says what does."""
+    how = f"{option} shows up to {limit_max}" if shown < limit_max else beyond
+    err().print(f"there are more than these {shown}: {how}", style="dim", soft_wrap=True)
 
 
 def _quoted(value: object) -> str:

@@ -1,14 +1,33 @@
-"""A desk's newest cycle; where there is none yet, the command that asks for a first one."""
+"""A cycle as people name it: by its id, the id's first digits, or `last`; and the command that asks
+for a first one where a desk has none yet."""
 
+from typing import Annotated
 from uuid import UUID
 
-from contracts.cycle_query import CyclesQuery
+import typer
+
+from contracts.cycle import BOOKKEEPING, KINDS
+from contracts.cycle_query import CyclesQuery, CycleView
 from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.market.choice import first_request
 from libs.runtime.settings import Settings
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import show
 from services.cli.shell.running import as_the_desk
+
+LAST = "last"
+"""The newest cycle that decides: reports and snapshots, which follow by themselves, do not."""
+DECIDING = tuple(kind for kind in KINDS if kind not in BOOKKEEPING)
+CYCLE_HELP = "A cycle's id, or its first characters; `last` is the newest, reports not counted."
+CycleArgument = Annotated[str, typer.Argument(help=CYCLE_HELP)]
+CycleOrLast = Annotated[
+    str,
+    typer.Argument(
+        help="A cycle's id, or its first characters; by default the newest, reports not counted.",
+        show_default=False,
+    ),
+]
 
 
 def first_cycle(settings: Settings) -> str:
@@ -17,8 +36,20 @@ def first_cycle(settings: Settings) -> str:
 
 
 async def newest(client: Client, settings: Settings) -> UUID:
-    """The newest cycle's id. Raises `Problem` (not found) where there is none."""
-    page = await client.ask(CYCLES, CyclesQuery(limit=1))
-    if not page.cycles or page.cycles[0].cycle_id is None:
+    """The id of the newest cycle that decides. Raises `Problem` (not found) where there is none."""
+    views = list((await client.ask(CYCLES, CyclesQuery(limit=1))).cycles)
+    if views and views[0].kind in BOOKKEEPING:
+        pages = [await client.ask(CYCLES, CyclesQuery(kind=kind, limit=1)) for kind in DECIDING]
+        views = [view for page in pages for view in page.cycles]
+    times = {view.accepted_at: view.cycle_id for view in views if view.accepted_at}
+    found = times[max(times)] if times else None
+    if found is None:
         raise Problem(ExitCode.NOT_FOUND, "this desk has no cycles yet", first_cycle(settings))
-    return page.cycles[0].cycle_id
+    return found
+
+
+async def cycle_named(client: Client, settings: Settings, name: str) -> CycleView:
+    """The cycle with this id, or `last`. Raises `Problem` (not found, or usage where it is no
+    id)."""
+    whole = str(await newest(client, settings)) if name.lower() == LAST else name
+    return await show(client, whole)

@@ -17,6 +17,7 @@ from contracts.audit import Event, EventType
 from contracts.constraints import ENFORCED
 from contracts.cycle import (
     EXIT,
+    TIMEOUT_S_DEFAULT,
     CancelCycle,
     CycleRequest,
     CycleStatus,
@@ -295,17 +296,17 @@ async def request_and_follow(
     cycle_id = ids.cycle_id(REQUESTER, request.idempotency_key)
     async with client.events(cycle_id) as events:
         await send(client, request)
-        return await follow(client, cycle_id, events, request.timeout_s, heard)
+        return await follow(client, cycle_id, events, heard)
 
 
 async def follow(
     client: Client,
     cycle_id: UUID,
     events: AsyncIterator[Event],
-    timeout_s: float,
     heard: Callable[[Event], None],
 ) -> CycleView:
-    """Wait for the end of a cycle whose time limit is `timeout_s`, as `request_and_follow` does."""
+    """Wait for the end of a cycle, for as long as it may take, as `request_and_follow` does."""
+    timeout_s = (await show(client, str(cycle_id))).timeout_s or TIMEOUT_S_DEFAULT
     try:
         async with asyncio.timeout(timeout_s + GRACE_S) as limit:
             return await _ended(client, cycle_id, events, _patient(limit, heard))

@@ -29,7 +29,11 @@ ProviderOption = Annotated[
     typer.Option(help="Provider: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
 ]
 TimeoutOption = Annotated[
-    float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+    float | None,
+    typer.Option(
+        "--timeout-s",
+        help="The cycle's time limit in seconds; by default the desk's (setting `cycles`).",
+    ),
 ]
 ConstraintOption = Annotated[
     list[str] | None,

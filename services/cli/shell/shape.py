@@ -78,6 +78,7 @@ METAVARS = {
 }
 """How values are shown where the name of their type would stand."""
 _EXTRA = re.compile(r"Got unexpected extra (arguments?)(?:\(s\))?")
+_NEGATIVE = re.compile(r"-[.,]?\d")
 _QUOTED = re.compile(r"Value error, '(?P<value>.*)' (?:is not one of|does not match)")
 
 
@@ -116,7 +117,15 @@ ELSEWHERE: Mapping[str, str] = {
     "ps": "status",
     "console": "open",
     "settings": "config",
+    "limits": "config",
     "alerts": "notify",
+    "balance": "portfolio",
+    "cash": "portfolio",
+    "holdings": "portfolio",
+    "pnl": "performance",
+    "jobs": "schedule list",
+    "events": "tail",
+    "kill": "halt",
 }
 """What a person types who comes from elsewhere, and the command that does it here."""
 
@@ -142,6 +151,8 @@ def shaped(command: Any, path: str) -> Any:
     """Give the command, and those below it, their shape; `path` is what is typed to reach it."""
     for name, below in getattr(command, "commands", {}).items():
         shaped(below, f"{path} {name}")
+    if any(param.param_type_name == "argument" for param in command.params):
+        command.parse_args = MethodType(_parse_args, command)
     for param in command.params:
         _shape_param(param)
     examples = EXAMPLES.get(path) or _examples_below(command, path)
@@ -149,6 +160,19 @@ def shaped(command: Any, path: str) -> Any:
         command.epilog = "\n".join(examples)
         command.format_epilog = MethodType(_format_examples, command)
     return command
+
+
+def _parse_args(command: Any, ctx: Any, args: Sequence[str]) -> Any:
+    """Parse what was typed. `-5` is a number, where an argument is expected: the command says
+    what is wrong with it."""
+    typed = list(args)
+    try:
+        return type(command).parse_args(command, ctx, list(args))
+    except NoSuchOption as error:
+        if not _NEGATIVE.match(error.option_name):
+            raise
+        ctx.ignore_unknown_options = True
+        return type(command).parse_args(command, ctx, typed)
 
 
 def _examples_below(group: Any, path: str) -> Sequence[str]:

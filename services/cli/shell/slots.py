@@ -9,7 +9,7 @@ from datetime import time as clock_time
 
 from contracts.account_query import AccountQuery
 from contracts.audit import Event
-from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
+from contracts.cycle import CycleStatus
 from contracts.schedule import (
     SCHEDULE,
     JobAnswer,
@@ -74,14 +74,12 @@ class Slots:
 
     async def to_its_end(self, job: str, at: datetime) -> JobRun:
         """The run once its cycle has ended."""
-        known = self.settings.schedule.jobs.get(job)
-        limit_s = known.timeout_s if known else TIMEOUT_S_DEFAULT
         cycle_id = ids.cycle_id(SCHEDULE, slot_key(job, at))
         async with self.client.events(cycle_id) as events:
             run = await self.asked(job, at)
             if run.status is not CycleStatus.RUNNING:
                 return run
-            view = await follow(self.client, cycle_id, events, limit_s, self.heard)
+            view = await follow(self.client, cycle_id, events, self.heard)
         return run.model_copy(update={"status": view.status, "reason": view.reason})
 
 

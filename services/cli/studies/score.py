@@ -10,13 +10,16 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from contracts.cycle import DECISION, PROBE
-from contracts.study import StudyCells, StudyCellsQuery
+from contracts.message import PAGE_MAX
+from contracts.study import CELLS_MAX, CellView, StudyCells, StudyCellsQuery
 from contracts.study_score import StudyScore, StudyScoreQuery
 from contracts.subjects.studies import STUDY_CELLS, STUDY_SCORE
 from libs.facts import amounts
 from libs.report.studies.compose import compose
 from libs.report.studies.parts import Cell, Section, Span, StudyReport, Table
+from libs.runtime.settings import Settings
 from services.cli.shell.invalid import invalid
+from services.cli.shell.list_options import tell_next
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, load_settings, reading_client
@@ -64,7 +67,7 @@ def cells(
     probes: Annotated[
         bool, typer.Option("--probes", help="Those that ask who a masked input is.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many cells to list.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=CELLS_MAX, help="How many cells to list.")] = 50,
     skip: Annotated[int, typer.Option(min=0, help="Leave out so many first ones.")] = 0,
     json: JsonOption = False,
 ) -> None:
@@ -76,7 +79,6 @@ def cells(
             kind=PROBE if probes else DECISION,
             arm=arm,
             on=date.fromisoformat(on) if on else None,
-            limit=limit,
             skip=skip,
         )
     except ValidationError as error:
@@ -86,14 +88,11 @@ def cells(
             ExitCode.USAGE, f"--on must be a date, e.g. 2012-06-29 (got {on!r})"
         ) from None
 
-    async def work() -> StudyCells:
-        async with reading_client(settings) as client:
-            view = await client.ask(STUDY_CELLS, query)
-            if not view.found:
-                raise await no_such_study(client, study_name)
-            return view
-
-    view = asking(work())
+    view = asking(_cells(settings, query, limit))
+    if view.more:
+        filters = {"arm": arm, "on": on, "probes": probes, "limit": limit}
+        following = {**filters, "skip": skip + len(view.cells)}
+        tell_next("more", f"deskbus study cells {study_name}", following)
     if json:
         emit(view.cells)
         return
@@ -112,8 +111,21 @@ def cells(
             identified if probes else bought or "nothing",
         )
     write(grid, out())
-    if view.more:
-        out().print(f"more with --skip {skip + limit}", style="dim")
+
+
+async def _cells(settings: Settings, query: StudyCellsQuery, limit: int) -> StudyCells:
+    """The first `limit` cells, read page by page. Raises `Problem` where there is no such study."""
+    cells: list[CellView] = []
+    more = True
+    async with reading_client(settings) as client:
+        while more and len(cells) < limit:
+            here = {"skip": query.skip + len(cells), "limit": min(PAGE_MAX, limit - len(cells))}
+            page = await client.ask(STUDY_CELLS, query.model_copy(update=here))
+            if not page.found:
+                raise await no_such_study(client, query.name)
+            cells += page.cells
+            more = page.more and bool(page.cells)
+    return StudyCells(cells=tuple(cells), more=more)
 
 
 async def scored(

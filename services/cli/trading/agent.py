@@ -8,7 +8,7 @@ from uuid import UUID
 import typer
 from pydantic import ValidationError
 
-from contracts.cycle import STRATEGY, STRATEGY_TIMEOUT_S_DEFAULT, CycleStatus, RequestAnswer
+from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.cycle_query import CyclesQuery
 from contracts.http import AgentStatus
 from contracts.operation import OperationsQuery, OperationView
@@ -31,6 +31,7 @@ from services.cli.shell.request_options import (
     AsOfOption,
     MaxCostOption,
     MaxTokensOption,
+    TimeoutOption,
     UniverseOption,
 )
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
@@ -71,9 +72,7 @@ def trigger(
             help="Idempotency key: repeating the same request with it starts nothing new."
         ),
     ] = None,
-    timeout_s: Annotated[
-        float, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
-    ] = STRATEGY_TIMEOUT_S_DEFAULT,
+    timeout_s: TimeoutOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
     wait: Annotated[

@@ -29,13 +29,16 @@ from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.quant.ticks import priced
-from libs.report import approval, rules
+from libs.report import approval, rules, story
 from libs.report.sections import Listed
+from libs.runtime.settings import Settings
 from services.cli.render import tickers
+from services.cli.render.story import shown
 from services.cli.shell.invalid import invalid
+from services.cli.shell.newest import CycleArgument, cycle_named
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import accepted, show
+from services.cli.shell.request import accepted
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, out, table, write
 
@@ -45,7 +48,6 @@ WAITING_MAX = 200
 
 app = group()
 
-CycleArgument = Annotated[str, typer.Argument(help="A cycle's id, or its first characters.")]
 PipelineOption = Annotated[
     str | None, typer.Option(help="The pipeline, if several proposals wait.")
 ]
@@ -74,6 +76,8 @@ def list_approvals(json: JsonOption = False) -> None:
     page = asking(work())
     for one in page.unreadable:
         err().print(unreadable(one), style="yellow")
+    if page.more:
+        err().print("more proposals wait; answer these first", style="dim")
     if json:
         emit(page.approvals)
         return
@@ -81,8 +85,6 @@ def list_approvals(json: JsonOption = False) -> None:
         err().print("no proposal waits for approval", style="dim")
     for waiting in page.approvals:
         write(proposal_screen(waiting), out())
-    if page.more:
-        err().print("more proposals wait; answer these first", style="dim")
 
 
 @app.command()
@@ -168,7 +170,7 @@ def _answer(
 
     async def work() -> RequestAnswer:
         async with desk_client(settings) as client:
-            asked = await _asked(client, cycle_id, pipeline)
+            asked = await _asked(client, settings, cycle_id, pipeline)
             known = asked.proposal_hash
             if proposal is not None and not known.startswith(proposal.lower()):
                 raise Problem(
@@ -198,9 +200,9 @@ def _answer(
         err().print(f"deskbus cycle show {answer.cycle_id}", style="dim")
 
 
-async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
+async def _asked(client: Client, settings: Settings, cycle_id: str, pipeline: str | None) -> Asked:
     """The proposal that is meant. Raises `Problem`: not found, none was asked, or several wait."""
-    view = await show(client, cycle_id)
+    view = await cycle_named(client, settings, cycle_id)
     page = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=view.cycle_id))
     waiting = [
         Asked(entry.cycle_id, entry.pipeline, entry.proposal.proposal_hash)
@@ -268,6 +270,8 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
     parts.append(Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)))
     parts += [Padding(text, (0, 0, 0, 2)) for text in _reasons(waiting.proposal.decisions)]
     parts.append(Text())
+    if answered := story.answered_by(waiting.proposal.substitutes):
+        parts += [shown(answered), Text()]
     if findings.items:
         parts += [Padding(part, (0, 0, 0, 2)) for part in tickers.ruled(findings)]
         parts.append(Text())

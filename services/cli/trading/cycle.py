@@ -24,7 +24,13 @@ from services.cli.shell.list_options import (
     query_of,
     tell_more,
 )
-from services.cli.shell.newest import first_cycle, newest
+from services.cli.shell.newest import (
+    LAST,
+    CycleArgument,
+    CycleOrLast,
+    cycle_named,
+    first_cycle,
+)
 from services.cli.shell.options import ApprovalOption, JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -37,7 +43,6 @@ from services.cli.shell.request import (
     cancelled,
     request_and_follow,
     send,
-    show,
     with_nodes,
 )
 from services.cli.shell.request_options import (
@@ -71,10 +76,6 @@ NARROW, WIDE = 100, 118
 pipelines."""
 
 app = group()
-
-CycleArgument = Annotated[
-    str | None, typer.Argument(help="A cycle's id, or its first characters; the newest by default.")
-]
 
 
 @app.callback()
@@ -190,7 +191,7 @@ def _tell_stage(tree: CycleTree, calls: Sequence[Recording], stage: str, *, json
 
 @app.command("show")
 def show_cycle(
-    cycle_id: CycleArgument = None,
+    cycle_id: CycleOrLast = LAST,
     evidence_of: Annotated[
         str | None,
         typer.Option("--evidence", help="Everything on record about this ticker, calls included."),
@@ -214,7 +215,7 @@ def show_cycle(
 
     async def work() -> tuple[CycleSteps, Sequence[Recording]]:
         async with reading_client(settings) as client:
-            view = await show(client, cycle_id or str(await newest(client, settings)))
+            view = await cycle_named(client, settings, cycle_id)
             steps = await steps_of(client, view)
             if view.cycle_id is None or (evidence_of is None and stage is None):
                 return steps, ()
@@ -339,7 +340,7 @@ def _now(view: CycleView) -> str:
 
 @app.command()
 def cancel(
-    cycle_id: Annotated[str, typer.Argument(help="A cycle's id, or its first characters.")],
+    cycle_id: CycleArgument,
     reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
     json: JsonOption = False,
 ) -> None:
@@ -348,7 +349,7 @@ def cancel(
 
     async def work() -> RequestAnswer:
         async with desk_client(settings) as client:
-            full_id = (await show(client, cycle_id)).cycle_id
+            full_id = (await cycle_named(client, settings, cycle_id)).cycle_id
             if full_id is None:
                 raise Problem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
             return await cancelled(client, full_id, reason)
@@ -361,7 +362,7 @@ def cancel(
 
 
 @app.command()
-def replay(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
+def replay(cycle_id: CycleOrLast = LAST, json: JsonOption = False) -> None:
     """Run a past cycle again from its record and compare: exit 1 where the decision differs.
 
     Every thinking step runs again on its recorded calls. No model and no data is asked, and
@@ -376,11 +377,11 @@ def replay(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
     raise typer.Exit(ExitCode.OK if replayed.same else ExitCode.FAILED)
 
 
-async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:
+async def _replay(settings: Settings, cycle_id: str) -> Replayed:
     from services.replay import replay as run_again  # noqa: PLC0415 - loads every service
 
     async with reading_client(settings) as client:
-        view = await show(client, cycle_id or str(await newest(client, settings)))
+        view = await cycle_named(client, settings, cycle_id)
         if view.cycle_id is None or view.status is CycleStatus.RUNNING:
             raise Problem(ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it")
         records = await recordings.fetch(client, view.cycle_id)

@@ -44,10 +44,9 @@ from services.cli.shell.list_options import (
     query_of,
     tell_more,
 )
-from services.cli.shell.newest import first_cycle, newest
+from services.cli.shell.newest import LAST, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import show
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import (
     STATUS_MARKS,
@@ -61,7 +60,6 @@ from services.cli.shell.terminal import (
     write,
 )
 from services.cli.trading import cycle_steps
-from services.cli.trading.cycle import CycleArgument
 from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
 LISTED = "deskbus operations list"
@@ -72,6 +70,14 @@ SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
 LINES_MAX = 60
 """Of a command or a result."""
+
+
+OperationArgument = Annotated[
+    str,
+    typer.Argument(
+        help="An operation's or a cycle's id, or its first characters; `last` is the newest cycle."
+    ),
+]
 
 
 class Whole(OperationDetail):
@@ -90,7 +96,9 @@ def operations() -> None:
 
 @app.command("list")
 def list_operations(
-    cycle: Annotated[str | None, typer.Option(help="Only this cycle's, calls included.")] = None,
+    cycle: Annotated[
+        str | None, typer.Option(help="Only this cycle's, calls included: an id, or `last`.")
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +127,7 @@ def list_operations(
 
     async def work() -> OperationsPage:
         async with reading_client(settings) as client:
-            full_id = str((await show(client, cycle)).cycle_id) if cycle else None
+            full_id = str((await cycle_named(client, settings, cycle)).cycle_id) if cycle else None
             return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
 
     page = asking(work())
@@ -163,7 +171,7 @@ def _grid(nodes: Sequence[OperationView]) -> Sheet:
 
 @app.command("show")
 def show_operation(
-    op_id: Annotated[str, typer.Argument(help="An operation's id, or its first characters.")],
+    op_id: OperationArgument,
     full: Annotated[
         bool, typer.Option("--full", help="All of its input and output, and of every call.")
     ] = False,
@@ -175,7 +183,7 @@ def show_operation(
 
     async def work() -> tuple[OperationDetail, dict[int, Sent]] | CycleSteps:
         async with reading_client(settings) as client:
-            detail = await _detail(client, op_id)
+            detail = await _detail(client, settings, op_id)
             if isinstance(detail, CycleSteps):
                 return detail
             whole = full or json
@@ -196,9 +204,7 @@ def show_operation(
 
 @app.command()
 def status(
-    op_id: Annotated[
-        str, typer.Argument(help="An operation's or a cycle's id, or its first characters.")
-    ],
+    op_id: OperationArgument,
     json: JsonOption = False,
 ) -> None:
     """Show how an operation stands and what it gave; of a cycle its steps, and of a strategy cycle
@@ -207,7 +213,7 @@ def status(
 
     async def work() -> OperationDetail | CycleSteps:
         async with reading_client(settings) as client:
-            return await _detail(client, op_id)
+            return await _detail(client, settings, op_id)
 
     answer = asking(work())
     if isinstance(answer, CycleSteps):
@@ -221,8 +227,10 @@ def status(
         _section("Result", answer.result, SHORT_LINES)
 
 
-async def _detail(client: Client, op_id: str) -> OperationDetail | CycleSteps:
+async def _detail(client: Client, settings: Settings, op_id: str) -> OperationDetail | CycleSteps:
     """The operation, or the cycle, with this id. Raises `Problem` where there is none."""
+    if op_id.lower() == LAST:
+        return await steps_of(client, await cycle_named(client, settings, op_id))
     try:
         query = OperationQuery(op_id=op_id)
     except ValidationError:
@@ -347,7 +355,7 @@ def _pretty(value: JsonValue, lines_max: int) -> str:
 
 @app.command()
 def tree(
-    cycle_id: CycleArgument = None,
+    cycle_id: CycleOrLast = LAST,
     calls: Annotated[
         bool, typer.Option("--calls/--no-calls", help="Include single model, tool and read calls.")
     ] = True,
@@ -365,10 +373,9 @@ def tree(
             err().print("deskbus operations show ID shows one with all its calls", style="dim")
 
 
-async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
+async def _tree(settings: Settings, cycle_id: str) -> tuple[OperationView, ...]:
     async with reading_client(settings) as client:
-        shown = cycle_id or str(await newest(client, settings))
-        full_id = (await show(client, shown)).cycle_id
+        full_id = (await cycle_named(client, settings, cycle_id)).cycle_id
         query = OperationsQuery(cycle_id=full_id, limit=PAGE_MAX)
         page = await client.ask(OPERATIONS, query)
         return page.operations

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from contracts.message import PAGE_MAX
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects.accounts import PERFORMANCE
 from libs.facts import amounts
@@ -17,6 +18,7 @@ from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
 from services.cli.render.described import described, head
 from services.cli.shell.invalid import invalid
+from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, out, write
@@ -34,7 +36,9 @@ def performance(
         str | None,
         typer.Option(help="Compare with `candidates`, `cash` or a ticker, whatever is set."),
     ] = None,
-    trips: Annotated[int, typer.Option(min=0, max=200, help="How many round trips to list.")] = 20,
+    trips: Annotated[
+        int, typer.Option(min=0, max=PAGE_MAX, help="How many round trips to list.")
+    ] = 20,
     json: JsonOption = False,
 ) -> None:
     """Show how an account did: return, risk, months and round trips, beside a benchmark."""
@@ -51,6 +55,9 @@ def performance(
     view = asking(work())
     if not view.found:
         raise UnknownAccount(account, view.accounts)
+    if view.trips_more and trips:
+        whole = "`deskbus export` writes the whole record"
+        tell_limit(len(view.trips), PAGE_MAX, whole, option="--trips")
     if json:
         emit([view])
     else:
@@ -71,8 +78,6 @@ def show(account: str, view: PerformanceView, console: Console) -> None:
         parts += [Text(), described(words.tickers(view, account), console)]
     if view.trips:
         parts += [Text(), described(words.trips(view, account), console)]
-        if view.trips_more:
-            parts.append(Text("more with --trips", "dim"))
     if view.message:
         parts.append(Text(view.message, "yellow"))
     write(Group(*parts), console)

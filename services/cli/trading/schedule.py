@@ -32,7 +32,7 @@ from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
-from services.cli.shell.request import ENDS
+from services.cli.shell.request import ENDS, CycleTree, show, with_nodes
 from services.cli.shell.running import (
     asking,
     desk_client,
@@ -127,22 +127,29 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a job once, now; also while it is paused.
+    """Run a job once, now; also while it is paused. With --wait, show what it decided.
 
     The same moment again is the same run: nothing happens twice.
     """
     settings = load_settings()
     moment = _at(at, exchange_calendar())
 
-    async def work() -> JobRun:
+    async def work() -> tuple[JobRun, CycleTree | None]:
         async with desk_client(settings) as client:
             with Progress(err()) as progress:
                 one = Slots(client, settings, progress.heard)
-                return await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
+                done = await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
+            if not wait or json or done.cycle_id is None:
+                return done, None
+            return done, await with_nodes(client, await show(client, str(done.cycle_id)))
 
-    done = asking(work())
+    done, ended = asking(work())
     if json:
         emit([done])
+    elif ended is not None:
+        from services.cli.render import story  # noqa: PLC0415 - the list of jobs needs none
+
+        story.tell(ended.view, out(), ended.nodes)
     else:
         out().print(str(done.cycle_id))
         err().print(f"{done.status}: deskbus cycle show {done.cycle_id}", style="dim")

@@ -23,6 +23,7 @@ from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean
 from services.cli.render import chart, strategy_story
 from services.cli.shell.invalid import invalid
+from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
 from services.cli.shell.running import asking, load_settings, reading_client
@@ -91,6 +92,9 @@ def list_(
     page = _asked(StrategiesQuery(limit=limit))
     for name in page.unreadable:
         err().print(f"strategy {name}: {UNREADABLE}", style="yellow")
+    if page.more:
+        whole = "`deskbus export` writes the whole record"
+        tell_limit(len(page.strategies), PAGE_MAX, whole)
     if json:
         emit(page.strategies)
         return
@@ -98,8 +102,6 @@ def list_(
         err().print("no strategy yet; start a cycle: deskbus agent trigger --wait", style="dim")
         return
     _list(page.strategies, out())
-    if page.more:
-        err().print("there are more: --limit", style="dim")
 
 
 @app.command()

@@ -17,9 +17,8 @@ from libs.bus.event_types import require_known
 from libs.report import events
 from libs.runtime.settings import Settings
 from services.cli.render import event_line
-from services.cli.shell.newest import newest
+from services.cli.shell.newest import cycle_named
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.request import show
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import err, out, painter
 
@@ -72,7 +71,7 @@ def tail(
     ] = "*",
     cycle: Annotated[
         str | None,
-        typer.Option(help="Of this cycle, from its first event on; `last` is the newest."),
+        typer.Option(help="Of this cycle, from its first event on: an id, or `last`."),
     ] = None,
     errors: Annotated[bool, typer.Option("--errors", help="Only failures.")] = False,
     limit: Annotated[
@@ -95,10 +94,7 @@ async def _tail(settings: Settings, wanted: Wanted, cycle: str | None) -> None:
                 err().print("listening; press Ctrl-C to stop", style="dim")
                 await writer.run(_live(events))
             return
-        if cycle == "last":
-            cycle_id: UUID | None = await newest(client, settings)
-        else:
-            cycle_id = (await show(client, cycle)).cycle_id
+        cycle_id = (await cycle_named(client, settings, cycle)).cycle_id
         if cycle_id is not None:
             async with client.events(cycle_id) as events:
                 await writer.run(_whole(client, cycle_id, events))

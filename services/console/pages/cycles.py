@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from contracts.cycle import DECISION, EXIT, STRATEGY, CycleStatus
+from contracts.cycle import KINDS, CycleStatus
 from contracts.cycle_query import CycleQuery, CyclesPage, CyclesQuery
 from contracts.types import IdDigits
 from libs.runtime.errors import DeskError, Unavailable
@@ -18,7 +18,6 @@ from services.console.pages.show import Show
 
 CYCLES_SHOWN = 50
 COMPARED_MAX = 8
-KINDS = (DECISION, EXIT, STRATEGY, "snapshot", "report")
 
 
 def cycles(desk: DeskAccess, show: Show) -> APIRouter:

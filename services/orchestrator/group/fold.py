@@ -161,7 +161,9 @@ class Group:
         return full or refused_cycle(asked.needs, self._loaded.today, self._now)
 
     def _new_cycle(self, asked: inputs.CycleAsked, passes: approvals.Passes) -> CycleRow:
-        asked = replace(asked, request=staged(asked.request, self._settings.providers))
+        limit_s = asked.request.timeout_s or self._settings.cycles.limit_s(asked.request.kind)
+        limited = asked.request.model_copy(update={"timeout_s": limit_s})
+        asked = replace(asked, request=staged(limited, self._settings.providers))
         request = asked.request
         names = tuple(pipeline.name for pipeline in request.pipelines)
         fallbacks = {pipeline.name: {**pipeline.fallback} for pipeline in request.pipelines}
@@ -182,7 +184,7 @@ class Group:
                 fallbacks=fallbacks,
             ),
             purse=Purse(budgets.tokens, budgets.cost_usd),
-            timeout_s=request.timeout_s,
+            timeout_s=limit_s,
             new=True,
         )
 

@@ -72,6 +72,7 @@ def request_form(desk: DeskAccess, show: Show) -> APIRouter:
             accounts=await _accounts(desk),
             rows_max=PIPELINES_MAX,
             budgets=Budgets(),
+            limits=desk.settings.cycles,
             bundled=is_bundled(desk.settings),
         )
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from services.cli.shell.list_options import tell_more
+from services.cli.shell.list_options import tell_limit, tell_more
 
 
 def test_the_command_for_older_ones_is_read_by_a_shell_as_it_was_meant(
@@ -26,3 +26,14 @@ def test_the_command_for_older_ones_is_read_by_a_shell_as_it_was_meant(
         *("deskbus", "cycle", "list", "--text", text, "--since", "2012-06-01", "--ascending"),
         *("--before", "00000000"),
     ]
+
+
+def test_a_list_that_ends_at_its_limit_says_how_to_see_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell_limit(20, 200, "`deskbus export` writes the whole record")
+    assert capsys.readouterr().err.split("\n")[0] == (
+        "there are more than these 20: --limit shows up to 200"
+    )
+    tell_limit(200, 200, "`deskbus export` writes the whole record", option="--trips")
+    assert "these 200: `deskbus export` writes the whole record" in capsys.readouterr().err

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 import structlog
+from typer._click.exceptions import BadParameter
 
 from services.cli import main as cli
 from services.cli.shell import completion
 from services.cli.shell.examples import EXAMPLES
 from services.cli.shell.problem import ExitCode
-from services.cli.shell.shape import WHOLE_SENTENCE
+from services.cli.shell.shape import ELSEWHERE, WHOLE_SENTENCE
 from services.cli.trading.agent import DESIGN_HINT
 
 ROOT: Any = cli.typer.main.get_command(cli.app)
@@ -103,6 +104,34 @@ def test_the_help_of_a_group_cuts_no_sentence_and_has_examples(name: str) -> Non
             "deskbus cycle show 1a2b3c4d",
         ),
         ("cycl list", "unknown command 'cycl'; did you mean cycle?", "deskbus cycle list"),
+        ("limits", "unknown command 'limits'; here it is config", "deskbus config"),
+        ("limit", "unknown command 'limit'", "`deskbus --help` lists the commands"),
+        ("evnts", "unknown command 'evnts'", "`deskbus --help` lists the commands"),
+        (
+            "portfolio deposit -5",
+            "invalid deposit: amount: must be more than 0",
+            "",
+        ),
+        (
+            "portfolio withdraw -1,000.50",
+            "AMOUNT must be an amount, e.g. 1000 or 250.50 (got '-1,000.50')",
+            "",
+        ),
+        (
+            "report -5",
+            "SESSION must be a date, e.g. 2012-06-29 (got '-5')",
+            "",
+        ),
+        (
+            "dlq show -5",
+            "NUMBER must be a number of at least 1",
+            "`deskbus dlq show --help` says how",
+        ),
+        (
+            "portfolio deposit 5 -x",
+            "unknown option -x",
+            "`deskbus portfolio deposit --help` says how",
+        ),
         (
             "cycle shw 12",
             "unknown command 'cycle shw'; did you mean show?",
@@ -158,7 +187,8 @@ def test_what_is_typed_wrong_is_said_in_one_voice_with_a_command_that_works(
         cli.main()
 
     assert ended.value.code == ExitCode.USAGE
-    assert capsys.readouterr().err == f"deskbus: {message}\n  → {hint}\n"
+    advice = f"  → {hint}\n" if hint else ""
+    assert capsys.readouterr().err == f"deskbus: {message}\n{advice}"
 
 
 @pytest.fixture
@@ -189,3 +219,30 @@ def test_the_shell_completes_names_of_the_settings_and_is_silent_without_a_desk(
     assert completed("portfolio show", "account", "") == []
     assert capsys.readouterr() == ("", "")
     assert set(completion.COMPLETED) >= {"kind", "cycle_id", "account", "ticker", "job", "names"}
+
+
+@pytest.mark.parametrize("path", list(LEAVES))
+def test_a_negative_number_is_no_unknown_option_of_a_command_that_takes_arguments(
+    path: str,
+) -> None:
+    command = LEAVES[path]
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    if not arguments:
+        pytest.skip("it takes none")
+    try:
+        context = command.make_context(path, ["-5.25"] * len(arguments))
+    except BadParameter:
+        return  # it is read, and refused for what it is
+    assert "-5.25" in str(context.params)
+
+
+@pytest.mark.parametrize("path", list(LEAVES))
+def test_where_a_cycle_is_named_last_is_the_newest(path: str) -> None:
+    named = [param for param in LEAVES[path].params if param.name in {"cycle", "cycle_id", "op_id"}]
+    for param in named:
+        assert "`last`" in param.help or param.default == "last", f"deskbus {path}: {param.help}"
+
+
+@pytest.mark.parametrize("usual", sorted(set(ELSEWHERE.values())))
+def test_the_usual_word_leads_to_a_command_that_there_is(usual: str) -> None:
+    assert usual in LEAVES or usual in cli.ENTRIES
