@@ -29,7 +29,8 @@ from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
-from libs.runtime.settings import NoServers, Settings, as_set
+from libs.runtime.setting_names import as_set
+from libs.runtime.settings import NoServers, Settings
 from libs.runtime.utf8 import use_utf8
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers

@@ -1,8 +1,6 @@
 """Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults."""
 
 import json
-import os
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -76,27 +74,6 @@ def settings_in_file(path: Path = Path(SETTINGS_FILE)) -> dict[str, Any]:
         return {}
     except (Unreadable, OSError) as error:
         raise Unreadable(f"{path} cannot be read: {error}") from error
-
-
-_VARIABLE = re.compile(r"\bDESKBUS_([A-Z][A-Z0-9_]*)(?![A-Z0-9_=])")
-
-
-def as_set(text: str) -> str:
-    """A text for people, with the settings that it names called as they are set here: in the
-    settings file by `replay_dir in deskbus.toml`, all others by their variable."""
-    if _VARIABLE.search(text) is None:
-        return text
-    try:
-        in_file = settings_in_file()
-    except Unreadable:
-        return text  # whoever reads it is told that first
-
-    def name(match: re.Match[str]) -> str:
-        setting = match[1].lower()
-        is_of_file = setting in in_file and match[0] not in os.environ
-        return f"{setting} in {SETTINGS_FILE}" if is_of_file else match[0]
-
-    return _VARIABLE.sub(name, text)
 
 
 class Limits(AccountLimits):

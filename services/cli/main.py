@@ -301,7 +301,7 @@ def _ended() -> int:
 def _stop(code: ExitCode, message: str, hint: str = "") -> None:
     # Only where a setting is named: it loads a second of libraries.
     if "DESKBUS_" in message + hint:
-        from libs.runtime.settings import as_set  # noqa: PLC0415
+        from libs.runtime.setting_names import as_set  # noqa: PLC0415
 
         message, hint = as_set(message), as_set(hint)
     mark = typer.style(WHO, fg="red", bold=True)

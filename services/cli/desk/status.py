@@ -22,7 +22,7 @@ from libs.bus.client import open_client
 from libs.facts import amounts
 from libs.report.account import halted
 from libs.runtime.errors import DeskError
-from libs.runtime.settings import as_set
+from libs.runtime.setting_names import as_set
 from services.cli.desk import background
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode

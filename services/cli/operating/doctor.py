@@ -35,7 +35,8 @@ from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import BUILT_IN
-from libs.runtime.settings import Settings, as_set
+from libs.runtime.setting_names import as_set
+from libs.runtime.settings import Settings
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem

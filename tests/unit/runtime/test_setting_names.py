@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.runtime.settings import as_set
+from libs.runtime.setting_names import as_set
 
 HINT = "set DESKBUS_REPLAY_DIR to one, or unset it"
 
