@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import nats.errors
 import pytest
 
 from libs.runtime.schedule_settings import Schedule
+from libs.runtime.settings import Cycles
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk, desk_in
@@ -19,6 +21,9 @@ JOBS = {
     "minutely": {"kind": "snapshot", "when": "* * * * *", "account": "minutes"},
 }
 
+LIMIT_S = 432.0
+"""What the desk allows a cycle whose request sets no limit."""
+
 
 @pytest.fixture(scope="module")
 def scheduled(
@@ -26,7 +31,8 @@ def scheduled(
 ) -> Iterator[Desk]:
     """A desk with jobs, on a clock that only a replay moves."""
     schedule = Schedule.model_validate({"clock": "replay", "jobs": JOBS})
-    with desk_in(make_open_dir(), own_environment_in, schedule=schedule) as running:
+    settings: dict[str, Any] = {"schedule": schedule, "cycles": Cycles(timeout_s=LIMIT_S)}
+    with desk_in(make_open_dir(), own_environment_in, **settings) as running:
         yield running
 
 
@@ -90,6 +96,25 @@ def test_a_sell_check_before_the_close_is_in_its_own_session_s_report(deskbus: C
     )
     assert run["cycle_id"] in [cycle["cycle_id"] for cycle in day["cycles"]]
     assert run["cycle_id"] not in [cycle["cycle_id"] for cycle in before["cycles"]]
+
+
+def test_a_job_that_is_waited_for_shows_its_decision_and_last_is_the_decision_not_the_report(
+    deskbus: CommandLine,
+) -> None:
+    shown = deskbus("schedule run decide --at 2012-07-11T16:30 --wait")
+    assert shown.code == 0
+    assert "Decision of Wed 2012-07-11" in shown.out
+    assert "Rationale" in shown.out or "not bought" in shown.out
+    assert deskbus("schedule run books --at 2012-07-11T16:45 --wait").code == 0
+
+    (decided,) = deskbus("cycle show --json").rows
+    assert (decided["kind"], decided["as_of"]) == ("decision", "2012-07-11")
+    assert decided["timeout_s"] == LIMIT_S, "neither the job nor the request sets one"
+    for named in ("cycle show last --json", "operations status last --json"):
+        assert deskbus(named).rows[0]["cycle_id"] == decided["cycle_id"]
+    refused = deskbus("cycle cancel last")
+    assert refused.code == 4
+    assert "executing or has ended" in refused.err
 
 
 def test_a_job_that_is_not_there_is_3_and_a_moment_to_come_4(deskbus: CommandLine) -> None:
