@@ -5,23 +5,21 @@ from difflib import get_close_matches
 
 from libs.runtime.errors import DeskError, few
 
-LIKE_MIN, LIKE_MIN_OTHERWISE = 0.6, 0.75
-"""How alike two words must be, 0 to 1, for the one to be taken for a slip of the other: where they
-begin with the same letter, which few slips change, and where they do not."""
+LIKE_MIN = 0.6
+"""How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], like_min: float = LIKE_MIN) -> str | None:
     """The known name that `word` was probably meant to be, in either case; None where none is."""
-    return next(iter(nearest_few(word, known, 1)), None)
+    return next(iter(nearest_few(word, known, 1, like_min)), None)
 
 
-def nearest_few(word: str, known: Iterable[str], count: int) -> Sequence[str]:
+def nearest_few(
+    word: str, known: Iterable[str], count: int, like_min: float = LIKE_MIN
+) -> Sequence[str]:
     """The known names, at most so many, that `word` was probably meant to be, the nearest first."""
-    typed, names = word.casefold(), {name.casefold(): name for name in known}
-    near = get_close_matches(typed, names, len(names) or 1, LIKE_MIN)
-    alike = get_close_matches(typed, near, len(near) or 1, LIKE_MIN_OTHERWISE)
-    meant = [name for name in near if name in alike or name[:1] == typed[:1]]
-    return [names[name] for name in meant[:count]]
+    names = {name.casefold(): name for name in known}
+    return [names[like] for like in get_close_matches(word.casefold(), names, count, like_min)]
 
 
 def slip(names: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:

@@ -42,10 +42,10 @@ async def newest(client: Client, settings: Settings) -> UUID:
         pages = [await client.ask(CYCLES, CyclesQuery(kind=kind, limit=1)) for kind in DECIDING]
         views = [view for page in pages for view in page.cycles]
     times = {view.accepted_at: view.cycle_id for view in views if view.accepted_at}
-    found = times[max(times)] if times else None
-    if found is None:
+    cycle_id = times[max(times)] if times else None
+    if cycle_id is None:
         raise Problem(ExitCode.NOT_FOUND, "this desk has no cycles yet", first_cycle(settings))
-    return found
+    return cycle_id
 
 
 async def cycle_named(client: Client, settings: Settings, name: str) -> CycleView:

@@ -26,6 +26,8 @@ from services.cli.shell.typed import PROGRAM, meant
 
 GROUP_EXAMPLES_MAX = 3
 """In the help of a group: each of its commands has more."""
+OTHER_LETTER_LIKE_MIN = 0.75
+"""How alike a command must be that begins with another letter than what was typed."""
 WHOLE_SENTENCE = 500
 """Characters of a command's line in its group's help: more than any first sentence has."""
 METAVARS = {
@@ -139,7 +141,9 @@ def require_command(group: Any, ctx: Any, args: Sequence[str]) -> None:
     if not path and (usual := ELSEWHERE.get(args[0].lower())):
         hint = shlex.join([PROGRAM, *usual.split(), *args[1:]])
         raise Problem(ExitCode.USAGE, f"unknown command '{args[0]}'; here it is {usual}", hint)
-    near = nearest(args[0], known)
+    # Few slips change the first letter: `limit` is no slip of `init`.
+    same = [name for name in known if name[:1] == args[0][:1].lower()]
+    near = nearest(args[0], same) or nearest(args[0], known, OTHER_LETTER_LIKE_MIN)
     shown = " ".join(filter(None, (path, args[0])))
     hint = f"{_typed(path, '--help')} lists the commands"
     if near is not None:

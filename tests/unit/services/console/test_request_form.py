@@ -136,7 +136,7 @@ def test_exits_and_reports_ask_only_for_what_they_need():
     assert sold.approval_required
     assert [(each.provider, each.account) for each in sold.pipelines] == [("rules", "paper")]
     report = sent(("kind", "report"), ("approval", "yes"), ("timeout_s", "1")).request()
-    assert (report.kind, report.approval_required, report.timeout_s) == ("report", False, 600)
+    assert (report.kind, report.approval_required, report.timeout_s) == ("report", False, None)
 
 
 def test_rows_are_added_and_removed_and_nonsense_changes_nothing():
