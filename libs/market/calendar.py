@@ -5,12 +5,14 @@ exchange_calendars costs about 3 s and 45 MB (it pulls in pandas); other exchang
 the table are computed by exchange_calendars when they are asked for.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from libs.market.errors import MarketError, UnknownExchange
@@ -20,6 +22,10 @@ TABLE_PATH = Path(__file__).with_name("xnys.csv")
 TABLE_FIRST = date(1990, 1, 1)
 TABLE_LAST = date(2030, 12, 31)
 CALENDARS_CACHED_MAX = 8
+
+SATURDAY_AND_SUNDAY = frozenset({5, 6})
+WITHOUT_CLOSE = frozenset({"24/5", "24/7"})
+"""Calendars of markets that never close, under any of their names."""
 
 _ONE_DAY = timedelta(days=1)
 
@@ -48,8 +54,10 @@ class OutsideCalendar(MarketError):
 class ExchangeCalendar:
     """The sessions of one exchange between `first` and `last`, both included.
 
-    `closed` holds the weekdays without a session, `early_close` the local closing time of the
-    sessions that end before `closes_at`.
+    `weekend` are the days of the week without sessions (Monday is 0), `closed` other days without,
+    and `extra` sessions at a weekend. `early_close` and `other_open` hold the local times of the
+    sessions that do not close at `closes_at` or open at `opens_at`. Breaks for lunch are no part of
+    it: prices are daily. `opens_days` is -1 where a session opens the evening before.
     """
 
     exchange: str
@@ -60,12 +68,16 @@ class ExchangeCalendar:
     early_close: Mapping[date, time]
     opens_at: time = time(9, 30)
     closes_at: time = time(16, 0)
+    weekend: frozenset[int] = SATURDAY_AND_SUNDAY
+    extra: frozenset[date] = frozenset()
+    other_open: Mapping[date, time] = field(default_factory=dict)
+    opens_days: int = 0
 
     def kind(self, day: date) -> DayKind:
         """Say what `day` is; never raises."""
         if not self.first <= day <= self.last:
             return DayKind.OUTSIDE
-        if day.weekday() >= 5:
+        if day.weekday() in self.weekend and day not in self.extra:
             return DayKind.WEEKEND
         return DayKind.HOLIDAY if day in self.closed else DayKind.SESSION
 
@@ -100,7 +112,8 @@ class ExchangeCalendar:
 
     def open(self, session: date) -> datetime:
         """The moment `session` opens, in UTC; OutsideCalendar where it is not a session."""
-        return self._at(session, self.opens_at)
+        opens_at = self.other_open.get(session, self.opens_at)
+        return self._at(session, opens_at) + self.opens_days * _ONE_DAY
 
     def last_closed(self, moment: datetime) -> date:
         """The newest session that has closed at `moment` (aware)."""
@@ -125,7 +138,8 @@ class ExchangeCalendar:
 def exchange_calendar(
     exchange: str = DEFAULT_EXCHANGE, first: date = TABLE_FIRST, last: date = TABLE_LAST
 ) -> ExchangeCalendar:
-    """The calendar of `exchange` (an ISO 10383 code such as XNYS) that covers `first` to `last`."""
+    """The calendar of `exchange` (an ISO 10383 code such as XNYS) from `first` to `last`, or from
+    the first and to the last year that it is known for. Raises UnknownExchange."""
     if exchange == DEFAULT_EXCHANGE and first >= TABLE_FIRST and last <= TABLE_LAST:
         return _from_table()
     return computed_calendar(exchange, first, last)
@@ -152,36 +166,56 @@ def _from_table() -> ExchangeCalendar:
 def computed_calendar(exchange: str, first: date, last: date) -> ExchangeCalendar:
     """The same calendar computed by exchange_calendars: slow to import, any exchange, any year.
 
-    UnknownExchange where exchange_calendars does not know the code or those years of it.
+    It begins later than `first` and ends before `last` where the exchange's sessions are not known
+    for so long. UnknownExchange where the code is unknown or its market never closes.
     """
-    import exchange_calendars  # noqa: PLC0415 - pulls in pandas: 3 s and 45 MB, rarely needed
+    import exchange_calendars as known  # noqa: PLC0415 - pulls in pandas: 3 s and 45 MB, rarely needed
 
     try:
-        source = exchange_calendars.get_calendar(
-            exchange, start=first.isoformat(), end=last.isoformat()
-        )
-    except (exchange_calendars.errors.CalendarError, ValueError) as error:
-        raise UnknownExchange(exchange, str(error)[:160]) from error
+        name = known.resolve_alias(exchange)
+        if name in WITHOUT_CLOSE:
+            raise UnknownExchange(exchange, "it never closes, and a decision is of a close")
+        kind = known.calendar_utils.global_calendar_dispatcher._calendar_factories[name]  # noqa: SLF001
+        first = max(first, _day(kind.bound_min()) or first)
+        last = min(last, _day(kind.bound_max()) or last)
+        source = known.get_calendar(name, start=first.isoformat(), end=last.isoformat())
+    except (known.errors.CalendarError, LookupError, ValueError, NotImplementedError) as error:
+        raise UnknownExchange(exchange, _brief(error)) from error
     zone = ZoneInfo(str(source.tz))
-    closes = {
-        day.date(): moment.tz_convert(str(zone)).time() for day, moment in source.closes.items()
-    }
-    usual_close = source.close_times[-1][1]
+    closes, opens = _local(source.closes, zone), _local(source.opens, zone)
+    (usual_close, _), (usual_open, _) = (
+        Counter(times.values()).most_common(1)[0] for times in (closes, opens)
+    )
+    weekend = frozenset(n for n, trades in enumerate(source.weekmask) if trades == "0")
+    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
     return ExchangeCalendar(
         exchange=exchange,
         zone=zone,
         first=first,
         last=last,
-        closed=frozenset(_weekdays(first, last) - closes.keys()),
+        closed=frozenset(d for d in days if d.weekday() not in weekend and d not in closes),
         early_close={day: at for day, at in closes.items() if at != usual_close},
-        opens_at=source.open_times[-1][1],
+        opens_at=usual_open,
         closes_at=usual_close,
+        weekend=weekend,
+        extra=frozenset(day for day in closes if day.weekday() in weekend),
+        other_open={day: at for day, at in opens.items() if at != usual_open},
+        opens_days=source.open_offset,
     )
 
 
-def _weekdays(first: date, last: date) -> set[date]:
-    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
-    return {day for day in days if day.weekday() < 5}
+def _local(moments: Any, zone: ZoneInfo) -> Mapping[date, time]:
+    """The local times of a pandas series of UTC moments by session."""
+    return dict(zip(moments.index.date, moments.dt.tz_convert(str(zone)).dt.time, strict=True))
+
+
+def _day(moment: Any) -> date | None:
+    return None if moment is None else date(moment.year, moment.month, moment.day)
+
+
+def _brief(error: Exception) -> str:
+    """An error's beginning: some list every day."""
+    return str(error).partition("[")[0].strip()[:160] or type(error).__name__
 
 
 def table_lines(calendar: ExchangeCalendar) -> list[str]:

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 
 import pytest
@@ -11,12 +12,14 @@ from libs.market.calendar import (
     TABLE_LAST,
     TABLE_PATH,
     DayKind,
+    ExchangeCalendar,
     OutsideCalendar,
     computed_calendar,
     exchange_calendar,
     table_lines,
 )
 from libs.market.errors import UnknownExchange
+from tests.fakes.calendars import works
 
 NEW_YORK = exchange_calendar()
 
@@ -123,3 +126,57 @@ def test_the_tools_do_not_load_pandas() -> None:
         [sys.executable, "-c", program], check=False, capture_output=True, text=True
     )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+TRIED = ("XTKS", "XSHG", "XBOM", "XSES", "XTAE", "XSAU", "XHKG", "ASEX", "XLON", "CMES")
+"""tests/integration/market/test_calendars.py tries all."""
+
+
+@pytest.fixture(scope="module")
+def computed() -> Mapping[str, ExchangeCalendar]:
+    return {name: exchange_calendar(name) for name in TRIED}
+
+
+def test_a_calendar_works_within_its_own_years(computed: Mapping[str, ExchangeCalendar]) -> None:
+    for calendar in computed.values():
+        works(calendar)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "first", "last"),
+    [
+        ("XTKS", date(1997, 1, 1), TABLE_LAST),
+        ("XSHG", date(1990, 12, 3), date(2026, 12, 31)),
+        ("XBOM", date(1997, 1, 1), date(2026, 12, 31)),
+        ("XSAU", date(2021, 1, 1), date(2029, 12, 31)),
+        ("XTAE", TABLE_FIRST, TABLE_LAST),
+    ],
+)
+def test_a_calendar_has_the_years_that_are_known_of_it(
+    computed: Mapping[str, ExchangeCalendar], exchange: str, first: date, last: date
+) -> None:
+    assert (computed[exchange].first, computed[exchange].last) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "day", "kind"),
+    [
+        ("XSAU", date(2024, 5, 3), DayKind.WEEKEND),
+        ("XSAU", date(2024, 5, 5), DayKind.SESSION),
+        ("XTAE", date(2025, 6, 15), DayKind.SESSION),  # a Sunday: it traded so until 2026
+        ("XTAE", date(2026, 6, 14), DayKind.WEEKEND),
+        ("XTKS", date(2024, 1, 1), DayKind.HOLIDAY),
+        ("XTKS", date(1996, 12, 30), DayKind.OUTSIDE),
+    ],
+)
+def test_weekends_are_those_of_the_exchange(
+    computed: Mapping[str, ExchangeCalendar], exchange: str, day: date, kind: DayKind
+) -> None:
+    assert computed[exchange].kind(day) is kind
+
+
+@pytest.mark.parametrize("exchange", ["24/5", "24/7", "24/7/365", "XXXX", "", "x" * 500])
+def test_a_market_without_a_close_and_an_unknown_code_are_refused(exchange: str) -> None:
+    with pytest.raises(UnknownExchange, match="no calendar for exchange") as refused:
+        exchange_calendar(exchange)
+    assert len(refused.value.message) < 260
