@@ -59,6 +59,12 @@ class StepEvent(Value):
     step: Name
 
 
+class StepStoppedEvent(StepEvent):
+    """An operation was stopped; `message` says why."""
+
+    message: Text = ""
+
+
 class StepFailedEvent(StepEvent):
     """An operation failed; `code` is for machines, `message` for people. `field` names the setting
     or the request's field that a `budget_exhausted` has used up."""
@@ -218,7 +224,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.OPERATION_STARTED: StepEvent,
     EventType.OPERATION_COMPLETED: StepEvent,
     EventType.OPERATION_FAILED: StepFailedEvent,
-    EventType.OPERATION_CANCELLED: StepEvent,
+    EventType.OPERATION_CANCELLED: StepStoppedEvent,
     EventType.LLM_REQUESTED: ModelRequestEvent,
     EventType.LLM_CALLED: ModelCallEvent,
     EventType.TOOL_CALLED: CallEvent,

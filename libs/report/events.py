@@ -35,6 +35,7 @@ from contracts.event_data import (
     Refused,
     StepEvent,
     StepFailedEvent,
+    StepStoppedEvent,
     UnpricedEvent,
 )
 from contracts.exit_signal import ExitReport
@@ -210,6 +211,10 @@ def _ended(event: Event, data: Ended) -> Words:
 def _step(event: Event, data: StepEvent) -> Words:
     verb = event.type.value.removeprefix("operation_")
     return _words(f"{_place(event, data.step)} {verb}")
+
+
+def _step_stopped(event: Event, data: StepStoppedEvent) -> Words:
+    return _words(f"{_place(event, data.step)} cancelled", reason=data.message)
 
 
 def _step_failed(event: Event, data: StepFailedEvent) -> Words:
@@ -459,7 +464,7 @@ WORDINGS: Mapping[EventType, Callable[..., Words]] = {
     EventType.OPERATION_STARTED: _step,
     EventType.OPERATION_COMPLETED: _step,
     EventType.OPERATION_FAILED: _step_failed,
-    EventType.OPERATION_CANCELLED: _step,
+    EventType.OPERATION_CANCELLED: _step_stopped,
     EventType.LLM_REQUESTED: _model_asked,
     EventType.LLM_CALLED: _call,
     EventType.TOOL_CALLED: _call,

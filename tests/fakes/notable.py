@@ -126,7 +126,7 @@ OTHERS: dict[EventType, dict[str, Any]] = {
     EventType.STATE_ENTERED: {},
     EventType.OPERATION_STARTED: {"step": "quant"},
     EventType.OPERATION_COMPLETED: {"step": "quant"},
-    EventType.OPERATION_CANCELLED: {"step": "quant"},
+    EventType.OPERATION_CANCELLED: {"step": "quant", "message": "because it rained"},
     EventType.LLM_REQUESTED: {
         "step": "quant",
         "name": "claude:small",

@@ -361,20 +361,22 @@ class Group:
         row.state, row.changed = after.cycle, True
         row.waiting = is_waiting(self._workflow(row), after.cycle)
         self.starts += [NewOperation(row, start) for start in after.starts]
-        for op_id in after.stops:
-            self._stop(row, op_id)
+        for stopped in after.stops:
+            self._stop(row, stopped.op_id, stopped.reason)
         limit_s = self._settings.approval_timeout_s
         self.events += [new_event(row, approvals.timed(fact, limit_s)) for fact in after.facts]
 
-    def _stop(self, row: CycleRow, op_id: UUID) -> None:
+    def _stop(self, row: CycleRow, op_id: UUID, reason: str) -> None:
         operation = self._loaded.operations.get(op_id)
         if operation is not None:
             operation.status = "cancelled"
             self._leases.forfeit(operation)
-        self.ends[op_id] = (operation, Ended("cancelled"))
+        failure = Failure(code="cancelled", message=reason)
+        ended = Ended("cancelled", failure=failure.model_dump_json().encode())
+        self.ends[op_id] = (operation, ended)
         self.starts = [new for new in self.starts if new.start.op_id != op_id]
         service = operation.service if operation else ""
-        self.stops.append(Stop(op_id, row.cycle_id, service, row.state.reason or "cancelled"))
+        self.stops.append(Stop(op_id, row.cycle_id, service, reason[:400] or "cancelled"))
 
     def cycle(self, cycle_id: UUID) -> CycleRow:
         """A cycle that was read or has begun."""

@@ -7,13 +7,13 @@ changes nothing, so inputs may come twice, late and in any order.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 from uuid import UUID
 
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.stages import RULES, Stage
-from contracts.types import Failure
+from contracts.types import TEXT_CHARS_MAX, Failure
 from libs.runtime import ids
 from services.orchestrator.machine.workflow import Ending, State, Step, Workflow
 
@@ -154,13 +154,20 @@ class Fact:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Stopped(NamedTuple):
+    """An operation that is to be stopped, and why."""
+
+    op_id: UUID
+    reason: str
+
+
 @dataclass(frozen=True)
 class Advance:
     """The consequences of an input; `changed` is False where it no longer fits."""
 
     cycle: Cycle
     starts: tuple[Start, ...] = ()
-    stops: tuple[UUID, ...] = ()
+    stops: tuple[Stopped, ...] = ()
     facts: tuple[Fact, ...] = ()
     changed: bool = True
 
@@ -254,7 +261,7 @@ class _Turn:
         self._cycle = cycle
         self._lanes = dict(cycle.lanes)
         self._starts: list[Start] = []
-        self._stops: list[UUID] = []
+        self._stops: list[Stopped] = []
         self._facts: list[Fact] = []
         self._contract: Mapping[str, Any] = {}
         self._changed = True
@@ -337,7 +344,7 @@ class _Turn:
         ending = Ending(CANCELLED, cause.reason)
         for name, lane in self._lanes.items():
             if lane.status is RUNNING:
-                self._stop_live(name)
+                self._stop_live(name, ending.reason)
                 self._finish(name, ending)
         self._end_cycle()
 
@@ -423,7 +430,7 @@ class _Turn:
 
     def _end_early(self, name: str, ending: Ending) -> None:
         """The lane cannot go on: stop what runs, then close."""
-        self._stop_live(name)
+        self._stop_live(name, ending.reason)
         lane = self._lanes[name]
         if not self._is_closing(lane) or lane.ending is None:
             self._close(name, ending)
@@ -526,12 +533,15 @@ class _Turn:
             )
         )
 
-    def _stop_live(self, name: str) -> None:
+    def _stop_live(self, name: str, reason: str) -> None:
         lane = self._lanes[name]
         for step, attempt in lane.live.items():
             op_id = self._id(lane, step, attempt)
-            self._stops.append(op_id)
-            self._fact(op_id, SEQ_ENDED, EventType.OPERATION_CANCELLED, lane, {"step": step})
+            # A failure that ended its lane stands behind the name of its step.
+            why = reason[:TEXT_CHARS_MAX]
+            self._stops.append(Stopped(op_id, why))
+            data = {"step": step, "message": why}
+            self._fact(op_id, SEQ_ENDED, EventType.OPERATION_CANCELLED, lane, data)
         self._lanes[name] = replace(lane, live={})
 
     def _op_id(self, lane: Lane, step: Step, attempt: int) -> UUID:

@@ -50,7 +50,7 @@ async def test_a_cycle_whose_time_limit_passes_fails_where_it_was_and_remembers_
     assert ended == {"status": "failed", "reason": "deciding: time limit of 3600 s passed"}
     assert "time limit" in picked(view, "agent_memory")["short_term_summary"]
     stopped = [e["data"] for e in user.events.heard if e["type"] == "operation_cancelled"]
-    assert [each["step"] for each in stopped] == ["picks"]
+    assert stopped == [{"step": "picks", "message": ended["reason"]}]
     assert await fills(user, account_of(body)) == []
 
 

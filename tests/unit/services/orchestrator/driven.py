@@ -49,10 +49,11 @@ class Run:
         stored = dump_state(after.cycle)
         self.cycle = load_state(CYCLE_ID, stored, after.cycle.status, after.cycle.reason)
         self.open |= {start.op_id: start for start in after.starts}
-        for op_id in after.stops:
+        stopped = [each.op_id for each in after.stops]
+        for op_id in stopped:
             self.open.pop(op_id, None)
         self.started += after.starts
-        self.stopped += after.stops
+        self.stopped += stopped
         self.facts += after.facts
         return after
 
