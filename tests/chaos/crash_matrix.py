@@ -125,17 +125,18 @@ FROZEN_STEPS = ("picks", "analyst")
 
 @dataclass(frozen=True)
 class Point:
-    """The `number`-th `what` of the operation of a step."""
+    """The `number`-th `what` of the operation of a step's attempt."""
 
     lane: str
     state: str
     step: str
     what: str
     number: int
+    attempt: int = 1
 
     def op_id(self, cycle_id: UUID) -> str:
         """The operation that passes it in a cycle."""
-        return str(ids.operation_id(cycle_id, self.lane, self.state, self.step, 1))
+        return str(ids.operation_id(cycle_id, self.lane, self.state, self.step, self.attempt))
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,7 @@ class Story:
     decision: tuple[str, ...]
     orders: tuple[str, ...]
     calls: tuple[tuple[str, str], ...]
+    substitutes: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -246,12 +248,14 @@ async def mortal_desk(
     manner: Manner = MANNER,
     rate: Rate = NO_RATE,
     lease_s: float = LEASE_S,
+    further: Sequence[str] = (),
     **given: Any,
 ) -> AsyncIterator[MortalDesk]:
     """A desk below `folder`, which every user must be able to enter.
 
     The services in `apart` are so many processes each; the others live in this one, without a bus
-    inside it. `ONE_PROCESS` is a desk apart, with one. `given` are further settings.
+    inside it. `ONE_PROCESS` is a desk apart, with one. The same model answers the `further`
+    providers, in OpenAI's format. `given` are further settings.
     """
     log = folder / "asked.jsonl"
     with model_process.running(log, [KEY], manner) as model:
@@ -260,9 +264,12 @@ async def mortal_desk(
                 embedded_servers(folder / "desk", permissions(), ROLES, database_owner=OWNER_ROLE)
             )
             await migrate(servers.postgres_dsn(OWNER_ROLE))
-            (servers.secrets_dir / f"{PIPELINE}.key").write_text(KEY)
-            endpoint = EndpointSettings(base_url=model.url, rate=rate)
-            made = _settings(servers, endpoint, {"lease_s": lease_s, **given})
+            endpoints = {PIPELINE: EndpointSettings(base_url=model.url, rate=rate)}
+            for name in further:
+                endpoints[name] = EndpointSettings(base_url=f"{model.url}/v1", rate=rate)
+            for name in endpoints:
+                (servers.secrets_dir / f"{name}.key").write_text(KEY)
+            made = _settings(servers, endpoints, {"lease_s": lease_s, **given})
             one_process = DESK in apart
             children = _children(folder, made, apart, log)
             supervisor = await stack.enter_async_context(Supervisor(children))
@@ -274,13 +281,15 @@ async def mortal_desk(
             yield MortalDesk(folder, servers, supervisor, model, user, one_process)
 
 
-def _settings(servers: Servers, endpoint: EndpointSettings, given: Mapping[str, Any]) -> Settings:
+def _settings(
+    servers: Servers, endpoints: dict[str, EndpointSettings], given: Mapping[str, Any]
+) -> Settings:
     return Settings(
         nats_url=servers.nats_url,
         postgres_dsn=SecretStr(servers.postgres_address),
         secrets_dir=servers.secrets_dir,
         data_dir=servers.data_dir,
-        providers={PIPELINE: endpoint},
+        providers=endpoints,
         **{**MATRIX_SETTINGS, **given},
     )
 
@@ -312,10 +321,12 @@ async def _ready(children: Sequence[Child]) -> None:
 
 
 class Matrix:
-    """Hits one cycle after another on a desk that is up."""
+    """Hits one cycle after another on a desk that is up; each is asked for by a fresh `request`."""
 
-    def __init__(self, desk: MortalDesk) -> None:
+    def __init__(self, desk: MortalDesk, request: Callable[[], CycleRequest] | None = None) -> None:
         self._desk = desk
+        self._request = request or paid_cycle
+        self.last: UUID | None = None
         self.points: Sequence[Point] = ()
         self.reference: Story | None = None
 
@@ -384,7 +395,8 @@ class Matrix:
 
     async def _cycle(self, plan: Callable[[UUID], Awaitable[None]]) -> UUID:
         """Run a cycle on an account of its own; `plan` gets its id before it is asked for."""
-        request = paid_cycle()
+        request = self._request()
+        self.last = self._desk.user.cycle_id(request)
         meanwhile = plan(self._desk.user.cycle_id(request))
         async with asyncio.timeout(CYCLE_TIMEOUT_S):
             await asyncio.gather(self._desk.user.run(request), meanwhile)
@@ -441,12 +453,19 @@ class Matrix:
         """The points that a cycle has passed, in their order."""
         async with self._desk.database() as db:
             rows = await db.fetch(
-                "select op_id, pipeline, state, step from operations where cycle_id = $1"
+                "select op_id, pipeline, state, step, attempt from operations where cycle_id = $1"
                 " order by created_at, op_id",
                 cycle_id,
             )
         return [
-            Point(row["pipeline"], row["state"], row["step"], line["what"], line["number"])
+            Point(
+                row["pipeline"],
+                row["state"],
+                row["step"],
+                line["what"],
+                line["number"],
+                row["attempt"],
+            )
             for row in rows
             for line in self._desk.passed(str(row["op_id"]))
             if "what" in line
@@ -463,12 +482,15 @@ class Matrix:
                 cycle_id,
             )
             entries = await entries_of(db, cycle_id)
-        decisions = orjson.loads(result)["decisions"] if result else ()
+        decision = orjson.loads(result) if result else {}
+        decisions = decision.get("decisions", ())
+        marks = decision.get("substitutes", ())
         return Story(
             status=status,
             decision=tuple(f"{d['action']} {d['asset']} {d['quantity']}" for d in decisions),
             orders=tuple(f"{row['side']} {row['ticker']} {row['quantity']}" for row in orders),
             calls=tuple(sorted((entry["step"], entry["name"]) for entry in entries)),
+            substitutes=tuple((mark["stage"], mark["by"], mark["why"]) for mark in marks),
         )
 
     async def _entries(self, cycle_id: UUID) -> Sequence[Mapping[str, Any]]:
@@ -494,6 +516,7 @@ def repeated_of(entries: Sequence[Mapping[str, Any]], lines: Sequence[Any]) -> t
     An agent's calls are asked for in the order of its entries, whichever process asks.
     """
     found = []
+    entries = sorted(entries, key=lambda entry: entry["at"])
     for agent in {line["agent"] for line in lines}:
         own = [e for e in entries if e["kind"] == "model" and e["request"]["agent"] == agent]
         begun = [line for line in lines if line["agent"] == agent]

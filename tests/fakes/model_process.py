@@ -48,13 +48,15 @@ class Manner:
     """How it answers: after a while, with faults, and with what appetite for tools, by agent.
 
     The first request of an agent in `closed` is answered with 429 and this Retry-After in seconds.
-    An agent in `thirsty` is told that its every reply took so many tokens to write.
+    An agent in `thirsty` is told that its every reply took so many tokens to write. An agent in
+    `wordy` answers in words, without an answer in them, on the wire that is named for it.
     """
 
     delay_s: float = 0.0
     faulty: bool = False
     closed: dict[str, float] = field(default_factory=dict)
     thirsty: dict[str, int] = field(default_factory=dict)
+    wordy: dict[str, str] = field(default_factory=dict)
     appetites: dict[str, Appetite] = field(default_factory=dict)
 
     @classmethod
@@ -146,6 +148,8 @@ class Answering(ModelServer):
         chance = int(digest[:8], 16)
         if self.manner.faulty and self.tries[digest] == 1 and chance % 3 == 0:
             return FAULTS[chance // 3 % len(FAULTS)]
+        if not asked.tools and self.manner.wordy.get(agent) == asked.wire:
+            return Says(f"I would rather not say, {digest[:8]}.")
         answer = as_the_rules(asked, self.manner.appetites)
         if isinstance(answer, Says) and agent in self.manner.thirsty:
             return replace(answer, usage={"output_tokens": self.manner.thirsty[agent]})
