@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from contracts.types import Failure
+from libs.files.finding import Finding
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.nearest import did_you_mean
 
@@ -202,20 +203,20 @@ class LookAhead(MarketError):
 
 
 class BadReplayData(MarketError):
-    """A replay file cannot be used as it stands."""
+    """A file of market data cannot be used as it stands; `finding` says where and why."""
 
     code = "bad_replay_data"
 
-    def __init__(self, path: Path, row: int | None, what: str, remedy: str) -> None:
-        where = f"{path.name}, row {row}" if row is not None else path.name
-        super().__init__(f"{where}: {what}; {remedy}")
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
 
 
 class BadReplayDir(BadReplayData):
     """The directory of recorded data is none, or has no prices."""
 
     def __init__(self, directory: Path, what: str, remedy: str) -> None:
-        MarketError.__init__(self, f"{directory}: {what}; {remedy}")
+        super().__init__(Finding(str(directory), what, remedy))
 
 
 class ToolNotAllowed(MarketError):

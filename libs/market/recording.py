@@ -17,9 +17,9 @@ import orjson
 import polars as pl
 
 from libs.facts.cells import as_text
+from libs.files.text import text_of
 from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
-from libs.market.replay.bounds import lines_of, require_bounded
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.layout import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo.market import YahooMarket
@@ -387,8 +387,7 @@ def _write(path: Path, text: str) -> None:
 def _read(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
-    require_bounded(path)
-    return list(csv.DictReader(lines_of(path)))
+    return list(csv.DictReader(io.StringIO(text_of(path).decode(), newline="")))
 
 
 def _key(kind: str, row: Mapping[str, str]) -> tuple[str, ...]:

@@ -189,7 +189,10 @@ class _Recorded:
 
     async def __call__(self) -> Span:
         if self._found is None:
-            days = [await self._store.dates(ticker) for ticker in self._store.tickers]
+            usable = await self._store.readable(self._store.tickers)
+            if not usable:
+                await self._store.dates(self._store.tickers[0])  # raises what is wrong with it
+            days = [await self._store.dates(ticker) for ticker in usable]
             self._found = Span(
                 min(dates[0] for dates in days if dates), max(dates[-1] for dates in days if dates)
             )

@@ -1,26 +1,35 @@
 """Reading and checking the files of a replay directory. Nothing here knows about as_of.
 
-A bad file is refused as a whole, naming the file, the row and what to do: prices that were half
-right would be worse than none.
+A bad file is refused as a whole, naming the file, the line and what to do: prices that were half
+right would be worse than none. Every refusal is a `BadFile`.
 """
 
-import codecs
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import polars as pl
 
-from libs.facts.cells import READ_BACK
-from libs.market.errors import BadReplayData
-from libs.market.replay.bounds import FILE_BYTES_MAX, lines_of, require_bounded
+from libs.files.dates import WRITE, SessionOf, dates
+from libs.files.finding import bad
+from libs.files.numbers import numbers
+from libs.files.table import Table, read_table
+from libs.market.calendar import DayKind, ExchangeCalendar
+from libs.market.holidays import holiday_name
+from libs.market.replay.formats import (
+    ACTION_COLUMNS,
+    BAR_COLUMNS,
+    OWN,
+    PriceFormat,
+    format_of,
+    heads,
+    tickers_in,
+)
 
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+__all__ = ["ACTION_COLUMNS", "BAR_COLUMNS", "PRICE_COLUMNS"]
+
 PRICE_COLUMNS = ("open", "high", "low", "close")
-BAR_COLUMNS = ("date", *PRICE_COLUMNS, "volume")
-ACTION_COLUMNS = ("dividend", "split_factor")
-
 # One price far above all others takes the digits from every sum that it is in, so that a moving
 # average is wrong, or no number, for a year. No share has ever cost a millionth of this.
 PRICE_MAX = 1e12
@@ -35,30 +44,92 @@ RANGE_NOISE = 1e-6
 # No ordinary dividend takes a fifth of the price; a split takes a third at least (3:2).
 SPLIT_STEP_MIN = 0.2
 
+WEEKLY, MONTHLY = (5, 9), (25, 35)
+"""Days between bars that are not daily."""
+SPARSE_ROWS_MIN = 4
+"""So many bars are needed to say so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule for rows: those where `bad` holds are refused with `what` and `remedy`."""
+    """A rule for rows: those where `bad` holds are refused with `what` and `remedy`, and with what
+    stands in `column`."""
 
     bad: pl.Expr
     what: str
     remedy: str
+    column: str | None = None
 
 
-def read_bars(path: Path) -> pl.DataFrame:
-    """The bars of one ticker's file: BAR_COLUMNS and ACTION_COLUMNS, ascending, checked."""
-    raw = _read_table(path)
-    _require_columns(path, raw, BAR_COLUMNS, ACTION_COLUMNS)
-    if raw.is_empty():
-        raise BadReplayData(path, None, "no rows", "fill in the file or remove it")
-    number = [_number(name) for name in (*PRICE_COLUMNS, "volume")]
-    action = [
-        _action(raw, "dividend", default=0.0),
-        _action(raw, "split_factor", default=1.0),
-    ]
-    frame = raw.select(_date(raw, "date"), *number, *action)
-    _apply(path, frame, _bar_checks())
-    return frame
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The bars of a file, BAR_COLUMNS and ACTION_COLUMNS, ascending, checked; and the form that
+    they were written in."""
+
+    frame: pl.DataFrame
+    form: PriceFormat = OWN
+
+
+def read_bars(path: Path, calendar: ExchangeCalendar | None = None) -> pl.DataFrame:
+    """The bars of one ticker's file: see `Prices`. Raises BadFile."""
+    return read_prices(path, calendar).frame
+
+
+def read_prices(path: Path, calendar: ExchangeCalendar | None = None) -> Prices:
+    """The prices in one ticker's file, in any of the known forms. With a calendar every bar must be
+    of a session. Raises BadFile."""
+    seen: list[frozenset[str]] = []
+
+    def price_heads(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], int]:
+        names, lines = heads(rows)
+        if lines > 1:
+            seen.append(tickers_in(rows))
+        return names, lines
+
+    table = read_table(path, price_heads)
+    if seen and len(seen[0]) > 1:
+        what = f"it holds prices of {len(seen[0])} tickers"
+        raise table.fault(None, what, "write one file a ticker: `deskbus market import` does")
+    form = format_of(table.frame.columns, table.head_lines)
+    _require_columns(table, form)
+    if table.frame.is_empty():
+        raise bad(path, None, "no rows", "fill in the file or remove it")
+    table = _renamed(table, form)
+    session_of = None if calendar is None else _sessions_of(calendar)
+    days = dates(table, "date", session_of, month_first=form.month_first)
+    values = numbers(table, [name for name in table.frame.columns if name != "date"])
+    frame = pl.DataFrame([days, *values.values()]).with_row_index("row")
+    frame = frame.with_columns(
+        _action(frame, "dividend", default=0.0), _action(frame, "split_factor", default=1.0)
+    ).select("row", *BAR_COLUMNS, *ACTION_COLUMNS)
+    if frame.height > 1 and (frame["date"].diff().drop_nulls() < timedelta()).all():
+        frame = frame.reverse()  # newest first, as many vendors write
+    _apply(table, frame, _bar_checks())
+    _require_daily(table, frame["date"])
+    if calendar is not None:
+        _require_sessions(table, frame, calendar)
+    return Prices(frame.drop("row"), form)
+
+
+def _renamed(table: Table, form: PriceFormat) -> Table:
+    """The columns that are read, by the desk's names."""
+    frame = table.frame
+    wanted = {name: form.headings[name] for name in frame.columns if form.headings.get(name)}
+    frame = frame.select(*wanted).rename(wanted)
+    return Table(table.path, frame, table.text, table.head_lines, table.separator)
+
+
+def _sessions_of(calendar: ExchangeCalendar) -> SessionOf:
+    def session_of(moment: datetime) -> date | None:
+        local = moment.astimezone(calendar.zone)
+        day = local.date()
+        if (local - timedelta(microseconds=1)).date() != day and local.time() < time(2):
+            return day
+        if calendar.is_session(day) and calendar.open(day) <= moment <= calendar.close(day):
+            return day
+        return None
+
+    return session_of
 
 
 def read_records(
@@ -70,28 +141,48 @@ def read_records(
     """A file of dated records: `known_at` in UTC (null where undated), other columns as asked.
 
     `known_at` is a time with a zone (2024-01-02T14:30:00Z) or a date, which then comes back in
-    `known_on` and means that session's close. Missing optional columns come back as nulls.
-    `further` checks see the columns in their types.
+    `known_on` and means that session's close. Missing optional columns come back as nulls; a cell
+    that is filled and cannot be read is a fault. Tickers are in capitals without blanks. `further`
+    checks see the columns in their types. Raises BadFile.
     """
-    raw = _read_table(path)
-    _require_columns(path, raw, tuple(required), (*optional, "known_at"))
+    table = read_table(path)
+    raw = table.frame
+    allowed = (*required, *optional, "known_at")
+    _require(table, tuple(required), allowed)
     wanted = {**required, **optional}
-    columns = [_cell(raw, name, kind) for name, kind in wanted.items()]
-    frame = raw.select(*columns, *_known(raw))
-    checks = [
-        Check(pl.col(name).is_null(), f"no readable {name}", f"fill in {name}") for name in required
+    there = [name for name in wanted if name in raw.columns]
+    numeric = [name for name in there if wanted[name] == pl.Float64]
+    values = numbers(table, numeric, percents=frozenset(n for n in numeric if n.endswith("_pct")))
+    columns = [
+        dates(table, name)
+        if wanted[name] == pl.Date
+        else values[name]
+        if name in values
+        else raw[name].cast(pl.String)
+        for name in there
     ]
-    checks.append(
-        Check(
-            pl.col("known_raw").is_not_null()
-            & pl.col("known_at").is_null()
-            & pl.col("known_on").is_null(),
-            "known_at is not a time with a zone",
-            "write 2024-01-02T14:30:00Z, or 2024-01-02 for that session's close",
-        )
+    known = raw.with_columns(*_known(raw)).select("known_raw", "known_at", "known_on")
+    frame = pl.DataFrame([*columns, *known.get_columns()]).with_columns(
+        *(pl.lit(None, dtype=wanted[name]).alias(name) for name in wanted if name not in there),
+        *(pl.col(name).str.to_uppercase() for name in ("ticker", "pair") if name in there),
     )
-    _apply(path, frame, [*checks, *further])
-    return frame.drop("known_raw")
+    frame = frame.select(*wanted, "known_raw", "known_at", "known_on").with_row_index("row")
+    empty = (
+        Check(pl.col(name).is_null(), f"{name} is empty", f"fill in {name}") for name in required
+    )
+    finite = (
+        Check(~pl.col(name).is_finite(), "not a number", "correct it", name) for name in numeric
+    )
+    undated = Check(
+        pl.col("known_raw").is_not_null()
+        & pl.col("known_at").is_null()
+        & pl.col("known_on").is_null(),
+        "not a time with a zone",
+        "write 2024-01-02T14:30:00Z, or 2024-01-02 for that session's close",
+        "known_at",
+    )
+    _apply(table, frame, [*empty, *finite, undated, *further])
+    return frame.drop("row", "known_raw")
 
 
 def read_bundled(path: Path) -> dict[str, pl.DataFrame]:
@@ -103,12 +194,9 @@ def read_bundled(path: Path) -> dict[str, pl.DataFrame]:
     """
     table = pl.read_csv(path, try_parse_dates=True)
     table = table.rename({name: name.lower().replace(" ", "_") for name in table.columns})
-    _require_columns(path, table, ("ticker", *BAR_COLUMNS, "adj_close"), ())
     bars = {}
     for (ticker,), rows in table.partition_by("ticker", as_dict=True).items():
-        frame = _with_recovered_actions(rows)
-        _apply(path, frame, _bar_checks())
-        bars[str(ticker)] = frame
+        bars[str(ticker)] = _with_recovered_actions(rows)
     return bars
 
 
@@ -138,172 +226,108 @@ def within_range(name: str, noise: float) -> pl.Expr:
 def _bar_checks() -> list[Check]:
     numeric = [*PRICE_COLUMNS, "volume"]
     rewrite = "correct the row or leave it out"
+
+    def of(name: str, refused: pl.Expr, what: str, remedy: str = rewrite) -> Check:
+        return Check(refused, what, remedy, name)
+
     return [
-        Check(pl.col("date").is_null(), "no readable date", "write dates as YYYY-MM-DD"),
+        Check(pl.col("date").is_null(), "no date", WRITE),
         *(
-            Check(
-                ~pl.col(name).is_finite().fill_null(value=False), f"{name} is not a number", rewrite
-            )
+            of(name, ~pl.col(name).is_finite().fill_null(value=False), "not a number")
             for name in numeric
         ),
-        *(Check(pl.col(name) <= 0, f"{name} is not above zero", rewrite) for name in PRICE_COLUMNS),
+        *(of(name, pl.col(name) <= 0, "not above zero") for name in PRICE_COLUMNS),
         *(
-            Check(pl.col(name) > PRICE_MAX, f"{name} is no price: above {PRICE_MAX:,.0f}", rewrite)
+            of(name, pl.col(name) > PRICE_MAX, f"no price: above {PRICE_MAX:,.0f}")
             for name in PRICE_COLUMNS
         ),
-        Check(pl.col("volume") < 0, "volume is negative", rewrite),
-        Check(pl.col("volume") > VOLUME_MAX, f"volume is above {VOLUME_MAX:,.0f}", rewrite),
-        Check(pl.col("high") < pl.col("low"), "high is below low", rewrite),
+        of("volume", pl.col("volume") < 0, "negative"),
+        of("volume", pl.col("volume") > VOLUME_MAX, f"above {VOLUME_MAX:,.0f}"),
+        of("high", pl.col("high") < pl.col("low"), "below low"),
         *(
-            Check(~within_range(name, RANGE_NOISE), f"{name} is not between low and high", rewrite)
+            of(name, ~within_range(name, RANGE_NOISE), "not between low and high")
             for name in ("open", "close")
         ),
-        Check(pl.col("date").dt.weekday() > 5, "the date is a weekend", rewrite),
-        Check(
-            pl.col("date") == pl.col("date").shift(1), "the date comes twice", "keep one row a date"
-        ),
-        Check(
-            pl.col("date") < pl.col("date").shift(1), "the date goes back", "sort the rows by date"
-        ),
-        Check(
+        of("date", pl.col("date") == pl.col("date").shift(1), "there twice", "keep one row a date"),
+        of("date", pl.col("date") < pl.col("date").shift(1), "before the last", "sort by date"),
+        of(
+            "dividend",
             ~pl.col("dividend").is_between(0, PRICE_MAX).fill_null(value=False),
-            "dividend is not an amount",
+            "not an amount",
             "write the cash per share, or 0",
         ),
-        Check(
+        of(
+            "split_factor",
             ~pl.col("split_factor")
             .is_between(1 / SPLIT_FACTOR_MAX, SPLIT_FACTOR_MAX)
             .fill_null(value=False),
-            "split_factor is not a ratio",
+            "not a ratio",
             "write new shares per old share (2 for 2:1), or 1",
         ),
     ]
 
 
-def _apply(path: Path, frame: pl.DataFrame, checks: list[Check]) -> None:
-    """Raise BadReplayData for the first row that a check refuses."""
+def _apply(table: Table, frame: pl.DataFrame, checks: Sequence[Check]) -> None:
+    """Raise BadFile for the first row that a check refuses; `row` of the frame is the table's."""
     firsts = frame.select(
         check.bad.fill_null(value=False).arg_true().first().alias(str(n))
         for n, check in enumerate(checks)
     ).row(0)
-    refused = [(row, n) for n, row in enumerate(firsts) if row is not None]
+    refused = [(frame["row"][at], n) for n, at in enumerate(firsts) if at is not None]
     if refused:
         row, n = min(refused)
-        # CSV rows are counted as an editor shows them: the header is row 1.
-        first_row = 1 if path.suffix == ".parquet" else 2
-        raise BadReplayData(path, row + first_row, checks[n].what, checks[n].remedy)
+        raise table.fault(row, checks[n].what, checks[n].remedy, checks[n].column)
 
 
-def _read_table(path: Path) -> pl.DataFrame:
-    require_bounded(path)
-    try:
-        raw = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
-    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
-        raise BadReplayData(
-            path, None, f"not readable as {path.suffix[1:]} ({str(error)[:120]})", "write it again"
-        ) from error
-    return raw.rename({name: name.strip().lower() for name in raw.columns})
-
-
-def _read_parquet(path: Path) -> pl.DataFrame:
-    raw = pl.read_parquet(path)
-    odd = [name for name, kind in raw.schema.items() if kind.is_nested() or kind == pl.Binary]
-    if odd:
-        what = f"column {odd[0][:40]} holds {raw.schema[odd[0]]!s:.40}"
-        raise BadReplayData(path, None, what, "write text, numbers and dates")
-    # Of a text that comes often a file holds one copy; each step of reading may make one a row.
-    texts = raw.select(pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum())
-    if sum(texts.row(0) if texts.width else ()) > FILE_BYTES_MAX:
-        what = f"its texts have more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
-        raise BadReplayData(path, None, what, "split it into years")
-    return raw
-
-
-def _read_csv(path: Path) -> pl.DataFrame:
-    with path.open("rb") as file:
-        if file.read(2) in UTF_16:
-            raise BadReplayData(path, 1, "the file is UTF-16", "save it as UTF-8")
-    try:
-        # All text: a single odd cell must not change how the others are read.
-        raw = pl.read_csv(path, infer_schema=False)
-    except pl.exceptions.ComputeError as error:
-        _refuse_by_row(path)
-        raise error from None
-    if raw.width == 1 and (mark := {";", "\t"} & set(raw.columns[0])):
-        shown = "tabs" if mark == {"\t"} else "semicolons"
-        raise BadReplayData(
-            path, 1, f"the columns are separated by {shown}", "write commas, and a decimal point"
-        )
-    # What `market record` wrote is marked where a spreadsheet would run it.
-    return _without_end(raw).with_columns(pl.all().str.replace(READ_BACK, "${1}"))
-
-
-def _without_end(raw: pl.DataFrame) -> pl.DataFrame:
-    """The table without the empty lines that editors leave at its end; any other one is a row."""
-    cells = pl.all().str.strip_chars().fill_null("") != ""
-    filled = raw.select(pl.any_horizontal(cells)).to_series().arg_true()
-    return raw.head(filled[-1] + 1 if len(filled) else 0)
-
-
-def _refuse_by_row(path: Path) -> None:
-    """Raise for the first row for which Polars, which names none, refuses the file, if it is seen.
-
-    That is one that is not UTF-8, or has more cells than the header.
-    """
-    rows = csv.reader(lines_of(path))
-    try:
-        columns = len(next(rows, []))
-        for cells in rows:
-            if len(cells) > columns:
-                what = f"{len(cells)} cells under a header of {columns}"
-                raise BadReplayData(path, rows.line_num, what, "correct the row or leave it out")
-    except csv.Error:  # a cell of 128 kB or more: then Polars' own words stand
+def _require_daily(table: Table, days: pl.Series) -> None:
+    """Raise BadFile for bars of weeks or months."""
+    if len(days) < SPARSE_ROWS_MIN:
         return
+    gaps = sorted(days.diff().dt.total_days().drop_nulls().to_list())
+    for word, (least, most) in (("weekly", WEEKLY), ("monthly", MONTHLY)):
+        if gaps[0] >= least and gaps[len(gaps) // 2] <= most:
+            raise table.fault(None, f"these are {word} bars", "the desk reads daily ones")
 
 
-def _require_columns(
-    path: Path, raw: pl.DataFrame, required: tuple[str, ...], optional: tuple[str, ...]
-) -> None:
-    missing = [name for name in required if name not in raw.columns]
+def _require_sessions(table: Table, frame: pl.DataFrame, calendar: ExchangeCalendar) -> None:
+    """Raise BadFile for the first bar of a day on which the exchange was closed."""
+    for row, day in _closed(frame, calendar):
+        kind = calendar.kind(day)
+        name = holiday_name(calendar, day) if kind is DayKind.HOLIDAY else ""
+        what = f"{name or f'a {kind}'}, on which {calendar.exchange} is closed"
+        remedy = "leave the row out, or set `exchange` in source.toml to the one that trades then"
+        raise table.fault(row, what, remedy, "date")
+
+
+def _closed(frame: pl.DataFrame, calendar: ExchangeCalendar) -> Iterator[tuple[int, date]]:
+    for row, day in frame.select("row", "date").iter_rows():
+        if calendar.kind(day) in {DayKind.WEEKEND, DayKind.HOLIDAY}:
+            yield row, day
+
+
+def _require_columns(table: Table, form: PriceFormat) -> None:
+    if form is OWN:
+        _require(table, BAR_COLUMNS, (*BAR_COLUMNS, *ACTION_COLUMNS))
+
+
+def _require(table: Table, required: Sequence[str], allowed: Sequence[str]) -> None:
+    """Raise BadFile where a column is missing, or is none that is read."""
+    names = table.frame.columns
+    missing = [name for name in required if name not in names]
     if missing:
-        raise BadReplayData(path, 1, f"no column {', '.join(missing)}", "add it to the header")
-    unknown = [name[:40] for name in raw.columns if name not in {*required, *optional}]
+        raise table.fault(None, f"no column {', '.join(missing)}", "add it to the header")
+    unknown = [name[:40] for name in names if name not in allowed]
     if unknown:
-        allowed = ", ".join((*required, *optional))
-        raise BadReplayData(
-            path, 1, f"unknown column {', '.join(unknown[:5])}", f"keep to {allowed}"
-        )
+        what = f"unknown column {', '.join(unknown[:5])}"
+        raise table.fault(None, what, f"keep to {', '.join(allowed)}")
 
 
-def _number(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.Float64, strict=False)
-
-
-def _action(raw: pl.DataFrame, name: str, default: float) -> pl.Expr:
+def _action(frame: pl.DataFrame, name: str, default: float) -> pl.Expr:
     """An optional column: absent, empty and (for splits, as Yahoo writes them) 0 mean none."""
-    if name not in raw.columns:
+    if name not in frame.columns:
         return pl.lit(default).alias(name)
-    column = pl.col(name)
-    empty = column.is_null() | (column == "") if raw.schema[name] == pl.String else column.is_null()
-    value = column.cast(pl.Float64, strict=False)
-    return pl.when(empty | (value == 0)).then(default).otherwise(value).alias(name)
-
-
-def _date(raw: pl.DataFrame, name: str) -> pl.Expr:
-    if raw.schema[name] == pl.String:
-        return pl.col(name).str.strip_chars().str.to_date("%Y-%m-%d", strict=False)
-    return pl.col(name).cast(pl.Date, strict=False)
-
-
-def _cell(raw: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
-    if name not in raw.columns:
-        return pl.lit(None, dtype=kind).alias(name)
-    if kind == pl.Date:
-        return _date(raw, name)
-    if kind == pl.Float64:
-        value = pl.col(name).cast(pl.Float64, strict=False)
-        return pl.when(value.is_finite()).then(value).alias(name)
-    return pl.col(name).cast(pl.String)
+    value = pl.col(name)
+    return pl.when(value.is_null() | (value == 0)).then(default).otherwise(value).alias(name)
 
 
 def _known(raw: pl.DataFrame) -> tuple[pl.Expr, pl.Expr, pl.Expr]:

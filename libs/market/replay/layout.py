@@ -4,10 +4,16 @@ None of prices or records is read here, so that whoever only describes the sourc
 """
 
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from contracts.types import Ticker
+from libs.files.finding import Finding
 from libs.market.calendar import DEFAULT_EXCHANGE
 from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
@@ -15,6 +21,8 @@ from libs.runtime.own_text import Unreadable, text_in, toml_in
 
 SUFFIXES = (".csv", ".parquet")
 TICKERS_MAX = 5_000
+ENTRIES_MAX = 20_000
+"""Files and folders of a directory that are looked at."""
 LABEL_FILE = "source.toml"
 RECORDS = frozenset(
     {"sectors", "news", "fundamentals", "earnings", "filings", "reported", "fx"},
@@ -33,6 +41,9 @@ BUNDLED_DESCRIPTION = (
 )
 
 
+_TICKER: TypeAdapter[str] = TypeAdapter(Ticker)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The files, by ticker and by kind of records, and the name that the source goes by;
@@ -46,6 +57,10 @@ class Layout:
     prices: Mapping[str, Path]
     records: Mapping[str, Path]
     bundled: Path | None = None
+    doubled: Mapping[str, Finding] = field(default_factory=dict)
+    """Tickers and kinds of records that two files are named after: neither is read."""
+    strays: Sequence[Finding] = ()
+    """Files that are ignored, though they look like data."""
 
 
 def layout_of(directory: Path | None) -> Layout:
@@ -61,12 +76,8 @@ def find_bundled() -> Path:
         path = Path(folder) / BUNDLED_FILE
         if path.is_file():
             return path
-    raise BadReplayData(
-        Path(BUNDLED_FILE),
-        None,
-        "the bundled prices are not installed",
-        "install bokeh-sampledata, or point DESKBUS_REPLAY_DIR at a directory of prices",
-    )
+    remedy = "install bokeh-sampledata, or point DESKBUS_REPLAY_DIR at a directory of prices"
+    raise BadReplayData(Finding(BUNDLED_FILE, "the bundled prices are not installed", remedy))
 
 
 def _bundled() -> Layout:
@@ -90,20 +101,26 @@ def _scan(directory: Path) -> Layout:
         )
     prices: dict[str, Path] = {}
     records: dict[str, Path] = {}
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in SUFFIXES:
+    doubled: dict[str, Finding] = {}
+    strays: list[Finding] = []
+    for path in _entries(directory):
+        if path.suffix.lower() not in SUFFIXES:
             continue
-        name = path.name.removesuffix(path.suffix)
-        paths, key = (records, name) if name in RECORDS else (prices, name.upper())
+        stem = path.name[: -len(path.suffix)]
+        is_record = stem.lower() in RECORDS
+        if why := _stray(path, stem, is_record=is_record):
+            strays.append(Finding(path.name, why, "it is ignored"))
+            continue
+        paths, key = (records, stem.lower()) if is_record else (prices, stem.upper())
         if key in paths:
-            raise BadReplayData(
-                path, None, f"{key} is also in {paths[key].name}", "keep one of the two"
-            )
+            remedy = "keep one of the two"
+            doubled[key] = Finding(path.name, f"{key} is also in {paths[key].name}", remedy)
         paths[key] = path
     if not prices or len(prices) > TICKERS_MAX:
+        ignored = f", {len(strays)} ignored, as {strays[0]}" if strays else ""
         raise BadReplayDir(
             directory,
-            f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed",
+            f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed{ignored}",
             "put one CSV or Parquet file a ticker into it",
         )
     settings = _settings(directory)
@@ -115,7 +132,38 @@ def _scan(directory: Path) -> Layout:
         exchange=str(settings.get("exchange", DEFAULT_EXCHANGE)),
         prices=prices,
         records=records,
+        doubled=doubled,
+        strays=strays,
     )
+
+
+def _entries(directory: Path) -> Sequence[Path]:
+    """What is in the directory, by name. Raises BadReplayDir where it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in islice(entries, ENTRIES_MAX + 1)]
+    except OSError as error:
+        why = f"it cannot be listed ({error.strerror})"
+        raise BadReplayDir(directory, why, "make it readable") from error
+    if len(names) > ENTRIES_MAX:
+        what = f"more than {ENTRIES_MAX:,} files in it, the limit"
+        raise BadReplayDir(directory, what, "move what is no market data elsewhere")
+    return [directory / name for name in sorted(names)]
+
+
+def _stray(path: Path, stem: str, *, is_record: bool) -> str:
+    """Why a file with the suffix of data is none; "" where it is."""
+    if path.name.startswith("."):
+        return "a hidden file"
+    if not path.is_file():
+        return "a link to nothing" if path.is_symlink() else "no file"
+    if is_record:
+        return ""
+    try:
+        _TICKER.validate_python(stem.upper())
+    except ValidationError:
+        return "its name is no ticker"
+    return ""
 
 
 def _settings(directory: Path) -> Mapping[str, object]:
@@ -125,14 +173,10 @@ def _settings(directory: Path) -> Mapping[str, object]:
     try:
         settings = toml_in(text_in(path))
     except (Unreadable, OSError) as error:
-        raise BadReplayData(path, None, str(error)[:160], "correct the file") from error
+        raise BadReplayData(Finding(path.name, str(error)[:160], "correct the file")) from error
     allowed = {"name": str, "description": str, "synthetic": bool, "currency": str, "exchange": str}
     for key, value in settings.items():
         if not isinstance(value, allowed.get(key, ())):
-            raise BadReplayData(
-                path,
-                None,
-                f"{key[:40]} is unknown or of the wrong type",
-                f"use {', '.join(allowed)}",
-            )
+            what = f"{key[:40]} is unknown or of the wrong type"
+            raise BadReplayData(Finding(path.name, what, f"use {', '.join(allowed)}"))
     return settings

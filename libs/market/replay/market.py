@@ -107,7 +107,8 @@ class ReplayMarket:
         names = self._store.tickers if tickers is None else self._store.known_among(tickers)
         listings = self._universes.get((as_of, names))
         if listings is None:
-            traded = [ticker for ticker in names if _has(await self._store.dates(ticker), as_of)]
+            usable = await self._store.readable(names)
+            traded = [ticker for ticker in usable if _has(await self._store.dates(ticker), as_of)]
             described = await self._store.descriptions(as_of, traded)
             listings = tuple(self._listing(name, described.get(name, {})) for name in traded)
             _keep(self._universes, (as_of, names), listings, UNIVERSES_KEPT_MAX)
@@ -185,7 +186,7 @@ class ReplayMarket:
             f"{ticker} has no price for {as_of} in source {self.label.name}: its last one is of "
             f"{last}, so it was delisted or suspended, or the data ends there; leave it out"
         )
-        for other in self._store.tickers:
+        for other in await self._store.readable(self._store.tickers):
             if _has(await self._store.dates(other), as_of):
                 return NoHistory(why, last)
         return NothingTraded(why, last)
@@ -225,7 +226,10 @@ class ReplayMarket:
         )
 
     async def _nothing_traded(self, as_of: date) -> NothingTraded:
-        spans = [await self._store.dates(ticker) for ticker in self._store.tickers]
+        usable = await self._store.readable(self._store.tickers)
+        spans = [await self._store.dates(ticker) for ticker in usable]
+        if not spans:
+            await self._store.dates(self._store.tickers[0])  # raises what is wrong with it
         first, last = min(dates[0] for dates in spans), max(dates[-1] for dates in spans)
         if as_of < first:
             where = "lies before the data"

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from libs.files.finding import Finding
 from libs.market.errors import BadReplayData
 from libs.market.filings.known import known_at
 from libs.market.filings.reported import Filing, ReportedFact
@@ -30,19 +31,17 @@ def dated_by_filing(frame: pl.DataFrame) -> pl.DataFrame:
 def require_filings(path: Path, reported: pl.DataFrame, filings: pl.DataFrame | None) -> None:
     """Raise BadReplayData where a figure's filing is not there: nobody knows since when it is."""
     if filings is None:
-        raise BadReplayData(
-            path, None, "no filings.csv beside it", "add filings.csv: it says when each was known"
-        )
+        remedy = "add filings.csv: it says when each was known"
+        raise BadReplayData(Finding(path.name, "no filings.csv beside it", remedy))
     orphans = reported.join(filings, on=_BY, how="anti")
     if not orphans.is_empty():
         ticker, accession = orphans.select(_BY).row(0)
-        raise BadReplayData(
-            path,
-            None,
+        what = (
             f"{orphans.height} figures of filings that filings.csv does not have, the first of "
-            f"{ticker} {accession}",
-            "add the filing to filings.csv, or leave its figures out",
+            f"{ticker} {accession}"
         )
+        remedy = "add the filing to filings.csv, or leave its figures out"
+        raise BadReplayData(Finding(path.name, what, remedy))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ Nothing here is point-in-time: `libs.market.replay.market` cuts what the store h
 
 import asyncio
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from typing import Any
 import polars as pl
 import structlog
 
+from libs.files.finding import BadFile, Finding
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.errors import NotInSource, UnknownTicker
-from libs.market.replay.files import Check, read_bars, read_bundled, read_records
+from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
+from libs.market.replay.files import Check, read_bundled, read_prices, read_records
+from libs.market.replay.formats import OWN, PriceFormat
 from libs.market.replay.layout import layout_of
 from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
@@ -74,7 +77,16 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     ),
     "fx": ({"date": _DAY, "pair": _TEXT, "rate": _NUMBER}, {}),
 }
+_KNOWN_ON = pl.coalesce("known_on", pl.col("known_at").dt.date())
 _CHECKS = {
+    "fundamentals": (
+        Check(
+            pl.col("period_end") > _KNOWN_ON,
+            "after the day on which it was known",
+            "correct period_end or known_at",
+            "period_end",
+        ),
+    ),
     "filings": (
         Check(
             pl.struct("ticker", "accession").is_duplicated(),
@@ -87,7 +99,7 @@ _CHECKS = {
             "correct period_end or filed",
         ),
         Check(
-            pl.coalesce("known_on", pl.col("known_at").dt.date()) < pl.col("filed"),
+            pl.col("filed") > _KNOWN_ON,
             "the filing is known before it was filed",
             "write when it was accepted, or leave known_at empty",
         ),
@@ -116,7 +128,7 @@ _CHECKS = {
             "correct the row or leave it out",
         ),
         Check(
-            pl.coalesce("known_on", pl.col("known_at").dt.date()) < pl.col("date"),
+            pl.col("date") > _KNOWN_ON,
             "the rate is known before its day",
             "write when the rate became known, not before date",
         ),
@@ -128,8 +140,8 @@ class ReplayStore:
     """The files of one replay directory, read when first needed and kept within bounds.
 
     `directory` None means the prices bundled with bokeh-sampledata. Raises BadReplayData for a
-    directory that is none or holds no prices; a bad file raises when it is first read. Safe to
-    share between threads.
+    directory that is none or holds no prices. A bad file raises BadReplayData whenever it is asked
+    for, and costs nothing else. Safe to share between threads.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -143,7 +155,9 @@ class ReplayStore:
         self._bars: dict[str, pl.DataFrame] = {}
         self._dates: dict[str, list[date]] = {}
         self._splits: dict[str, Sequence[tuple[date, float]]] = {}
+        self._forms: dict[str, PriceFormat] = {}
         self._records: dict[str, pl.DataFrame] = {}
+        self._faults: dict[str, Finding] = dict(self._layout.doubled)
         self._companies: dict[str, Company] = {}
         self._described: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
         self._lock = threading.Lock()
@@ -156,6 +170,32 @@ class ReplayStore:
     def known_among(self, tickers: Collection[str]) -> tuple[str, ...]:
         """Those of `tickers` that there is a file for, sorted."""
         return tuple(sorted(set(tickers) & self._layout.prices.keys()))
+
+    @property
+    def strays(self) -> Sequence[Finding]:
+        """Files of the directory that are ignored, though they look like data."""
+        return self._layout.strays
+
+    @property
+    def faults(self) -> Mapping[str, Finding]:
+        """The faults of files that were asked for, by ticker or kind of records."""
+        return dict(self._faults)
+
+    def form(self, ticker: str) -> PriceFormat:
+        """The form in which the prices of a ticker that was read are written."""
+        return self._forms.get(ticker, OWN)
+
+    async def readable(self, tickers: Iterable[str]) -> Sequence[str]:
+        """Those of the tickers whose file can be used, in their order; the others' faults are in
+        `faults`."""
+        usable = []
+        for ticker in tickers:
+            try:
+                await self.dates(ticker)
+            except BadReplayData:
+                continue
+            usable.append(ticker)
+        return usable
 
     async def bars(self, ticker: str) -> pl.DataFrame:
         """All bars of a ticker with `price_growth` and `share_growth`; not point-in-time."""
@@ -235,7 +275,10 @@ class ReplayStore:
             if self._layout.bundled is not None:
                 loaded = read_bundled(self._layout.bundled)
             else:
-                loaded = {ticker: read_bars(self._layout.prices[ticker])}
+                with self._finding(ticker):
+                    prices = read_prices(self._layout.prices[ticker], self.calendar)
+                loaded = {ticker: prices.frame}
+                self._forms[ticker] = prices.form
             for name, frame in loaded.items():
                 if len(self._bars) >= TICKERS_CACHED_MAX:
                     del self._bars[next(iter(self._bars))]
@@ -244,12 +287,25 @@ class ReplayStore:
                 self._bars[name] = with_growth(frame)
             return self._bars[ticker]
 
+    @contextmanager
+    def _finding(self, name: str) -> Iterator[None]:
+        """Turn the fault of a file into BadReplayData, now and whenever the file is asked for."""
+        if name in self._faults:
+            raise BadReplayData(self._faults[name])
+        try:
+            yield
+        except BadFile as error:
+            self._faults[name] = error.finding
+            log.warning("market.file_refused", name=name, why=error.message)
+            raise BadReplayData(error.finding) from error
+
     def _load_records(self, kind: str) -> pl.DataFrame:
         with self._lock:
             if kind not in self._records:
                 required, optional = _RECORDS[kind]
                 path = self._layout.records[kind]
-                read = read_records(path, required, optional, _CHECKS.get(kind, ()))
+                with self._finding(kind):
+                    read = read_records(path, required, optional, _CHECKS.get(kind, ()))
                 frame = self._date_by_sessions(read)
                 if kind == "filings":
                     frame = dated_by_filing(frame)

@@ -205,12 +205,12 @@ async def test_where_both_files_have_figures_those_of_filings_count(
 @pytest.mark.parametrize(
     ("filed", "fact", "what"),
     [
-        ({"filed": "soon"}, {}, "row 2: no readable filed"),
-        ({"period_end": "2010-03-31"}, {}, "row 2: it was filed before its period ended"),
-        ({"known_at": "2010-01-24"}, {}, "row 2: the filing is known before it was filed"),
-        ({}, {"quarters": "5"}, "row 2: quarters is none of"),
-        ({}, {"unit": "dollars"}, "row 2: unit is no currency"),
-        ({}, {"value": "much"}, "row 2: no readable value"),
+        ({"filed": "soon"}, {}, "line 2: filed is 'soon': not a date"),
+        ({"period_end": "2010-03-31"}, {}, "line 2: it was filed before its period ended"),
+        ({"known_at": "2010-01-24"}, {}, "line 2: the filing is known before it was filed"),
+        ({}, {"quarters": "5"}, "line 2: quarters is none of"),
+        ({}, {"unit": "dollars"}, "line 2: unit is no currency"),
+        ({}, {"value": "much"}, "line 2: value is 'much': not a number"),
         ({}, {"accession": "other"}, "1 figures of filings that filings.csv does not have"),
         (None, {}, "no filings.csv beside it"),
     ],

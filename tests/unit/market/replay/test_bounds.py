@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from libs.market.errors import BadReplayData
-from libs.market.replay import bounds
+from libs.files import bounds
+from libs.files.finding import BadFile
 from libs.market.replay.files import read_bars
 
 HEADER = "date,open,high,low,close,volume"
@@ -84,11 +84,11 @@ FILES: dict[Callable[[Path], None], tuple[str, str]] = {
     shared_text: ("A.parquet", "texts have more than 64 MB"),
     many_columns: ("A.parquet", "footer has more than 1,000,000 bytes"),
     nested: ("A.parquet", "column date holds List"),
-    wide_header: ("A.csv", "row 1: the header has more than 4,096 bytes"),
+    wide_header: ("A.csv", "line 1: the header has more than 4,096 bytes"),
     many_rows: ("A.csv", "more than 8,000,000 cells"),
     empty_lines: ("A.csv", "more than 8,000,000 cells"),
-    long_line: ("A.csv", "row 3: the line has more than 1,000,000 bytes"),
-    no_line: ("A.csv", "row 1: the header has more than"),
+    long_line: ("A.csv", "line 3: the line has more than 1,000,000 bytes"),
+    no_line: ("A.csv", "line 1: the header has more than"),
     packed_csv: ("A.csv", "the file is compressed"),
     zlib_csv: ("A.csv", "the file is compressed"),
 }
@@ -96,7 +96,7 @@ FILES: dict[Callable[[Path], None], tuple[str, str]] = {
 READ = """
 import resource, sys
 from pathlib import Path
-from libs.market.errors import BadReplayData
+from libs.files.finding import BadFile
 from libs.market.replay.files import read_bars
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 warm = Path(sys.argv[2])
@@ -104,7 +104,7 @@ read_bars(warm / "warm.csv"), read_bars(warm / "warm.parquet")
 before = peak()
 try:
     read_bars(Path(sys.argv[1]))
-except BadReplayData as error:
+except BadFile as error:
     print(peak() - before, error)
 """
 
@@ -126,8 +126,8 @@ def test_a_file_that_becomes_large_is_refused_before_it_does(
     ).stdout
     growth, _, message = told.partition(" ")
     assert int(growth) < GROWTH_BYTES_MAX
-    with pytest.raises(BadReplayData, match=why):
-        raise BadReplayData(tmp_path / name, None, message, "")
+    with pytest.raises(BadFile, match=why):
+        raise bounds.bad(tmp_path / name, None, message, "")
 
 
 def test_the_largest_file_that_is_read_has_its_place(tmp_path: Path) -> None:
@@ -167,5 +167,5 @@ def test_the_footer_is_read_as_polars_writes_it(tmp_path: Path, compression: str
 def test_a_footer_that_is_damaged_is_refused(tmp_path: Path, body: bytes) -> None:
     path = tmp_path / "A.parquet"
     path.write_bytes(body)
-    with pytest.raises(BadReplayData, match="not readable as parquet"):
+    with pytest.raises(BadFile, match="not readable as parquet"):
         read_bars(path)

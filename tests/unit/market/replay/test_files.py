@@ -5,9 +5,10 @@ import polars as pl
 import pytest
 
 from contracts.cycle import UNIVERSE_MAX
+from libs.files import table
 from libs.market.errors import BadReplayData
 from libs.market.issuers import issuer_of
-from libs.market.replay import bounds, files, layout
+from libs.market.replay import files, layout
 from libs.market.replay import store as replay_store
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.data.fixture_market import make_fixture
@@ -42,7 +43,7 @@ async def test_an_empty_line_between_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "AAPL.csv"
     row = "2012-06-{},1,1,1,1,1\n"
     path.write_text(f"date,open,high,low,close,volume\n{row.format(28)},,,,,\n{row.format(29)}")
-    with pytest.raises(BadReplayData, match="row 3: no readable date"):
+    with pytest.raises(BadFile, match="line 3: no date"):
         files.read_bars(path)
 
 
@@ -72,22 +73,31 @@ async def test_a_dividend_is_reinvested_at_the_close_of_its_day(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (("2024-01-02,10,11,9,NaN,1",), "AAA.csv, row 2: close is not a number"),
-        (("2024-01-02,10,11,9,,1",), "row 2: close is not a number"),
-        (("2024-01-02,10,inf,9,10,1",), "row 2: high is not a number"),
-        (("2024-01-02,ten,11,9,10,1",), "row 2: open is not a number"),
-        ((GOOD[0], "2024-01-03,10,11,-9,10,1"), "row 3: low is not above zero"),
-        ((GOOD[0], "2024-01-03,0,11,9,10,1"), "row 3: open is not above zero"),
-        (("2024-01-02,10,8,9,10,1",), "row 2: high is below low"),
-        (("2024-01-02,10,11,9,10,-1",), "row 2: volume is negative"),
-        (("2024-01-02,10,11,9,10,",), "row 2: volume is not a number"),
-        ((GOOD[0], "2024-01-03,1e300,1e300,9,10,1"), "row 3: open is no price: above 1,000,000,00"),
-        (("2024-01-02,10,11,9,10,1e300",), "row 2: volume is above 1,000,000,000,000,000"),
-        ((*GOOD, "2024-01-04,10,11,9,10,1,7"), "row 4: 7 cells under a header of 6; correct the"),
-        (("02/01/2024,10,11,9,10,1",), "row 2: no readable date; write dates as YYYY-MM-DD"),
-        ((GOOD[0], GOOD[0]), "row 3: the date comes twice"),
-        ((GOOD[1], GOOD[0]), "row 3: the date goes back; sort the rows by date"),
-        (("2024-01-06,10,11,9,10,1",), "row 2: the date is a weekend"),
+        (("2024-01-02,10,11,9,NaN,1",), "AAA.csv, line 2: close is 'NaN': not a number"),
+        (("2024-01-02,10,11,9,,1",), "line 2: close is empty; correct"),
+        (("2024-01-02,10,inf,9,10,1",), "line 2: high is 'inf': not a number"),
+        (("2024-01-02,ten,11,9,10,1",), "line 2: open is 'ten': not a number"),
+        ((GOOD[0], "2024-01-03,10,11,-9,10,1"), "line 3: low is '-9': not above zero"),
+        ((GOOD[0], "2024-01-03,0,11,9,10,1"), "line 3: open is '0': not above zero"),
+        (("2024-01-02,10,8,9,10,1",), "line 2: high is '8': below low"),
+        (("2024-01-02,10,11,9,10,-1",), "line 2: volume is '-1': negative"),
+        (("2024-01-02,10,11,9,10,",), "line 2: volume is empty"),
+        (
+            (GOOD[0], "2024-01-03,1e300,1e300,9,10,1"),
+            "line 3: open is '1e300': no price: above 1,000,",
+        ),
+        (
+            ("2024-01-02,10,11,9,10,1e300",),
+            "line 2: volume is '1e300': above 1,000,000,000,000,000",
+        ),
+        ((*GOOD, "2024-01-04,10,11,9,10,1,7"), "line 4: 7 cells under a header of 6; correct the"),
+        (("02/01/2024,10,11,9,10,1",), "line 2: date is '02/01/2024': could be a day and a month"),
+        ((GOOD[0], GOOD[0]), "line 3: date is '2024-01-02': there twice"),
+        ((*GOOD, GOOD[0]), "line 4: date is '2024-01-02': before the last; sort by date"),
+        (
+            ("2024-01-06,10,11,9,10,1",),
+            "line 2: date is '2024-01-06': a weekend, on which XNYS is closed",
+        ),
         ((), "AAA.csv: no rows"),
     ],
 )
@@ -102,15 +112,17 @@ async def test_a_bad_row_is_refused_by_file_row_and_remedy(
 @pytest.mark.parametrize(
     ("header", "row", "says"),
     [
-        ("date,open,high,low,close", "2024-01-02,10,11,9,10", "row 1: no column volume"),
-        (f"{HEADER},adj_close", f"{GOOD[0]},10", "row 1: unknown column adj_close; keep to date"),
-        (f"{HEADER},dividend", f"{GOOD[0]},much", "row 2: dividend is not an amount"),
-        (f"{HEADER},dividend", f"{GOOD[0]},-1", "row 2: dividend is not an amount"),
-        (f"{HEADER},dividend", f"{GOOD[0]},1e300", "row 2: dividend is not an amount"),
-        (f"{HEADER},split_factor", f"{GOOD[0]},-2", "row 2: split_factor is not a ratio"),
-        (f"{HEADER},split_factor", f"{GOOD[0]},1e300", "row 2: split_factor is not a ratio"),
-        (HEADER.replace(",", ";"), GOOD[0].replace(",", ";"), "row 1: .* by semicolons; write"),
-        (HEADER.replace(",", "\t"), GOOD[0].replace(",", "\t"), "row 1: .* by tabs; write commas"),
+        ("date,open,high,low,close", "2024-01-02,10,11,9,10", "line 1: no column volume"),
+        (f"{HEADER},adj_close", f"{GOOD[0]},10", "line 1: unknown column adj_close; keep to date"),
+        (f"{HEADER},dividend", f"{GOOD[0]},much", "line 2: dividend is 'much': not a number"),
+        (f"{HEADER},dividend", f"{GOOD[0]},-1", "line 2: dividend is '-1': not an amount"),
+        (f"{HEADER},dividend", f"{GOOD[0]},1e300", "line 2: dividend is '1e300': not an amount"),
+        (f"{HEADER},split_factor", f"{GOOD[0]},-2", "line 2: split_factor is '-2': not a ratio"),
+        (
+            f"{HEADER},split_factor",
+            f"{GOOD[0]},1e300",
+            "line 2: split_factor is '1e300': not a ratio",
+        ),
     ],
 )
 async def test_a_bad_column_is_refused(tmp_path: Path, header: str, row: str, says: str) -> None:
@@ -127,7 +139,7 @@ async def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "says"),
-    [("utf-16", "row 1: the file is UTF-16; save it as UTF-8"), ("latin-1", "row 3: not UTF-8")],
+    [("utf-16-le", "line 1: no text: it holds bytes of zero"), ("latin-1", "line 3: not UTF-8")],
 )
 async def test_another_encoding_is_refused_by_its_row(
     tmp_path: Path, encoding: str, says: str
@@ -141,7 +153,7 @@ async def test_another_encoding_is_refused_by_its_row(
 async def test_a_file_over_the_limit_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "FILE_BYTES_MAX", 10)
+    monkeypatch.setattr(table, "FILE_BYTES_MAX", 10)
     with pytest.raises(BadReplayData, match="larger than"):
         await ReplayMarket(ReplayStore(directory_of(tmp_path, *GOOD))).bars("AAA", DAY, 10)
 
@@ -160,11 +172,14 @@ def test_a_directory_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
         ReplayStore(tmp_path)
 
 
-def test_two_files_for_one_ticker_are_refused(tmp_path: Path) -> None:
+async def test_two_files_for_one_ticker_cost_this_ticker(tmp_path: Path) -> None:
     directory_of(tmp_path, *GOOD)
     directory_of(tmp_path, *GOOD, name="aaa.parquet")
+    directory_of(tmp_path, *GOOD, name="BBB.csv")
+    market = ReplayMarket(ReplayStore(tmp_path))
     with pytest.raises(BadReplayData, match="AAA is also in"):
-        ReplayStore(tmp_path)
+        await market.bars("AAA", DAY, 1)
+    assert [listing.ticker for listing in await market.universe(DAY)] == ["BBB"]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +197,7 @@ async def test_a_known_time_without_a_zone_is_refused(tmp_path: Path) -> None:
     directory_of(tmp_path, *GOOD)
     directory_of(tmp_path, *rows, header="ticker,known_at,title", name="news.csv")
     with pytest.raises(
-        BadReplayData, match=r"news\.csv, row 3: known_at is not a time with a zone"
+        BadReplayData, match=r"news\.csv, line 3: known_at is .*: not a time with a zone"
     ):
         await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5)
 
@@ -262,9 +277,9 @@ def test_the_fixture_is_what_its_script_writes(
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ("2024-03-15,10,11,9,999,100", "close is not between low and high"),
-        ("2024-03-15,10,11,9,8.9,100", "close is not between low and high"),
-        ("2024-03-15,12,11,9,10,100", "open is not between low and high"),
+        ("2024-03-15,10,11,9,999,100", "close is '999': not between low and high"),
+        ("2024-03-15,10,11,9,8.9,100", "close is '8.9': not between low and high"),
+        ("2024-03-15,12,11,9,10,100", "open is '12': not between low and high"),
     ],
 )
 def test_a_price_outside_its_bar_is_refused_with_its_row_and_column(
@@ -272,5 +287,5 @@ def test_a_price_outside_its_bar_is_refused_with_its_row_and_column(
 ) -> None:
     good = "2024-03-14,10,11,9,10,100"
     (tmp_path / "AAA.csv").write_text(f"date,open,high,low,close,volume\n{good}\n{row}\n")
-    with pytest.raises(BadReplayData, match=rf"AAA.csv, row 3: {what}"):
+    with pytest.raises(BadFile, match=rf"AAA.csv, line 3: {what}"):
         files.read_bars(tmp_path / "AAA.csv")

@@ -1,75 +1,57 @@
-"""Bounds of a file of recorded data, looked up before Polars reads it: what it becomes in memory.
+"""Bounds of a table that a person brought, looked up before Polars reads it.
 
-A CSV file says it by its lines. A Parquet file says it in its footer, which is in Thrift's compact
-protocol (apache/parquet-format, parquet.thrift); Polars tells the schema from there, not the sizes.
+A text says by its lines how large it becomes. A Parquet file says it in its footer, which is in
+Thrift's compact protocol (apache/parquet-format, parquet.thrift); Polars tells the schema from
+there, not the sizes.
 """
 
+import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from libs.market.errors import BadReplayData
+from libs.files.finding import bad
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
 """Of a file, and of what a compressed one unpacks to."""
 CELLS_MAX = 8_000_000
 """Rows times columns: each cell takes some 16 bytes in memory, and is copied once or twice."""
 HEADER_BYTES_MAX = 4_096
-"""Of a CSV file's first line; the longest that the desk reads has about 100."""
+"""Of a text's first line; the longest that the desk reads has about 200."""
 LINE_BYTES_MAX = 1_000_000
 FOOTER_BYTES_MAX = 1_000_000
 """Of a Parquet file's own description."""
-COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\xda")
-"""Beginnings of gzip, Zstandard and zlib, which Polars unpacks unasked and without a bound."""
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"PK\x03\x04")
+"""Beginnings of gzip, Zstandard, zlib and zip, which Polars unpacks unasked and without a bound."""
 SPLIT = "split it into years"
 
 
-def require_bounded(path: Path) -> None:
-    """Raise BadReplayData for a file that would become too large; nothing of it is kept."""
-    if path.stat().st_size > FILE_BYTES_MAX:
-        raise BadReplayData(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", SPLIT)
-    if path.suffix == ".parquet":
-        _bound_parquet(path)
-    else:
-        _bound_csv(path)
-
-
-def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a CSV file that is bounded. Raises BadReplayData for one that is not UTF-8."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                why = "not UTF-8"
-                raise BadReplayData(path, number, why, "save the file as UTF-8") from error
-
-
-def _bound_csv(path: Path) -> None:
-    with path.open("rb") as file:
-        header = file.readline(HEADER_BYTES_MAX + 1)
-        if header.startswith(COMPRESSED):
-            raise BadReplayData(path, None, "the file is compressed", "unpack it, or use Parquet")
-        if len(header) > HEADER_BYTES_MAX:
-            what = f"the header has more than {HEADER_BYTES_MAX:,} bytes, the limit"
-            raise BadReplayData(path, 1, what, "name only the columns that are read")
-        columns, row = header.count(b",") + 1, 1
-        while line := file.readline(LINE_BYTES_MAX + 1):
-            row += 1
-            if len(line) > LINE_BYTES_MAX:
-                what = f"the line has more than {LINE_BYTES_MAX:,} bytes, the limit"
-                raise BadReplayData(path, row, what, "correct the row or leave it out")
-            _bound_cells(path, row, columns)
+def bound_text(path: Path, text: bytes, separator: bytes) -> None:
+    """Raise BadFile for a text whose table would become too large."""
+    lines = io.BytesIO(text)
+    header = lines.readline(HEADER_BYTES_MAX + 1)
+    if len(header) > HEADER_BYTES_MAX:
+        what = f"the header has more than {HEADER_BYTES_MAX:,} bytes, the limit"
+        raise bad(path, 1, what, "name only the columns that are read")
+    columns = header.count(separator) + 1
+    row = 1
+    while line := lines.readline(LINE_BYTES_MAX + 1):
+        row += 1
+        if len(line) > LINE_BYTES_MAX:
+            what = f"the line has more than {LINE_BYTES_MAX:,} bytes, the limit"
+            raise bad(path, row, what, "correct the row or leave it out")
+    _bound_cells(path, row, columns)
 
 
 def _bound_cells(path: Path, rows: int, columns: int) -> None:
     if rows * columns > CELLS_MAX:
         what = f"more than {CELLS_MAX:,} cells, the limit, in {columns:,} columns"
-        raise BadReplayData(path, None, what, SPLIT)
+        raise bad(path, None, what, SPLIT)
 
 
-def _bound_parquet(path: Path) -> None:
+def bound_parquet(path: Path) -> None:
+    """Raise BadFile for a Parquet file that would become too large; nothing of it is read."""
     try:
         groups = _row_groups(path)
         chunks = [chunk[3] for group in groups for chunk in group[1]]
@@ -77,13 +59,11 @@ def _bound_parquet(path: Path) -> None:
         unpacked = sum(int(chunk[6]) for chunk in chunks)
     except (LookupError, TypeError, ValueError) as error:
         why = str(error) if type(error) is ValueError else "its footer is damaged"
-        raise BadReplayData(
-            path, None, f"not readable as parquet ({why})", "write it again"
-        ) from error
+        raise bad(path, None, f"not readable as parquet ({why})", "write it again") from error
     _bound_cells(path, cells, 1)
     if unpacked > FILE_BYTES_MAX:
         what = f"it unpacks to more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
-        raise BadReplayData(path, None, what, SPLIT)
+        raise bad(path, None, what, SPLIT)
 
 
 def _row_groups(path: Path) -> list[Mapping[int, Any]]:

@@ -1,0 +1,1 @@
+"""Tables that people bring: read in whatever form they come, checked, refused with a place."""

@@ -1,0 +1,207 @@
+"""Dates as people and programs write them.
+
+A date is never converted before it is taken: a time-stamped one is the date on the wall clock of
+its own zone where every time is the first of its day there. Other times are dates only where the
+exchange's hours say so: a moment within a session, or its midnight in the exchange's zone.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Final
+
+import polars as pl
+
+from libs.files.table import Table
+
+SessionOf = Callable[[datetime], date | None]
+"""From a moment to the session that it belongs to; None where it belongs to none."""
+
+WRITE: Final = "write dates as YYYY-MM-DD"
+_TIME: Final = (
+    r"(?:[T ](?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2})(?:\.\d+)?)?"
+    r"\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?)?"
+)
+_NUMBERS: Final = re.compile(
+    r"(?P<year>\d{4})(?P<mark>[-/.]?)(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})" + _TIME, re.ASCII
+)
+_YEAR_LAST: Final = re.compile(
+    r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<second_>\d{1,2})(?P=mark)(?P<year>\d{4})" + _TIME,
+    re.ASCII,
+)
+_WORDS: Final = re.compile(
+    r"(?:(?P<word>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})"
+    r"|(?P<day2>\d{1,2})[ -](?P<word2>[A-Za-z]{3,9})\.?[ -](?P<year2>\d{4}))",
+    re.ASCII,
+)
+_MONTHS: Final = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+
+
+class NoDate(Exception):
+    """The text is no date; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A date as it stands, the time beside it, and its distance from UTC where that is said."""
+
+    day: date
+    at: time = time()
+    zone: timezone | None = None
+
+
+def dates(
+    table: Table,
+    column: str,
+    session_of: SessionOf | None = None,
+    *,
+    month_first: bool | None = None,
+) -> pl.Series:
+    """The column as dates, null where empty. Raises BadFile for the first cell that is none.
+
+    `month_first` says how `03/04/2024` is meant, where that is known; otherwise the column's other
+    cells must say it. `session_of` decides about times that are no midnights.
+    """
+    cells = table.frame[column]
+    kind = cells.dtype
+    if kind in (pl.Date, pl.Null):
+        return cells.cast(pl.Date)
+    if isinstance(kind, pl.Datetime):
+        return _of_datetimes(table, column, session_of)
+    if kind.is_integer():
+        cells = cells.cast(pl.String)
+    elif kind != pl.String:
+        raise table.fault(0, "not a date", WRITE, column)
+    plain = cells.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+    if plain.all():
+        taken = cells.str.to_date("%Y-%m-%d", strict=False)
+        if taken.null_count() == cells.null_count():
+            return taken
+    texts = cells.drop_nulls().unique(maintain_order=True).to_list()
+    by_text = _of_texts(table, column, texts, session_of, month_first)
+    return cells.replace_strict(by_text, default=None, return_dtype=pl.Date)
+
+
+def stamp_of(text: str, *, month_first: bool | None = None) -> Stamp:
+    """What a text says. Raises NoDate."""
+    if match := _NUMBERS.fullmatch(text):
+        if not match["mark"] and len(match["month"]) + len(match["day"]) != 4:
+            raise NoDate("not a date")
+        parts = (match["year"], match["month"], match["day"])
+    elif match := _YEAR_LAST.fullmatch(text):
+        first, second = match["first"], match["second_"]
+        if match["mark"] != "." and month_first is None:
+            raise NoDate("could be a day and a month or a month and a day")
+        is_month_first = match["mark"] != "." and month_first
+        month, day = (first, second) if is_month_first else (second, first)
+        parts = (match["year"], month, day)
+    elif match := _WORDS.fullmatch(text):
+        word = (match["word"] or match["word2"]).casefold()
+        months = [n for n, name in enumerate(_MONTHS, 1) if name == word or name[:3] == word]
+        if not months and word != "sept":
+            raise NoDate("not a date")
+        day = match["day"] or match["day2"]
+        parts = (match["year"] or match["year2"], str(months[0] if months else 9), day)
+    else:
+        raise NoDate("not a date")
+    try:
+        taken = date(*(int(part) for part in parts))
+        if match.re is _WORDS or match["hour"] is None:
+            return Stamp(taken)
+        at = time(int(match["hour"]), int(match["minute"]), int(match["second"] or 0))
+    except ValueError:
+        raise NoDate("no date of the calendar") from None
+    return Stamp(taken, at, _zone(match["zone"]))
+
+
+def _zone(text: str | None) -> timezone | None:
+    if text is None:
+        return None
+    if text in {"Z", "UTC"}:
+        return UTC
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    distance = timedelta(hours=hours, minutes=minutes)
+    try:
+        return timezone(-distance if text[0] == "-" else distance)
+    except ValueError:
+        raise NoDate("no time of the world") from None
+
+
+def _of_texts(
+    table: Table,
+    column: str,
+    texts: Sequence[str],
+    session_of: SessionOf | None,
+    month_first: bool | None,
+) -> dict[str, date]:
+    def fault(text: str, why: str) -> Exception:
+        row = int(
+            (table.frame[column].cast(pl.String) == text).fill_null(value=False).arg_max() or 0
+        )
+        return table.fault(row, why, WRITE, column)
+
+    if month_first is None:
+        month_first = _order(texts)
+    stamps: dict[str, Stamp] = {}
+    for text in texts:
+        try:
+            stamps[text] = stamp_of(text, month_first=month_first)
+        except NoDate as error:
+            raise fault(text, str(error)) from None
+    if all(stamp.at == time() for stamp in stamps.values()):
+        return {text: stamp.day for text, stamp in stamps.items()}
+    taken = {}
+    for text, stamp in stamps.items():
+        moment = datetime.combine(stamp.day, stamp.at, stamp.zone or UTC)
+        day = None if stamp.zone is None or session_of is None else session_of(moment)
+        if day is None:
+            raise fault(text, _no_session(has_zone=stamp.zone is not None))
+        taken[text] = day
+    return taken
+
+
+def _order(texts: Sequence[str]) -> bool | None:
+    """Whether months come first in dates like 03/15/2024; None where these texts do not say."""
+    matches = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
+    is_day_first = any(int(match["first"]) > 12 for match in matches)
+    is_month_first = any(int(match["second_"]) > 12 for match in matches)
+    return None if is_day_first == is_month_first else is_month_first
+
+
+def _of_datetimes(table: Table, column: str, session_of: SessionOf | None) -> pl.Series:
+    cells = table.frame[column].dt.cast_time_unit("us")
+    zone = cells.dtype.time_zone if isinstance(cells.dtype, pl.Datetime) else None
+    # The first moment of a day: in some zones there is a day a year without midnight.
+    before = cells.dt.offset_by("-1us")
+    days = cells.dt.date()
+    is_first = (before.dt.date() != days) | cells.is_null()
+    if is_first.all():
+        return days
+    moments = cells.to_list()
+    taken: list[date | None] = []
+    for row, moment in enumerate(moments):
+        day = None if zone is None or session_of is None or moment is None else session_of(moment)
+        if day is None and moment is not None:
+            raise table.fault(row, _no_session(has_zone=zone is not None), WRITE, column)
+        taken.append(day)
+    return pl.Series(column, taken, dtype=pl.Date)
+
+
+def _no_session(*, has_zone: bool) -> str:
+    if has_zone:
+        return "a time that is no midnight and lies in no session of the exchange"
+    return "a time without a zone where a date is asked for"

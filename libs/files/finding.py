@@ -1,0 +1,57 @@
+"""A fault of a file that a person brought: where it stands, and what would be right."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from libs.runtime.errors import DeskError
+
+VALUE_CHARS_MAX = 40
+"""Of a value that is quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault. `line` is counted as an editor counts (a row of a Parquet file from 1); `column`
+    is the heading; `value` is what stands there; `remedy` is what to do."""
+
+    file: str
+    what: str
+    remedy: str
+    line: int | None = None
+    column: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        place = self.file
+        if self.line is not None:
+            place += f", {'row' if is_parquet(Path(self.file)) else 'line'} {self.line}"
+        what = self.what
+        if self.value == "":
+            what = f"{self.column} is empty"
+        elif self.value is not None:
+            what = f"{self.column} is {self.value[:VALUE_CHARS_MAX]!r}: {what}"
+        return f"{place}: {what}; {self.remedy}"
+
+
+class BadFile(DeskError):
+    """A file cannot be used as it stands; `finding` says where and why."""
+
+    code = "bad_file"
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
+
+    def named(self, name: str) -> "BadFile":
+        """The same of a file that goes by another name."""
+        return BadFile(replace(self.finding, file=name))
+
+
+def bad(path: Path, line: int | None, what: str, remedy: str) -> BadFile:
+    """A fault of the file at a path."""
+    return BadFile(Finding(path.name, what, remedy, line))
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is read as Parquet; all others are text."""
+    return path.suffix.lower() == ".parquet"

@@ -1,0 +1,157 @@
+"""Numbers as people and programs write them. How a number is written is read; what it is, is not
+guessed: where `1,234` could be two numbers, or a unit is missing, the cell is refused.
+"""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import polars as pl
+
+from libs.files.table import Table
+
+PLAIN: Final = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+"""A number as programs write it; ASCII digits only."""
+NOTHING: Final = frozenset({"", "-", "--", "n/a", "na", "nan", "null", "none", "#n/a", "\u2014"})
+"""Words that say that there is no number, in lower case."""
+SIGNS: Final = "$\u20ac\u00a3\u00a5"
+"""Signs of currencies that may stand before or after an amount."""
+BLANKS: Final = re.compile("[ \u00a0\u202f\u2009]")
+TIMES: Final = {"k": 3, "m": 6, "mio": 6, "b": 9, "bn": 9, "mrd": 9, "t": 12}
+"""Words for powers of ten, and their zeros."""
+_PARTS: Final = re.compile(
+    r"(?P<open>\()?(?P<sign>[+\u2212-]?)(?P<digits>[0-9][0-9.,']*|[.,][0-9]+)"
+    r"(?P<exponent>[eE][+-]?[0-9]{1,3})?(?P<times>[A-Za-z]{1,3})?(?P<percent>%)?(?P<close>\))?"
+)
+_GROUPS: Final = {
+    mark: re.compile(rf"[0-9]{{1,3}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",.'"
+}
+
+
+class NoNumber(Exception):
+    """The text is no number; the message says why."""
+
+
+def number_of(text: str, *, comma: bool = False, percent: bool = False) -> Decimal | None:
+    """The number that a text says; None where it says that there is none.
+
+    `comma` is True where a comma is the decimal mark. `percent` is True where percents are asked
+    for: `12.5%` and `12.5` are the same there, and a percent sign is refused elsewhere. Brackets
+    mean less than zero. Raises NoNumber.
+    """
+    if text.strip().casefold() in NOTHING:
+        return None
+    core = BLANKS.sub("", text).strip(SIGNS)
+    core = re.sub(rf"^([(+\u2212-]*)[{SIGNS}]", r"\1", core)
+    match = _PARTS.fullmatch(core)
+    if match is None or (match["open"] is None) != (match["close"] is None):
+        raise NoNumber("not a number")
+    if match["open"] and match["sign"]:
+        raise NoNumber("not a number")
+    if match["percent"] and not percent:
+        raise NoNumber("a percentage, where a number is asked for")
+    times = (match["times"] or "").casefold()
+    if times and times not in TIMES:
+        raise NoNumber("not a number")
+    digits = _digits(match["digits"], (",", ".") if comma else (".", ","))
+    try:
+        number = Decimal(digits + (match["exponent"] or "")).scaleb(TIMES.get(times, 0))
+    except InvalidOperation:
+        raise NoNumber("not a number") from None
+    return -number if match["open"] or match["sign"] in {"-", "\u2212"} else number
+
+
+def _digits(text: str, marks: tuple[str, str]) -> str:
+    """The digits with a point, from those with `marks`: the decimal mark and that of thousands."""
+    decimal, thousands = marks
+    whole, mark, part = text.rpartition(decimal) if decimal in text else (text, "", "")
+    groups = {sign for sign in (thousands, "'", decimal) if sign in whole}
+    if len(groups) > 1 or (not part.isdigit() and part):
+        raise NoNumber("not a number")
+    for sign in groups:
+        if _GROUPS[sign].fullmatch(whole) is None or (sign == decimal and mark):
+            raise NoNumber("not a number")
+        whole = whole.replace(sign, "")
+    return f"{whole or 0}{'.' if mark else ''}{part}"
+
+
+def has_decimal_comma(texts: Iterable[str], *, is_comma_between: bool) -> bool:
+    """Whether a comma is the decimal mark of these numbers. Raises NoNumber where nobody can say.
+
+    `is_comma_between` is True where commas part the cells: then one within a cell parts thousands
+    unless it cannot.
+    """
+    comma = point = unsure = False
+    for text in texts:
+        core = re.sub(r"[^0-9.,]", "", text)
+        commas, points = core.count(","), core.count(".")
+        is_group = len(core) - max(core.rfind(","), core.rfind(".")) == len(",123")
+        if commas and points:
+            is_comma = core.rindex(",") > core.rindex(".")
+            comma, point = comma or is_comma, point or not is_comma
+        elif commas > 1 or points > 1:
+            comma, point = comma or points > 1, point or commas > 1
+        elif commas and (not is_group or core.startswith(("0", ","))):
+            comma = True
+        elif commas:
+            unsure = True
+        elif points and not is_group:
+            point = True
+    if comma and point:
+        raise NoNumber("its numbers have points and commas as decimal marks")
+    if unsure and not comma and not point and not is_comma_between:
+        raise NoNumber("a comma before three digits could part thousands or be a decimal mark")
+    return comma
+
+
+def numbers(
+    table: Table, columns: Iterable[str], *, percents: frozenset[str] = frozenset()
+) -> dict[str, pl.Series]:
+    """The columns as Float64, null where a cell says that there is nothing. Raises BadFile for the
+    first cell that is no number. Infinite values and NaN of a Parquet file stay as they are."""
+    frame, columns = table.frame, list(columns)
+    texts = {name: frame[name] for name in columns if frame.schema[name] == pl.String}
+    odd = {name: _odd(cells) for name, cells in texts.items()}
+    comma = False
+    if any(len(cells) for cells in odd.values()):
+        comma = _decimal_comma(table, texts)
+    return {
+        name: _column(table, name, odd.get(name), comma=comma, percent=name in percents)
+        for name in columns
+    }
+
+
+def _odd(cells: pl.Series) -> pl.Series:
+    """The texts that programs would not write."""
+    return cells.filter(~cells.str.contains(PLAIN)).unique(maintain_order=True)
+
+
+def _decimal_comma(table: Table, texts: dict[str, pl.Series]) -> bool:
+    every = pl.concat([cells.drop_nulls().unique() for cells in texts.values()]).unique()
+    try:
+        return has_decimal_comma(every, is_comma_between=table.separator == ",")
+    except NoNumber as error:
+        remedy = "write all numbers like 1234.5, without marks for thousands"
+        raise table.fault(None, str(error), remedy) from None
+
+
+def _column(
+    table: Table, name: str, odd: pl.Series | None, *, comma: bool, percent: bool
+) -> pl.Series:
+    cells = table.frame[name]
+    if odd is None:
+        if not (cells.dtype.is_numeric() or cells.dtype == pl.Null):
+            raise table.fault(0, "not a number", "write numbers", name)
+        return cells.cast(pl.Float64, strict=False)
+    if not len(odd) and not comma:
+        return cells.cast(pl.Float64, strict=False)
+    values: dict[str, float | None] = {}
+    for text in cells.drop_nulls().unique(maintain_order=True):
+        try:
+            number = number_of(text, comma=comma, percent=percent)
+        except NoNumber as error:
+            row = int((cells == text).fill_null(value=False).arg_max() or 0)
+            raise table.fault(row, str(error), "correct it or leave the row out", name) from None
+        values[text] = None if number is None else float(number)
+    return cells.replace_strict(values, default=None, return_dtype=pl.Float64)

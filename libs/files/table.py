@@ -1,0 +1,224 @@
+"""A table that a person brought: CSV in any of its forms, or Parquet, as cells under headings.
+
+How a table is written is read as it comes: commas, semicolons, tabs or bars between its cells,
+blanks around them, any line ends, capitals in headings, a comma at the end of each line. What it
+says is not touched here. `libs.files.numbers` and `libs.files.dates` read the cells.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+
+from libs.facts.cells import READ_BACK
+from libs.files.bounds import FILE_BYTES_MAX, bound_parquet, bound_text
+from libs.files.finding import BadFile, Finding, bad, is_parquet
+from libs.files.text import separator_of, text_of, unopened
+
+LEADING_ROWS = 5
+"""Rows at the beginning that `Heads` is shown."""
+CELL_CHARS_MAX = 100_000
+UNNAMED = re.compile(r"unnamed: \d+(_level_\d+)?|index|level_\d+")
+"""Headings that pandas makes up for an index or a column without one."""
+
+Heads = Callable[[Sequence[Sequence[str]]], tuple[Sequence[str], int]]
+"""From the first rows of a text to its headings, and how many lines they take."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells under headings. Headings are in lower case without blanks around them. The cells of a
+    text are text without blanks around, null where empty; those of Parquet have its types."""
+
+    path: Path
+    frame: pl.DataFrame
+    text: bytes | None = None
+    head_lines: int = 1
+    separator: str = ","
+
+    def fault(self, row: int | None, what: str, remedy: str, column: str | None = None) -> BadFile:
+        """A fault of one row of the frame, and of its cell in `column`."""
+        value = None
+        if row is not None and column is not None and column in self.frame.columns:
+            cell = self.frame[column][row]
+            value = "" if cell is None else str(cell)
+        line = self.head_lines if row is None else self._line_of(row)
+        return BadFile(Finding(self.path.name, what, remedy, line, column, value))
+
+    def _line_of(self, row: int) -> int:
+        if self.text is None:
+            return row + 1
+        # Cells may hold line ends: only a reader of CSV knows where a row begins.
+        lines = io.StringIO(self.text.decode(), newline="")
+        for _ in range(self.head_lines):
+            lines.readline()
+        reader = csv.reader(lines, delimiter=self.separator)
+        try:
+            for _ in islice(reader, row):
+                pass
+        except csv.Error:
+            return self.head_lines + row + 1
+        return self.head_lines + reader.line_num + 1
+
+
+def read_table(path: Path, heads: Heads | None = None) -> Table:
+    """The table in a file. Raises BadFile, and nothing else, for one that is none."""
+    try:
+        table = _parquet(path) if is_parquet(path) else _text(path, heads)
+    except pl.exceptions.PolarsError as error:
+        kind = "Parquet" if is_parquet(path) else "CSV"
+        words = " ".join(str(error).split())[:120]
+        raise bad(path, None, f"not readable as {kind} ({words})", "write it again") from error
+    except OSError as error:
+        raise unopened(path, error) from error
+    return table
+
+
+def rows_of(text: bytes, separator: str) -> Iterable[list[str]]:
+    """The rows of a text as lists of cells. Raises csv.Error."""
+    return csv.reader(io.StringIO(text.decode(), newline=""), delimiter=separator)
+
+
+def heading(cell: object) -> str:
+    """A heading as it is compared: in lower case, with single blanks."""
+    return " ".join(str(cell).split()).casefold()
+
+
+def _text(path: Path, heads: Heads | None) -> Table:
+    text = text_of(path, FILE_BYTES_MAX).lstrip(b"\n")
+    if text[:4].lower() == b"sep=":  # what a spreadsheet is told
+        text = text.partition(b"\n")[2]
+    if not text.strip():
+        raise bad(path, None, "no rows", "fill in the file or remove it")
+    separator = separator_of(text)
+    bound_text(path, text, separator)
+    mark = separator.decode()
+    try:
+        leading = list(islice(rows_of(_first_lines(text), mark), LEADING_ROWS))
+    except csv.Error as error:
+        raise bad(path, 1, f"no CSV ({error})", "write it again") from error
+    names, head_lines = heads(leading) if heads else (leading[0], 1)
+    frame = _cells(path, text, mark, [heading(name) for name in names], head_lines)
+    return _tidy(Table(path, frame, text, head_lines, mark))
+
+
+def _first_lines(text: bytes) -> bytes:
+    end = 0
+    for _ in range(LEADING_ROWS):
+        end = text.find(b"\n", end) + 1
+        if end == 0:
+            return text
+    return text[:end]
+
+
+def _cells(
+    path: Path, text: bytes, separator: str, names: Sequence[str], head_lines: int
+) -> pl.DataFrame:
+    """Every cell as text: a single odd cell must not change how the others are read."""
+    columns = [str(number) for number in range(len(names))]
+    for is_ragged in (False, True):
+        try:
+            raw = pl.read_csv(
+                io.BytesIO(text),
+                separator=separator,
+                has_header=False,
+                skip_lines=head_lines,
+                schema=dict.fromkeys(columns, pl.String()),
+                truncate_ragged_lines=is_ragged,
+            )
+            break
+        except pl.exceptions.NoDataError:
+            raw = pl.DataFrame(schema=dict.fromkeys(columns, pl.String()))
+            break
+        except pl.exceptions.ComputeError:
+            if is_ragged:
+                raise
+            _refuse_longer(path, text, separator, len(names), head_lines)
+    raw = raw.with_columns(
+        # What `market record` wrote is marked where a spreadsheet would run it.
+        pl.all().str.replace(READ_BACK, "${1}").str.strip_chars().replace("", None)
+    )
+    raw = _without_end(raw)
+    twice = {name for name in names if names.count(name) > 1}
+    labels = [name if name not in twice else f"{name}\0{n}" for n, name in enumerate(names)]
+    return raw.rename(dict(zip(columns, labels, strict=True)))
+
+
+def _refuse_longer(path: Path, text: bytes, separator: str, columns: int, head_lines: int) -> None:
+    """Raise BadFile for the first row with a filled cell beyond the last heading."""
+    reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=separator)
+    try:
+        for number, cells in enumerate(reader):
+            if number >= head_lines and any(cell.strip() for cell in cells[columns:]):
+                what = f"{len(cells)} cells under a header of {columns}"
+                raise bad(path, reader.line_num, what, "correct the row or leave it out")
+    except csv.Error:  # a cell of 128 kB or more: then Polars' own words stand
+        return
+
+
+def _without_end(raw: pl.DataFrame) -> pl.DataFrame:
+    """The table without the empty lines that editors leave at its end; any other one is a row."""
+    filled = raw.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+    return raw.head(filled[-1] + 1 if len(filled) else 0)
+
+
+def _parquet(path: Path) -> Table:
+    if path.stat().st_size > FILE_BYTES_MAX:
+        raise bad(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years")
+    bound_parquet(path)
+    raw = pl.read_parquet(path)
+    odd = [name for name, kind in raw.schema.items() if kind.is_nested() or kind == pl.Binary]
+    if odd:
+        what = f"column {odd[0][:40]} holds {raw.schema[odd[0]]!s:.40}"
+        raise bad(path, None, what, "write text, numbers and dates")
+    texts = raw.select(pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum())
+    # Of a text that comes often a file holds one copy; each step of reading may make one a row.
+    if sum(texts.row(0) if texts.width else ()) > FILE_BYTES_MAX:
+        what = f"its texts have more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
+        raise bad(path, None, what, "split it into years")
+    names = [heading(name) for name in raw.columns]
+    labels = [n if names.count(n) == 1 else f"{n}\0{at}" for at, n in enumerate(names)]
+    raw = raw.rename(dict(zip(raw.columns, labels, strict=True)))
+    return _tidy(Table(path, raw.with_columns(pl.col(pl.String).str.strip_chars())))
+
+
+def _tidy(table: Table) -> Table:
+    """Without columns that say nothing: empty ones without a heading, a copy of another one, a
+    made-up index. Raises BadFile for those that say something else."""
+    frame = table.frame
+    if "date" not in frame.columns and frame.width and _is_unnamed(frame.columns[0]):
+        frame = frame.rename({frame.columns[0]: "date"})  # the index of a pandas frame
+    for name in frame.columns:
+        base = name.partition("\0")[0]
+        if base == name and not _is_unnamed(name):
+            continue
+        first = next(other for other in frame.columns if other.partition("\0")[0] == base)
+        cells = frame[name].cast(pl.String, strict=False)
+        if _is_unnamed(base):
+            if cells.null_count() < len(cells) and not _counts(cells):
+                place = frame.columns.index(name) + 1
+                raise table.fault(None, f"column {place} has no heading", "name it or remove it")
+        elif name != first and not cells.equals(frame[first].cast(pl.String), null_equal=True):
+            what = f"the column {base} comes twice, with different values"
+            raise table.fault(None, what, "keep one of the two")
+        if name != first or _is_unnamed(base):
+            frame = frame.drop(name)
+    frame = frame.rename({name: name.partition("\0")[0] for name in frame.columns})
+    return Table(table.path, frame, table.text, table.head_lines, table.separator)
+
+
+def _is_unnamed(name: str) -> bool:
+    base = name.partition("\0")[0]
+    return not base or UNNAMED.fullmatch(base) is not None
+
+
+def _counts(cells: pl.Series) -> bool:
+    """Whether the cells count the rows, from 0 or 1."""
+    numbers = cells.cast(pl.Int64, strict=False)
+    rows = pl.Series(range(len(cells)), dtype=pl.Int64)
+    return any(numbers.equals(rows + first, null_equal=False) for first in (0, 1))

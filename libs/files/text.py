@@ -1,0 +1,74 @@
+"""The text of a file that a person brought, as UTF-8 with one kind of line end."""
+
+import codecs
+from pathlib import Path
+
+from libs.files.bounds import COMPRESSED, FILE_BYTES_MAX, HEADER_BYTES_MAX
+from libs.files.finding import BadFile, bad
+
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+PIECE_BYTES = 1_000_000
+SEPARATORS = (b",", b";", b"\t", b"|")
+
+
+def text_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
+    """The whole text, in UTF-8 without a mark and with LF at the ends of lines.
+
+    UTF-8, and UTF-16 with its mark, are read; line ends may be LF, CRLF or CR. Raises BadFile for
+    a file that cannot be opened, is too large, compressed, or no text.
+    """
+    try:
+        with path.open("rb") as file:
+            body = file.read(bytes_max + 1)
+    except OSError as error:
+        raise unopened(path, error) from error
+    if len(body) > bytes_max:
+        size = f"{bytes_max // 1024**2} MB" if bytes_max >= 1024**2 else f"{bytes_max:,} bytes"
+        raise bad(path, None, f"larger than {size}", "split it")
+    if body.startswith(COMPRESSED):
+        raise bad(path, None, "the file is compressed", "unpack it, or use Parquet")
+    body = _utf_8(path, body)
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return body
+
+
+def unopened(path: Path, error: OSError) -> BadFile:
+    """The fault of a file that could not be opened or read."""
+    why = error.strerror or type(error).__name__
+    return bad(path, None, f"it cannot be read ({why})", "make it readable, or move it away")
+
+
+def separator_of(text: bytes) -> bytes:
+    """What parts the columns of the first line with any text: the mark that it has most often
+    outside quotes; a comma where it has none."""
+    line = text[:HEADER_BYTES_MAX].lstrip(b"\n").partition(b"\n")[0]
+    unquoted = b"".join(line.split(b'"')[::2])
+    return max(SEPARATORS, key=unquoted.count)
+
+
+def _utf_8(path: Path, body: bytes) -> bytes:
+    if body.startswith(UTF_16):
+        try:
+            return body.decode("utf-16").encode()
+        except UnicodeError:
+            raise bad(path, None, "damaged UTF-16", "save it as UTF-8") from None
+    body = body.removeprefix(codecs.BOM_UTF8)
+    if b"\0" in body:
+        line = body.count(b"\n", 0, body.index(b"\0")) + 1
+        raise bad(path, line, "no text: it holds bytes of zero", "save the file as UTF-8 text")
+    _require_utf_8(path, body)
+    return body
+
+
+def _require_utf_8(path: Path, body: bytes) -> None:
+    # In pieces: a whole text beside its bytes would take their memory twice more.
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(body), PIECE_BYTES):
+        try:
+            decoder.decode(body[start : start + PIECE_BYTES])
+        except UnicodeDecodeError as error:
+            line = body.count(b"\n", 0, start + error.start) + 1
+            raise bad(path, line, "not UTF-8", "save the file as UTF-8") from None
+    if decoder.getstate()[0]:
+        raise bad(path, body.count(b"\n") + 1, "not UTF-8", "save the file as UTF-8")
