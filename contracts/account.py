@@ -265,7 +265,8 @@ class Portfolio(Contract):
     known at as_of's close. `synthetic` says that the market source's prices are made up. `exits`
     are those that acted on what is held, oldest first; `cooling_off` what was sold lately.
     `issuers` are those of tickers that are held, ordered or were sold lately, as far as the market
-    source knows them.
+    source knows them. `incomplete` says why nobody can say what the equity is: a file of something
+    held cannot be read. Nothing is bought then.
     """
 
     account: Name
@@ -281,6 +282,7 @@ class Portfolio(Contract):
     exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=operator.not_)
     cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=operator.not_)
     issuers: dict[Ticker, ShortText] = Field(default_factory=dict, exclude_if=operator.not_)
+    incomplete: ShortText = Field(default="", exclude_if=operator.not_)
 
     @property
     def cash_free(self) -> Decimal:

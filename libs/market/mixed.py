@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
+from libs.files.finding import Finding
 from libs.market.calendar import ExchangeCalendar
 from libs.market.choice import Kind
 from libs.market.errors import NoHistory, NotInSource, UnknownTicker
@@ -19,6 +20,7 @@ from libs.market.issuers import Issuers
 from libs.market.source import (
     EarningsReport,
     Fundamentals,
+    HasFiles,
     Listing,
     ListingSearch,
     MarketData,
@@ -111,6 +113,11 @@ class MixedMarket:
     def calendar(self) -> ExchangeCalendar:
         """The sessions that as_of counts in."""
         return self._prices.calendar
+
+    @property
+    def faults(self) -> Mapping[str, Finding]:
+        """See HasFiles.faults: of the prices' files."""
+        return self._prices.faults if isinstance(self._prices, HasFiles) else {}
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         """See MarketData.bars."""

@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from libs.files.finding import Finding
 from libs.market.calendar import DayKind, ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NotASession
 from libs.market.filings.reported import Filing
@@ -219,6 +220,16 @@ class MarketData(Protocol):
 
         NotInSource as of `news`.
         """
+        ...
+
+
+@runtime_checkable
+class HasFiles(Protocol):
+    """A source of files, of which some may not be readable."""
+
+    @property
+    def faults(self) -> Mapping[str, Finding]:
+        """The faults of files that were asked for, by ticker, or by kind of records."""
         ...
 
 

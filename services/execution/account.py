@@ -165,6 +165,10 @@ class Account:
         return sorted(moved | held | {order.ticker for order in (*self.working, *self.stops)})
 
 
+INCOMPLETE_CHARS_MAX = 300
+"""Of the reasons why an account's equity is incomplete."""
+
+
 @dataclass(frozen=True)
 class Quotes:
     """The market data that was read before the lock was taken.
@@ -179,7 +183,7 @@ class Quotes:
     at as_of of what is asked for: the measured risk, the range, the reports and the dated events;
     `moves` how all that is exposed or was researched moved together;
     `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
-    cooling-off is counted in.
+    cooling-off is counted in; `unreadable` why a file of something held cannot be read, by ticker.
     """
 
     closes: Closes = field(default_factory=dict)
@@ -197,6 +201,7 @@ class Quotes:
     moves: Moves = Moves()
     synthetic: bool = False
     past: Sequence[date] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def prices(self, as_of: date) -> Mapping[str, Decimal]:
         """The closes of as_of in the account's currency, where there are any."""
@@ -254,6 +259,7 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
         exits=exits_at(account.acted, account.splits, named.as_of),
         cooling_off=cooling_off(account.sales, quotes.past, account.limits.cooling_off_sessions),
         issuers={ticker: name for ticker, name in sorted(quotes.issuers.items()) if name},
+        incomplete="; ".join(quotes.unreadable.values())[:INCOMPLETE_CHARS_MAX],
     )
 
 

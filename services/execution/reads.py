@@ -11,13 +11,19 @@ from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.types import ExchangeRate
 from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
-from libs.market.errors import CryptoNotSupported, NoHistory, NothingTraded, UnknownTicker
+from libs.market.errors import (
+    BadReplayData,
+    CryptoNotSupported,
+    NoHistory,
+    NothingTraded,
+    UnknownTicker,
+)
 from libs.market.exits import AccountExits
 from libs.market.facts import TEXT_CHARS_MAX, facts_of
 from libs.market.issuers import issuer_of
 from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
-from libs.market.source import CorporateAction, FillPrices, Listing, MarketData
+from libs.market.source import CorporateAction, FillPrices, HasFiles, Listing, MarketData
 from libs.quant.exchange import Mark, no_rate
 from libs.runtime.untrusted import clean_line
 from services.execution.account import Account, Action, Quotes
@@ -25,8 +31,10 @@ from services.execution.errors import NoPrice
 from services.execution.exits import LOOK_BACK_DAYS
 from services.execution.snapshots import Closes
 
-# The source knows that there is no such price. Anything else could not be answered: try again.
-NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar)
+# The source knows that there is no such price, or the file that has it cannot be read: then the
+# equity of who holds it is incomplete (`Quotes.unreadable`). Anything else could not be answered:
+# try again.
+NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar, BadReplayData)
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,7 @@ class Reads:
                 for session in sessions
                 if session > account.clock
             },
+            unreadable=self._unreadable(account.held(as_of)),
         )
 
     async def shown(self, account: Account, as_of: date) -> Quotes:
@@ -120,7 +129,15 @@ class Reads:
             sectors=_sectors(await self._listed(held, as_of)),
             synthetic=self.market.label.synthetic,
             past=self._past(as_of),
+            unreadable=self._unreadable(held),
         )
+
+    def _unreadable(self, held: Iterable[str]) -> Mapping[str, str]:
+        """The faults of the files of what is held."""
+        if not isinstance(self.market, HasFiles):
+            return {}
+        faults = self.market.faults
+        return {ticker: str(faults[ticker]) for ticker in sorted(held) if ticker in faults}
 
     def _past(self, as_of: date) -> Sequence[date]:
         return self.calendar.sessions(as_of - timedelta(days=LOOK_BACK_DAYS), as_of)

@@ -14,6 +14,7 @@ from contracts.sentiment import DroppedTicker, DropRule, Headline
 from contracts.types import Failure, Value
 from libs.market.calendar import OutsideCalendar
 from libs.market.errors import (
+    BadReplayData,
     CryptoNotSupported,
     LookAhead,
     MarketError,
@@ -23,7 +24,7 @@ from libs.market.errors import (
     SourceUnavailable,
     UnknownTicker,
 )
-from libs.market.source import MarketData
+from libs.market.source import HasFiles, MarketData
 from libs.runtime.errors import DeskError, few
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.nearest import did_you_mean, nearest
@@ -186,6 +187,8 @@ def _find(sources: Sources, name: str, as_of: date, tickers: Sequence[str] | Non
             async with asyncio.timeout(sources.timeout_s):
                 offered = await sources.by_name[name].find(as_of, tickers)
                 fit, unfit = await _fit_and_unfit(sources.market, name, offered, as_of, tickers)
+                if tickers is None:
+                    unfit += _unreadable(sources.market)
         except NoHistory as error:
             # Of one ticker it is the source's own failure; a date without any prices is everyone's.
             await sources.market.universe(as_of)
@@ -245,6 +248,16 @@ async def _fit_and_unfit(
             continue
         unfit.append(dropped_by(rule, mention.ticker, f"surfaced by {source}; {why}"))
     return fit, unfit
+
+
+def _unreadable(market: MarketData) -> list[DroppedTicker]:
+    """The tickers of a whole market whose file of prices cannot be used."""
+    faults = market.faults if isinstance(market, HasFiles) else {}
+    return [
+        dropped_by(DropRule.ASKED_WITHOUT_PRICE, name, f"{BadReplayData.code}: {fault}")
+        for name, fault in sorted(faults.items())
+        if name == name.upper()  # kinds of records are in lower case
+    ]
 
 
 async def _why_not(market: MarketData, ticker: str, as_of: date) -> str:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from contracts.facts import UNKNOWN_SECTOR
+from libs.files.finding import Finding
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
 from libs.market.filings.reported import Filing
@@ -71,6 +72,11 @@ class ReplayMarket:
     def calendar(self) -> ExchangeCalendar:
         """The sessions that as_of counts in."""
         return self._store.calendar
+
+    @property
+    def faults(self) -> Mapping[str, Finding]:
+        """See HasFiles.faults."""
+        return self._store.faults
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         """See MarketData.bars."""

@@ -186,9 +186,19 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
     """The loss is equity at the close of the session before as_of less equity at as_of's close, in
     percent of the former; both stand at their own session's closes. What was paid in since belongs
     to the former: a withdrawal is no loss. It is none where the account was not open then, and
-    unknown (no buys) where something held then had no exchange rate.
+    unknown (no buys) where something held then had no exchange rate, or a file of something that is
+    held cannot be read.
     """
     before, limit = facts.portfolio.before, facts.limits.daily_loss_pct_max
+    if incomplete := facts.portfolio.incomplete:
+        return gate(
+            leg,
+            ok=False,
+            value=f"unknown: {incomplete}",
+            limit=f"-{pct(limit)}",
+            kept="",
+            vetoed="a file that the account's equity needs cannot be read, so it buys nothing",
+        )
     if before is None:
         ok, value = True, "no session before"
     elif before.equity is None:

@@ -6,6 +6,7 @@ import pytest
 
 from contracts.cycle import UNIVERSE_MAX
 from libs.files import table
+from libs.files.finding import BadFile
 from libs.market.errors import BadReplayData
 from libs.market.issuers import issuer_of
 from libs.market.replay import files, layout

@@ -24,7 +24,7 @@ async def test_a_refused_file_is_named_with_the_command_that_looks_again(tmp_pat
     (note,) = await market_note(folder(tmp_path, AAA=NO_HIGH, BBB=NO_HIGH))
 
     why, _, what_to_do = note.rpartition("; ")
-    assert why == "no market data: AAA.csv, row 1: no column high; add it to the header"
+    assert why == "no market data: AAA.csv, line 1: no column high; add it to the header"
     assert what_to_do == "`deskbus market sources` looks again"
 
 
@@ -39,7 +39,7 @@ async def test_nothing_is_said_of_files_that_can_be_used_or_are_not_ones_own(
 async def test_a_refused_file_is_a_problem_for_doctor(tmp_path: Path) -> None:
     (check,) = await market_files(folder(tmp_path, AAA=NO_HIGH))
     assert (check.verdict, check.todo) == (Verdict.PROBLEM, LOOKS_AGAIN)
-    assert check.said == "AAA.csv, row 1: no column high; add it to the header"
+    assert check.said == "AAA.csv, line 1: no column high; add it to the header"
 
 
 def test_it_stands_under_the_place_of_a_desk_that_is_up(
