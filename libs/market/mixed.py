@@ -119,6 +119,10 @@ class MixedMarket:
         """See HasFiles.faults: of the prices' files."""
         return self._prices.faults if isinstance(self._prices, HasFiles) else {}
 
+    def caveat(self, ticker: str) -> str:
+        """See HasFiles.caveat."""
+        return self._prices.caveat(ticker) if isinstance(self._prices, HasFiles) else ""
+
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         """See MarketData.bars."""
         return await self._prices.bars(ticker, as_of, sessions)

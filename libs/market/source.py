@@ -232,6 +232,11 @@ class HasFiles(Protocol):
         """The faults of files that were asked for, by ticker, or by kind of records."""
         ...
 
+    def caveat(self, ticker: str) -> str:
+        """Why the prices of a ticker that was read are not as they were traded; "" where they
+        are."""
+        ...
+
 
 class FillPrices(Protocol):
     """Prices after as_of. For execution only."""

@@ -115,6 +115,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("halt", "trading.halt", "Block buys at once, for one account or all"),
             Entry("resume", "trading.resume", "End a halt"),
             Entry("doctor", "operating.doctor", "Check this machine and the running desk"),
+            Entry("check", "operating.check", "Check all files of market data, without a desk"),
             Entry("config", "operating.config", "Show every setting, its value and its source"),
             Entry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
             Entry("export", "operating.export", "Export the record as Parquet files"),

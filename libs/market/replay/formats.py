@@ -25,6 +25,16 @@ class PriceFormat:
     adjusted: str = ""
     month_first: bool | None = None
 
+    @property
+    def caveat(self) -> str:
+        """What whoever decides by these prices must know; "" where they are as traded."""
+        if not self.adjusted:
+            return ""
+        return (
+            f"these prices come from {self.name}, adjusted for {self.adjusted}: a decision in the "
+            "past sees in them what came later"
+        )
+
 
 OWN: Final = PriceFormat("the desk's own", {**_SAME, **{name: name for name in ACTION_COLUMNS}})
 YFINANCE: Final = PriceFormat(

@@ -78,6 +78,10 @@ class ReplayMarket:
         """See HasFiles.faults."""
         return self._store.faults
 
+    def caveat(self, ticker: str) -> str:
+        """See HasFiles.caveat."""
+        return self._store.form(ticker).caveat
+
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         """See MarketData.bars."""
         if sessions < 1:

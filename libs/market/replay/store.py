@@ -158,6 +158,8 @@ class ReplayStore:
         self._forms: dict[str, PriceFormat] = {}
         self._records: dict[str, pl.DataFrame] = {}
         self._faults: dict[str, Finding] = dict(self._layout.doubled)
+        self.dropped: dict[str, int] = {}
+        """Rows that were left out because nobody knows since when they were known, by kind."""
         self._companies: dict[str, Company] = {}
         self._described: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
         self._lock = threading.Lock()
@@ -170,6 +172,16 @@ class ReplayStore:
     def known_among(self, tickers: Collection[str]) -> tuple[str, ...]:
         """Those of `tickers` that there is a file for, sorted."""
         return tuple(sorted(set(tickers) & self._layout.prices.keys()))
+
+    @property
+    def price_files(self) -> Mapping[str, Path]:
+        """The file of each ticker."""
+        return self._layout.prices
+
+    @property
+    def record_files(self) -> Mapping[str, Path]:
+        """The file of each kind of records."""
+        return self._layout.records
 
     @property
     def strays(self) -> Sequence[Finding]:
@@ -316,6 +328,7 @@ class ReplayStore:
                 if usable.height < frame.height:
                     dropped = frame.height - usable.height
                     log.warning("market.undated_dropped", file=path.name, rows=dropped)
+                    self.dropped[kind] = dropped
                 self._records[kind] = usable.sort("known_at", nulls_last=False, maintain_order=True)
             return self._records[kind]
 

@@ -19,6 +19,7 @@ from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_na
 from libs.market.facts import headline_event, report_event
 from libs.market.source import (
     EarningsReport,
+    HasFiles,
     Listing,
     ListingSearch,
     MarketData,
@@ -111,8 +112,10 @@ async def stock_price(
 
 def _odd(ticker: str, bars: pl.DataFrame, market: MarketData) -> dict[str, Any]:
     """The oddities of the bars that an answer rests on."""
-    notes = notes_of(ticker, bars, market.calendar, market.label.jump_pct)
-    return {ODD: list(notes)} if notes else {}
+    notes = [*notes_of(ticker, bars, market.calendar, market.label.jump_pct)]
+    if isinstance(market, HasFiles) and (caveat := market.caveat(ticker)):
+        notes.append(caveat)
+    return {ODD: notes} if notes else {}
 
 
 async def _currency(market: MarketData, ticker: str, as_of: date) -> str:

@@ -9,35 +9,53 @@ from libs.runtime.settings import Settings
 from services.cli.operating.checks import Check, problem
 
 LOOK_S_MAX = 2.0
-"""A large folder is looked at for so long; whoever asks for its data hears what is wrong later."""
-
-
-LOOKS_AGAIN = "`deskbus market sources` looks again"
+"""A large folder is looked at for so long; `deskbus check` reads all of it."""
+NAMED_MAX = 3
+"""Files that are named in one line."""
+ALL = "`deskbus check` shows all files"
 
 
 async def market_note(settings: Settings) -> Sequence[str]:
-    """The first file that is refused, and the command that looks again; nothing where the
-    files can be used, or are not one's own."""
-    refused = await _refused(settings)
-    return (f"no market data: {refused}; {LOOKS_AGAIN}",) if refused else ()
+    """The first files that cannot be used or are ignored, and the command that shows all; nothing
+    where there are none, or the files are not one's own."""
+    refused, ignored = await _refused(settings)
+    notes = []
+    if refused:
+        notes.append(f"market files that cannot be used: {_few(refused)}; {ALL}")
+    if ignored:
+        notes.append(f"ignored market files: {_few(ignored)}")
+    return tuple(notes)
 
 
 async def market_files(settings: Settings) -> Sequence[Check]:
-    """The same as a check."""
-    refused = await _refused(settings)
-    return (problem("market files", refused, LOOKS_AGAIN),) if refused else ()
+    """Those that cannot be used, as a check."""
+    refused, _ = await _refused(settings)
+    return (problem("market files", _few(refused), ALL),) if refused else ()
 
 
-async def _refused(settings: Settings) -> str:
+def _few(words: Sequence[str]) -> str:
+    more = f" (and {len(words) - NAMED_MAX} more)" if len(words) > NAMED_MAX else ""
+    return " | ".join(words[:NAMED_MAX]) + more
+
+
+async def _refused(settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
+    """Why files cannot be used, and why others are ignored."""
     if settings.replay_dir is None or source_of(settings) is not SourceName.REPLAY:
-        return ""
-    from libs.market.sources import latest_session_of  # noqa: PLC0415 - few bring files
+        return (), ()
+    from libs.market.replay.checked import checked_files  # noqa: PLC0415 - few bring files
+    from libs.market.replay.store import ReplayStore  # noqa: PLC0415
 
+    refused: list[str] = []
+    ignored: list[str] = []
     try:
         async with asyncio.timeout(LOOK_S_MAX):
-            await latest_session_of(settings)()
+            async for file in checked_files(ReplayStore(settings.replay_dir)):
+                if file.what == "ignored":
+                    ignored.append(f"{file.name}: {file.refused}")
+                elif file.refused:
+                    refused.append(file.refused)
     except MarketError as error:
-        return error.message
+        refused.append(error.message)
     except TimeoutError:
-        return ""
-    return ""
+        pass  # what was seen until then is told
+    return refused, ignored

@@ -87,6 +87,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "budget": ("deskbus budget", "deskbus budget --days 7"),
     "mcp": ("deskbus mcp", "deskbus mcp --http --port 8765"),
+    "check": ("deskbus check", "deskbus check my-data"),
     "market sources": ("deskbus market sources",),
     "market show": ("deskbus market show AAPL", "deskbus market show AAPL --as-of 2012-06-29"),
     "market record": ("deskbus market record my-data --universe AAPL,MSFT",),

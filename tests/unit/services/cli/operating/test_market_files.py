@@ -7,7 +7,7 @@ import pytest
 from libs.runtime.settings import Settings
 from services.cli.desk import up
 from services.cli.operating.checks import Verdict
-from services.cli.operating.market_files import LOOKS_AGAIN, market_files, market_note
+from services.cli.operating.market_files import ALL, market_files, market_note
 from services.cli.shell.running import RunningDesk
 
 GOOD = "date,open,high,low,close,volume\n2012-06-29,1,1,1,1,1\n"
@@ -24,8 +24,8 @@ async def test_a_refused_file_is_named_with_the_command_that_looks_again(tmp_pat
     (note,) = await market_note(folder(tmp_path, AAA=NO_HIGH, BBB=NO_HIGH))
 
     why, _, what_to_do = note.rpartition("; ")
-    assert why == "no market data: AAA.csv, line 1: no column high; add it to the header"
-    assert what_to_do == "`deskbus market sources` looks again"
+    assert why.startswith("market files that cannot be used: AAA.csv, line 1: no column high; ")
+    assert what_to_do == "`deskbus check` shows all files"
 
 
 async def test_nothing_is_said_of_files_that_can_be_used_or_are_not_ones_own(
@@ -38,7 +38,7 @@ async def test_nothing_is_said_of_files_that_can_be_used_or_are_not_ones_own(
 
 async def test_a_refused_file_is_a_problem_for_doctor(tmp_path: Path) -> None:
     (check,) = await market_files(folder(tmp_path, AAA=NO_HIGH))
-    assert (check.verdict, check.todo) == (Verdict.PROBLEM, LOOKS_AGAIN)
+    assert (check.verdict, check.todo) == (Verdict.PROBLEM, ALL)
     assert check.said == "AAA.csv, line 1: no column high; add it to the header"
 
 
