@@ -94,6 +94,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m benchmarks.hindsight
 	$(BIN)/python -m tests.chaos.reply_matrix
 	$(BIN)/python -m tests.chaos.held_keys
+	$(BIN)/python -m tests.chaos.damaged_files
 	$(BIN)/python -m tests.chaos.crowd
 	$(BIN)/python -m tests.chaos.questions
 	$(BIN)/python -m pytest -q --timeout 3600 -m soak tests/integration tests/chaos

@@ -9,9 +9,10 @@ from typing import Final
 
 import polars as pl
 
+from libs.files.finding import BadFile
 from libs.files.table import Table
 
-PLAIN: Final = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+PLAIN: Final = r"^[+-]?([0-9]+\.?|[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?)$"
 """A number as programs write it; ASCII digits only."""
 NOTHING: Final = frozenset({"", "-", "--", "n/a", "na", "nan", "null", "none", "#n/a", "\u2014"})
 """Words that say that there is no number, in lower case."""
@@ -21,11 +22,11 @@ BLANKS: Final = re.compile("[ \u00a0\u202f\u2009]")
 TIMES: Final = {"k": 3, "m": 6, "mio": 6, "b": 9, "bn": 9, "mrd": 9, "t": 12}
 """Words for powers of ten, and their zeros."""
 _PARTS: Final = re.compile(
-    r"(?P<open>\()?(?P<sign>[+\u2212-]?)(?P<digits>[0-9][0-9.,']*|[.,][0-9]+)"
-    r"(?P<exponent>[eE][+-]?[0-9]{1,3})?(?P<times>[A-Za-z]{1,3})?(?P<percent>%)?(?P<close>\))?"
+    r"(?P<open>\()?(?P<sign>[+\u2212-]?)(?P<digits>[0-9](?:[0-9., ']*[0-9.,])?|[.,][0-9]+)"
+    r"(?P<exponent>[eE][+-]?[0-9]{1,3})? ?(?P<times>[A-Za-z]{1,3})? ?(?P<percent>%)?(?P<close>\))?"
 )
 _GROUPS: Final = {
-    mark: re.compile(rf"[0-9]{{1,3}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",.'"
+    mark: re.compile(rf"[0-9]{{1,3}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",.' "
 }
 
 
@@ -42,8 +43,8 @@ def number_of(text: str, *, comma: bool = False, percent: bool = False) -> Decim
     """
     if text.strip().casefold() in NOTHING:
         return None
-    core = BLANKS.sub("", text).strip(SIGNS)
-    core = re.sub(rf"^([(+\u2212-]*)[{SIGNS}]", r"\1", core)
+    core = BLANKS.sub(" ", text).strip(SIGNS + " ")
+    core = re.sub(rf"^([(+\u2212-]*) ?[{SIGNS}] ?", r"\1", core)
     match = _PARTS.fullmatch(core)
     if match is None or (match["open"] is None) != (match["close"] is None):
         raise NoNumber("not a number")
@@ -54,6 +55,8 @@ def number_of(text: str, *, comma: bool = False, percent: bool = False) -> Decim
     times = (match["times"] or "").casefold()
     if times and times not in TIMES:
         raise NoNumber("not a number")
+    if match["exponent"] and not match["digits"][-1].isdigit():
+        raise NoNumber("not a number")
     digits = _digits(match["digits"], (",", ".") if comma else (".", ","))
     try:
         number = Decimal(digits + (match["exponent"] or "")).scaleb(TIMES.get(times, 0))
@@ -62,11 +65,21 @@ def number_of(text: str, *, comma: bool = False, percent: bool = False) -> Decim
     return -number if match["open"] or match["sign"] in {"-", "\u2212"} else number
 
 
+def _refused(table: Table, name: str, text: str, why: str) -> BadFile:
+    row = int((table.frame[name] == text).fill_null(value=False).arg_max() or 0)
+    return table.fault(row, why, "correct it or leave the row out", name)
+
+
+def is_amount(text: str) -> bool:
+    """Whether the sign of a currency stands in the text."""
+    return any(sign in text for sign in SIGNS)
+
+
 def _digits(text: str, marks: tuple[str, str]) -> str:
     """The digits with a point, from those with `marks`: the decimal mark and that of thousands."""
     decimal, thousands = marks
     whole, mark, part = text.rpartition(decimal) if decimal in text else (text, "", "")
-    groups = {sign for sign in (thousands, "'", decimal) if sign in whole}
+    groups = {sign for sign in (thousands, "'", " ", decimal) if sign in whole}
     if len(groups) > 1 or (not part.isdigit() and part):
         raise NoNumber("not a number")
     for sign in groups:
@@ -147,11 +160,16 @@ def _column(
     if not len(odd) and not comma:
         return cells.cast(pl.Float64, strict=False)
     values: dict[str, float | None] = {}
+    has_sign: bool | None = None
     for text in cells.drop_nulls().unique(maintain_order=True):
         try:
             number = number_of(text, comma=comma, percent=percent)
         except NoNumber as error:
-            row = int((cells == text).fill_null(value=False).arg_max() or 0)
-            raise table.fault(row, str(error), "correct it or leave the row out", name) from None
+            raise _refused(table, name, text, str(error)) from None
+        if number is not None:
+            if has_sign not in (None, is_amount(text)):
+                why = "a currency's sign stands in some rows only"
+                raise _refused(table, name, text, why)
+            has_sign = is_amount(text)
         values[text] = None if number is None else float(number)
     return cells.replace_strict(values, default=None, return_dtype=pl.Float64)

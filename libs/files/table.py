@@ -102,8 +102,10 @@ def _text(path: Path, heads: Heads | None) -> Table:
         leading = list(islice(rows_of(_first_lines(text), mark), LEADING_ROWS))
     except csv.Error as error:
         raise bad(path, 1, f"no CSV ({error})", "write it again") from error
-    names, head_lines = heads(leading) if heads else (leading[0], 1)
-    frame = _cells(path, text, mark, [heading(name) for name in names], head_lines)
+    heading_row, head_lines = heads(leading) if heads else (leading[0], 1)
+    names = [heading(name) for name in heading_row]
+    names += [""] * (max(map(len, leading)) - len(names))  # cells beyond the last heading
+    frame = _cells(path, text, mark, names, head_lines)
     return _tidy(Table(path, frame, text, head_lines, mark))
 
 

@@ -1,0 +1,89 @@
+"""Numbers as people and programs write them, and those that nobody can be sure of."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from libs.files.finding import BadFile
+from libs.files.numbers import NoNumber, has_decimal_comma, number_of, numbers
+from libs.files.table import read_table
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12.5", "12.5"),
+        ("$178.74", "178.74"),
+        ("-$5.00", "-5.00"),
+        ("$-5.00", "-5.00"),
+        ("($1,234.50)", "-1234.50"),
+        ("(2.50)", "-2.50"),
+        ("1,234,567", "1234567"),
+        ("1 234 567", "1234567"),
+        ("1'234.5", "1234.5"),
+        ("1.2B", "1200000000"),
+        ("3.4 M", "3400000"),
+        ("12K", "12000"),
+        ("1e3", "1000"),
+        (".5", "0.5"),
+        ("\u22127", "-7"),
+        ("5 \u20ac", "5"),
+    ],
+)
+def test_how_a_number_is_written_costs_nothing(text: str, number: str) -> None:
+    assert number_of(text) == Decimal(number)
+
+
+@pytest.mark.parametrize("text", ["", "-", "N/A", "null", "NaN", "--", "None"])
+def test_a_word_for_nothing_is_none(text: str) -> None:
+    assert number_of(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1_000",
+        "\uff11\uff12",
+        "1,23",
+        "12,34,567",
+        "1.2.3",
+        "10 1.61",
+        "(5",
+        "5)",
+        "--5",
+        "1.5X",
+        "ten",
+        "0x10",
+        "12.5%",
+        "inf",
+        "1..5",
+        "(-5)",
+    ],
+)
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(NoNumber):
+        number_of(text)
+
+
+def test_a_percent_sign_is_read_where_percents_are_asked_for() -> None:
+    assert number_of("12.5%", percent=True) == Decimal("12.5")
+    assert number_of("12.5", percent=True) == Decimal("12.5")
+
+
+def test_a_decimal_comma_is_known_by_the_numbers_of_the_file() -> None:
+    assert has_decimal_comma(["101,61", "1.000.000"], is_comma_between=False)
+    assert not has_decimal_comma(["1,234", "99.50"], is_comma_between=False)
+    assert not has_decimal_comma(["1,234"], is_comma_between=True)
+    with pytest.raises(NoNumber, match="could part thousands"):
+        has_decimal_comma(["1,234"], is_comma_between=False)
+    with pytest.raises(NoNumber, match="points and commas"):
+        has_decimal_comma(["1,5", "2.25"], is_comma_between=False)
+
+
+def test_a_cell_that_is_no_number_is_named_by_line_column_and_value(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('name,eps\n"two\nlines",1\nx,"(2.50)"\ny,a lot\n')
+    table = read_table(path)
+    with pytest.raises(BadFile, match=r"a\.csv, line 5: eps is 'a lot': not a number; correct it"):
+        numbers(table, ["eps"])
