@@ -104,7 +104,6 @@ def _text(path: Path, heads: Heads | None) -> Table:
         raise bad(path, 1, f"no CSV ({error})", "write it again") from error
     heading_row, head_lines = heads(leading) if heads else (leading[0], 1)
     names = [heading(name) for name in heading_row]
-    names += [""] * (max(map(len, leading)) - len(names))  # cells beyond the last heading
     frame = _cells(path, text, mark, names, head_lines)
     return _tidy(Table(path, frame, text, head_lines, mark))
 
@@ -123,19 +122,19 @@ def _cells(
 ) -> pl.DataFrame:
     """Every cell as text: a single odd cell must not change how the others are read."""
     columns = [str(number) for number in range(len(names))]
+    start = 0
+    for _ in range(head_lines):
+        start = text.find(b"\n", start) + 1 or len(text)
+    # Under headings of our own, which cannot come twice: a short row then ends in empty cells.
+    body = separator.join(columns).encode() + b"\n" + text[start:]
     for is_ragged in (False, True):
         try:
             raw = pl.read_csv(
-                io.BytesIO(text),
+                io.BytesIO(body),
                 separator=separator,
-                has_header=False,
-                skip_lines=head_lines,
-                schema=dict.fromkeys(columns, pl.String()),
+                infer_schema=False,
                 truncate_ragged_lines=is_ragged,
             )
-            break
-        except pl.exceptions.NoDataError:
-            raw = pl.DataFrame(schema=dict.fromkeys(columns, pl.String()))
             break
         except pl.exceptions.ComputeError:
             if is_ragged:
