@@ -97,7 +97,7 @@ def dates(
 
 
 def stamp_of(text: str, *, month_first: bool | None = None) -> Stamp:
-    """What a text says. Raises NoDate."""
+    """The date and time in a text. Raises NoDate."""
     if match := _NUMBERS.fullmatch(text):
         if not match["mark"] and len(match["month"]) + len(match["day"]) != 4:
             raise NoDate("not a date")

@@ -40,7 +40,7 @@ def unopened(path: Path, error: OSError) -> BadFile:
 
 
 def separator_of(text: bytes) -> bytes:
-    """What parts the columns of the first line with any text: the mark that it has most often
+    """The mark between the columns: the one that the first line with any text has most often
     outside quotes; a comma where it has none."""
     line = text[:HEADER_BYTES_MAX].lstrip(b"\n").partition(b"\n")[0]
     unquoted = b"".join(line.split(b'"')[::2])

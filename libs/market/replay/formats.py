@@ -27,7 +27,7 @@ class PriceFormat:
 
     @property
     def caveat(self) -> str:
-        """What whoever decides by these prices must know; "" where they are as traded."""
+        """A sentence for whoever decides by these prices; "" where they are as traded."""
         if not self.adjusted:
             return ""
         return (

@@ -138,7 +138,7 @@ def _scan(directory: Path) -> Layout:
 
 
 def _entries(directory: Path) -> Sequence[Path]:
-    """What is in the directory, by name. Raises BadReplayDir where it cannot be listed."""
+    """The entries of the directory, by name. Raises BadReplayDir where it cannot be listed."""
     try:
         with os.scandir(directory) as entries:
             names = [entry.name for entry in islice(entries, ENTRIES_MAX + 1)]
