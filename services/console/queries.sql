@@ -276,21 +276,21 @@ order by a.main desc, exists (
 select book, ticker, amount, quantity, opened_on from balances where account = $1
 
 -- name: snapshots
--- Those that could be valued. The newest has what each position was valued at, and what the owner
--- has paid in by now: read at once, so that no close comes in between.
+-- Those of the accounts that could be valued. The newest of each has what each position was valued at,
+-- and what the owner has paid in by now: read at once, so that no close comes in between.
 select c.*, case when is_newest then (
            select kept.closes::text from snapshots kept
-           where kept.account = $1 and kept.session = c.session
+           where kept.account = c.account and kept.session = c.session
        ) end as closes, case when is_newest then (
-           select -sum(amount) from balances where account = $1 and book = 'capital'
+           select -sum(b.amount) from balances b where b.account = c.account and b.book = 'capital'
        ) end as paid_in_now
 from (
-    select s.session, s.cash, s.positions, s.realised, s.unrealised, s.dividends, s.fees,
+    select s.account, s.session, s.cash, s.positions, s.realised, s.unrealised, s.dividends, s.fees,
            coalesce(s.paid_in, a.starting_cash) as paid_in,
-           s.session = max(s.session) over () as is_newest
+           s.session = max(s.session) over (partition by s.account) as is_newest
     from snapshots s join accounts a using (account)
-    where s.account = $1 and s.equity is not null
-) c order by c.session
+    where s.account = any($1::text[]) and s.equity is not null
+) c order by c.account, c.session
 
 -- name: closes_of
 select closes::text from snapshots where account = $1 and session = $2
@@ -322,12 +322,17 @@ where o.account = $1
 order by f.session desc, f.filled_at desc, f.order_id limit $2
 
 -- name: moves
--- What touched each ticker of an account, in the order of the ledger: what an entry's lines come to
--- by book, with the order behind it. A credit is a gain, and the ledger writes it with a minus.
-select e.session, e.ticker, e.kind = 'split' as is_split, p.quantity, p.cost, p.realised,
+-- What touched each ticker of these accounts, in the order of the ledger: what an entry's lines come to
+-- by book, with the order behind it. A credit is a gain, and the ledger writes it with a minus. At
+-- most so many of each account.
+select e.account, e.session, e.ticker, e.kind = 'split' as is_split, p.quantity, p.cost, p.realised,
        p.dividends, p.fees, o.order_id, o.cycle_id, o.pipeline, o.side, o.type, o.exit,
        o.exit_rules, coalesce(f.price * f.quantity, 0) as traded
-from entries e
+from unnest($1::text[]) as asked (account)
+cross join lateral (
+    select * from entries own where own.account = asked.account and own.ticker is not null
+    order by own.session, own.entry_id limit $2
+) e
 cross join lateral (
     select coalesce(sum(quantity), 0) as quantity,
            coalesce(sum(amount) filter (where book = 'position'), 0) as cost,
@@ -338,8 +343,7 @@ cross join lateral (
 ) p
 left join fills f on f.entry_id = e.entry_id
 left join orders o using (order_id)
-where e.account = $1 and e.ticker is not null
-order by e.session, e.entry_id limit $2
+order by e.account, e.session, e.entry_id
 
 -- name: traded_tickers
 select ticker from balances where account = $1 and book = 'position'
@@ -394,17 +398,16 @@ with paid as materialized (
     where tokens > 0 and created_at >= ($1::date::timestamp at time zone 'UTC')
     order by created_at desc limit $2
 ), calls as materialized (
-    select p.op_id, (j.recorded_at at time zone 'UTC')::date as day, call ->> 'name' as name, p.step,
-           (call -> 'usage' ->> 'input_tokens')::bigint as input_tokens,
-           (call -> 'usage' ->> 'output_tokens')::bigint as output_tokens,
-           (call -> 'usage' ->> 'cache_read_tokens')::bigint as cache_read_tokens,
-           (call -> 'usage' ->> 'cache_write_tokens')::bigint as cache_write_tokens,
-           (call -> 'usage' ->> 'unsorted_tokens')::bigint as unsorted_tokens,
-           (call -> 'usage' ->> 'cost_usd')::numeric as cost_usd
+    -- Each entry is read as JSON once: it has a whole reply.
+    select p.op_id, (j.recorded_at at time zone 'UTC')::date as day, call.name, p.step, used.*
     from paid p
     join journal j on j.started_on = p.started_on and j.op_id = p.op_id
-    cross join lateral (select convert_from(j.entry, 'UTF8')::json as call) as read
-    where call ->> 'kind' = 'model'
+    cross join lateral json_to_record(convert_from(j.entry, 'UTF8')::json)
+        as call (kind text, name text, usage json)
+    cross join lateral json_to_record(call.usage)
+        as used (input_tokens bigint, output_tokens bigint, cache_read_tokens bigint,
+                 cache_write_tokens bigint, unsorted_tokens bigint, cost_usd numeric)
+    where call.kind = 'model'
 ), lost as (
     select (p.created_at at time zone 'UTC')::date as day, p.step,
            p.tokens - coalesce(c.tokens, 0) as tokens,
@@ -652,15 +655,16 @@ from orders o join accounts a using (account)
 where o.account = $1 and o.cycle_id = any($2::uuid[]) order by o.placed_at, o.order_id limit $3
 
 -- name: orders_of
--- The orders of these cycles for an account as they stand now, each with its last fill's session. A
+-- The orders of these cycles for each account as they stand now, each with its last fill's session. A
 -- stop's price is in the currency that its ticker trades in.
-select o.order_id, o.cycle_id, o.pipeline, o.ticker, o.side, o.type, o.reason, a.currency,
+select o.order_id, o.account, o.cycle_id, o.pipeline, o.ticker, o.side, o.type, o.reason, a.currency,
        case when o.type = 'stop' then o.stop_price end as stop_price,
        coalesce(o.currency, a.currency) as stop_currency,
        case o.status when 'waiting' then 'working' else o.status end as status,
        (select max(f.session) from fills f where f.order_id = o.order_id) as filled_on
-from orders o join accounts a using (account)
-where o.account = $1 and o.cycle_id = any($2::uuid[])
+from unnest($1::text[], $2::uuid[]) as decided (account, cycle_id)
+join orders o on o.account = decided.account and o.cycle_id = decided.cycle_id
+join accounts a on a.account = o.account
 order by o.placed_at, o.order_id
 
 -- name: day_held

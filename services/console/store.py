@@ -1,6 +1,6 @@
 """The console's reads. Every statement is a select; nothing here is ever locked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -201,19 +201,20 @@ class Store:
         """Every book's sum; positions by ticker."""
         return await self._rows(sql.balances, account)
 
-    async def snapshots(self, account: str) -> Sequence[Record]:
-        """The account at the close of each session that could be valued, oldest first; the newest
+    async def snapshots(self, accounts: Sequence[str]) -> Sequence[Record]:
+        """Each account at the close of each session that could be valued, oldest first; the newest
         one with its positions' `closes` and what was paid in by now (`paid_in_now`)."""
-        return await self._rows(sql.snapshots, account)
+        return await self._rows(sql.snapshots, list(accounts))
 
     async def closes_of(self, account: str, session: date) -> str | None:
         """The values of the positions in the snapshot of a session, as JSON."""
         row = await self._row(sql.closes_of, account, session)
         return None if row is None else row["closes"]
 
-    async def moves(self, account: str, limit: int) -> Sequence[Record]:
-        """The entries that touched each of the account's tickers, in the order of the ledger."""
-        return await self._rows(sql.moves, account, limit)
+    async def moves(self, accounts: Sequence[str], limit: int) -> Sequence[Record]:
+        """The entries that touched each of an account's tickers, in the order of the ledger, at
+        most `limit` of each account."""
+        return await self._rows(sql.moves, list(accounts), limit)
 
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The sector and the newest fill of each ticker."""
@@ -297,9 +298,10 @@ class Store:
         rows = await self._rows(sql.newest_entries, list(accounts))
         return {row["account"]: (row["entry_id"], row["closed_on"]) for row in rows}
 
-    async def orders_of(self, account: str, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
-        """The orders of these cycles for the account, as they stand now."""
-        return await self._rows(sql.orders_of, account, list(cycle_ids))
+    async def orders_of(self, decided: Collection[tuple[str, UUID]]) -> Sequence[Record]:
+        """The orders of each account's cycle, as they stand now."""
+        accounts = [account for account, _ in decided]
+        return await self._rows(sql.orders_of, accounts, [cycle_id for _, cycle_id in decided])
 
     async def newest_strategies(self, limit: int) -> Sequence[Record]:
         """Designs with what their steps have made, the newest first."""

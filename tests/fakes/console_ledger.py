@@ -111,9 +111,11 @@ class Ledger:
             "closes": _closes(self.taken[-1]),
         }
 
-    async def snapshots(self, account: str) -> Sequence[dict[str, Any]]:
-        del account
-        rows = [_row(taken) for taken in self.taken if taken.worth is not None]
+    async def snapshots(self, accounts: Sequence[str]) -> Sequence[dict[str, Any]]:
+        (account,) = accounts
+        rows = [
+            {"account": account, **_row(taken)} for taken in self.taken if taken.worth is not None
+        ]
         rows[-1]["closes"] = _closes(self.taken[-1])
         rows[-1]["paid_in_now"] = self.books.paid_in
         return rows
@@ -122,10 +124,11 @@ class Ledger:
         del account
         return next(_closes(taken) for taken in self.taken if taken.session == day)
 
-    async def moves(self, account: str, limit: int) -> Sequence[dict[str, Any]]:
-        del account
+    async def moves(self, accounts: Sequence[str], limit: int) -> Sequence[dict[str, Any]]:
+        (account,) = accounts
         ordered = sorted(self.entries, key=lambda each: each[0].session)
-        return [_move(*each) for each in ordered if each[0].ticker is not None][:limit]
+        moves = [_move(*each) for each in ordered if each[0].ticker is not None]
+        return [{"account": account, **move} for move in moves[:limit]]
 
     async def balances(self, account: str) -> Sequence[dict[str, Any]]:
         del account

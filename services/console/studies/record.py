@@ -90,7 +90,7 @@ async def equity(study: Study, round_: int, store: Store) -> Sequence[AccountEqu
     rows = []
     for arm in study.arms:
         for sample in range(study.samples):
-            taken = await store.snapshots(study.account(arm.name, sample, round_=round_))
+            taken = await store.snapshots([study.account(arm.name, sample, round_=round_)])
             grown = growth({it["session"]: close_of(it).worth for it in taken})
             rows.append(
                 AccountEquity(

@@ -115,7 +115,7 @@ async def holding(
     """The worth of the account had it held, at the sessions that its equity is told of."""
     if await store.account(account) is None:
         return HoldingView(found=False)
-    equity = {row["session"]: close_of(row).worth for row in await store.snapshots(account)}
+    equity = {row["session"]: close_of(row).worth for row in await store.snapshots([account])}
     held = await line(CANDIDATES, account, list(equity), past=past, store=store, history=history)
     view = HoldingView(tickers=held.tickers, absent=held.absent, message=held.message)
     if not held.grown:

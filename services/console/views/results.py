@@ -13,7 +13,7 @@ from libs.quant.standing import Standing
 from libs.report.results import pending
 from services.console.store import Store
 from services.console.views.performance import round_trip
-from services.console.views.standings import standing_of
+from services.console.views.standings import standings_of
 
 Key = tuple[UUID, str]
 """A decision: its cycle and pipeline."""
@@ -23,16 +23,13 @@ async def results(
     decisions: Iterable[tuple[str, UUID, str]], *, store: Store
 ) -> Mapping[Key, tuple[OrderResult, ...]]:
     """The results of these decisions (account, cycle, pipeline) that ordered something."""
-    by_account: dict[str, set[UUID]] = {}
-    for account, cycle_id, _ in decisions:
-        by_account.setdefault(account, set()).add(cycle_id)
+    decided = {(account, cycle_id) for account, cycle_id, _ in decisions}
+    orders = await store.orders_of(decided) if decided else ()
+    stands = await standings_of(sorted({order["account"] for order in orders}), store)
     of: dict[Key, list[OrderResult]] = {}
-    for account, cycle_ids in by_account.items():
-        orders = await store.orders_of(account, sorted(cycle_ids))
-        stands = await standing_of(account, store) if orders else None
-        for order in orders:
-            key = (order["cycle_id"], order["pipeline"])
-            of.setdefault(key, []).append(_result(order, stands))
+    for order in orders:
+        key = (order["cycle_id"], order["pipeline"])
+        of.setdefault(key, []).append(_result(order, stands[order["account"]]))
     return {key: tuple(listed) for key, listed in of.items()}
 
 

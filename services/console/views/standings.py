@@ -21,6 +21,8 @@ from services.console.store import Store
 MOVES_MAX = 50_000
 """Entries of a ledger that round trips are made of: twenty years of ten a day."""
 ACCOUNTS_KEPT_MAX = 200
+ACCOUNTS_AT_ONCE = 20
+"""Accounts whose ledgers are in memory at once."""
 BY_HAND = ("by_hand",)
 
 
@@ -35,10 +37,30 @@ class KeptClose(NamedTuple):
 async def standing_of(account: str, store: Store) -> Standing | None:
     """The account as of its newest valued close; None where it has none. A ledger of more than
     MOVES_MAX entries has no round trips."""
-    rows = await store.snapshots(account)
+    return (await standings_of([account], store))[account]
+
+
+async def standings_of(accounts: Sequence[str], store: Store) -> Mapping[str, Standing | None]:
+    """The same of several accounts, ACCOUNTS_AT_ONCE in one question."""
+    stands: dict[str, Standing | None] = {}
+    for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
+        names = accounts[first : first + ACCOUNTS_AT_ONCE]
+        closes = _by_account(await store.snapshots(names))
+        moves = _by_account(await store.moves(list(closes), MOVES_MAX + 1)) if closes else {}
+        stands |= {name: _standing(closes.get(name, []), moves.get(name, [])) for name in names}
+    return stands
+
+
+def _by_account(rows: Sequence[Record]) -> dict[str, list[Record]]:
+    by_account: dict[str, list[Record]] = {}
+    for row in rows:
+        by_account.setdefault(row["account"], []).append(row)
+    return by_account
+
+
+def _standing(rows: Sequence[Record], moves: Sequence[Record]) -> Standing | None:
     if not rows:
         return None
-    moves = await store.moves(account, MOVES_MAX + 1)
     return standing(
         [close_of(row) for row in rows],
         {kept["ticker"]: Decimal(kept["amount"]) for kept in orjson.loads(rows[-1]["closes"])},

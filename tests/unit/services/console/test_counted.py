@@ -85,16 +85,21 @@ class Ledgers:
         self.asked += 1
         return {name: (self.entries[name], self.closed) for name in accounts if self.entries[name]}
 
-    async def snapshots(self, account: str) -> Sequence[Any]:
+    async def snapshots(self, accounts: Sequence[str]) -> Sequence[Any]:
+        (account,) = accounts
         names = ("cash", "positions", "paid_in", "realised", "unrealised", "dividends", "fees")
         close = dict.fromkeys((*names, "paid_in_now"), Decimal(0))
-        return [{"session": self.closed, "closes": "[]", **close}] if self.entries[account] else []
+        known = {"account": account, "session": self.closed}
+        return [{**known, "closes": "[]", **close}] if self.entries[account] else []
 
-    async def moves(self, account: str, limit: int) -> Sequence[Any]:
+    async def moves(self, accounts: Sequence[str], limit: int) -> Sequence[Any]:
+        (account,) = accounts
         self.read[account] += 1
         bought = {"session": DAY, "ticker": "AAPL", "quantity": 1, "cost": 1, "cycle_id": None}
         nothing = dict.fromkeys(("realised", "dividends", "fees", "traded"), Decimal(0))
-        return [{**bought, **nothing, "is_split": False}] * min(self.entries[account], limit)
+        return [{**bought, **nothing, "account": account, "is_split": False}] * min(
+            self.entries[account], limit
+        )
 
 
 async def test_one_question_tells_which_ledgers_have_grown_and_only_those_are_read(
