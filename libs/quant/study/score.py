@@ -146,11 +146,9 @@ def _compared(pairs: Sequence[Pair], measure: Measure, overlap: int) -> Compared
     # The same choices are a result: neither arm is better. Two losses are the same where both arms
     # state the same confidence, whatever that is worth: it says nothing of either.
     if measure is Measure.BRIER and not differing:
-        why = (
-            f"both state the same confidence in every pick that both made ({len(pairs):,})"
-            if pairs
-            else "no pick that both made has a stated confidence"
-        )
+        why = "no pick of both has a stated confidence"
+        if pairs:
+            why = "both state the same confidence in all picks of both"
         return Compared(NotShown(why=why), None, len(pairs), 0)
     test = hit_difference if measure is Measure.HITS else difference
     try:

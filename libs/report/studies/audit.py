@@ -18,7 +18,7 @@ from contracts.study_score import (
 )
 from libs.facts import amounts
 from libs.report.studies import words
-from libs.report.studies.lookahead import NO_PAIR, canary_problem
+from libs.report.studies.lookahead import NO_PAIR, unseen
 
 NOT_SHOWN = "not shown"
 PATH_SHOWS_NOT = "a study of kind picks shows it"
@@ -56,7 +56,7 @@ def _why_not(name: str, score: StudyScore, study: Study) -> str:
     if study.kind is StudyKind.PATH and name != "split transparency":
         return PATH_SHOWS_NOT
     if name == "P1 temporal integrity":
-        return canary_problem(score) or "no arm preferred one asset to another"
+        return unseen(score)
     if name == "held-out period" and not score.cutoffs:
         return "no arm asks a model"
     return MISSING[name]

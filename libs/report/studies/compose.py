@@ -69,6 +69,7 @@ def compose(score: StudyScore) -> StudyReport:
             _audit(score),
         )
         missing = [
+            *_unmeasured(score),
             *_unpaired(score),
             *lookahead.missing(score),
             *trust.missing(score),
@@ -354,6 +355,19 @@ def _not_shown(missing: Iterable[Missing]) -> Section | None:
         return None
     listed = "; ".join(f"{', '.join(of)} ({why})" for why, of in parts.items())
     return Section("Not shown", f"{listed[:1].upper()}{listed[1:]}.")
+
+
+def _unmeasured(score: StudyScore) -> Iterable[Missing]:
+    """Arms of which neither measure is shown: the reason is that of both."""
+    whys: dict[str, list[str]] = {}
+    for arm in score.arms:
+        for part, of in (("right choices", arm.hits), ("excess", arm.excess)):
+            if isinstance(of, NotShown):
+                whys.setdefault(of.why, []).append(f"{part} of {arm.name}")
+    every = 2 * len(score.arms)
+    for why, parts in whys.items():
+        listed = ["right choices and excess"] if len(parts) == every else parts
+        yield from (Missing(part, why) for part in listed)
 
 
 def _unpaired(score: StudyScore) -> Iterable[Missing]:

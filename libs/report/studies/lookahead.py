@@ -63,9 +63,18 @@ def canary_problem(score: StudyScore) -> str:
     return f"{dark}: better at {low} of dates at the low end, needs {words.share(LEAK_SHARE)}"
 
 
+def unseen(score: StudyScore) -> str:
+    """Why the report does not say of any arm whether it looks ahead; empty where it does of one."""
+    arms = [arm for arm in score.arms if not arm.control]
+    whys = [arm.foresight.why for arm in arms if isinstance(arm.foresight, NotShown)]
+    if (dark := canary_problem(score)) or len(whys) < len(arms):
+        return dark
+    return f"dates at which an arm preferred some assets: {' or '.join(dict.fromkeys(whys))}"
+
+
 def missing(score: StudyScore) -> Iterator[Missing]:
     """The parts that the sections below do not show."""
-    dark = canary_problem(score)
+    dark = unseen(score)
     if dark:
         yield Missing("who looks ahead", dark)
     if not score.masked:
@@ -77,7 +86,8 @@ def missing(score: StudyScore) -> Iterator[Missing]:
 
 
 def _is_known(score: StudyScore) -> bool:
-    """Whether any look at any provider shows something about what it knows."""
+    """Whether what names bring, a probe or a verdict is shown of any provider: look-ahead alone has
+    a section of its own."""
     return any(
         it.probed or {it.names, it.verdict} != {LeakVerdict.NOT_SHOWN} for it in score.leakage
     )
@@ -116,11 +126,11 @@ def foresight(score: StudyScore) -> Section:
         *(Column("better dates", right=True), Column("captured", right=True), Column("verdict")),
     )
     own = [arm for arm in score.arms if not arm.control]
-    dark = bool(canary_problem(score))
+    dark = bool(unseen(score))
     rows = [[*_chance(arm), *_sight(arm.foresight, arm.name, dark=dark)] for arm in own]
     canary = [Cell("look-ahead canary"), Cell(""), Cell(""), Cell("")]
     *figures, verdict = _sight(score.canary, "", dark=dark)
-    rows.append([*canary, *figures, NOT_SEEN if dark else verdict])
+    rows.append([*canary, *figures, NOT_SEEN if canary_problem(score) else verdict])
     return Section(
         "Look-ahead",
         "Before costs: the mean excess return of a decision. By chance: the 95th percentile of its"
@@ -150,7 +160,7 @@ def _chance(arm: ArmScore) -> Sequence[Cell]:
 
 
 def _sight(of: Foresight | NotShown, arm: str, *, dark: bool) -> Sequence[Cell]:
-    """Four figures and the verdict; where the canary is `dark` that alone is the reason."""
+    """Four figures and the verdict; where all is `dark` the report's last sentence says why."""
     if isinstance(of, NotShown):
         why = Cell("") if dark else Cell(words.not_shown(of), Tone.QUIET)
         return *(Cell("") for _ in range(4)), why

@@ -103,9 +103,10 @@ def spans(shown: Iterable[Shown], nothing: float = 0.0) -> Sequence[Span | None]
 
 
 def estimate(of: Shown, write: Written, arm: str = "", *, tone: bool = False) -> Cell:
-    """The figure as `write` writes it, of one `arm`'s cells; in a `tone` where it is resolved."""
+    """The figure as `write` writes it, of one `arm`'s cells; in a `tone` where it is resolved.
+    Empty where nothing is shown: the row's verdict, or the report's last sentence, says why."""
     if isinstance(of, NotShown):
-        return Cell(not_shown(of), Tone.QUIET)
+        return Cell("")
     coloured = None
     if tone and of.resolved:
         coloured = Tone.GOOD if of.estimate > 0 else Tone.BAD

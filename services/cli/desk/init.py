@@ -15,7 +15,7 @@ from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.terminal import emit, err, out
 
 TEMPLATES = Path(__file__).parent / "folder"
-EXAMPLES = ("AAPL", "MSFT")
+EXAMPLES = ("AAPL", "GOOG", "IBM", "MSFT")
 EXAMPLE_SINCE = date(2011, 1, 3)
 """Of the example's prices: two years, enough for every indicator."""
 

@@ -434,9 +434,7 @@ def test_confidences_are_paired_where_both_arms_picked_and_state_another_number(
     alike = of(lambda _: 0.6)
     assert (alike.compared, alike.differing) == (100, 0)
     assert isinstance(alike.difference, NotShown)
-    assert alike.difference.why == (
-        "both state the same confidence in every pick that both made (100)"
-    )
+    assert alike.difference.why == "both state the same confidence in all picks of both"
     apart = of(lambda number: 0.6 if number % 4 else 0.9)
     assert (apart.compared, apart.differing) == (100, 25)
     assert shown(apart.difference).estimate != 0
@@ -451,7 +449,7 @@ def test_arms_that_never_pick_the_same_have_no_confidence_to_compare():
     score = score_picks(record.model_copy(update={"decided": stated}))
     pair = next(it for it in score.differences if it.measure is Measure.BRIER)
     assert (pair.compared, pair.differing) == (0, 0)
-    assert pair.difference.why == "no pick that both made has a stated confidence"
+    assert pair.difference.why == "no pick of both has a stated confidence"
 
 
 def test_the_same_choices_are_a_result_and_counted():

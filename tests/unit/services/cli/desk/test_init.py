@@ -18,7 +18,7 @@ from libs.quant.study.foresight import sight
 from libs.quant.study.outcomes import outcomes
 from libs.quant.study.record import Bars
 from libs.runtime.settings import Settings
-from services.cli.desk.init import FILES, app
+from services.cli.desk.init import EXAMPLES, FILES, app
 from services.cli.studies.command import app as studies
 
 
@@ -40,7 +40,7 @@ def test_the_settings_and_the_data_can_be_used(
     assert settings.schedule.clock == "replay", "nothing runs by itself before it is asked for"
     assert terms_in(settings.exit_rules_file).of("main", "AAPL").stop_loss is not None
     store = ReplayStore(Path("data"))
-    assert (store.label.name, set(store.tickers)) == ("my-data", {"AAPL", "MSFT"})
+    assert (store.label.name, set(store.tickers)) == ("my-data", {*EXAMPLES})
 
 
 def test_the_study_can_be_run_on_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_the_study_can_be_run_on_the_data(tmp_path: Path, monkeypatch: pytest.Mo
     planned = CliRunner().invoke(studies, ["plan", "study.yaml"])
 
     assert planned.exit_code == 0, planned.output
-    assert "rules-or-coin: picks, 50 dates" in planned.output
+    assert "rules-or-coin: picks, 40 dates" in planned.output
     assert "note: " not in planned.output, "it shows all that its arms can show"
 
 
