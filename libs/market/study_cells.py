@@ -59,9 +59,9 @@ def caveats(
     newest session of the data."""
     return (
         *_horizons(study, over(dates, study.horizons, calendar, last), len(dates)),
-        *_canary(study, dates, calendar),
         *_pairs(study),
         *_cutoffs(study, settings),
+        *_canary(study, dates, calendar),
     )
 
 
