@@ -1,13 +1,14 @@
 """A person between the rules and execution: over the real bus, with nothing but JSON."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping, Set
 from pathlib import Path
 
 import pytest
 
 from tests.integration.desk.caller import Caller, Json, account_of, picked, wish
-from tests.integration.desk.command_line import CommandLine
+from tests.integration.desk.command_line import PATIENCE_S, CommandLine
 from tests.integration.desk.conftest import Desk
 
 pytestmark = pytest.mark.usefixtures("unharmed")
@@ -149,6 +150,16 @@ async def test_a_cycle_that_asks_nobody_takes_no_approval(user: Caller) -> None:
     assert len(await ordered(user, account_of(body))) > 0
 
 
+def all_listed(deskbus: CommandLine, accounts: Set[str]) -> Mapping[str, Json]:
+    """The proposals by account, once those of all these accounts wait."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        listed = {each["account"]: each for each in deskbus("approvals list --json").rows}
+        if accounts <= listed.keys():
+            return listed
+        assert time.monotonic() < until, listed.keys()
+
+
 def test_proposals_are_listed_approved_and_rejected_by_command(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -158,8 +169,8 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     with deskbus.started(f"{asking} rules@asked-two --wait") as second:
         assert second.stderr is not None
         line = next(line for line in second.stderr if "waits for approval" in line)
+        listed = all_listed(deskbus, {"asked-one", "asked-two"})
         shown = deskbus("approvals list")
-        listed = {each["account"]: each for each in deskbus("approvals list --json").rows}
         other = listed["asked-two"]["cycle_id"]
         rejected = deskbus(f"approvals reject {other} --reason nope --json")
         out, _ = second.communicate(timeout=60)

@@ -94,7 +94,7 @@ async def test_a_cancel_once_it_executes_is_too_late_and_the_orders_stand(
 
 
 async def test_executing_is_not_ended_by_the_time_limit(desk: Desk, user: Caller) -> None:
-    body = wish(timeout_s=2)
+    body = wish(timeout_s=3600)
     async with desk.held_back("execution-execute"):
         cycle_id = await user.accepted(body)
         await user.events.first(cycle_id=cycle_id, type="state_entered", state="executing")

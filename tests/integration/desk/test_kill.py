@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -83,7 +83,11 @@ def running(desk: psutil.Process, module: str, but: tuple[int, ...] = ()) -> psu
 def killed_in_mid_fit(desk: psutil.Process, but: tuple[int, ...] = ()) -> psutil.Process:
     """The computing process; its service is dead, and it dies with it."""
     computing = running(desk, COMPUTE, but)
+    # It may not end before its service is found, too.
+    computing.suspend()
     os.kill(running(desk, SERVICE).pid, signal.SIGKILL)
+    with suppress(psutil.NoSuchProcess):
+        computing.resume()
     gone, _ = psutil.wait_procs([computing], timeout=PATIENCE_S)
     assert gone, "it would go on for nobody"
     return computing

@@ -336,7 +336,10 @@ def test_a_spec_that_is_wrong_is_refused_with_its_field_before_anything_runs(
 
 def test_status_and_cancel_say_what_there_is(deskbus: CommandLine) -> None:
     assert deskbus("agent cancel").code == 3
-    started = deskbus("agent trigger")
+    # A design that could end by itself might end before the next command.
+    endless = deskbus.cwd / "endless.yaml"
+    endless.write_text(json.dumps(spec("told-of", model=ENDLESS)))
+    started = deskbus(f"agent trigger --spec {endless}")
     assert started.code == 0, started.err
     assert deskbus("agent trigger").code == 4
     told = deskbus("agent status --json").rows[0]
