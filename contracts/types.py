@@ -41,7 +41,11 @@ def _no_nul(value: str) -> str:
 
 def _in_capitals(value: Any) -> Any:
     # Only plain letters: ß in capitals is SS, which somebody else may be listed as.
-    return value.upper() if isinstance(value, str) and value.isascii() else value
+    if not isinstance(value, str) or not value.isascii():
+        return value
+    symbol, slash, share = value.upper().partition("/")
+    # A share class: BRK/B is BRK.B.
+    return f"{symbol}.{share}" if len(share) == 1 and share.isalpha() else symbol + slash + share
 
 
 def _as_text(value: Any) -> Any:

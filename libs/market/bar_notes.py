@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from libs.market.calendar import ExchangeCalendar
-from libs.market.european_names import venue_of
+from libs.market.symbols import venue_of
 
 NOTES_MAX = 10
 """Sentences about one ticker; the newest ones are told, the others counted."""

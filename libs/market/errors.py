@@ -63,6 +63,15 @@ class NotAnEquity(UnknownTicker):
         )
 
 
+class NotAShare(NotAnEquity):
+    """A symbol of a future, an index or another vendor's spelling."""
+
+    def __init__(self, ticker: str, kind: str) -> None:
+        MarketError.__init__(
+            self, f"{ticker[:20]} is {kind[:60]}; the desk trades shares by their own tickers"
+        )
+
+
 class NoHistory(MarketError):
     """The ticker, or the whole source, has no prices for the date: before the data, or delisted.
 

@@ -12,18 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from libs.market.symbols import EUROPE, Venue, venue_of
+
 TABLE = Path(__file__).parent / "european_names.csv"
 NAMES_KNOWN_AT = datetime(2026, 3, 31, tzinfo=UTC)
 """When the table's source was published: nothing of it shows before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Venue:
-    """An exchange by Yahoo's suffix. `country` is ISO 3166 alpha-2, `exchange` ISO 10383."""
-
-    exchange: str
-    country: str
-    currency: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +28,8 @@ class EuropeanName:
     venue: Venue
 
 
-VENUES: Mapping[str, Venue] = {
-    "AS": Venue("XAMS", "NL", "EUR"),
-    "BR": Venue("XBRU", "BE", "EUR"),
-    "CO": Venue("XCSE", "DK", "DKK"),
-    "DE": Venue("XETR", "DE", "EUR"),
-    "HE": Venue("XHEL", "FI", "EUR"),
-    "IR": Venue("XDUB", "IE", "EUR"),
-    "L": Venue("XLON", "GB", "GBP"),
-    "LS": Venue("XLIS", "PT", "EUR"),
-    "MC": Venue("XMAD", "ES", "EUR"),
-    "MI": Venue("XMIL", "IT", "EUR"),
-    "OL": Venue("XOSL", "NO", "NOK"),
-    "PA": Venue("XPAR", "FR", "EUR"),
-    "ST": Venue("XSTO", "SE", "SEK"),
-    "SW": Venue("XSWX", "CH", "CHF"),
-    "VI": Venue("XWBO", "AT", "EUR"),
-}
-
-
-def venue_of(ticker: str) -> Venue | None:
-    """The European exchange that a ticker's suffix names; None for any other ticker."""
-    _, dot, suffix = ticker.rpartition(".")
-    return VENUES.get(suffix) if dot else None
+def _european(ticker: str) -> Venue | None:
+    return venue_of(ticker) if ticker.rpartition(".")[2] in EUROPE else None
 
 
 @cache
@@ -68,7 +40,7 @@ def european_names() -> tuple[EuropeanName, ...]:
     return tuple(
         EuropeanName(ticker, name, venue)
         for ticker, name in rows
-        if (venue := venue_of(ticker)) is not None
+        if (venue := _european(ticker)) is not None
     )
 
 
@@ -85,5 +57,5 @@ def table_lines(indices: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
         f"{ticker},{' '.join(name.replace(',', ' ').split())}"
         for ticker, name in sorted(names.items())
-        if venue_of(ticker) is not None
+        if _european(ticker) is not None
     ]

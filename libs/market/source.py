@@ -5,7 +5,6 @@ to trade at lie after as_of, so they have a Protocol of their own (`FillPrices`)
 is given: code that holds a `MarketData` has no way to reach them.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -16,8 +15,9 @@ import polars as pl
 
 from libs.files.finding import Finding
 from libs.market.calendar import DayKind, ExchangeCalendar, OutsideCalendar
-from libs.market.errors import CryptoNotSupported, NoHistory, NotASession
+from libs.market.errors import CryptoNotSupported, NoHistory, NotASession, NotAShare
 from libs.market.filings.reported import Filing
+from libs.market.symbols import PAIR, no_share
 from libs.quant.ticks import PRICE_STEP
 
 BAR_SCHEMA = pl.Schema(
@@ -32,10 +32,6 @@ BAR_SCHEMA = pl.Schema(
 )
 JUMP_PCT = 40.0
 """Percent that a share moves in a session only when something is the matter, if with the data."""
-
-# BTC/USD as exchanges write pairs, BTC-USD as Yahoo does. A share class such as BRK-B never ends
-# in a currency.
-_PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +305,13 @@ def move_of(bars: pl.DataFrame) -> SessionMove:
 
 
 def refuse_crypto(ticker: str) -> None:
-    """Raise CryptoNotSupported for a pair such as BTC/USD or BTC-USD."""
-    if _PAIR.search(ticker):
+    """Raise CryptoNotSupported for a pair such as BTC/USD or BTC-USD, and NotAShare for whatever
+    else is no share: EURUSD=X, ES=F, ^GSPC."""
+    kind = no_share(ticker)
+    if kind == PAIR:
         raise CryptoNotSupported(ticker)
+    if kind:
+        raise NotAShare(ticker, kind)
 
 
 def require_session(calendar: ExchangeCalendar, day: date) -> None:

@@ -21,7 +21,7 @@ import polars as pl
 
 from contracts.facts import UNKNOWN_SECTOR
 from libs.files.finding import Finding
-from libs.market.calendar import ExchangeCalendar
+from libs.market.calendar import ExchangeCalendar, compute, known_calendar
 from libs.market.errors import NoHistory, NothingTraded
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split, Vintages
@@ -38,6 +38,7 @@ from libs.market.source import (
     SessionMove,
     require_session,
 )
+from libs.market.symbols import HUNDREDTHS, UnknownCurrency, currency, no_share, venue_of
 
 __all__ = ["ReplayFills", "ReplayMarket", "ReplayStore"]
 
@@ -118,9 +119,14 @@ class ReplayMarket:
         listings = self._universes.get((as_of, names))
         if listings is None:
             usable = await self._store.readable(names)
-            traded = [ticker for ticker in usable if _has(await self._store.dates(ticker), as_of)]
-            described = await self._store.descriptions(as_of, traded)
-            listings = tuple(self._listing(name, described.get(name, {})) for name in traded)
+            shares = [name for name in usable if not no_share(name)]
+            traded = [name for name in shares if _has(await self._store.dates(name), as_of)]
+            described = await _described(self._store, as_of, traded)
+            listings = tuple(
+                self._listing(name, described.get(name, {}))
+                for name in traded
+                if not hidden(self._store, name, as_of, described.get(name, {}))
+            )
             _keep(self._universes, (as_of, names), listings, UNIVERSES_KEPT_MAX)
         if not listings and tickers is None:
             raise await self._nothing_traded(as_of)
@@ -181,6 +187,9 @@ class ReplayMarket:
         """How many bars are known at as_of, of which the last one is."""
         require_session(self.calendar, as_of)
         dates = await self._store.dates(ticker)
+        described = (await _described(self._store, as_of, (ticker,))).get(ticker, {})
+        if why := hidden(self._store, ticker, as_of, described):
+            raise NoHistory(why)
         known = bisect_right(dates, as_of)
         if known == 0:
             raise NoHistory(
@@ -222,16 +231,18 @@ class ReplayMarket:
         """The splits up to as_of, each with the open that it took effect at."""
         await self._known_bars(ticker, as_of)
         known = (row for row in await self._store.splits(ticker) if row[0] <= as_of)
-        return at_opens(known, self.calendar)
+        described = (await _described(self._store, as_of, (ticker,))).get(ticker, {})
+        return at_opens(known, _calendar(self._store, ticker, described))
 
     def _listing(self, ticker: str, described: Mapping[str, str | None]) -> Listing:
+        venue = venue_of(ticker)
         return Listing(
             ticker=ticker,
             name=described.get("name") or ticker,
             sector=described.get("sector") or UNKNOWN_SECTOR,
-            exchange=described.get("exchange") or self._store.exchange,
-            currency=described.get("currency") or self._store.currency,
-            country=described.get("country") or "",
+            exchange=_exchange(self._store, ticker, described),
+            currency=_currency(self._store, ticker, described),
+            country=described.get("country") or (venue.country if venue else ""),
             issuer=(described.get("issuer") or "").strip(),
         )
 
@@ -260,20 +271,28 @@ class ReplayFills:
     async def next_open(self, ticker: str, after: date) -> FillPrice:
         """See FillPrices.next_open."""
         frame, dates = await self._store.bars(ticker), await self._store.dates(ticker)
-        session = self._store.calendar.next_session(after)
+        calendar = self._store.calendar
+        session = calendar.next_session(after)
         if not _has(dates, session):
             raise NoHistory(
                 f"{ticker} did not trade at the open of {session}, the session after {after}, in "
                 f"source {self._store.label.name}; the order cannot be filled there"
             )
         row = frame.row(bisect_left(dates, session), named=True)
-        described = (await self._store.descriptions(session, (ticker,))).get(ticker, {})
+        described = (await _described(self._store, session, (ticker,))).get(ticker, {})
+        own = _calendar(self._store, ticker, described)
+        opens_at = (own if own.is_session(session) else calendar).open(session)
+        if opens_at < calendar.close(after):
+            raise NoHistory(
+                f"{ticker} opens at {own.exchange} before {calendar.exchange} closes on {after}, "
+                f"where it was decided; the order cannot be filled there"
+            )
         return FillPrice(
             ticker=ticker,
             session=session,
-            opens_at=self._store.calendar.open(session),
+            opens_at=opens_at,
             open=exact(row["open"]),
-            currency=described.get("currency") or self._store.currency,
+            currency=_currency(self._store, ticker, described),
             action=action_of(ticker, row),
             volume=row["volume"],
         )
@@ -285,6 +304,79 @@ class ReplayFills:
         between = frame.slice(first, max(0, end - first))
         events = (action_of(ticker, row) for row in between.iter_rows(named=True))
         return tuple(event for event in events if event is not None)
+
+
+async def _described(
+    store: ReplayStore, as_of: date, tickers: Collection[str]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Rows of sectors.csv by ticker, once the calendars of their exchanges are at hand."""
+    described = await store.descriptions(as_of, tickers)
+    await compute(
+        {_exchange(store, name, described.get(name, {})) for name in tickers} - {store.exchange}
+    )
+    return described
+
+
+def hidden(
+    store: ReplayStore, ticker: str, as_of: date, described: Mapping[str, str | None]
+) -> str:
+    """Why a ticker cannot be looked at as of a session; empty where it can.
+
+    Its exchange closes after the source's, so that its price of that day was not known then; or
+    nothing says whether its prices are in pence. `described` is its row of sectors.csv.
+    """
+    try:
+        money = _currency(store, ticker, described)
+    except UnknownCurrency as error:
+        return f"{ticker}: {error.message}"
+    if not money:
+        minor, whole = HUNDREDTHS[ticker.rpartition(".")[2]]
+        return (
+            f"nothing says whether the prices of {ticker} are in {minor} (hundredths) or {whole}: "
+            f"write its currency into sectors.csv of source {store.label.name}"
+        )
+    own = _calendar(store, ticker, described)
+    if own is store.calendar or not own.is_session(as_of):
+        return ""
+    if own.close(as_of) <= store.calendar.close(as_of):
+        return ""
+    exchange = _exchange(store, ticker, described)
+    return (
+        f"{ticker} trades at {exchange} on after the close of {store.exchange} on {as_of}, so its "
+        f"price of that day was not known then: leave it out, or set exchange in source.toml to "
+        f"the exchange that closes last"
+    )
+
+
+def _exchange(store: ReplayStore, ticker: str, described: Mapping[str, str | None]) -> str:
+    """By sectors.csv, else by the ticker's suffix, else the source's."""
+    if named := described.get("exchange"):
+        return named
+    venue = venue_of(ticker)
+    return venue.exchange if venue is not None else store.exchange
+
+
+def _currency(store: ReplayStore, ticker: str, described: Mapping[str, str | None]) -> str:
+    """The same of the currency; empty where the suffix leaves two open, and the source's is none
+    of them. Raises UnknownCurrency."""
+    venue = venue_of(ticker)
+    named = described.get("currency")
+    if named or venue is None:
+        return currency(named or store.currency)
+    suffix = ticker.rpartition(".")[2]
+    if suffix in HUNDREDTHS:
+        return store.currency if store.currency in HUNDREDTHS[suffix] else ""
+    return venue.currency
+
+
+def _calendar(
+    store: ReplayStore, ticker: str, described: Mapping[str, str | None]
+) -> ExchangeCalendar:
+    """The sessions of a ticker's exchange; the source's where no calendar is known of it."""
+    exchange = _exchange(store, ticker, described)
+    if exchange == store.exchange:
+        return store.calendar
+    return known_calendar(exchange) or store.calendar
 
 
 def adjusted(known: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from contracts.facts import UNKNOWN_SECTOR
 from contracts.types import TYPED_TICKER_PATTERN
 from libs.market.bar_notes import notes_of
 from libs.market.errors import NotInSource
-from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_names, venue_of
+from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_names
 from libs.market.facts import headline_event, report_event
 from libs.market.source import (
     EarningsReport,
@@ -25,6 +25,7 @@ from libs.market.source import (
     MarketData,
     NewsItem,
 )
+from libs.market.symbols import venue_of
 from libs.quant.indicators import BARS_WANTED, indicators
 from libs.quant.ticks import places_of
 from libs.runtime.untrusted import clean_line

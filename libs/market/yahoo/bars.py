@@ -20,9 +20,9 @@ from libs.market.errors import (
     NotAnEquity,
     SourceUnavailable,
 )
-from libs.market.european_names import venue_of
 from libs.market.replay.files import within_range
 from libs.market.replay.store import with_growth
+from libs.market.symbols import venue_of
 from libs.market.yahoo.calls import Chart
 
 SETTLED_AFTER = timedelta(minutes=30)

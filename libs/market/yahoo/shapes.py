@@ -9,13 +9,13 @@ import polars as pl
 
 from contracts.facts import UNKNOWN_SECTOR
 from libs.market.errors import MarketError
-from libs.market.european_names import venue_of
 from libs.market.source import (
     EarningsReport,
     Fundamentals,
     Listing,
     NewsItem,
 )
+from libs.market.symbols import venue_of
 from libs.market.yahoo.bars import Series
 from libs.market.yahoo.calls import Report
 

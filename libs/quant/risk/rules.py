@@ -36,8 +36,8 @@ OWN_REASON = "own_reason"
 
 _HUNDRED = Decimal(100)
 _ZERO = Decimal(0)
-# BTC/USD, BTC-USD, BTCUSDT. A share class such as BRK-B never ends in a currency.
-_PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3,}(USD|USDT|USDC)$")
+# BTC/USD, BTC-USD, BTCUSDT, EURUSD=X. A share class such as BRK/B or BRK-B is one letter.
+_PAIR = re.compile(r"/(?![A-Z]$)|=|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3,}(USD|USDT|USDC)$")
 
 
 # Gates: yes or no, by facts that the other picks do not change.
@@ -408,7 +408,8 @@ LEAST_SIZE = Rule("least_size", "a position must be worth its costs and its plac
 
 
 def is_currency_pair(ticker: str) -> bool:
-    """True for crypto and currency pairs as exchanges and Yahoo write them: BTC/USD, BTC-USD."""
+    """True for crypto and currency pairs as exchanges and Yahoo write them: BTC/USD, BTC-USD,
+    EURUSD=X; and for futures, ES=F."""
     return _PAIR.search(ticker) is not None
 
 

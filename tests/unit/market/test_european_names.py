@@ -1,6 +1,7 @@
 """The committed table of European names, and how it is made."""
 
-from libs.market.european_names import TABLE, european_names, table_lines, venue_of
+from libs.market.european_names import TABLE, european_names, table_lines
+from libs.market.symbols import venue_of
 
 
 def test_every_row_is_a_listing_of_a_european_exchange_and_sorted() -> None:

@@ -300,7 +300,7 @@ def test_less_than_one_share_is_vetoed():
     assert failed(verdict) == {"whole_shares"}
 
 
-@pytest.mark.parametrize("ticker", ["BTC/USD", "BTC-USD", "ETH-EUR", "BTCUSDT"])
+@pytest.mark.parametrize("ticker", ["BTC/USD", "BTC-USD", "ETH-EUR", "BTCUSDT", "EURUSD=X", "ES=F"])
 def test_a_crypto_pair_is_refused_on_both_sides(ticker):
     portfolio = books(positions=(held(ticker, 5),))
     for side in Side:
@@ -309,7 +309,7 @@ def test_a_crypto_pair_is_refused_on_both_sides(ticker):
         assert "equities_only" in failed(verdict)
 
 
-@pytest.mark.parametrize("ticker", ["AAPL", "BRK.B", "BRK-B", "BF-A", "GOOG"])
+@pytest.mark.parametrize("ticker", ["AAPL", "BRK.B", "BRK-B", "BRK/B", "BF-A", "GOOG"])
 def test_a_share_class_is_no_currency_pair(ticker):
     assert not is_currency_pair(ticker)
 
