@@ -59,11 +59,17 @@ def toml_in(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, A
         raise Unreadable(f"it is not valid TOML: {why}") from error
 
 
+TICKERS = "universe"
+"""The key of a list of tickers, in every YAML file that people write."""
+TEXT_TAG = "tag:yaml.org,2002:str"
+
+
 def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
     """The mapping of a YAML text, whose first key is usually `first`. Raises Unreadable.
 
     Aliases are refused: with them a small text can mean a huge value. So is a key that stands twice
-    in one mapping: readers differ in which of the two counts.
+    in one mapping: readers differ in which of the two counts; and a ticker that YAML reads as
+    something else than a text, such as ON, TRUE or 1810.
     """
     import yaml  # noqa: PLC0415 - few commands read YAML
 
@@ -81,7 +87,9 @@ def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
                     _bound_number(value)
             if depth > NESTING_MAX:
                 raise _nested(event.start_mark.line + 1)
-        _refuse_repeated(yaml.compose(text, yaml.SafeLoader))
+        root = yaml.compose(text, yaml.SafeLoader)
+        _refuse_repeated(root)
+        _refuse_unquoted(root)
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise Unreadable(f"it is not valid YAML: {_where(error)}") from error
@@ -129,6 +137,27 @@ def _refuse_repeated(node: Any) -> None:
         inner = [part for pair in inner for part in pair]
     for part in inner:
         _refuse_repeated(part)
+
+
+def _refuse_unquoted(root: Any) -> None:
+    """Raise Unreadable for a ticker that YAML takes for something else than a text."""
+    if root is None or root.id != "mapping":
+        return
+    for key, value in root.value:
+        if key.value != TICKERS or value.id != "sequence":
+            continue
+        for item in value.value:
+            if item.id == "scalar" and item.tag != TEXT_TAG:
+                raise Unreadable(
+                    f"line {item.start_mark.line + 1}: {TICKERS}: {item.value[:20] or 'nothing'} "
+                    f'is a {_kind(item.tag)} to YAML, no text; quote it: "{item.value[:20]}"'
+                )
+
+
+def _kind(tag: str) -> str:
+    return {"bool": "truth value", "null": "missing value", "timestamp": "date"}.get(
+        tag.rpartition(":")[2], "number"
+    )
 
 
 def _bound_number(value: str) -> None:

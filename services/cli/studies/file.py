@@ -33,22 +33,7 @@ def read_study(path: Path) -> Study:
         raise Problem(ExitCode.USAGE, why, EXAMPLE_HINT) from None
     except Unreadable as error:
         raise Problem(ExitCode.USAGE, f"{path}: {error.message}", EXAMPLE_HINT) from None
-    universe = read.get("universe")
-    for ticker in universe if isinstance(universe, list) else ():
-        if isinstance(ticker, bool | int | float):
-            raise Problem(
-                ExitCode.USAGE,
-                f"{path}: universe: {ticker!r} is a word or number to YAML; quote it: "
-                f'"{_as_ticker(ticker)}"',
-            )
     try:
         return Study.model_validate(read)
     except ValidationError as error:
         raise invalid(path.name, error) from None
-
-
-def _as_ticker(value: object) -> str:
-    """As it was probably written: YAML reads ON as true and NO as false."""
-    if isinstance(value, bool):
-        return "ON" if value else "NO"
-    return str(value)

@@ -132,3 +132,26 @@ def test_a_variable_of_the_environment_that_is_nested_too_deep_is_no_traceback(
     monkeypatch.setenv("DESKBUS_PROVIDERS", "[" * DEEP)
     with pytest.raises(Problem, match="nested too deep"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("ticker", "kind"),
+    [
+        ("ON", "truth value"),
+        ("TRUE", "truth value"),
+        ("no", "truth value"),
+        ("Off", "truth value"),
+        ("NULL", "missing value"),
+        ("~", "missing value"),
+        ("1810", "number"),
+        ("0700", "number"),
+        ("1.5", "number"),
+        ("2024-01-02", "date"),
+    ],
+)
+def test_a_ticker_that_yaml_reads_as_something_else_wants_quotes(ticker: str, kind: str) -> None:
+    says = rf'line 2: universe: {ticker} is a {kind} to YAML, no text; quote it: "{ticker}"'
+    with pytest.raises(Unreadable, match=says):
+        yaml_in(f"name: a\nuniverse: [AAPL, {ticker}]\n")
+    read = yaml_in(f'name: a\nuniverse: [AAPL, "{ticker}", NA, NAN, Y]\n')
+    assert read["universe"] == ["AAPL", ticker, "NA", "NAN", "Y"]
