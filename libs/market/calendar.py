@@ -5,9 +5,8 @@ exchange_calendars costs about 3 s and 45 MB (it pulls in pandas); other exchang
 the table are computed by exchange_calendars when they are asked for.
 """
 
-import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
@@ -16,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import structlog
-
 from libs.market.errors import MarketError, UnknownExchange
 
 DEFAULT_EXCHANGE = "XNYS"
@@ -25,9 +22,6 @@ TABLE_PATH = Path(__file__).with_name("xnys.csv")
 TABLE_FIRST = date(1990, 1, 1)
 TABLE_LAST = date(2030, 12, 31)
 CALENDARS_CACHED_MAX = 8
-EXCHANGES_KNOWN_MAX = 64
-OF_NEW_YORK = frozenset({"XNYS", "XNAS", "XASE", "ARCX", "BATS", "PINX", "OTCB", "OTCQ", "OOTC"})
-"""Exchanges with New York's sessions, which need not be computed."""
 SAME_SESSIONS = {"XSHE": "XSHG", "XNSE": "XBOM", "XKOS": "XKRX", "ROCO": "XTAI"}
 """Exchanges that exchange_calendars does not name, and one with the same sessions."""
 
@@ -36,10 +30,6 @@ WITHOUT_CLOSE = frozenset({"24/5", "24/7"})
 """Calendars of markets that never close, under any of their names."""
 
 _ONE_DAY = timedelta(days=1)
-
-log = structlog.get_logger(__name__)
-
-_known: "dict[str, ExchangeCalendar | None]" = {}
 
 
 class DayKind(StrEnum):
@@ -155,30 +145,6 @@ def exchange_calendar(
     if exchange == DEFAULT_EXCHANGE and first >= TABLE_FIRST and last <= TABLE_LAST:
         return _from_table()
     return computed_calendar(exchange, first, last)
-
-
-def known_calendar(exchange: str) -> ExchangeCalendar | None:
-    """The calendar of an exchange that a listing names; None where none is known by that name.
-
-    The first time it may take seconds: `compute` does that beside an event loop.
-    """
-    if exchange in OF_NEW_YORK:
-        return exchange_calendar()
-    if exchange not in _known:
-        if len(_known) >= EXCHANGES_KNOWN_MAX:
-            del _known[next(iter(_known))]
-        try:
-            _known[exchange] = exchange_calendar(exchange)
-        except UnknownExchange as error:
-            log.warning("market.exchange_unknown", exchange=exchange[:20], why=error.message)
-            _known[exchange] = None
-    return _known[exchange]
-
-
-async def compute(exchanges: Iterable[str]) -> None:
-    """Have `known_calendar` answer at once for these."""
-    for exchange in {*exchanges} - OF_NEW_YORK - _known.keys():
-        await asyncio.to_thread(known_calendar, exchange)
 
 
 @lru_cache(maxsize=1)

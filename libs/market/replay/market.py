@@ -21,11 +21,12 @@ import polars as pl
 
 from contracts.facts import UNKNOWN_SECTOR
 from libs.files.finding import Finding
-from libs.market.calendar import ExchangeCalendar, compute, known_calendar
+from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split, Vintages
 from libs.market.fundamentals import fundamentals_of
+from libs.market.listed_calendars import compute, known_calendar
 from libs.market.replay.store import ReplayStore
 from libs.market.source import (
     JUMP_PCT,

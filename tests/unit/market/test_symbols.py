@@ -4,8 +4,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from contracts.types import Money, Ticker
-from libs.market.calendar import OF_NEW_YORK, SAME_SESSIONS
+from libs.market.calendar import SAME_SESSIONS
 from libs.market.errors import CryptoNotSupported, NotAShare
+from libs.market.listed_calendars import OF_NEW_YORK
 from libs.market.source import refuse_crypto
 from libs.market.symbols import (
     CURRENCIES,
