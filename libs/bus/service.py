@@ -21,6 +21,7 @@ import nats.errors
 import structlog
 from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
+from structlog.contextvars import bound_contextvars
 
 from contracts.message import Command
 from contracts.operation import CancelOperation, Claim, Result
@@ -217,7 +218,16 @@ class ServiceRunner:
             await self._bury(route, delivery, error)
             return "unreadable"
         deal = self._claim if route.hears.claimed else self._answer
-        return await traced_command(route.hears, command, delivery, deal(route, command, delivery))
+        with bound_contextvars(
+            service=self._routes.service,
+            cycle_id=str(command.cycle_id),
+            pipeline=command.pipeline.name,
+            state=command.state,
+            step=command.step,
+            op_id=str(command.op_id),
+        ):
+            work = deal(route, command, delivery)
+            return await traced_command(route.hears, command, delivery, work)
 
     async def _answer(self, route: Route, command: Command, delivery: Delivery) -> str:
         """A plain command: run, tell, acknowledge."""
@@ -309,14 +319,6 @@ class ServiceRunner:
 
         `tries_max` are the tries that may end in a defect; None: for ever.
         """
-        structlog.contextvars.bind_contextvars(
-            service=self._routes.service,
-            cycle_id=str(command.cycle_id),
-            op_id=str(command.op_id),
-            pipeline=command.pipeline.name,
-            state=command.state,
-            step=command.step,
-        )
         began = time.perf_counter()
         defects, wait_s = 0, RETRY_DELAY_S
         try:

@@ -150,6 +150,11 @@ def run(
         from services.cli.render import story  # noqa: PLC0415 - the list of jobs needs none
 
         story.tell(ended.view, out(), ended.nodes)
+        if ended.view.kind == "report":
+            accounts = dict.fromkeys(pipeline.account for pipeline in ended.view.pipelines)
+            for account in accounts:
+                words = f"the report: deskbus report {done.session} --account {account}"
+                err().print(words, style="dim")
     else:
         out().print(str(done.cycle_id))
         err().print(f"{done.status}: deskbus cycle show {done.cycle_id}", style="dim")

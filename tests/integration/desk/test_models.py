@@ -354,6 +354,28 @@ def test_the_log_says_which_tool_was_asked_about_which_ticker_and_what_it_gave(
     assert all("price " in line["result"] for line in asked)
 
 
+def test_the_log_tells_the_cycle_its_states_and_each_call_of_a_model_and_no_prompt(
+    evening: Evening,
+) -> None:
+    told = [json.loads(line) for line in evening.told.splitlines() if line.startswith("{")]
+    lines = [line for line in told if "event" in line and "level" in line]
+    (cycle,) = evening.tables["cycles"]
+    of_cycle = [line for line in lines if line.get("cycle_id") == str(cycle["cycle_id"])]
+    found = [line["event"] for line in of_cycle]
+    assert found.count("cycle.accepted") == found.count("cycle.ended") == 1
+    states = [line["state"] for line in of_cycle if line["event"] == "cycle.state_entered"]
+    assert {"scanning", "planning", "analyzing", "deciding", "memorizing"} <= {*states}
+    began = [line for line in of_cycle if line["event"] == "llm.call_began"]
+    ended = [line for line in of_cycle if line["event"] == "llm.call_ended"]
+    assert len(began) == len(ended) == len(entries(evening, "model"))
+    for line in (*began, *ended, *(one for one in of_cycle if one["event"] == "tool.called")):
+        assert {"pipeline", "state", "step", "op_id", "service"} <= line.keys(), line
+    assert sum(line.get("input_tokens", 0) for line in ended) > 0
+    assert all({"provider", "model", "seconds", "outcome"} <= line.keys() for line in ended)
+    sent = {json.dumps(line["system"])[1:60] for line in evening.asked}
+    assert not [line for line in lines if any(text in json.dumps(line) for text in sent)]
+
+
 def test_the_tree_says_what_tools_were_asked_about(evening: Evening) -> None:
     tools = [each for each in evening.tree if each["type"] == "tool"]
     asked = {each["name"]: each["metadata"]["arguments"] for each in tools}
