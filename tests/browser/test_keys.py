@@ -86,6 +86,9 @@ def test_two_keys_go_to_a_page_and_none_does_while_somebody_types(front: Page) -
 def test_the_question_mark_lists_the_keys_and_single_ones_can_be_switched_off(front: Page) -> None:
     front.keyboard.press("?")
     keys = front.get_by_role("dialog", name="Keys")
+    titles = keys.get_by_role("heading", level=3).all_inner_texts()
+    assert len(titles) == len(set(titles)), titles
+    expect(keys.locator("kbd", has_text="Ctrl-K")).to_have_count(1)
     expect(keys).to_contain_text("Go to")
     expect(keys).to_contain_text("Live tail")
     front.get_by_role("checkbox", name="Single keys do something").uncheck()

@@ -56,6 +56,24 @@ def test_the_equity_is_drawn_with_cash_and_holding_and_again_in_another_theme(
     page.evaluate("localStorage.clear()")
 
 
+def test_the_charts_of_a_page_share_one_cursor(page: Page, shown: Shown) -> None:
+    page.goto(f"/portfolio?account={shown.account}")
+    plots = page.get_by_role("region", name="Equity").locator(".u-over")
+    expect(plots).to_have_count(2)
+    expect(plots.first).to_be_visible()
+    width = int(plots.first.evaluate("it => it.clientWidth"))
+    plots.first.hover(position={"x": width // 3, "y": 40})
+    sessions = page.get_by_role("region", name="Equity").locator(
+        ".u-legend .u-series:first-child .u-value"
+    )
+    expect(sessions).to_have_count(2)
+    days = sessions.all_inner_texts()
+    assert days[0] == days[1]
+    plots.first.hover(position={"x": width // 8, "y": 40})
+    expect(sessions.nth(1)).not_to_have_text(days[0])
+    expect(sessions.nth(1)).to_have_text(sessions.first.inner_text())
+
+
 def test_a_strategy_is_chosen_compared_and_its_report_runs_nothing(
     page: Page, shown: Shown
 ) -> None:
