@@ -52,12 +52,9 @@ def trades(
     if not view.found:
         raise UnknownAccount(account, view.accounts)
     trips = [trip for trip in view.trips if ticker is None or trip.ticker == ticker.upper()]
-    if view.trips_more:
-        tell_limit(len(view.trips), PAGE_MAX, "`deskbus export` writes the whole record")
     if json:
         emit(trips)
-        return
-    if trips:
+    elif trips:
         heading = head(f"trades of {account}", cutoff.as_of(view.last, view.currency or ""))
         notes = (described(note, out()) for note in words.notes(view))
         table = described(replace(words.trips(view, account, trips), title=""), out())
@@ -67,3 +64,5 @@ def trades(
         later = cutoff.not_counted(view.not_counted, view.currency or "")
         text = "; ".join(filter(None, (f"account {account} has no trades{of} yet", later)))
         err().print(text, style="dim")
+    if view.trips_more:
+        tell_limit(len(view.trips), PAGE_MAX, "`deskbus export` writes the whole record")

@@ -1,5 +1,6 @@
 """`deskbus dlq`: messages that could not be used."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.terminal import Sheet, emit, err, out, table, write
 
 app = group()
 
@@ -35,15 +36,18 @@ def list_letters(
     """List dead letters, the newest first."""
     query = DeadLettersQuery(limit=min(limit + 1, PAGE_MAX))
     letters = asking(_ask(load_settings(), query))
-    if len(letters) > limit or len(letters) == PAGE_MAX:
-        letters = letters[:limit]
-        tell_limit(len(letters), PAGE_MAX, "discard or retry these to see older ones")
+    shown = letters[:limit]
     if json:
-        emit(letters)
-        return
-    if not letters:
+        emit(shown)
+    elif shown:
+        write(_grid(shown), out())
+    else:
         err().print("no dead letters", style="dim")
-        return
+    if len(letters) > limit or len(letters) == PAGE_MAX:
+        tell_limit(len(shown), PAGE_MAX, "discard or retry these to see older ones")
+
+
+def _grid(letters: Sequence[DeadLetter]) -> Sheet:
     grid = table(("number", "right"), "at", "subject", ("bytes", "right"), "why")
     for letter in letters:
         grid.add_row(
@@ -55,7 +59,7 @@ def list_letters(
                 (letter.failure.code, "red"), f" {amounts.cut(letter.failure.message, 300)}"
             ),
         )
-    write(grid, out())
+    return grid
 
 
 @app.command("show")

@@ -252,14 +252,14 @@ def history(
     page = asking(work())
     for number in page.unreadable:
         err().print(f"message {number}: {UNREADABLE}", style="yellow")
-    if page.more:
-        tell_limit(len(page.notifications), HISTORY_MAX, "`deskbus export` writes the whole record")
     if json:
         emit(page.notifications)
     elif not page.notifications:
         err().print("no message is like that" if channel or status else "no messages", style="dim")
     else:
         show_history(page, out())
+    if page.more:
+        tell_limit(len(page.notifications), HISTORY_MAX, "`deskbus export` writes the whole record")
 
 
 def show_history(page: NotificationsPage, console: Console) -> None:

@@ -72,8 +72,10 @@ def tell_next(what: str, command: str, filters: Mapping[str, object]) -> None:
 def tell_limit(shown: int, limit_max: int, beyond: str, *, option: str = "--limit") -> None:
     """Say on stderr that a list ends at its limit: a larger one shows more, up to `limit_max`;
     from there on `beyond` says what does."""
-    how = f"{option} shows up to {limit_max}" if shown < limit_max else beyond
-    err().print(f"there are more than these {shown}: {how}", style="dim", soft_wrap=True)
+    text = f"there are more than these {shown}: {option} shows up to {limit_max}"
+    if shown >= limit_max:
+        text = f"these {shown} are as many as are listed: {beyond}"
+    err().print(text, style="dim", soft_wrap=True)
 
 
 def _quoted(value: object) -> str:

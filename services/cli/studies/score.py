@@ -89,16 +89,20 @@ def cells(
         ) from None
 
     view = asking(_cells(settings, query, limit))
+    if json:
+        emit(view.cells)
+    else:
+        write(_grid(view.cells, probes=probes), out())
     if view.more:
         filters = {"arm": arm, "on": on, "probes": probes, "limit": limit}
         following = {**filters, "skip": skip + len(view.cells)}
         tell_next("more", f"deskbus study cells {study_name}", following)
-    if json:
-        emit(view.cells)
-        return
+
+
+def _grid(cells: Sequence[CellView], *, probes: bool) -> Sheet:
     last = "identified" if probes else "bought"
     grid = table("date", ("sample", "right"), "arm", "status", "cycle", last)
-    for cell in view.cells:
+    for cell in cells:
         bought = ", ".join(f"{asset} {part:.1%}" for asset, part in cell.weights.items())
         style = "red" if cell.status == "failed" else ""
         identified = ", ".join(cell.identified) or "nobody"
@@ -110,7 +114,7 @@ def cells(
             amounts.short(cell.cycle_id),
             identified if probes else bought or "nothing",
         )
-    write(grid, out())
+    return grid
 
 
 async def _cells(settings: Settings, query: StudyCellsQuery, limit: int) -> StudyCells:

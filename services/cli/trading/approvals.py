@@ -76,15 +76,15 @@ def list_approvals(json: JsonOption = False) -> None:
     page = asking(work())
     for one in page.unreadable:
         err().print(unreadable(one), style="yellow")
-    if page.more:
-        err().print("more proposals wait; answer these first", style="dim")
     if json:
         emit(page.approvals)
-        return
-    if not page.approvals and not page.unreadable:
-        err().print("no proposal waits for approval", style="dim")
-    for waiting in page.approvals:
-        write(proposal_screen(waiting), out())
+    else:
+        for waiting in page.approvals:
+            write(proposal_screen(waiting), out())
+        if not page.approvals and not page.unreadable:
+            err().print("no proposal waits for approval", style="dim")
+    if page.more:
+        err().print("more proposals wait; answer these first", style="dim")
 
 
 @app.command()

@@ -55,13 +55,13 @@ def performance(
     view = asking(work())
     if not view.found:
         raise UnknownAccount(account, view.accounts)
-    if view.trips_more and trips:
-        whole = "`deskbus export` writes the whole record"
-        tell_limit(len(view.trips), PAGE_MAX, whole, option="--trips")
     if json:
         emit([view])
     else:
         show(account, view, out())
+    if view.trips_more and trips:
+        whole = "`deskbus export` writes the whole record"
+        tell_limit(len(view.trips), PAGE_MAX, whole, option="--trips")
 
 
 def show(account: str, view: PerformanceView, console: Console) -> None:

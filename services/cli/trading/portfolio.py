@@ -11,6 +11,7 @@ from rich.text import Text
 
 from contracts.account import Portfolio
 from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
+from contracts.message import PAGE_MAX
 from contracts.subjects.accounts import ACCOUNT, EQUITY
 from libs.facts import amounts
 from libs.quant.ticks import priced
@@ -19,6 +20,7 @@ from libs.runtime.nearest import UnknownAccount
 from services.cli.render import chart
 from services.cli.render.described import described, head, placed
 from services.cli.shell.invalid import invalid
+from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.shape import ShapedGroup
@@ -53,7 +55,9 @@ def portfolio() -> None:
 @app.command(SHOW)
 def show_account(
     account: Annotated[str, typer.Argument(help="The account's name.")] = "main",
-    fills: Annotated[int, typer.Option(min=0, max=200, help="How many recent fills to show.")] = 20,
+    fills: Annotated[
+        int, typer.Option(min=0, max=PAGE_MAX, help="How many recent fills to show.")
+    ] = 20,
     json: JsonOption = False,
 ) -> None:
     """Show an account: cash, positions, P&L, equity curve and recent fills.
@@ -63,7 +67,7 @@ def show_account(
     """
     settings = load_settings()
     try:
-        query = AccountQuery(account=account, fills=fills)
+        query = AccountQuery(account=account, fills=min(fills + bool(fills), PAGE_MAX))
     except ValidationError as error:
         raise invalid("name", error) from None
 
@@ -77,10 +81,14 @@ def show_account(
     view, over_time = asking(work())
     if not view.found or view.portfolio is None:
         raise UnknownAccount(account, view.accounts)
+    shown = view.model_copy(update={"fills": view.fills[:fills]})
     if json:
-        emit([view])
+        emit([shown])
     else:
-        show(view, view.portfolio, over_time.points, out())
+        show(shown, view.portfolio, over_time.points, out())
+    if len(view.fills) > fills or len(view.fills) == PAGE_MAX:
+        whole = "`deskbus export` writes the whole record"
+        tell_limit(len(shown.fills), PAGE_MAX, whole, option="--fills")
 
 
 def show(

@@ -92,16 +92,15 @@ def list_(
     page = _asked(StrategiesQuery(limit=limit))
     for name in page.unreadable:
         err().print(f"strategy {name}: {UNREADABLE}", style="yellow")
+    if json:
+        emit(page.strategies)
+    elif page.strategies:
+        _list(page.strategies, out())
+    else:
+        err().print("no strategy yet; start a cycle: deskbus agent trigger --wait", style="dim")
     if page.more:
         whole = "`deskbus export` writes the whole record"
         tell_limit(len(page.strategies), PAGE_MAX, whole)
-    if json:
-        emit(page.strategies)
-        return
-    if not page.strategies:
-        err().print("no strategy yet; start a cycle: deskbus agent trigger --wait", style="dim")
-        return
-    _list(page.strategies, out())
 
 
 @app.command()

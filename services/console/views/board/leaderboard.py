@@ -14,6 +14,7 @@ from contracts.leaderboard import (
     LeaderboardRow,
     LeaderboardView,
 )
+from libs.facts import amounts
 from libs.postgres.pool import Record
 from libs.quant import leaderboard as quant
 from libs.quant.returns import Worth
@@ -67,20 +68,28 @@ async def board(
     ranked = {account for seat in sat if seat.key in compared for account in seat.accounts}
     held = await held_since(store, history, cycles, span.began, sessions)
     message = _message(compared, rows, sessions, len(cycles))
+    whole = _ranked([*rows, *_beside(held.returns, sessions)])
     return LeaderboardView(
         first=span.began,
         last=span.last,
         sessions=len(sessions),
         fills_after=counted.fills_after(span.last, (trips[account] for account in ranked)),
-        rows=_ranked([*rows, *_beside(held.returns, sessions)])[:ROWS_MAX],
+        rows=whole[:ROWS_MAX],
         days=() if span.began is None else tuple(_thinned([span.began, *sessions])),
         hidden=len(chosen) - len(sat),
         universe=held.tickers,
         absent=held.absent,
         currencies=currencies,
         market_source=history.described,
-        message="; ".join(filter(None, (message, counted.uncounted(trips), held.unknown))),
+        message="; ".join(
+            filter(None, (message, _left_out(whole), counted.uncounted(trips), held.unknown))
+        ),
     )
+
+
+def _left_out(rows: Sequence[LeaderboardRow]) -> str:
+    more = len(rows) - ROWS_MAX
+    return f"{amounts.count(more, 'more row')} not shown: name those you want" if more > 0 else ""
 
 
 def _is_named(query: LeaderboardQuery) -> bool:
