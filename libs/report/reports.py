@@ -66,12 +66,12 @@ class Reports:
     @classmethod
     def of(cls, pipeline: PipelineView) -> "Reports":
         """The pipeline's contracts, as far as they can be read here."""
-        made: Mapping[str, JsonValue] = pipeline.contracts
+        known: Mapping[str, JsonValue] = pipeline.contracts
         read: dict[str, Any] = {
-            field: _read(kind, made.get(name)) for field, (name, kind) in CONTRACTS.items()
+            field: _read(kind, known.get(name)) for field, (name, kind) in CONTRACTS.items()
         }
         names = {field: name for field, (name, _) in CONTRACTS.items()}
-        lost = {name for field, name in names.items() if made.get(name) and read[field] is None}
+        lost = {name for field, name in names.items() if known.get(name) and read[field] is None}
         return cls(**read, unreadable=frozenset(lost))
 
     def lost(self, *names: str) -> str:
