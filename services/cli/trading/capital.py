@@ -4,7 +4,7 @@ Each is shown first, with a hash; the same command with that hash does it.
 """
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Literal
@@ -62,7 +62,7 @@ def add_to(app: typer.Typer) -> None:
 def import_file(
     file: Annotated[
         Path,
-        typer.Argument(help="A CSV file with the columns ticker, quantity, cost, opened_on."),
+        typer.Argument(help="Your broker's export, or a CSV file of your own."),
     ],
     account: Annotated[str, typer.Option(help="A name for the new account.")],
     cash: Annotated[
@@ -72,20 +72,28 @@ def import_file(
         str | None,
         typer.Option(help="The session that it opens at, YYYY-MM-DD; the newest by default."),
     ] = None,
+    opened_on: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"], help="Since when they are held, where the file does not say it."
+        ),
+    ] = None,
     confirmed: HashOption = None,
     json: JsonOption = False,
 ) -> None:
     """Open a new account with the holdings of a file: shown first, then with --hash.
 
-    The file's first line names its columns: `ticker`, `quantity` (whole shares, as of today's
-    splits), `cost` (of one share, before fees), `opened_on` (the session since which some are
-    held) and, where you like, `currency`. Nothing is guessed: what is missing is asked for.
+    The file is an export of your broker (Interactive Brokers, Schwab, Fidelity, Trading 212,
+    Degiro), or one with the columns `ticker`, `quantity` (whole shares, as of today's splits),
+    `cost` (of one share, before fees), `opened_on` (the session since which some are held) and,
+    where you like, `currency`. Nothing is guessed: what is missing is asked for.
     """
-    read = read_holdings(file)
+    read = read_holdings(file, opened_on.date() if opened_on else None)
     findings = [*read.findings]
+    if cash is None and read.cash is not None:
+        cash = str(read.cash)
     if cash is None:
-        text = "how much has the account in cash? say it with --cash, 0 for none"
-        findings.append(ImportFinding(field="cash", message=text))
+        findings = _asked_for_cash(findings)
     if not read.lines:
         _refuse(findings, read, file)
     request = _import_request(account, read, cash or "0", as_of)
@@ -103,10 +111,13 @@ def import_file(
     if json:
         return
     _tell_unused(read)
+    for note in read.notes:
+        err().print(Text(note, style="dim"))
     if not shown.opened:
         _how(
             f"deskbus portfolio import {file} --account {account} --cash {cash}"
-            + (f" --as-of {as_of}" if as_of else ""),
+            + (f" --as-of {as_of}" if as_of else "")
+            + (f" --opened-on {opened_on:%Y-%m-%d}" if opened_on else ""),
             shown.hash,
         )
     elif shown.changed:
@@ -142,6 +153,16 @@ def withdraw(
     time-weighted.
     """
     _move("withdrawal", amount, account, confirmed, json=json)
+
+
+def _asked_for_cash(findings: Sequence[ImportFinding]) -> list[ImportFinding]:
+    """The findings, with the question for the cash; one question where dates are asked for too."""
+    if [finding.field for finding in findings] == ["opened_on"] and not findings[0].line:
+        text = "the file says neither since when they are held nor the cash; say both with "
+        options = "--opened-on YYYY-MM-DD --cash 0"
+        return [ImportFinding(field="opened_on", message=f"{text}{options}")]
+    text = "how much has the account in cash? say it with --cash, 0 for none"
+    return [*findings, ImportFinding(field="cash", message=text)]
 
 
 def _import_request(

@@ -1,24 +1,34 @@
 """A file of holdings as a person has it, and every line of it that cannot be used as it is."""
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from contracts.capital import HOLDINGS_MAX, HeldLine, ImportFinding
 from libs.facts.amounts import cut, plain
+from libs.files.dates import NoDate, stamp_of
+from libs.files.finding import BadFile
+from libs.files.numbers import NoNumber, number_of
 from libs.runtime.wording import describe
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.trading.broker_exports import (
+    COST_STEP,
+    FILE_BYTES_MAX,
+    Export,
+    Row,
+    decimal_comma,
+    merged_lots,
+    read_export,
+)
 
-FILE_BYTES_MAX = 256_000
+__all__ = ["FILE_BYTES_MAX", "HoldingsFile", "read_holdings"]
+
 CELL_CHARS_MAX = 40
 """Of a cell that is quoted in a finding."""
-NEEDED = ("ticker", "quantity", "cost", "opened_on")
-OPTIONAL = ("currency",)
 EXAMPLE = "ticker,quantity,cost,opened_on\nAAPL,10,51.25,2009-03-02"
 WHAT = {
     "ticker": "which share it is",
@@ -30,73 +40,78 @@ WHAT = {
 
 @dataclass(frozen=True)
 class HoldingsFile:
-    """The lines that could be read, those that could not, and the columns that nobody looks at."""
+    """The lines that could be read, those that could not, the columns that are not used, the cash
+    that the file states, and what was made of its rows."""
 
     lines: Sequence[HeldLine]
     findings: Sequence[ImportFinding]
     unused: Sequence[str] = ()
+    cash: Decimal | None = None
+    notes: Sequence[str] = field(default_factory=list)
 
 
-def read_holdings(path: Path) -> HoldingsFile:
-    """The file's lines. Raises `Problem` where it is no such file at all."""
-    rows = csv.reader(_text(path).splitlines(), strict=True)
-    try:
-        heads = [_head(cell) for cell in next(rows, [])]
-        numbered = [(rows.line_num, row) for row in rows if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise _unreadable(path, f"line {rows.line_num} is no CSV: {error}") from None
-    _require_heads(path, heads)
-    if not numbered:
-        raise _unreadable(path, "it has a header and no line below it")
-    if len(numbered) > HOLDINGS_MAX:
-        raise _unreadable(path, f"it has {len(numbered)} lines, at most {HOLDINGS_MAX} can be read")
+@dataclass(frozen=True, slots=True)
+class _Lot:
+    """One row, read."""
+
+    line: int
+    quantity: Decimal
+    cost: Decimal
+    opened_on: date
+    currency: str
+
+
+def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
+    """The file's positions, the lots of a ticker as one; `opened_on` is for rows without a date.
+    Raises `Problem` where it is no such file at all."""
+    export, comma = _export(path)
     lines: list[HeldLine] = []
     findings: list[ImportFinding] = []
-    for number, row in numbered:
-        if len(row) != len(heads):
-            text = f"{len(row)} cells under a header of {len(heads)}; write numbers without commas"
-            findings.append(ImportFinding(line=number, message=text))
-            continue
-        cells = {head: cell.strip() for head, cell in zip(heads, row, strict=True)}
-        wrong = list(_wrong(number, cells))
+    if "opened_on" not in export.meanings and opened_on is None:
+        text = "the file does not say since when they are held; say it with --opened-on YYYY-MM-DD"
+        findings.append(ImportFinding(field="opened_on", message=text))
+        opened_on = date.min
+    notes = list(export.notes)
+    for ticker, rows in merged_lots(export.rows):
+        lots, wrong = [], []
+        for row in rows:
+            found = [*_wrong(row, export, opened_on, comma=comma)]
+            wrong += found
+            if not found:
+                lots.append(_lot(row, opened_on, comma=comma))
         if not wrong:
             try:
-                lines.append(_line(number, cells))
-            except ValidationError as error:
-                wrong.append(ImportFinding(line=number, message=cut(describe(error), 400)))
+                lines.append(_line(ticker, lots))
+            except (ValidationError, ValueError) as error:
+                text = describe(error) if isinstance(error, ValidationError) else str(error)
+                wrong = [ImportFinding(line=lots[0].line, message=cut(text, 400))]
+            else:
+                if len(lots) > 1:
+                    notes.append(f"{ticker}: {len(lots)} lots as one, at average cost")
         findings += wrong
-    known = {*NEEDED, *OPTIONAL}
-    return HoldingsFile(lines, findings, [head for head in heads if head and head not in known])
+    if opened_on == date.min:
+        lines = []  # nothing can be shown without a date
+    return HoldingsFile(lines, findings, export.unused, export.cash, notes)
 
 
-def _text(path: Path) -> str:
+def _export(path: Path) -> tuple[Export, bool]:
+    """The positions of the file, and whether its numbers have decimal commas. Raises `Problem`."""
     try:
-        with path.open("rb") as file:
-            read = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise _unreadable(path, f"it cannot be read ({error.strerror})") from None
-    if len(read) > FILE_BYTES_MAX:
-        raise _unreadable(path, f"it is larger than {FILE_BYTES_MAX:,} bytes")
-    try:
-        return read.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _unreadable(path, "it is not UTF-8 text; save it as CSV (UTF-8)") from None
-
-
-def _head(cell: str) -> str:
-    return "_".join(cell.strip().lower().split())
-
-
-def _require_heads(path: Path, heads: Sequence[str]) -> None:
-    missing = [head for head in NEEDED if head not in heads]
-    if not missing:
-        twice = sorted({head for head in heads if head in NEEDED and heads.count(head) > 1})
-        if twice:
-            raise _unreadable(path, f"the column {twice[0]} stands in it twice")
-        return
-    if len(heads) == 1 and ";" in heads[0]:
-        raise _unreadable(path, "its columns are separated by ; instead of by commas")
-    raise _unreadable(path, f"its first line has no column {' and no column '.join(missing)}")
+        export = read_export(path)
+        comma = decimal_comma(export)
+    except BadFile as error:
+        where = f"line {error.finding.line}: " if (error.finding.line or 1) > 1 else ""
+        raise _unreadable(path, f"{where}{error.finding.what}") from None
+    except NoNumber as error:
+        raise _unreadable(path, str(error)) from None
+    if not {"cost", "basis"} & {*export.meanings}:
+        raise _unreadable(path, "its first line has no column cost")
+    if not export.rows:
+        raise _unreadable(path, "it has a header and no line below it")
+    if len(export.rows) > HOLDINGS_MAX:
+        many = len(export.rows)
+        raise _unreadable(path, f"it has {many} lines, at most {HOLDINGS_MAX} can be read")
+    return export, comma
 
 
 def _unreadable(path: Path, why: str) -> Problem:
@@ -104,49 +119,91 @@ def _unreadable(path: Path, why: str) -> Problem:
     return Problem(ExitCode.USAGE, f"{path}: {why}", f"write it like this:\n    {shown}")
 
 
-def _wrong(number: int, cells: Mapping[str, str]) -> Iterator[ImportFinding]:
+def _wrong(
+    row: Row, export: Export, opened_on: date | None, *, comma: bool
+) -> Iterator[ImportFinding]:
     """The missing values, and those that are no number or date."""
-    for head in NEEDED:
-        text = cells[head]
+    cells = row.cells
+    if many := cells.get("too many") or cells.get("too few"):
+        text = f"{many}; write numbers without commas"
+        yield ImportFinding(line=row.line, message=text)
+        return
+    cost = "basis" if "cost" not in export.meanings else "cost"
+    for head in ("ticker", "quantity", cost, "opened_on"):
+        text = cells.get(head, "")
+        name = "cost" if head == "basis" else head
         why = ""
         if not text:
-            why = f"{head} is missing: {WHAT[head]}"
-        elif head in {"quantity", "cost"}:
-            why = _no_number(head, text)
-        elif head == "opened_on" and not _is_date(text):
-            why = f"opened_on is {_quoted(text)}, no date: write YYYY-MM-DD"
+            if head != "opened_on" or opened_on is None:
+                why = f"{name} is missing: {WHAT[name]}"
+        elif head == "opened_on":
+            why = _no_date(text)
+        elif head != "ticker":
+            why = _no_number(name, text, comma=comma)
         if why:
-            yield ImportFinding(line=number, field=head, message=why)
+            yield ImportFinding(line=row.line, field=name, message=why)
 
 
-def _no_number(head: str, text: str) -> str:
+def _no_number(head: str, text: str, *, comma: bool) -> str:
+    example = "10" if head == "quantity" else "51.25"
     try:
-        number = Decimal(text)
-    except InvalidOperation:
-        example = "10" if head == "quantity" else "51.25"
+        number = number_of(text, comma=comma)
+    except NoNumber:
         return f"{head} is {_quoted(text)}, no number: write it like {example}"
-    if not number.is_finite() or number <= 0:
+    if number is None:
+        return f"{head} is {_quoted(text)}, no number: write it like {example}"
+    if number <= 0:
         short = " (the desk holds no short positions)" if head == "quantity" else ""
         return f"{head} is {_quoted(text)}: it must be more than 0{short}"
+    if head == "quantity" and number != number.to_integral_value():
+        whole = int(number)
+        return (
+            f"quantity is {_quoted(text)}, and the desk holds whole shares: write {whole}, and add "
+            "what the rest is worth to the cash"
+        )
     return ""
 
 
-def _is_date(text: str) -> bool:
+def _no_date(text: str) -> str:
     try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
+        stamp_of(text)
+    except NoDate as error:
+        return f"opened_on is {_quoted(text)}, no date ({error}): write YYYY-MM-DD"
+    return ""
 
 
 def _quoted(text: str) -> str:
     return repr(cut(plain(text), CELL_CHARS_MAX))
 
 
-def _line(number: int, cells: Mapping[str, str]) -> HeldLine:
+def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
+    cells: Mapping[str, str] = row.cells
+    quantity = number_of(cells["quantity"], comma=comma) or Decimal(0)
+    cost = number_of(cells.get("cost") or cells["basis"], comma=comma) or Decimal(0)
+    if not cells.get("cost"):
+        each = (cost / quantity).quantize(COST_STEP, ROUND_HALF_EVEN)
+        cost = Decimal(f"{each.normalize():f}")  # 20, not 2E+1
+    day = stamp_of(cells["opened_on"]).day if cells.get("opened_on") else opened_on
+    currency = cells.get("currency", "").upper()
+    return _Lot(row.line, quantity, cost, day or date.min, currency)
+
+
+def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
+    """One position of its lots. Raises ValidationError, and ValueError for two currencies."""
+    if len({lot.currency for lot in lots}) > 1:
+        raise ValueError("its lots are in several currencies: keep those of one")
+    quantity = sum((lot.quantity for lot in lots), Decimal(0))
+    cost = lots[0].cost
+    if len(lots) > 1:
+        paid = sum((lot.quantity * lot.cost for lot in lots), Decimal(0))
+        cost = (paid / quantity).quantize(COST_STEP, ROUND_HALF_EVEN)
     return HeldLine.model_validate(
         {
-            "line": number,
-            **{head: cells[head] for head in NEEDED},
-            "currency": cells.get("currency", "").upper() or None,
+            "line": lots[0].line,
+            "ticker": ticker,
+            "quantity": quantity,
+            "cost": cost,
+            "opened_on": min(lot.opened_on for lot in lots),
+            "currency": lots[0].currency or None,
         }
     )

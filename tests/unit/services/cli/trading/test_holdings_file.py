@@ -1,8 +1,10 @@
 """A file of holdings: what is read, and what is told line by line instead of guessed."""
 
+import tomllib
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,9 +47,11 @@ def test_the_currency_may_be_stated(tmp_path: Path) -> None:
         ("AAPL,ten,20,2010-03-01", "quantity", "no number"),
         ("AAPL,-10,20,2010-03-01", "quantity", "no short positions"),
         ("AAPL,0,20,2010-03-01", "quantity", "more than 0"),
-        ("AAPL,nan,20,2010-03-01", "quantity", "more than 0"),
-        ("AAPL,10,inf,2010-03-01", "cost", "more than 0"),
+        ("AAPL,nan,20,2010-03-01", "quantity", "no number"),
+        ("AAPL,10,inf,2010-03-01", "cost", "no number"),
         ("AAPL,10,20,03/01/2010", "opened_on", "write YYYY-MM-DD"),
+        ("AAPL,1.5,20,2010-03-01", "quantity", "write 1, and add what the rest is worth"),
+        ("AAPL,1_000,20,2010-03-01", "quantity", "no number"),
         ("AAPL,10,20,2010-02-30", "opened_on", "no date"),
         ("AAPL,10,20", "", "3 cells under a header of 4"),
         ("AAPL,1,000,20,2010-03-01", "", "write numbers without commas"),
@@ -72,12 +76,11 @@ def test_a_line_that_cannot_be_used_is_told_and_the_others_are_read(
         ("", "no column ticker and no column quantity"),
         ("AAPL,10,20,2010-03-01\n", "its first line has no column ticker"),
         ("ticker,quantity,opened_on\nAAPL,10,2010-03-01\n", "no column cost"),
-        ("ticker;quantity;cost;opened_on\n", "separated by ;"),
         (f"{HEAD},cost\n", "the column cost stands in it twice"),
         (f"{HEAD}\n\n", "no line below"),
-        (f'{HEAD}\n"AAPL,1', "line 2 is no CSV"),
+        (f'{HEAD}\n"AAPL,1', "line 2: no CSV"),
         (f"{HEAD}\n" + "AAPL,1,1,2010-03-01\n" * (HOLDINGS_MAX + 1), "at most 200"),
-        (b"\xff\xfe" + HEAD.encode("utf-16-le"), "not UTF-8"),
+        (b"\xff" + HEAD.encode(), "not UTF-8"),
         (b"a" * (FILE_BYTES_MAX + 1), "larger than 256,000 bytes"),
     ],
 )
@@ -93,3 +96,66 @@ def test_what_is_no_file_of_holdings_is_refused_with_an_example(
 def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="cannot be read"):
         read_holdings(tmp_path / "none.csv")
+
+
+def test_lots_of_one_share_are_one_position_at_average_cost(tmp_path: Path) -> None:
+    rows = "AAPL,10,20,2010-03-01\nIBM,1,9,2010-03-01\nAAPL,30,24,2009-03-02\n"
+    found = read(tmp_path, f"{HEAD}\n{rows}")
+
+    assert [(it.ticker, it.quantity, it.cost) for it in found.lines] == [
+        ("AAPL", Decimal(40), Decimal(23)),
+        ("IBM", Decimal(1), Decimal(9)),
+    ]
+    assert found.lines[0].opened_on == date(2009, 3, 2)
+    assert found.notes == ["AAPL: 2 lots as one, at average cost"]
+
+
+def test_lots_in_two_currencies_are_refused(tmp_path: Path) -> None:
+    rows = "SAP,10,20,2010-03-01,EUR\nSAP,10,20,2010-03-01,USD\n"
+    found = read(tmp_path, f"{HEAD},currency\n{rows}")
+
+    assert not found.lines
+    assert "several currencies" in found.findings[0].message
+
+
+def test_a_european_file_is_read(tmp_path: Path) -> None:
+    text = "Symbol;Qty;Avg Price;Open Date\nSAP;1.000;20,55;01.03.2010\n"
+    (line,) = read(tmp_path, text).lines
+
+    assert (line.quantity, line.cost) == (Decimal(1000), Decimal("20.55"))
+    assert line.opened_on == date(2010, 3, 1)
+
+
+def test_trades_are_netted_and_an_action_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    head = "Action,Time,Ticker,No. of shares,Price / share,Currency (Price / share)\n"
+    trades = (
+        "Market buy,2024-01-03 14:30:05.123,ACME,10,20,USD\n"
+        "Deposit,2024-01-02 09:00:00,,,,\n"
+        "Limit buy,2024-02-01 15:00:00,ACME,10,30,USD\n"
+        "Market sell,2024-03-01 15:00:00,ACME,5,40,USD\n"
+        "Market buy,2024-01-04 15:00:00,GONE,5,40,USD\n"
+        "Market sell,2024-01-05 15:00:00,GONE,5,41,USD\n"
+    )
+    (line,) = read(tmp_path, head + trades).lines
+    assert (line.ticker, line.quantity, line.cost) == ("ACME", Decimal(15), Decimal(25))
+    assert (line.opened_on, line.currency) == (date(2024, 1, 3), "USD")
+    with pytest.raises(Problem, match="the action 'Stock split open'"):
+        read(tmp_path, f"{head}{trades}Stock split open,2024-04-01 15:00:00,ACME,15,20,USD\n")
+
+
+CASES = Path(__file__).parents[4] / "data" / "own_files"
+EXPECTED = tomllib.loads((CASES / "EXPECT.toml").read_text())["holdings"]
+
+
+@pytest.mark.parametrize(("name", "expected"), EXPECTED.items(), ids=EXPECTED)
+def test_a_brokers_export_is_read_or_asks_one_question(name: str, expected: dict[str, Any]) -> None:
+    path = CASES / "holdings" / name
+    opened_on = expected.get("opened_on")
+    if opened_on or "asks" in expected:
+        (question,) = read_holdings(path).findings
+        assert expected.get("asks", "--opened-on") in question.message
+    found = read_holdings(path, opened_on)
+    if opened_on or "asks" not in expected:
+        read_lines = [[it.ticker, str(it.quantity), str(it.cost)] for it in found.lines]
+        assert read_lines == expected["lines"]
+    assert str(found.cash or "") == expected.get("cash", "")
