@@ -144,14 +144,14 @@ def _open_positions(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, li
 
 
 def _meanings(path: Path, heads: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for meaning, names in MEANINGS.items():
         at = [n for n, head in enumerate(heads) if head in names]
         if len(at) > 1 and len({heads[n] for n in at}) < len(at):
             raise bad(path, 1, f"the column {meaning} stands in it twice", "keep one of the two")
         if at:
-            found[meaning] = at[0]
-    return found
+            columns[meaning] = at[0]
+    return columns
 
 
 def _fill(

@@ -75,9 +75,9 @@ def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
     for ticker, rows in merged_lots(export.rows):
         lots, wrong = [], []
         for row in rows:
-            found = [*_wrong(row, export, opened_on, comma=comma)]
-            wrong += found
-            if not found:
+            faults = [*_wrong(row, export, opened_on, comma=comma)]
+            wrong += faults
+            if not faults:
                 lots.append(_lot(row, opened_on, comma=comma))
         if not wrong:
             try:
@@ -181,8 +181,8 @@ def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
     quantity = number_of(cells["quantity"], comma=comma) or Decimal(0)
     cost = number_of(cells.get("cost") or cells["basis"], comma=comma) or Decimal(0)
     if not cells.get("cost"):
-        each = (cost / quantity).quantize(COST_STEP, ROUND_HALF_EVEN)
-        cost = Decimal(f"{each.normalize():f}")  # 20, not 2E+1
+        average = (cost / quantity).quantize(COST_STEP, ROUND_HALF_EVEN)
+        cost = Decimal(f"{average.normalize():f}")  # 20, not 2E+1
     day = stamp_of(cells["opened_on"]).day if cells.get("opened_on") else opened_on
     currency = cells.get("currency", "").upper()
     return _Lot(row.line, quantity, cost, day or date.min, currency)
