@@ -101,8 +101,6 @@ HUNDREDTHS: Mapping[str, tuple[str, str]] = {
 }
 """Suffixes of exchanges that quote in pence, cents and agorot, while some files have whole units:
 the two currencies that prices may be in."""
-LOTS: Mapping[str, int] = {"XTKS": 100, "XSHG": 100, "XSHE": 100}
-"""Shares that are bought together, by exchange. Hong Kong's differ from share to share."""
 
 PAIR = "a crypto or currency pair"
 
