@@ -14,6 +14,7 @@ from contracts.operation import OperationView
 from libs.facts import amounts
 from libs.report import story
 from libs.report.sections import Fact
+from libs.runtime.setting_names import as_set
 from services.cli.render import costs, exits, orders, outcomes, tickers
 from services.cli.render.cited import cut
 from services.cli.render.described import described
@@ -101,7 +102,7 @@ def _ending(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
     style = "bold" if completed else STATUS_STYLES[pipeline.status]
     if ending.place:
         yield Text(f"  {ending.place}", style=style)
-    yield _inset(Text(ending.words, style=style))
+    yield _inset(Text(as_set(ending.words), style=style))
     if ending.asks:
         yield Text("  a person is asked: deskbus approvals list", style="bold yellow")
 
