@@ -303,6 +303,11 @@ from orders o join fills f using (order_id)
 where o.account = $1 and o.ticker = any($2::text[])
 order by o.ticker, f.session desc, f.filled_at desc
 
+-- name: sectors_brought_in
+-- Of holdings that the owner brought in: as the source had it then.
+select ticker, sector from entries
+where account = $1 and ticker = any($2::text[]) and sector is not null
+
 -- name: plans
 -- Of the newest buy of each ticker that was filled.
 select distinct on (o.ticker) o.ticker, o.plan, o.thesis, o.cycle_id, f.session

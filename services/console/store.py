@@ -221,6 +221,11 @@ class Store:
         rows = await self._rows(sql.held, account, list(tickers))
         return {row["ticker"]: row for row in rows}
 
+    async def sectors_brought_in(self, account: str, tickers: Sequence[str]) -> Mapping[str, str]:
+        """The sector of each ticker that the owner brought in, where the source had one."""
+        rows = await self._rows(sql.sectors_brought_in, account, list(tickers))
+        return {row["ticker"]: row["sector"] for row in rows}
+
     async def plans(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The plan that each ticker was bought with last, where it was bought with one."""
         rows = await self._rows(sql.plans, account, list(tickers))

@@ -73,6 +73,7 @@ class Entry:
     lines: tuple[Line, ...]
     ticker: str | None = None
     memo: str = ""
+    sector: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +191,16 @@ def opening(cash: Decimal, session: date, key: str = "open") -> Entry:
 
 
 def brought_in(
-    ticker: str, quantity: Decimal, cost: Money, opened_on: date, rate: ExchangeRate | None = None
+    ticker: str,
+    quantity: Decimal,
+    cost: Money,
+    opened_on: date,
+    rate: ExchangeRate | None = None,
+    sector: str | None = None,
 ) -> Entry:
     """Shares that the owner held before the account opened, at their `cost` of one, against the
-    owner's capital. They count as held since `opened_on`."""
+    owner's capital. They count as held since `opened_on`. `sector` is None where the market source
+    has none."""
     shares = _line(Book.POSITION, trade_value(cost.amount, quantity), rate, ticker, quantity)
     lines: tuple[Line, ...] = (shares, Line(Book.CAPITAL, -shares.amount))
     if rate is not None:
@@ -203,7 +210,7 @@ def brought_in(
         )
         lines = (shares, exchanged, Line(Book.EXCHANGE, shares.amount), lines[1])
     memo = f"brought in: {quantity:f} {ticker} at {_quoted(cost, rate)}"
-    return Entry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo)
+    return Entry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo, sector)
 
 
 def cash_moved(amount: Decimal, session: date, key: str) -> Entry:

@@ -135,10 +135,15 @@ group by e.ticker
 order by e.ticker
 
 -- name: sectors
--- As the source had them when each was ordered last and it had one.
-select distinct on (ticker) ticker, sector from orders
-where account = $1 and ticker = any ($2::text[]) and sector <> 'unknown'
-order by ticker, placed_at desc
+-- As the source had them when each was ordered last, or brought in, and it had one.
+select distinct on (ticker) ticker, sector from (
+    select ticker, sector, placed_at as at from orders
+    where account = $1 and ticker = any ($2::text[]) and sector <> 'unknown'
+    union all
+    select ticker, sector, at from entries
+    where account = $1 and ticker = any ($2::text[]) and sector is not null
+) known
+order by ticker, at desc
 
 -- name: plans
 -- Of the newest buy of each ticker that was filled by $2.
@@ -164,16 +169,16 @@ update orders set status = $2, quantity = $3, reason = $4, stop_price = $5 where
 
 -- name: insert_entry
 with entry as (
-    insert into entries (account, key, kind, session, ticker, memo)
-    values ($1, $2, $3, $4, $5, $6)
+    insert into entries (account, key, kind, session, ticker, memo, sector)
+    values ($1, $2, $3, $4, $5, $6, $7)
     returning entry_id
 )
 insert into postings (entry_id, line, account, book, ticker, amount, quantity, currency,
                       foreign_amount)
 select entry.entry_id, l.line, $1, l.book, l.ticker, l.amount, l.quantity, l.currency,
        l.foreign_amount
-from entry, unnest($7::text[], $8::text[], $9::numeric[], $10::numeric[], $11::text[],
-                   $12::numeric[])
+from entry, unnest($8::text[], $9::text[], $10::numeric[], $11::numeric[], $12::text[],
+                   $13::numeric[])
      with ordinality as l (book, ticker, amount, quantity, currency, foreign_amount, line)
 returning entry_id
 

@@ -77,6 +77,7 @@ class Reads:
                 snapped=snapped,
                 sessions=(as_of,),
                 rates=rates,
+                sectors=_sectors(await self._listed(assets, as_of)),
                 synthetic=synthetic,
             )
         past = self._past(as_of)

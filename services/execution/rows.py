@@ -251,6 +251,7 @@ def entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
         entry.session,
         entry.ticker,
         entry.memo,
+        entry.sector,
         [line.book.value for line in entry.lines],
         [line.ticker for line in entry.lines],
         [line.amount for line in entry.lines],

@@ -206,6 +206,9 @@ class Reading:
         del account
         return await self._of.held_facts(tickers)
 
+    async def sectors_brought_in(self, account: str, tickers: Sequence[str]) -> Mapping[str, str]:
+        return {}
+
     async def plans(self, account: str, tickers: Sequence[str]) -> Mapping[str, Any]:
         del account, tickers
         return {}

@@ -28,6 +28,7 @@ from contracts.account_query import (
     EquityView,
     HeldAtClose,
 )
+from contracts.facts import UNKNOWN_SECTOR
 from contracts.http import PriceBar
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
@@ -191,10 +192,15 @@ async def _portfolio(
         if balance["book"] == "position" and balance["quantity"] > 0
     }
     facts = await store.held(name, list(held)) if held else {}
+    untraded = [ticker for ticker in held if ticker not in facts]
+    sectors = await store.sectors_brought_in(name, untraded) if untraded else {}
     plans = await store.plans(name, list(held)) if held else {}
     kept = kept_closes(row["closes"], currency)
     positions = tuple(
-        _position(holding, facts.get(ticker), plans.get(ticker), kept.get(ticker), row)
+        _position(
+            *(holding, facts.get(ticker), plans.get(ticker), kept.get(ticker), row),
+            facts[ticker]["sector"] if ticker in facts else sectors.get(ticker, UNKNOWN_SECTOR),
+        )
         for ticker, holding in held.items()
     )
     last = await store.last_order(name)
@@ -221,6 +227,7 @@ def _position(
     plan: Record | None,
     kept: KeptClose | None,
     row: Record,
+    sector: str,
 ) -> Position:
     """Marked by the newest price that the account has seen: a fill after its clock, else what its
     last snapshot valued it at, else the fill."""
@@ -239,7 +246,7 @@ def _position(
         quantity=held["quantity"],
         average_cost=_money(cost, currency),
         price=_money(price, currency),
-        sector=fill["sector"] if fill is not None else "unknown",
+        sector=sector,
         foreign=foreign,
         opened_on=held["opened_on"],
         plan=_plan_of(plan, held["opened_on"]),

@@ -89,7 +89,7 @@ async def _opened(
     currency, as_of = answer.cash.currency, answer.as_of
     quotes = await trading.reads.quotes(None, currency, as_of, set(judged.known))
     rates = {ticker: known.rate for ticker, known in judged.known.items()}
-    opening = holdings.entries(answer, rates)
+    opening = holdings.entries(answer, rates, quotes.sectors)
     limits = trading.limits_of(name)
     async with trading.pool.acquire() as db, db.transaction():
         if not await store.open_account(db, name, currency, as_of, request.cash, limits):

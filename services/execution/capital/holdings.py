@@ -166,13 +166,21 @@ def of_the_whole(cash: Money, positions: Sequence[OpeningPosition]) -> Sequence[
     return [ImportFinding(message=message)]
 
 
-def entries(shown: HoldingsImport, rates: Mapping[str, ExchangeRate | None]) -> Sequence[Entry]:
+def entries(
+    shown: HoldingsImport,
+    rates: Mapping[str, ExchangeRate | None],
+    sectors: Mapping[str, str],
+) -> Sequence[Entry]:
     """Cash and every position against the owner's capital, by ticker; `rates` are those of the day
-    that each was opened on."""
+    that each was opened on, `sectors` what the market source has at as_of."""
     return (
         books.opening(shown.cash.amount, shown.as_of, import_key(shown.hash)),
         *(
-            books.brought_in(it.ticker, it.quantity, it.cost, it.opened_on, rates[it.ticker])
+            books.brought_in(
+                *(it.ticker, it.quantity, it.cost, it.opened_on),
+                rates[it.ticker],
+                sectors.get(it.ticker),
+            )
             for it in shown.positions
         ),
     )

@@ -42,6 +42,7 @@ def test_holdings_open_an_account_that_is_shown_with_its_cost_and_moves_cash(
     view = deskbus(f"portfolio show {account} --json").rows[0]
     held = {each["ticker"]: each for each in view["portfolio"]["positions"]}
     assert held["AAPL"]["average_cost"]["amount"] == "201.350000"
+    assert {each["sector"] for each in held.values()} == {"Information Technology"}
     # 40 at 201.35, 150 at 24.10 and the cash.
     assert view["paid_in"] == "14169.00"
     assert view["return_pct"] == "0.0000"
