@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -221,8 +222,10 @@ def _rejected(desk: Desk, day: date) -> None:
 
 def _edited(desk: Desk, day: date) -> None:
     cycle_id, waiting = desk.proposed(day, f"less-{day:%m%d}")
-    dropped = waiting["proposal"]["decisions"][:1]
-    edits = [{"asset": each["asset"], "quantity": "0"} for each in dropped]
+    first, *others = waiting["proposal"]["decisions"]
+    # Who would drop all of it rejects it.
+    left = Decimal(0) if others else Decimal(first["quantity"]) // 2
+    edits = [{"asset": first["asset"], "quantity": str(left)}]
     _answer(desk, cycle_id, waiting, "approve", edits=edits)
 
 

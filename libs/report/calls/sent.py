@@ -137,8 +137,7 @@ def described(of: Difference | None) -> Table:
     title = "Difference to the previous call"
     if of is None:
         none = (
-            "The operation's first call, and none of the account's last decisions has a call of "
-            "this stage to compare it with."
+            "The operation's first call; the last decisions of the account have none of this stage."
         )
         return Table((), (), title, empty=Empty(none))
     call = Text(

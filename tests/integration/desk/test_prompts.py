@@ -81,7 +81,7 @@ async def test_every_call_of_every_stage_shows_prompt_schema_facts_and_reply(
         "You are the quant",
         "AAPL.close = ",
         "QuantDraft",
-        "none of the account's last decisions",
+        "the last decisions of the account have none",
     ):
         assert word in page, word
         assert word in full, word

@@ -62,7 +62,7 @@ def test_the_same_call_has_no_difference_and_says_so() -> None:
     told = difference(chat("x"), chat("x"), OP, 3)
     assert told.lines == ()
     assert described(told).empty.text == "Both were sent the same."
-    assert "none of the account's last decisions" in described(None).empty.text
+    assert "the last decisions of the account have none" in described(None).empty.text
 
 
 def test_a_flood_of_differences_is_bounded_and_counted() -> None:
