@@ -20,7 +20,6 @@ from urllib.request import Request, urlopen
 import orjson
 
 from libs.market.calendar import exchange_calendar
-from libs.report.strategies.files import spec_of
 from tests.data.fixture_market.make_fixture import HERE
 from tests.fakes.model_server import Answer, Asked, Error
 from tests.fakes.rules_model import agent_of, as_the_rules
@@ -34,7 +33,6 @@ BUYS_ON = date(2024, 3, 15)
 WEEK = 5
 CYCLE_S = 120.0
 LOOK_S = 0.05
-EXAMPLE = Path(__file__).parents[2] / "examples/strategies/trend-and-calm.yaml"
 PLAIN, TERSE, SHAKY, BABBLES, AWAY = "plain", "terse", "shaky", "babbles", "away"
 PRICE = {"input": 1, "output": 3}
 APPROVAL_S = 10
@@ -192,7 +190,7 @@ def _waits(view: Json) -> bool:
     return any(lane["state"] == "awaiting_approval" for lane in view["pipelines"])
 
 
-def live(url: str, days: Sequence[date], *, strategy: bool) -> None:
+def live(url: str, days: Sequence[date]) -> None:
     """Live these sessions: each with a sell check, a decision of the rules and a model, and some of
     what a desk meets. All of that is met on few days too."""
     desk = Desk(url)
@@ -209,9 +207,6 @@ def live(url: str, days: Sequence[date], *, strategy: bool) -> None:
     _sold_by_hand(desk, days[-1])
     desk.run(last, "rules@main", PLAIN, TERSE, kind="snapshot")
     desk.run(last, "rules@main", kind="report")
-    if strategy:
-        spec = spec_of(EXAMPLE.read_text()).model_dump(mode="json")
-        desk.run(last, "rules@main", kind="strategy", strategy={"spec": spec})
     desk.until(late, lambda view: view["status"] != "running")
 
 

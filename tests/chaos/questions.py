@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -431,7 +430,7 @@ async def _half_year(folder: Path) -> Answers:
         async with started_desk(folder / "data", "--port", "0", environment=environment) as desk:
             url = str(desk.http_url)
             days = half_year.sessions(half_year.WEEK)
-            await asyncio.to_thread(partial(half_year.live, url, days, strategy=True))
+            await asyncio.to_thread(half_year.live, url, days)
             return await asyncio.to_thread(ask, reader(url))
 
 

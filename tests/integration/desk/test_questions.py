@@ -30,7 +30,7 @@ def test_every_question_about_a_half_year_has_an_answer(
             address = http_address(desk.settings)
             assert address is not None
             days = half_year.sessions(half_year.QUARTER)
-            half_year.live(address.url, days, strategy=False)
+            half_year.live(address.url, days)
             answers = ask(reader(address.url))
     assert answers.empty == []
     assert answers.met.keys() >= half_year.MET, half_year.MET - answers.met.keys()
