@@ -33,9 +33,9 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest -q -m slow tests/unit tests/flow tests/architecture
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow tests/unit tests/flow tests/architecture
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/integration tests/chaos --durations=15
-	$(BIN)/python -m pytest -q tests/browser --durations=5
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/browser --durations=5
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
 	$(BIN)/ruff format --check --quiet .

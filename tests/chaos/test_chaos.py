@@ -13,7 +13,7 @@ SEED = 7
 
 @pytest.mark.timeout(420)
 @pytest.mark.parametrize(
-    ("roles", "cycles"), [(ROLES_OF, 100), (ONE_PROCESS_ROLES, 100)], ids=["processes", "joined"]
+    ("roles", "cycles"), [(ROLES_OF, 60), (ONE_PROCESS_ROLES, 60)], ids=["processes", "joined"]
 )
 async def test_cycles_under_every_fault_end_as_without_faults(
     open_dir: Path,

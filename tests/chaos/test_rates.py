@@ -10,6 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contracts.cycle import CycleStatus
 from libs.runtime.model_settings import Rate
 from services.orchestrator.group.rate_limits import CAPACITY_SHARE, LATE_S, MINUTE_S
@@ -46,6 +48,7 @@ async def cycles(desk: MortalDesk, count: int) -> list[CycleStatus | None]:
         return await asyncio.gather(*(desk.user.run(paid_cycle()) for _ in range(count)))
 
 
+@pytest.mark.soak
 async def test_in_no_stretch_of_time_two_replicas_ask_faster_than_the_limit(open_dir: Path) -> None:
     rate = Rate(calls_per_minute_max=LIMIT)
     folder = folder_in(open_dir, "paced")

@@ -12,7 +12,7 @@ from libs.runtime.http_address import http_address
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.conftest import Desk, desk_in
 
-RUN_S = 40
+RUN_S = 20
 PATIENCE_S = 240
 CHECKS = (
     *("not_a_server_error", "status_code_conformance", "content_type_conformance"),

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from services.orchestrator.machine.workflows import DECISION
 from tests.integration.upgrade.conftest import Desk, Lanes, services_of
 from tests.integration.upgrade.old_release import run_in
@@ -76,6 +78,7 @@ async def test_services_are_upgraded_before_orchestrators_and_all_is_taken_back(
     await require_order(desk, lanes)
 
 
+@pytest.mark.soak
 async def test_orchestrators_are_upgraded_before_services(
     desk: Desk, lanes: Lanes, old: Path, new: Path
 ) -> None:
