@@ -195,10 +195,6 @@ class BadVendorData(MarketError):
         )
 
 
-UNPRICED = (UnknownTicker, CryptoNotSupported, NoHistory, BadVendorData)
-"""What says of a ticker that it has no prices to be used; not that its source is away."""
-
-
 class LookAhead(MarketError):
     """A datum newer than as_of was about to be returned: a fault of the source, never ignored."""
 
@@ -226,6 +222,10 @@ class BadReplayDir(BadReplayData):
 
     def __init__(self, directory: Path, what: str, remedy: str) -> None:
         super().__init__(Finding(str(directory), what, remedy))
+
+
+UNPRICED = (UnknownTicker, CryptoNotSupported, NoHistory, BadVendorData, BadReplayData)
+"""Errors that say of a ticker that it has no prices to be used; not that its source is away."""
 
 
 class ToolNotAllowed(MarketError):

@@ -28,7 +28,7 @@ from libs.bus.health import BusHealth, open_health
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import Routes, on_query
 from libs.market.calendar import exchange_calendar
-from libs.market.errors import CryptoNotSupported, NoHistory, UnknownTicker
+from libs.market.errors import UNPRICED
 from libs.market.source import MarketData, bars_until
 from libs.market.sources import market_of, sessions_of
 from libs.postgres.migrate import require_schema
@@ -96,7 +96,7 @@ class MarketHistory:
         sessions = self._market.calendar.sessions(first, last)
         try:
             bars = await bars_until(self._market, ticker, last, len(sessions))
-        except (UnknownTicker, CryptoNotSupported, NoHistory):
+        except UNPRICED:
             return {}
         closes = zip(bars["date"].to_list(), bars["close"].to_list(), strict=True)
         return {day: Decimal(str(close)) for day, close in closes if day >= first}

@@ -13,14 +13,7 @@ from libs.llm.loop import StandardReads
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
 from libs.llm.provider import Evidence, is_error
 from libs.llm.toolbox import Toolbox
-from libs.market.errors import (
-    BadVendorData,
-    CryptoNotSupported,
-    LookAhead,
-    MarketError,
-    NoHistory,
-    UnknownTicker,
-)
+from libs.market.errors import UNPRICED, LookAhead, MarketError, NoHistory
 from libs.market.exits import AccountExits
 from libs.market.facts import facts_of
 from libs.market.source import MarketData
@@ -177,7 +170,7 @@ def _facts(market: MarketData, ticker: str, as_of: date, exits: AccountExits) ->
         try:
             facts = await facts_of(market, ticker, as_of, terms, without_events=True)
             return Reply(facts.model_dump(mode="json"))
-        except (UnknownTicker, NoHistory, CryptoNotSupported, BadVendorData) as error:
+        except UNPRICED as error:
             return Reply(_error(ticker, error.code, error.message))
 
     request: JsonValue = {"ticker": ticker, "as_of": as_of.isoformat()}

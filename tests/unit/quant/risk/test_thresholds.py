@@ -427,3 +427,11 @@ def test_of_two_share_classes_the_larger_buy_counts_and_it_names_the_other() -> 
     ]
     assert check.ticker == "GOOG"
     assert check.value == "GOOGL (same issuer) 20% asked for"
+
+
+def test_nothing_is_bought_where_a_file_of_something_held_cannot_be_read() -> None:
+    why = "OLD.csv, line 3: close is 'abc': not a number"
+    check = check_of("daily_loss", incomplete=why)
+    assert (check.passed, check.value) == (False, f"unknown: {why}")
+    (sentence,) = asked(A10, portfolio=books(incomplete=why)).judged().adjustments
+    assert "a file that the account's equity needs cannot be read" in str(sentence)

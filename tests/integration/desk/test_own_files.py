@@ -1,0 +1,105 @@
+"""Market files of one's own: one that cannot be used costs its ticker, never the desk."""
+
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.desk.command_line import CommandLine, Said, ended, up
+
+BUYS = '{"risk_per_trade_pct_max": 100, "volatility_pct_max": 100, "exits_veto_buys": false}'
+ROW = "2012-03-12,abc,1,1,1,1,0,1"
+WHY = "line 300: open is 'abc': not a number"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the commands said while one file, then also that of a held share, was bad."""
+
+    check: Said
+    started: str
+    bought: Said
+    doctor: Said
+    held: Said
+    portfolio: Said
+    sold: Said
+
+
+@pytest.fixture(scope="module")
+def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Told:
+    folder = tmp_path_factory.mktemp("own")
+    settings = (
+        ("DESKBUS_REPLAY_DIR", str(folder / "data")),
+        ("DESKBUS_LIMITS", BUYS),
+    )
+    deskbus = CommandLine(make_open_dir() / "desk", folder, settings)
+    assert deskbus("init").code == 0
+    (folder / "exit_signals.toml").write_text("[default]\nstop_pct = 1\n")
+    (folder / "data" / "ACME (1).csv").write_text('junk;"')
+    spoil(folder / "data" / "IBM.csv")
+    check = deskbus("check")
+    with up(deskbus) as (process, _):
+        bought = deskbus("cycle request --as-of 2012-06-22 --wait")
+        doctor = deskbus("doctor --json")
+        started = ended(process, signal.SIGINT).err
+    spoil(folder / "data" / "AAPL.csv")
+    with up(deskbus) as (process, _):
+        held = deskbus("cycle request --as-of 2012-06-29 --wait --json")
+        portfolio = deskbus("portfolio main --json")
+        sold = deskbus("cycle request --kind exit --as-of 2012-07-24 --wait --json")
+        ended(process, signal.SIGINT)
+    return Told(check, started, bought, doctor, held, portfolio, sold)
+
+
+def spoil(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    lines[299] = ROW
+    path.write_text("\n".join([*lines, ""]))
+
+
+def orders_of(contracts: Mapping[str, Any]) -> Sequence[Any]:
+    executed = contracts.get("execution_result") or {}
+    return [it for it in executed.get("orders", ()) if it.get("kind") != "stop"]
+
+
+def test_check_names_each_file_and_its_fault_without_a_desk(told: Told) -> None:
+    assert told.check.code == 1
+    assert f"IBM.csv, {WHY}" in told.check.err
+    assert "prices of AAPL" in told.check.out
+    assert "its name is no ticker; it is ignored" in told.check.out
+
+
+def test_a_bad_file_is_named_at_the_start_by_doctor_and_in_the_decision(told: Told) -> None:
+    assert f"IBM.csv, {WHY}" in told.started
+    assert "ACME (1).csv" in told.started
+    checks = {each["name"]: each["said"] for each in told.doctor.rows}
+    assert f"IBM.csv, {WHY}" in checks["market files"]
+    assert told.bought.code == 0
+    assert f"IBM: bad_replay_data: IBM.csv, {WHY}" in " ".join(told.bought.out.split())
+
+
+def test_a_held_share_whose_file_is_bad_makes_the_equity_incomplete_and_nothing_is_bought(
+    told: Told,
+) -> None:
+    (view,) = told.held.rows
+    assert view["status"] == "completed"
+    contracts = view["pipelines"][0]["contracts"]
+    assert WHY in contracts["portfolio"]["incomplete"]
+    assert not [it for it in orders_of(contracts) if it["side"] == "buy"]
+    incomplete = told.portfolio.rows[0]["portfolio"]
+    held = {each["ticker"]: each.get("priced_on") for each in incomplete["positions"]}
+    assert held["AAPL"] is not None, "it counts at its last known close"
+    assert held["MSFT"] is None
+
+
+def test_other_shares_are_still_sold(told: Told) -> None:
+    (view,) = told.sold.rows
+    assert view["status"] == "completed"
+    contracts = view["pipelines"][0]["contracts"]
+    assert [it["ticker"] for it in contracts["portfolio"]["positions"]] == ["AAPL"], (
+        "MSFT was sold at its stop"
+    )
+    assert f"AAPL.csv, {WHY}" in str(contracts["exit_report"]).replace("\\'", "'")
