@@ -24,6 +24,7 @@ from libs.report.account import halted
 from libs.runtime.errors import DeskError
 from libs.runtime.setting_names import as_set
 from services.cli.desk import background
+from services.cli.operating.market_files import market_note
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
@@ -50,6 +51,8 @@ class Status(BaseModel):
     waiting_approvals: int = 0
     dead_letters: int = 0
     halts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """Market files that cannot be used or are ignored."""
 
 
 @app.command()
@@ -62,6 +65,7 @@ def status(json: JsonOption = False) -> None:
     desk = find_desk(settings)
     log = background.log_path(settings).absolute()
     view = asking(_status(desk, log if log.exists() else None))
+    view = view.model_copy(update={"files": tuple(asking(market_note(settings)))})
     if json:
         emit([view])
     else:
@@ -120,6 +124,7 @@ def _tell(view: Status) -> None:
         ("Approvals", _asking(view.waiting_approvals, "waiting", "deskbus approvals list")),
         ("Letters", _asking(view.dead_letters, "kept", "deskbus dlq list")),
         *(("Halt", Text(halt, "yellow")) for halt in view.halts),
+        *(("Files", Text(note, "yellow")) for note in view.files),
         ("Data", Text(str(view.data_dir))) if view.data_dir else None,
         ("Log", Text(str(view.log))) if view.log else None,
     ]

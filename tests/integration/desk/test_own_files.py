@@ -21,6 +21,7 @@ class Told:
 
     check: Said
     started: str
+    status: Said
     bought: Said
     doctor: Said
     held: Said
@@ -44,6 +45,7 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
     with up(deskbus) as (process, _):
         bought = deskbus("cycle request --as-of 2012-06-22 --wait")
         doctor = deskbus("doctor --json")
+        status = deskbus("status")
         started = ended(process, signal.SIGINT).err
     spoil(folder / "data" / "AAPL.csv")
     with up(deskbus) as (process, _):
@@ -51,7 +53,7 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         portfolio = deskbus("portfolio main --json")
         sold = deskbus("cycle request --kind exit --as-of 2012-07-24 --wait --json")
         ended(process, signal.SIGINT)
-    return Told(check, started, bought, doctor, held, portfolio, sold)
+    return Told(check, started, status, bought, doctor, held, portfolio, sold)
 
 
 def spoil(path: Path) -> None:
@@ -77,6 +79,7 @@ def test_a_bad_file_is_named_at_the_start_by_doctor_and_in_the_decision(told: To
     assert "ACME (1).csv" in told.started
     checks = {each["name"]: each["said"] for each in told.doctor.rows}
     assert f"IBM.csv, {WHY}" in checks["market files"]
+    assert f"IBM.csv, {WHY}" in " ".join(told.status.out.split())
     assert told.bought.code == 0
     assert f"IBM: bad_replay_data: IBM.csv, {WHY}" in " ".join(told.bought.out.split())
 
