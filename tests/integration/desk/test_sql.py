@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -239,38 +239,48 @@ async def test_a_strategy_cycles_operations_have_the_seeds_types(desk: Desk) -> 
     assert (child["progress_pct"], child["progress_step"]) == (40, "epoch 4")
 
 
-def grants() -> Mapping[str, str]:
-    """The statements of the page that make a role for another person."""
-    (block,) = re.findall(r"```sql\n(create role .*?)```", PAGE.read_text(), re.DOTALL)
-    return {"analyst": block}
+LOGINS = {
+    block.split()[2]: block
+    for block in re.findall(r"```sql\n(create role .*?)```", PAGE.read_text(), re.DOTALL)
+}
+"""By role: the statements of the page that make it."""
+WRITES = (
+    "delete from desk.orders",
+    "update desk.accounts set currency = 'EUR'",
+    "insert into public.outages values (now(), now())",
+    "create view desk.mine as select 1",
+)
 
 
-async def test_a_role_of_ones_own_reads_every_view_and_nothing_else(
-    desk: Desk, account: str
+@pytest.mark.parametrize(
+    ("role", "reads", "refused"),
+    [
+        ("analyst", tuple(views()), WRITES),
+        (
+            "bookkeeper",
+            ("accounts", "orders", "positions", "ledger", "equity"),
+            (*WRITES, "select from desk.prompts", "select from public.orders"),
+        ),
+    ],
+)
+async def test_a_login_of_another_person_reads_what_the_page_says_and_writes_nothing(
+    desk: Desk, account: str, role: str, reads: Sequence[str], refused: Sequence[str]
 ) -> None:
-    ((role, statements),) = grants().items()
     async with desk.postgres() as db:
         tried = db.transaction()
         await tried.start()
-        await db.execute(statements)
+        await db.execute(LOGINS[role])
         await db.execute(f"set local role {role}")
-        for view in views():
+        for view in reads:
             await db.fetch(f"select * from desk.{view} limit 3")
-        assert await db.fetchval("select count(*) from desk.orders where account = $1", account), (
-            "it reads rows"
-        )
-        for refused in (
-            "select from public.orders",
-            "select from prompt_texts",
-            "delete from desk.orders",
-            "update desk.accounts set currency = 'EUR'",
-            "create view desk.mine as select 1",
-        ):
+        count = "select count(*) from desk.orders where account = $1"
+        assert await db.fetchval(count, account) > 0
+        for statement in refused:
             savepoint = db.transaction()
             await savepoint.start()
             with pytest.raises(
                 (asyncpg.InsufficientPrivilegeError, asyncpg.ObjectNotInPrerequisiteStateError)
             ):
-                await db.execute(refused)
+                await db.execute(statement)
             await savepoint.rollback()
         await tried.rollback()
