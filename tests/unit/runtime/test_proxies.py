@@ -21,6 +21,7 @@ from tests.fakes.notable import notice
 from tests.fakes.proxy_server import ProxyServer, proxy_server
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+LOGIN = ":".join(("me", "secret"))
 THERE = "https://api.example.org/v1"
 PROXY = "http://proxy.example.org:3128"
 
@@ -67,7 +68,7 @@ def test_this_machine_is_never_reached_through_a_proxy(
         ({"HTTPS_PROXY": "proxy.example.org:3128"}, THERE, f"HTTPS_PROXY {PROXY}"),
         ({"ALL_PROXY": "socks://p:1080/"}, THERE, "ALL_PROXY socks5://p:1080"),
         ({"ALL_PROXY": "SOCKS5H://p:1080"}, THERE, "ALL_PROXY socks5h://p:1080"),
-        ({"ALL_PROXY": "http://me:secret@p:1"}, THERE, "ALL_PROXY http://p:1"),
+        ({"ALL_PROXY": f"http://{LOGIN}@p:1"}, THERE, "ALL_PROXY http://p:1"),
     ],
 )
 def test_the_variable_of_the_address_counts(
@@ -124,8 +125,8 @@ def test_a_proxy_that_no_client_can_use_is_refused_with_what_to_do(
 
 
 def test_no_login_of_a_proxy_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@p:1")
-    monkeypatch.setenv("ALL_PROXY", "socks4://me:secret@p:1")
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{LOGIN}@p:1")
+    monkeypatch.setenv("ALL_PROXY", f"socks4://{LOGIN}@p:1")
     assert "secret" not in str(set_proxies())
     with pytest.raises(ProxyUnusable) as refused:
         proxy_for("http://example.org")
@@ -170,7 +171,7 @@ async def test_a_proxy_that_wants_a_login_is_named(
         async with BoundedClient(1_000) as client:
             with pytest.raises(NotThroughProxy, match=f"ALL_PROXY http://{proxy.address}"):
                 await client.get(url)
-        monkeypatch.setenv("ALL_PROXY", f"http://me:word@{proxy.address}")
+        monkeypatch.setenv("ALL_PROXY", f"http://{LOGIN}@{proxy.address}")
         async with BoundedClient(1_000) as client:
             assert (await client.get("http://api.example.org/v1")).is_success
 
@@ -251,7 +252,7 @@ def test_the_doctor_names_the_proxy_and_what_goes_through_it(
     monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
     assert surroundings.proxies(settings) == []
-    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@proxy.example.org:3128")
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{LOGIN}@proxy.example.org:3128")
     monkeypatch.setenv("HTTP_PROXY", "http://other.example.org")
     (check,) = surroundings.proxies(settings)
     assert check.said == (
