@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "84b8ee2c30f9d4258905892e71bef561c6314530"
+RELEASE = "f2919cc6c160f5f559cea49969823210b926d77a"
 """The commit that counts as the version before: with it one function makes the partitions of all
 tables, and readers with SQL have views of their own."""
 
