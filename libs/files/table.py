@@ -172,7 +172,7 @@ def _parquet(path: Path) -> Table:
     if path.stat().st_size > FILE_BYTES_MAX:
         raise bad(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years")
     bound_parquet(path)
-    raw = pl.read_parquet(path)
+    raw = pl.read_parquet(path, glob=False)
     odd = [name for name, kind in raw.schema.items() if kind.is_nested() or kind == pl.Binary]
     if odd:
         what = f"column {odd[0][:40]} holds {raw.schema[odd[0]]!s:.40}"

@@ -26,6 +26,7 @@ from libs.market.replay.formats import (
     heads,
     tickers_in,
 )
+from libs.market.symbols import spelled
 
 __all__ = ["ACTION_COLUMNS", "BAR_COLUMNS", "PRICE_COLUMNS"]
 
@@ -75,9 +76,11 @@ def read_bars(path: Path, calendar: ExchangeCalendar | None = None) -> pl.DataFr
     return read_prices(path, calendar).frame
 
 
-def read_prices(path: Path, calendar: ExchangeCalendar | None = None) -> Prices:
+def read_prices(
+    path: Path, calendar: ExchangeCalendar | None = None, other: ExchangeCalendar | None = None
+) -> Prices:
     """The prices in one ticker's file, in any of the known forms. With a calendar every bar must be
-    of a session. Raises BadFile."""
+    of a session of it, or of the `other` one. Raises BadFile."""
     seen: list[frozenset[str]] = []
 
     def price_heads(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], int]:
@@ -107,7 +110,7 @@ def read_prices(path: Path, calendar: ExchangeCalendar | None = None) -> Prices:
     _apply(table, frame, _bar_checks())
     _require_daily(table, frame["date"])
     if calendar is not None:
-        _require_sessions(table, frame, calendar)
+        _require_sessions(table, frame, calendar, other or calendar)
     return Prices(frame.drop("row"), form)
 
 
@@ -164,7 +167,8 @@ def read_records(
     known = raw.with_columns(*_known(raw)).select("known_raw", "known_at", "known_on")
     frame = pl.DataFrame([*columns, *known.get_columns()]).with_columns(
         *(pl.lit(None, dtype=wanted[name]).alias(name) for name in wanted if name not in there),
-        *(pl.col(name).str.to_uppercase() for name in ("ticker", "pair") if name in there),
+        *([pl.col("pair").str.to_uppercase()] if "pair" in there else []),
+        *([pl.col("ticker").replace(_spellings(raw["ticker"]))] if "ticker" in there else []),
     )
     frame = frame.select(*wanted, "known_raw", "known_at", "known_on").with_row_index("row")
     empty = (
@@ -183,6 +187,11 @@ def read_records(
     )
     _apply(table, frame, [*empty, *finite, undated, *further])
     return frame.drop("row", "known_raw")
+
+
+def _spellings(tickers: pl.Series) -> dict[str, str]:
+    """The desk's spelling of each ticker of a column."""
+    return {text: spelled(text) for text in tickers.cast(pl.String).drop_nulls().unique()}
 
 
 def read_bundled(path: Path) -> dict[str, pl.DataFrame]:
@@ -289,9 +298,13 @@ def _require_daily(table: Table, days: pl.Series) -> None:
             raise table.fault(None, f"these are {word} bars", "the desk reads daily ones")
 
 
-def _require_sessions(table: Table, frame: pl.DataFrame, calendar: ExchangeCalendar) -> None:
+def _require_sessions(
+    table: Table, frame: pl.DataFrame, calendar: ExchangeCalendar, other: ExchangeCalendar
+) -> None:
     """Raise BadFile for the first bar of a day on which the exchange was closed."""
     for row, day in _closed(frame, calendar):
+        if other.is_session(day):
+            continue
         kind = calendar.kind(day)
         name = holiday_name(calendar, day) if kind is DayKind.HOLIDAY else ""
         what = f"{name or f'a {kind}'}, on which {calendar.exchange} is closed"

@@ -17,6 +17,7 @@ from libs.files.finding import Finding
 from libs.market.calendar import DEFAULT_EXCHANGE
 from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
+from libs.market.symbols import no_share, spelled
 from libs.runtime.own_text import Unreadable, text_in, toml_in
 
 SUFFIXES = (".csv", ".parquet")
@@ -111,7 +112,7 @@ def _scan(directory: Path) -> Layout:
         if why := _stray(path, stem, is_record=is_record):
             strays.append(Finding(path.name, why, "it is ignored"))
             continue
-        paths, key = (records, stem.lower()) if is_record else (prices, stem.upper())
+        paths, key = (records, stem.lower()) if is_record else (prices, spelled(stem))
         if key in paths:
             remedy = "keep one of the two"
             doubled[key] = Finding(path.name, f"{key} is also in {paths[key].name}", remedy)
@@ -160,10 +161,11 @@ def _stray(path: Path, stem: str, *, is_record: bool) -> str:
     if is_record:
         return ""
     try:
-        _TICKER.validate_python(stem.upper())
+        _TICKER.validate_python(spelled(stem))
     except ValidationError:
         return "its name is no ticker"
-    return ""
+    kind = no_share(spelled(stem))
+    return f"its name is {kind}" if kind else ""
 
 
 def _settings(directory: Path) -> Mapping[str, object]:

@@ -6,7 +6,7 @@ Nothing here is point-in-time: `libs.market.replay.market` cuts what the store h
 import asyncio
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,14 @@ import structlog
 from libs.files.finding import BadFile, Finding
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
+from libs.market.listed_calendars import compute, known_calendar
 from libs.market.replay.files import Check, read_bundled, read_prices, read_records
 from libs.market.replay.formats import OWN, PriceFormat
 from libs.market.replay.layout import layout_of
 from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
+from libs.market.symbols import venue_of
 
 log = structlog.get_logger(__name__)
 
@@ -215,7 +217,28 @@ class ReplayStore:
         if ticker not in self._layout.prices:
             raise UnknownTicker(ticker, self.label.name)
         bars = self._bars.get(ticker)
-        return bars if bars is not None else await asyncio.to_thread(self._load_bars, ticker)
+        if bars is not None:
+            return bars
+        calendar = await self._calendar_of(ticker)
+        return await asyncio.to_thread(self._load_bars, ticker, calendar)
+
+    async def _calendar_of(self, ticker: str) -> ExchangeCalendar | None:
+        """The calendar of a ticker's own exchange, by its listing or suffix; None for an exchange
+        that has none."""
+        exchange = self.exchange
+        if (venue := venue_of(ticker)) is not None:
+            exchange = venue.exchange
+        if "sectors" in self._layout.records:
+            # Where the file cannot be read, whoever asks for listings hears why.
+            with suppress(BadReplayData):
+                rows = await self.records("sectors", "sectors")
+                if "exchange" in rows.columns:
+                    named = rows.filter(ticker=ticker)["exchange"].drop_nulls()
+                    exchange = named[-1] if len(named) else exchange
+        if exchange == self.exchange:
+            return self.calendar
+        await compute([exchange])
+        return known_calendar(exchange)
 
     async def dates(self, ticker: str) -> list[date]:
         """The sessions that a ticker has bars for, ascending; not point-in-time."""
@@ -280,7 +303,7 @@ class ReplayStore:
         newest = ((name, known_last(self._described.get(name, ()), close)) for name in tickers)
         return {name: row for name, row in newest if row is not None}
 
-    def _load_bars(self, ticker: str) -> pl.DataFrame:
+    def _load_bars(self, ticker: str, calendar: ExchangeCalendar | None) -> pl.DataFrame:
         with self._lock:
             if ticker in self._bars:
                 return self._bars[ticker]
@@ -288,7 +311,7 @@ class ReplayStore:
                 loaded = read_bundled(self._layout.bundled)
             else:
                 with self._finding(ticker):
-                    prices = read_prices(self._layout.prices[ticker], self.calendar)
+                    prices = read_prices(self._layout.prices[ticker], calendar, self.calendar)
                 loaded = {ticker: prices.frame}
                 self._forms[ticker] = prices.form
             for name, frame in loaded.items():

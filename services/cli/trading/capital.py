@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import ValidationError
@@ -32,7 +32,9 @@ from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
-from services.cli.trading.holdings_file import HoldingsFile, read_holdings
+
+if TYPE_CHECKING:
+    from services.cli.trading.holdings_file import HoldingsFile
 
 ASK_TIMEOUT_S = 60.0
 """A live source may be asked for the prices of every holding."""
@@ -88,6 +90,8 @@ def import_file(
     `cost` (of one share, before fees), `opened_on` (the session since which some are held) and,
     where you like, `currency`. Nothing is guessed: what is missing is asked for.
     """
+    from services.cli.trading.holdings_file import read_holdings  # noqa: PLC0415 - loads polars
+
     read = read_holdings(file, opened_on.date() if opened_on else None)
     findings = [*read.findings]
     if cash is None and read.cash is not None:
@@ -166,7 +170,7 @@ def _asked_for_cash(findings: Sequence[ImportFinding]) -> list[ImportFinding]:
 
 
 def _import_request(
-    account: str, read: HoldingsFile, cash: str, as_of: str | None
+    account: str, read: "HoldingsFile", cash: str, as_of: str | None
 ) -> ImportHoldings:
     try:
         return ImportHoldings(
@@ -256,7 +260,7 @@ def _how(command: str, digest: str) -> None:
     err().print(f"  {command} --hash {digest[:HASH_CHARS]}", soft_wrap=True)
 
 
-def _refuse(findings: Sequence[ImportFinding], read: HoldingsFile, file: Path) -> None:
+def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path) -> None:
     """Print every finding. Raises `Problem`."""
     first = sorted(findings, key=lambda item: item.line or 0)[:FINDINGS_SHOWN_MAX]
     rows = [(f"line {item.line}" if item.line else item.field, item.message) for item in first]
@@ -270,7 +274,7 @@ def _refuse(findings: Sequence[ImportFinding], read: HoldingsFile, file: Path) -
     )
 
 
-def _tell_unused(read: HoldingsFile) -> None:
+def _tell_unused(read: "HoldingsFile") -> None:
     if read.unused:
         err().print(f"columns that are not used: {', '.join(read.unused)}", style="dim")
 

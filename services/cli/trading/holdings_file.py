@@ -13,6 +13,7 @@ from libs.facts.amounts import cut, plain
 from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import BadFile
 from libs.files.numbers import NoNumber, number_of
+from libs.market.symbols import UnknownCurrency, currency, spelled
 from libs.runtime.wording import describe
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.trading.broker_exports import (
@@ -82,7 +83,7 @@ def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
         if not wrong:
             try:
                 lines.append(_line(ticker, lots))
-            except (ValidationError, ValueError) as error:
+            except (ValidationError, ValueError, UnknownCurrency) as error:
                 text = describe(error) if isinstance(error, ValidationError) else str(error)
                 wrong = [ImportFinding(line=lots[0].line, message=cut(text, 400))]
             else:
@@ -184,12 +185,12 @@ def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
         average = (cost / quantity).quantize(COST_STEP, ROUND_HALF_EVEN)
         cost = Decimal(f"{average.normalize():f}")  # 20, not 2E+1
     day = stamp_of(cells["opened_on"]).day if cells.get("opened_on") else opened_on
-    currency = cells.get("currency", "").upper()
-    return _Lot(row.line, quantity, cost, day or date.min, currency)
+    return _Lot(row.line, quantity, cost, day or date.min, cells.get("currency", ""))
 
 
 def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
-    """One position of its lots. Raises ValidationError, and ValueError for two currencies."""
+    """One position of its lots. Raises ValidationError, ValueError for two currencies, and
+    UnknownCurrency."""
     if len({lot.currency for lot in lots}) > 1:
         raise ValueError("its lots are in several currencies: keep those of one")
     quantity = sum((lot.quantity for lot in lots), Decimal(0))
@@ -200,10 +201,10 @@ def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
     return HeldLine.model_validate(
         {
             "line": lots[0].line,
-            "ticker": ticker,
+            "ticker": spelled(ticker),
             "quantity": quantity,
             "cost": cost,
             "opened_on": min(lot.opened_on for lot in lots),
-            "currency": lots[0].currency or None,
+            "currency": currency(lots[0].currency) if lots[0].currency else None,
         }
     )

@@ -290,3 +290,31 @@ def test_a_price_outside_its_bar_is_refused_with_its_row_and_column(
     (tmp_path / "AAA.csv").write_text(f"date,open,high,low,close,volume\n{good}\n{row}\n")
     with pytest.raises(BadFile, match=rf"AAA.csv, line 3: {what}"):
         files.read_bars(tmp_path / "AAA.csv")
+
+
+async def test_a_share_of_another_exchange_has_bars_on_its_own_sessions(tmp_path: Path) -> None:
+    row = "2024-07-04,10,11,9,10,1000"
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, row, name="SAP.DE.csv")
+    directory_of(tmp_path, row, name="TOY.csv")
+    directory_of(tmp_path, row, name="OWN.csv")
+    directory_of(
+        tmp_path,
+        "toy ,Technology,XTKS",
+        header="ticker,sector,exchange",
+        name="sectors.csv",
+    )
+    store = ReplayStore(tmp_path)
+    assert await store.dates("SAP.DE") == await store.dates("TOY") == [date(2024, 7, 4)]
+    with pytest.raises(BadReplayData, match="on which XNYS is closed"):
+        await store.dates("OWN")
+
+
+async def test_a_share_class_has_one_spelling(tmp_path: Path) -> None:
+    directory_of(tmp_path, *GOOD, name="brk-b.csv")
+    directory_of(tmp_path, *GOOD, name="ES=F.csv")
+    store = ReplayStore(tmp_path)
+    assert store.tickers == ("BRK.B",)
+    assert [str(stray) for stray in store.strays] == [
+        "ES=F.csv: its name is a future; it is ignored"
+    ]
