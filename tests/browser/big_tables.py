@@ -70,7 +70,8 @@ BATCH = 2_000
 
 async def _columns(db: "asyncpg.Connection[asyncpg.Record]", table: str) -> list[str]:
     rows = await db.fetch(
-        "select column_name from information_schema.columns where table_name = $1 "
+        "select column_name from information_schema.columns "
+        "where table_schema = 'public' and table_name = $1 "
         "and is_identity = 'NO'",
         table,
     )

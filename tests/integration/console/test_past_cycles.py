@@ -44,7 +44,8 @@ async def one_more(db: Connection, made: Made) -> Made:
     names = [
         row["column_name"]
         for row in await db.fetch(
-            "select column_name from information_schema.columns where table_name = 'cycles'"
+            "select column_name from information_schema.columns"
+            " where table_schema = 'public' and table_name = 'cycles'"
         )
     ]
     other = {
