@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "f2919cc6c160f5f559cea49969823210b926d77a"
+RELEASE = "0ac85e160dcf1dcc2b1955b793b712110e1ba12b"
 """The commit that counts as the version before: with it one function makes the partitions of all
 tables, and readers with SQL have views of their own."""
 
