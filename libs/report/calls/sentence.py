@@ -14,8 +14,15 @@ HEADLINES = ("price", "equity")
 """Fields that say what a result comes to, the first of those that it has."""
 DATED: Mapping[str, str] = {"report_date": "report on", "period_end": "figures to"}
 """Fields that date a thing, and the words before the date."""
-ENDS = (("ies", "y"), ("ches", "ch"), ("s", ""))
+ABSENT: Mapping[str, str] = {"upcoming": "no report date", "figures": "no figures"}
+"""Fields that are null where a tool has no answer, and the words for that."""
+ENDS = (
+    *(("yses", "ysis"), ("heses", "hesis"), ("ies", "y"), ("sses", "ss"), ("uses", "us")),
+    *(("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("indices", "index"), ("s", "")),
+)
 """Ends of words in the plural, and in the singular."""
+NOT_PLURAL = ("news", "series", "ss", "us", "is")
+"""Ends of words that have an s and no singular."""
 VALUE_CHARS = 80
 SENTENCE_CHARS = 240
 RESULT = "result"
@@ -65,13 +72,14 @@ def _value(reply: JsonValue) -> str:
 
 
 def _listed(reply: Mapping[str, JsonValue]) -> str:
-    """The first field that holds more than one value: `60 rows`, `report on 2012-07-24`."""
+    """The first field that holds more than one value: `60 rows`, `report on 2012-07-24`; else what
+    the tool does not have, or ""."""
     for name, value in reply.items():
         if isinstance(value, list):
             return _count(name.replace("_", " "), len(value))
         if isinstance(value, dict):
             return _object(name.replace("_", " "), value)
-    return _count("fields", len(reply))
+    return next((words for name, words in ABSENT.items() if name in reply), "")
 
 
 def _object(name: str, value: Mapping[str, JsonValue]) -> str:
@@ -84,9 +92,12 @@ def _object(name: str, value: Mapping[str, JsonValue]) -> str:
 
 
 def _count(many: str, number: int) -> str:
-    head, *rest = many.split(" ", 1)
-    one = next((head.removesuffix(end) + tail for end, tail in ENDS if head.endswith(end)), head)
-    return amounts.count(number, " ".join((one, *rest)), many)
+    """`1 row`, `2 price targets`; `news: 1` of a word whose singular is not known."""
+    things, of, whole = many.partition(" of ")
+    if not things.endswith("s") or things.endswith(NOT_PLURAL):
+        return f"{many}: {number:,}"
+    end, tail = next((end, tail) for end, tail in ENDS if things.endswith(end))
+    return amounts.count(number, f"{things.removesuffix(end)}{tail}{of}{whole}", many)
 
 
 def _scalar(value: JsonValue) -> str:

@@ -49,13 +49,13 @@ async def test_each_call_has_what_was_new_and_what_came_before_it() -> None:
     assert first.asked[2].text == desk.provider.requests[0].messages[0].text  # type: ignore[union-attr]
     assert first.before == []
     # What its tools gave stands where they were asked for: they were called after the reply.
-    assert brief(first.reply) == [("assistant", "price(A) = 2 fields, price(B) = 2 fields")]
+    assert brief(first.reply) == [("assistant", "price(A), price(B)")]
     assert [call.index for call in first.reply[0].calls] == [1, 2]
     assert brief(second.before[-1:]) == [("assistant", "price(A), price(B)")]
     assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.TOOLS, Role.TOOL]
     assert [(each.sentence, each.index) for each in second.asked[2].calls] == [
-        ("price(A) = 2 fields", 1),
-        ("price(B) = 2 fields", 2),
+        ("price(A)", 1),
+        ("price(B)", 2),
     ]
     assert brief(second.reply) == [("assistant", "done")]
     # The answer stands on the task and the results: nothing that the model said came there.
@@ -84,7 +84,7 @@ async def test_a_second_try_shows_the_request_of_the_first_and_how_that_failed()
         *(Role.SYSTEM, Role.TOOLS, Role.USER, Role.ASSISTANT),
     ]
     assert second.asked[:3] == failed.asked
-    assert brief(second.reply) == [("assistant", "price(A) = 2 fields")]
+    assert brief(second.reply) == [("assistant", "price(A)")]
 
 
 def test_what_is_not_on_record_is_named_and_never_invented() -> None:

@@ -35,8 +35,19 @@ def tool(name: str, reply: JsonValue, **arguments: JsonValue) -> JournalEntry:
         ({"entries": [{}]}, "1 entry"),
         ({"upcoming": {"event": "r-1", "report_date": "2012-07-24"}}, "report on 2012-07-24"),
         ({"figures": {"pe_ratio": 13.4, "period_end": "2012-03-31"}}, "figures to 2012-03-31"),
-        ({"found": True}, "1 field"),
-        ({}, "0 fields"),
+        ({"price_targets": [1]}, "1 price target"),
+        ({"analyses": [{}]}, "1 analysis"),
+        ({"indices": [{}]}, "1 index"),
+        ({"losses": [{}]}, "1 loss"),
+        ({"news": [{}]}, "news: 1"),
+        ({"time_series": [{}, {}]}, "time series: 2"),
+        ({"data": [{}]}, "data: 1"),
+        ({"ticker": "A", "upcoming": None, "last_reported": None}, "no report date"),
+        (
+            {"upcoming": None, "last_reported": {"report_date": "2012-04-24"}},
+            "report on 2012-04-24",
+        ),
+        ({"ticker": "A", "figures": None, "note": "none"}, "no figures"),
         ([], "0 items"),
         ("as it is", "as it is"),
         (None, "null"),
@@ -46,6 +57,11 @@ def tool(name: str, reply: JsonValue, **arguments: JsonValue) -> JournalEntry:
 def test_a_tools_call_says_what_it_gave(reply: JsonValue, said: str) -> None:
     called = tool("get_stock_price", reply, ticker="AAPL")
     assert sentence.of_entry(called) == f"get_stock_price(AAPL) = {said}"
+
+
+@pytest.mark.parametrize("reply", [{}, {"found": True, "note": "x"}])
+def test_the_fields_of_an_answer_are_not_counted_as_things(reply: JsonValue) -> None:
+    assert sentence.of_entry(tool("get_x", reply, ticker="AAPL")) == "get_x(AAPL)"
 
 
 def test_what_a_model_or_a_read_gave_is_no_value_but_a_fault_is_named() -> None:
