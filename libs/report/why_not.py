@@ -23,7 +23,7 @@ DOUBLE = "no_doubling_down"
 """The rule that says of what is held that it is held."""
 UNSOURCED = " (not from evidence)"
 """Stands behind a number of a model's own."""
-LEGEND = "A price to buy above is the trader's threshold; the risk rules judge at that price too."
+LEGEND = "A price to buy above is the trader's threshold only. A risk rule may still veto."
 HEADS: Mapping[Cause, str] = {
     Cause.HELD: "held",
     Cause.OWN_WORDS: "the model",

@@ -165,7 +165,7 @@ def limits(trial: Trial, endpoint: Endpoint) -> Limits | None:
         return ceil(SLACK * seconds / 60) * 60
 
     call_s = needed_s(CALL_TOKENS)
-    # Two calls that hang and a whole one must fit into a step.
+    # A step must be no shorter than two timeouts plus one full call.
     hang_s = min(endpoint.silence_s, call_s) if endpoint.tells_while_it_works else call_s
     step_s = max(needed_s(STEP_TOKENS), call_s + 2 * ceil(hang_s))
     return Limits(call_s, step_s, needed_s(CYCLE_TOKENS))

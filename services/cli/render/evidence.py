@@ -58,7 +58,7 @@ def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Seq
         shown = f"deskbus cycle show {amounts.short(view.cycle_id)}"
         raise Problem(
             ExitCode.NOT_FOUND,
-            f"this cycle says nothing of {ticker}{did_you_mean(near)}",
+            f"{ticker} is not in this cycle{did_you_mean(near)}",
             meant(ticker, near) or listed or shown,
         )
     return about
@@ -168,7 +168,7 @@ def of_stage(
         near = nearest(stage, steps)
         raise Problem(
             ExitCode.NOT_FOUND,
-            f"this cycle has had no stage {stage!r}{did_you_mean(near)}",
+            f"this cycle has no stage {stage!r}{did_you_mean(near)}",
             meant(stage, near) or f"its stages: {' '.join(steps) or 'none yet'}",
         )
     return [record for record in records if record.op_id in wanted]

@@ -130,6 +130,8 @@ ELSEWHERE: Mapping[str, str] = {
     "kill": "halt",
 }
 """What a person types who comes from elsewhere, and the command that does it here."""
+LISTS = frozenset({"positions", "orders", "prices", "settings", "limits", "alerts", "holdings"})
+"""Those of them that name a list which the command shows, not an action."""
 
 
 def require_command(group: Any, ctx: Any, args: Sequence[str]) -> None:
@@ -140,7 +142,11 @@ def require_command(group: Any, ctx: Any, args: Sequence[str]) -> None:
     path = _path_of(ctx)
     if not path and (usual := ELSEWHERE.get(args[0].lower())):
         hint = shlex.join([PROGRAM, *usual.split(), *args[1:]])
-        raise Problem(ExitCode.USAGE, f"unknown command '{args[0]}'; here it is {usual}", hint)
+        word, path = args[0], _typed(usual, "")
+        message = f"unknown command '{word}': use {path}"
+        if word.lower() in LISTS:
+            message = f"the {word.lower()} are in {path}"
+        raise Problem(ExitCode.USAGE, message, hint)
     # Few slips change the first letter: `limit` is no slip of `init`.
     same = [name for name in known if name[:1] == args[0][:1].lower()]
     near = nearest(args[0], same) or nearest(args[0], known, OTHER_LETTER_LIKE_MIN)

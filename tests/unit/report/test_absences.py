@@ -469,8 +469,8 @@ NO_CLAIM = {
     *("not filled ({}){}", "filled; no close has valued it yet"),  # tests.chaos.questions asks
     "on record, but not readable here: `deskbus operations show` has it whole",
     *(
-        "this cycle says nothing of {}{}",
-        "this cycle has had no stage {}{}",
+        "{} is not in this cycle{}",
+        "this cycle has no stage {}{}",
         "none yet",
         "    none",
     ),

@@ -100,11 +100,11 @@ def test_the_help_of_a_group_cuts_no_sentence_and_has_examples(name: str) -> Non
     [
         (
             "why 1a2b3c4d",
-            "unknown command 'why'; here it is cycle show",
+            "unknown command 'why': use `deskbus cycle show`",
             "deskbus cycle show 1a2b3c4d",
         ),
         ("cycl list", "unknown command 'cycl'; did you mean cycle?", "deskbus cycle list"),
-        ("limits", "unknown command 'limits'; here it is config", "deskbus config"),
+        ("limits", "the limits are in `deskbus config`", "deskbus config"),
         ("limit", "unknown command 'limit'", "`deskbus --help` lists the commands"),
         ("evnts", "unknown command 'evnts'", "`deskbus --help` lists the commands"),
         (
