@@ -340,17 +340,17 @@ cross join lateral jsonb_to_recordset(convert_from(o.result, 'UTF8')::jsonb -> '
     as it (ticker text, cause text, name text, value text, "limit" text, buys_above jsonb, why text)
 where o.step = 'picks' and o.status = 'completed';
 
-comment on view desk.not_bought is 'One row per reason of the trader not to pick a ticker. Reasons of the risk rules are in checks.';
+comment on view desk.not_bought is 'One row per reason not to propose a buy of a ticker, as it stood when the trader picked.';
 comment on column desk.not_bought.cycle_id is 'The cycle';
 comment on column desk.not_bought.pipeline is 'Pipeline';
 comment on column desk.not_bought.account is 'Account that it trades';
 comment on column desk.not_bought.as_of is 'Session of the decision';
 comment on column desk.not_bought.ticker is 'Ticker';
-comment on column desk.not_bought.cause is 'held, threshold, own_words, unstable, no_reason, no_finding, not_looked_into';
-comment on column desk.not_bought.rule is 'Name of the threshold or rule; empty for other causes';
+comment on column desk.not_bought.cause is 'rule: a risk rule leaves no room; threshold: a stated rule of the trader was not met; own_words: the reason of the model';
+comment on column desk.not_bought.rule is 'Name of the risk rule or threshold; empty for own_words';
 comment on column desk.not_bought.value is 'What it saw';
 comment on column desk.not_bought.limit_value is 'Its limit';
-comment on column desk.not_bought.buys_above is 'Price above which it would have been proposed; null where no price would do';
+comment on column desk.not_bought.buys_above is 'Price above which it would have been proposed; null where no price would do, and for a rule';
 comment on column desk.not_bought.currency is 'Currency of that price';
 comment on column desk.not_bought.why is 'Reason, in words';
 

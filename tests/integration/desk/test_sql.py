@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -15,8 +15,9 @@ import pytest
 from deploy.reference.views_page import views
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for
 from libs.servers.binaries import find_postgres_bindir
+from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, account_of, wish
-from tests.integration.desk.conftest import Desk
+from tests.integration.desk.conftest import Desk, desk_in
 
 PAGE = Path(__file__).parents[3] / "docs/sql.md"
 QUESTIONS = re.findall(
@@ -41,6 +42,15 @@ STRATEGY_TYPES = {
     "assess": "agent_assessment",
 }
 """By kind and step: the types of the seed's operations."""
+
+
+@pytest.fixture(scope="module")
+def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
+    """A desk with the limits that readers of the page have, not with those of the other tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("DESKBUS_LIMITS")
+        with desk_in(make_open_dir(), own_environment_in) as running:
+            yield running
 
 
 @pytest.fixture(scope="module")
