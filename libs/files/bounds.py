@@ -7,7 +7,7 @@ there, not the sizes.
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ def bound_parquet(path: Path) -> None:
     try:
         groups = _row_groups(path)
         chunks = [chunk[3] for group in groups for chunk in group[1]]
+        _require_sizes(chunks)
         cells = sum(int(chunk[5]) for chunk in chunks)
         unpacked = sum(int(chunk[6]) for chunk in chunks)
     except (LookupError, TypeError, ValueError) as error:
@@ -64,6 +65,41 @@ def bound_parquet(path: Path) -> None:
     if unpacked > FILE_BYTES_MAX:
         what = f"it unpacks to more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
         raise bad(path, None, what, SPLIT)
+    try:
+        _require_pages(path, chunks)
+    except (LookupError, TypeError, ValueError) as error:
+        what = "not readable as parquet (a page is damaged)"
+        raise bad(path, None, what, "write it again") from error
+
+
+def _require_sizes(chunks: Iterable[Mapping[int, Any]]) -> None:
+    """Raise ValueError for a count or size below zero, which could hide a large one in a sum."""
+    if any(int(chunk[number]) < 0 for chunk in chunks for number in (5, 6, 7)):
+        raise ValueError("its footer is damaged")
+
+
+def _require_pages(path: Path, chunks: Iterable[Mapping[int, Any]]) -> None:
+    """Raise ValueError, LookupError or TypeError where the header of a page says more than its
+    column holds: a reader would take memory for it, and end the process where there is none."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        for chunk in chunks:
+            # 9 and 11 are where the data and the dictionary begin, 7 their bytes as stored.
+            at = min(int(start) for start in (chunk.get(9), chunk.get(11)) if start)
+            stored = int(chunk[7])
+            if not 4 <= at <= at + stored <= size:
+                raise ValueError("a column lies outside the file")
+            file.seek(at)
+            data, at = file.read(stored), 0
+            while at < len(data):
+                head, at = _struct(data, at, LEVELS_MAX)
+                # 2 and 3 are a page's bytes, unpacked and stored; 5, 7 and 8 its kinds' headers.
+                values = [int(head[kind][1]) for kind in (5, 7, 8) if kind in head]
+                if not 0 <= int(head[2]) <= FILE_BYTES_MAX or int(head[3]) < 0:
+                    raise ValueError("a page has no such size")
+                if any(not 0 <= count <= int(chunk[5]) for count in values):
+                    raise ValueError("a page has no such count of values")
+                at += int(head[3])
 
 
 def _row_groups(path: Path) -> list[Mapping[int, Any]]:
@@ -113,6 +149,8 @@ def _value(data: bytes, at: int, kind: int, levels: int) -> tuple[Any, int]:
         case 4 | 5 | 6:  # whole numbers of 16, 32 and 64 bits
             return _integer(data, at)
         case 7:  # a float: none is needed
+            if at + 8 > len(data):
+                raise ValueError("its footer is damaged")
             return None, at + 8
         case 8:  # bytes or text
             length, at = _unsigned(data, at)
@@ -130,6 +168,8 @@ def _list(data: bytes, at: int, levels: int) -> tuple[list[Any], int]:
     at += 1
     if size == 15:
         size, at = _unsigned(data, at)
+    if size > len(data):
+        raise ValueError("its footer is damaged")
     items = []
     for _ in range(size):
         item, at = _value(data, at, kind, levels)

@@ -79,14 +79,18 @@ def dates(
     cells = table.frame[column]
     kind = cells.dtype
     if kind in (pl.Date, pl.Null):
-        return cells.cast(pl.Date)
+        days = cells.cast(pl.Date)
+        odd = ~days.dt.year().is_between(1, 9998)
+        if odd.any():
+            raise table.fault(odd.fill_null(value=False).arg_max(), "no date", WRITE, column)
+        return days
     if isinstance(kind, pl.Datetime):
         return _of_datetimes(table, column, session_of)
     if kind.is_integer():
         cells = cells.cast(pl.String)
     elif kind != pl.String:
         raise table.fault(0, "not a date", WRITE, column)
-    plain = cells.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+    plain = cells.str.contains(r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$")
     if plain.all():
         taken = cells.str.to_date("%Y-%m-%d", strict=False)
         if taken.null_count() == cells.null_count():
@@ -154,8 +158,8 @@ def _of_texts(
         )
         return table.fault(row, why, WRITE, column)
 
-    if month_first is None:
-        month_first = _order(texts)
+    order = _order(texts)  # what the dates themselves say counts more than what a vendor does
+    month_first = month_first if order is None else order
     stamps: dict[str, Stamp] = {}
     for text in texts:
         try:

@@ -1,6 +1,8 @@
 """A fault of a file that a person brought: where it stands, and what would be right."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from libs.runtime.errors import DeskError
@@ -42,9 +44,19 @@ class BadFile(DeskError):
         super().__init__(str(finding))
         self.finding = finding
 
-    def named(self, name: str) -> "BadFile":
-        """The same of a file that goes by another name."""
-        return BadFile(replace(self.finding, file=name))
+
+@contextmanager
+def only_bad_files(path: Path) -> Iterator[None]:
+    """Turn any other error that a file brings a library to into BadFile; `from` keeps it."""
+    import polars as pl  # noqa: PLC0415 - whoever reads tables has loaded it
+
+    try:
+        yield
+    except BadFile:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        what = f"not readable ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
+        raise bad(path, None, what, "write it again as plain CSV") from error
 
 
 def bad(path: Path, line: int | None, what: str, remedy: str) -> BadFile:

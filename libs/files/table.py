@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 
 from libs.facts.cells import READ_BACK
 from libs.files.bounds import FILE_BYTES_MAX, bound_parquet, bound_text
@@ -23,8 +24,11 @@ from libs.files.text import separator_of, text_of, unopened
 LEADING_ROWS = 5
 """Rows at the beginning that `Heads` is shown."""
 CELL_CHARS_MAX = 100_000
-UNNAMED = re.compile(r"unnamed: \d+(_level_\d+)?|index|level_\d+")
+UNNAMED = re.compile(r"unnamed: \d+(_level_\d+)?|index|(__index_)?level_\d+(__)?")
 """Headings that pandas makes up for an index or a column without one."""
+
+NO_CELLS = (pl.Binary, pl.Duration, pl.Time, pl.Object)
+"""Types of Parquet that no column is read from."""
 
 Heads = Callable[[Sequence[Sequence[str]]], tuple[Sequence[str], int]]
 """From the first rows of a text to its headings, and how many lines they take."""
@@ -44,6 +48,8 @@ class Table:
     def fault(self, row: int | None, what: str, remedy: str, column: str | None = None) -> BadFile:
         """A fault of one row of the frame, and of its cell in `column`."""
         value = None
+        if row is not None and row >= self.frame.height:
+            row = None
         if row is not None and column is not None and column in self.frame.columns:
             cell = self.frame[column][row]
             value = "" if cell is None else str(cell)
@@ -173,7 +179,8 @@ def _parquet(path: Path) -> Table:
         raise bad(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years")
     bound_parquet(path)
     raw = pl.read_parquet(path, glob=False)
-    odd = [name for name, kind in raw.schema.items() if kind.is_nested() or kind == pl.Binary]
+    raw = raw.with_columns(cs.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
+    odd = [name for name, kind in raw.schema.items() if kind.is_nested() or kind in NO_CELLS]
     if odd:
         what = f"column {odd[0][:40]} holds {raw.schema[odd[0]]!s:.40}"
         raise bad(path, None, what, "write text, numbers and dates")
@@ -192,8 +199,10 @@ def _tidy(table: Table) -> Table:
     """Without columns that say nothing: empty ones without a heading, a copy of another one, a
     made-up index. Raises BadFile for those that say something else."""
     frame = table.frame
-    if "date" not in frame.columns and frame.width and _is_unnamed(frame.columns[0]):
-        frame = frame.rename({frame.columns[0]: "date"})  # the index of a pandas frame
+    first = frame.columns[0] if frame.width else "date"
+    is_index = "date" not in frame.columns and _is_unnamed(first)
+    if is_index and not _counts(frame[first].cast(pl.String, strict=False)):
+        frame = frame.rename({first: "date"})  # the index of a pandas frame
     for name in frame.columns:
         base = name.partition("\0")[0]
         if base == name and not _is_unnamed(name):

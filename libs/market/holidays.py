@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from libs.market.calendar import ExchangeCalendar
+from libs.market.calendar import SAME_SESSIONS, ExchangeCalendar
 
 
 def holiday_name(calendar: ExchangeCalendar, day: date) -> str:
@@ -11,7 +11,9 @@ def holiday_name(calendar: ExchangeCalendar, day: date) -> str:
     import exchange_calendars  # noqa: PLC0415 - 3 s and 45 MB, only for a file with a fault
     import pandas as pd  # noqa: PLC0415
 
-    source = exchange_calendars.get_calendar(calendar.exchange)
+    source = exchange_calendars.get_calendar(
+        SAME_SESSIONS.get(calendar.exchange, calendar.exchange)
+    )
     rules = source.regular_holidays
     if rules is None:
         return ""

@@ -70,6 +70,15 @@ def advance(
     return _snapped(changes, as_of, quotes, waiting)
 
 
+def _as_known(snapshot: Snapshot, quotes: Quotes) -> Snapshot:
+    """Without a worth where a file of something held cannot be read: nobody can say it."""
+    unreadable = tuple(ticker for ticker in snapshot.closes if ticker in quotes.unreadable)
+    if not unreadable:
+        return snapshot
+    unpriced = tuple(sorted({*snapshot.unpriced, *unreadable}))
+    return replace(snapshot, worth=None, unpriced=unpriced)
+
+
 def _snapped(
     changes: Changes,
     as_of: date,
@@ -86,7 +95,8 @@ def _snapped(
     missing = [session for session in quotes.sessions if session > account.snapped]
     taken = tuple(
         replace(
-            snapshot, stops=next(s for since, s in reversed(waiting) if since <= snapshot.session)
+            _as_known(snapshot, quotes),
+            stops=next(s for since, s in reversed(waiting) if since <= snapshot.session),
         )
         for snapshot in snapshots(
             account.books, missing, quotes.closes, account.known, account.currency

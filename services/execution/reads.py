@@ -1,6 +1,5 @@
 """Market data of execution, read before it locks an account."""
 
-import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -14,6 +13,7 @@ from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.errors import (
     BadReplayData,
     CryptoNotSupported,
+    MarketError,
     NoHistory,
     NothingTraded,
     UnknownTicker,
@@ -24,6 +24,7 @@ from libs.market.issuers import issuer_of
 from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, HasFiles, Listing, MarketData
+from libs.market.symbols import UnknownCurrency
 from libs.quant.exchange import Mark, no_rate
 from libs.runtime.untrusted import clean_line
 from services.execution.account import Account, Action, Quotes
@@ -34,7 +35,14 @@ from services.execution.snapshots import Closes
 # The source knows that there is no such price, or the file that has it cannot be read: then the
 # equity of who holds it is incomplete (`Quotes.unreadable`). Anything else could not be answered:
 # try again.
-NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar, BadReplayData)
+NO_PRICE = (
+    NoHistory,
+    UnknownTicker,
+    UnknownCurrency,
+    CryptoNotSupported,
+    OutsideCalendar,
+    BadReplayData,
+)
 
 
 @dataclass(frozen=True)
@@ -140,6 +148,12 @@ class Reads:
         faults = self.market.faults
         return {ticker: str(faults[ticker]) for ticker in sorted(held) if ticker in faults}
 
+    def _require_own(self, ticker: str, error: MarketError) -> None:
+        """Raise a file's fault again where the file is not the ticker's own: all need it then."""
+        faults = self.market.faults if isinstance(self.market, HasFiles) else {}
+        if isinstance(error, BadReplayData) and error.finding != faults.get(ticker):
+            raise error
+
     def _past(self, as_of: date) -> Sequence[date]:
         return self.calendar.sessions(as_of - timedelta(days=LOOK_BACK_DAYS), as_of)
 
@@ -168,6 +182,8 @@ class Reads:
             return ()
         try:
             return await self.market.universe(as_of, tuple(sorted(tickers)))
+        except BadReplayData:
+            raise  # it leaves out a ticker with a bad file: this is one that all of them need
         except NO_PRICE:
             return ()
 
@@ -179,8 +195,10 @@ class Reads:
         facts = {}
         for asset in sorted(assets):
             terms = await exits.of(asset)
-            with contextlib.suppress(*NO_PRICE):
+            try:
                 facts[asset] = await facts_of(self.market, asset, as_of, terms)
+            except NO_PRICE as error:
+                self._require_own(asset, error)
         return facts
 
     async def _close(
@@ -190,7 +208,8 @@ class Reads:
             return await mark(self.market, ticker, session, currency, rates)
         except NothingTraded:
             raise
-        except NO_PRICE:
+        except NO_PRICE as error:
+            self._require_own(ticker, error)
             return None
 
     async def _rates(self, currency: str, session: date) -> Mapping[str, ExchangeRate]:
@@ -199,6 +218,9 @@ class Reads:
     async def _opening(self, currency: str, ticker: str, after: date) -> Opening | Refused | None:
         try:
             at_open = await self.fills.next_open(ticker, after)
+        except BadReplayData as error:
+            self._require_own(ticker, error)
+            return Refused(f"its prices cannot be read ({error.message})")
         except NO_PRICE:
             return None
         rate = await self._rate_at_open(at_open.currency, currency, at_open.session)
@@ -214,7 +236,8 @@ class Reads:
         try:
             bars = await self.market.bars(ticker, session, 1)
             currency = (await self.market.universe(session, (ticker,)))[0].currency
-        except NO_PRICE:
+        except NO_PRICE as error:
+            self._require_own(ticker, error)
             return None
         rate = await self._rate_at_open(currency, into, session)
         if rate is None and currency != into:
@@ -240,7 +263,8 @@ class Reads:
     async def _actions(self, ticker: str, after: date, through: date) -> Sequence[CorporateAction]:
         try:
             return await self.fills.actions(ticker, after, through)
-        except NO_PRICE:
+        except NO_PRICE as error:
+            self._require_own(ticker, error)
             return ()
 
     async def _action(self, action: CorporateAction, currency: str) -> Action:

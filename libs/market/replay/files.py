@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from libs.files.dates import WRITE, SessionOf, dates
-from libs.files.finding import bad
+from libs.files.finding import bad, only_bad_files
 from libs.files.numbers import numbers
 from libs.files.table import Table, read_table
 from libs.market.calendar import DayKind, ExchangeCalendar
@@ -69,6 +69,8 @@ class Prices:
 
     frame: pl.DataFrame
     form: PriceFormat = OWN
+    tickers: frozenset[str] = frozenset()
+    """The tickers that the file names inside, where its form does."""
 
 
 def read_bars(path: Path, calendar: ExchangeCalendar | None = None) -> pl.DataFrame:
@@ -80,7 +82,14 @@ def read_prices(
     path: Path, calendar: ExchangeCalendar | None = None, other: ExchangeCalendar | None = None
 ) -> Prices:
     """The prices in one ticker's file, in any of the known forms. With a calendar every bar must be
-    of a session of it, or of the `other` one. Raises BadFile."""
+    of a session of it, or of the `other` one. Raises BadFile, and nothing else."""
+    with only_bad_files(path):
+        return _prices(path, calendar, other)
+
+
+def _prices(
+    path: Path, calendar: ExchangeCalendar | None, other: ExchangeCalendar | None
+) -> Prices:
     seen: list[frozenset[str]] = []
 
     def price_heads(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], int]:
@@ -95,6 +104,9 @@ def read_prices(
         raise table.fault(None, what, "write one file a ticker: `deskbus market import` does")
     form = format_of(table.frame.columns, table.head_lines)
     _require_columns(table, form)
+    named = seen[0] if seen else frozenset()
+    if "<ticker>" in table.frame.columns:
+        named = frozenset(table.frame["<ticker>"].cast(pl.String).drop_nulls().unique())
     if table.frame.is_empty():
         raise bad(path, None, "no rows", "fill in the file or remove it")
     table = _renamed(table, form)
@@ -111,7 +123,7 @@ def read_prices(
     _require_daily(table, frame["date"])
     if calendar is not None:
         _require_sessions(table, frame, calendar, other or calendar)
-    return Prices(frame.drop("row"), form)
+    return Prices(frame.drop("row"), form, named)
 
 
 def _renamed(table: Table, form: PriceFormat) -> Table:
@@ -124,6 +136,8 @@ def _renamed(table: Table, form: PriceFormat) -> Table:
 
 def _sessions_of(calendar: ExchangeCalendar) -> SessionOf:
     def session_of(moment: datetime) -> date | None:
+        if not 1 < moment.year < 9999:
+            return None
         local = moment.astimezone(calendar.zone)
         day = local.date()
         if (local - timedelta(microseconds=1)).date() != day and local.time() < time(2):
@@ -145,9 +159,19 @@ def read_records(
 
     `known_at` is a time with a zone (2024-01-02T14:30:00Z) or a date, which then comes back in
     `known_on` and means that session's close. Missing optional columns come back as nulls; a cell
-    that is filled and cannot be read is a fault. Tickers are in capitals without blanks. `further`
-    checks see the columns in their types. Raises BadFile.
+    that is filled and cannot be read is a fault. Tickers have the desk's spelling. `further` checks
+    see the columns in their types. Raises BadFile, and nothing else.
     """
+    with only_bad_files(path):
+        return _records(path, required, optional, further)
+
+
+def _records(
+    path: Path,
+    required: Mapping[str, pl.DataType],
+    optional: Mapping[str, pl.DataType],
+    further: Sequence[Check],
+) -> pl.DataFrame:
     table = read_table(path)
     raw = table.frame
     allowed = (*required, *optional, "known_at")
@@ -185,7 +209,13 @@ def read_records(
         "write 2024-01-02T14:30:00Z, or 2024-01-02 for that session's close",
         "known_at",
     )
-    _apply(table, frame, [*empty, *finite, undated, *further])
+    ages = Check(
+        ~pl.col("known_at").dt.year().is_between(1, 9998),
+        "no date that a calendar has",
+        "correct it",
+        "known_at",
+    )
+    _apply(table, frame, [*empty, *finite, undated, ages, *further])
     return frame.drop("row", "known_raw")
 
 
@@ -319,8 +349,8 @@ def _closed(frame: pl.DataFrame, calendar: ExchangeCalendar) -> Iterator[tuple[i
 
 
 def _require_columns(table: Table, form: PriceFormat) -> None:
-    if form is OWN:
-        _require(table, BAR_COLUMNS, (*BAR_COLUMNS, *ACTION_COLUMNS))
+    headings = {column: name for name, column in form.headings.items() if column}
+    _require(table, [headings[column] for column in BAR_COLUMNS], tuple(form.headings))
 
 
 def _require(table: Table, required: Sequence[str], allowed: Sequence[str]) -> None:

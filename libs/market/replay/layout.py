@@ -21,6 +21,8 @@ from libs.market.symbols import no_share, spelled
 from libs.runtime.own_text import Unreadable, text_in, toml_in
 
 SUFFIXES = (".csv", ".parquet")
+OTHER_TABLES = frozenset({".xlsx", ".xls", ".ods", ".gz", ".zip", ".txt", ".tsv", ".pq"})
+"""Suffixes of files that people bring data in, and that are not read."""
 TICKERS_MAX = 5_000
 ENTRIES_MAX = 20_000
 """Files and folders of a directory that are looked at."""
@@ -105,6 +107,8 @@ def _scan(directory: Path) -> Layout:
     doubled: dict[str, Finding] = {}
     strays: list[Finding] = []
     for path in _entries(directory):
+        if path.suffix.lower() in OTHER_TABLES:
+            strays.append(Finding(path.name, "not CSV or Parquet", "it is ignored"))
         if path.suffix.lower() not in SUFFIXES:
             continue
         stem = path.name[: -len(path.suffix)]

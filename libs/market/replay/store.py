@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 import structlog
 
-from libs.files.finding import BadFile, Finding
-from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.files.finding import BadFile, Finding, bad
+from libs.market.calendar import ExchangeCalendar, OutsideCalendar, exchange_calendar
 from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
 from libs.market.listed_calendars import compute, known_calendar
 from libs.market.replay.files import Check, read_bundled, read_prices, read_records
@@ -24,7 +24,7 @@ from libs.market.replay.layout import layout_of
 from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
-from libs.market.symbols import venue_of
+from libs.market.symbols import spelled, venue_of
 
 log = structlog.get_logger(__name__)
 
@@ -222,9 +222,9 @@ class ReplayStore:
         calendar = await self._calendar_of(ticker)
         return await asyncio.to_thread(self._load_bars, ticker, calendar)
 
-    async def _calendar_of(self, ticker: str) -> ExchangeCalendar | None:
-        """The calendar of a ticker's own exchange, by its listing or suffix; None for an exchange
-        that has none."""
+    async def _calendar_of(self, ticker: str) -> ExchangeCalendar:
+        """The calendar of a ticker's own exchange, by its listing or suffix; that of the source
+        where the exchange is not known."""
         exchange = self.exchange
         if (venue := venue_of(ticker)) is not None:
             exchange = venue.exchange
@@ -238,7 +238,7 @@ class ReplayStore:
         if exchange == self.exchange:
             return self.calendar
         await compute([exchange])
-        return known_calendar(exchange)
+        return known_calendar(exchange) or self.calendar
 
     async def dates(self, ticker: str) -> list[date]:
         """The sessions that a ticker has bars for, ascending; not point-in-time."""
@@ -258,13 +258,13 @@ class ReplayStore:
         if kind not in self._layout.records:
             remedy = f"use a source that has it, or put {kind}.csv into DESKBUS_REPLAY_DIR"
             raise NotInSource(what, self.label.name, remedy)
+        if kind in self._faults:
+            raise BadReplayData(self._faults[kind])
         records = self._records.get(kind)
         if records is not None:
             return records
-        loaded = await asyncio.to_thread(self._load_records, kind)
-        if kind == "reported":
-            require_filings(self._layout.records[kind], loaded, await self.filings())
-        return loaded
+        filings = await self.filings() if kind == "reported" else None
+        return await asyncio.to_thread(self._load_records, kind, filings)
 
     async def company(self, ticker: str) -> Company:
         """All filings of a ticker and what they state; not point-in-time."""
@@ -303,7 +303,7 @@ class ReplayStore:
         newest = ((name, known_last(self._described.get(name, ()), close)) for name in tickers)
         return {name: row for name, row in newest if row is not None}
 
-    def _load_bars(self, ticker: str, calendar: ExchangeCalendar | None) -> pl.DataFrame:
+    def _load_bars(self, ticker: str, calendar: ExchangeCalendar) -> pl.DataFrame:
         with self._lock:
             if ticker in self._bars:
                 return self._bars[ticker]
@@ -311,7 +311,9 @@ class ReplayStore:
                 loaded = read_bundled(self._layout.bundled)
             else:
                 with self._finding(ticker):
-                    prices = read_prices(self._layout.prices[ticker], calendar, self.calendar)
+                    path = self._layout.prices[ticker]
+                    prices = read_prices(path, calendar, self.calendar)
+                    _require_ticker(path, ticker, prices.tickers)
                 loaded = {ticker: prices.frame}
                 self._forms[ticker] = prices.form
             for name, frame in loaded.items():
@@ -329,21 +331,19 @@ class ReplayStore:
             raise BadReplayData(self._faults[name])
         try:
             yield
-        except BadFile as error:
+        except (BadFile, BadReplayData) as error:
             self._faults[name] = error.finding
             log.warning("market.file_refused", name=name, why=error.message)
             raise BadReplayData(error.finding) from error
 
-    def _load_records(self, kind: str) -> pl.DataFrame:
+    def _load_records(self, kind: str, filings: pl.DataFrame | None = None) -> pl.DataFrame:
         with self._lock:
             if kind not in self._records:
                 required, optional = _RECORDS[kind]
                 path = self._layout.records[kind]
                 with self._finding(kind):
                     read = read_records(path, required, optional, _CHECKS.get(kind, ()))
-                frame = self._date_by_sessions(read)
-                if kind == "filings":
-                    frame = dated_by_filing(frame)
+                    frame = self._dated(path, kind, read)
                 dated = frame.filter(pl.col("known_at").is_not_null())
                 # An undated record could be from any time, so nothing may rest on it. Sectors
                 # describe a listing and hold from its first bar; a figure is known by its filing.
@@ -352,8 +352,23 @@ class ReplayStore:
                     dropped = frame.height - usable.height
                     log.warning("market.undated_dropped", file=path.name, rows=dropped)
                     self.dropped[kind] = dropped
-                self._records[kind] = usable.sort("known_at", nulls_last=False, maintain_order=True)
+                ordered = usable.sort("known_at", nulls_last=False, maintain_order=True)
+                if kind == "reported":
+                    with self._finding(kind):
+                        require_filings(path, ordered, filings)
+                self._records[kind] = ordered
             return self._records[kind]
+
+    def _dated(self, path: Path, kind: str, read: pl.DataFrame) -> pl.DataFrame:
+        """The records with the times since when they were known. Raises BadFile for a date that
+        the exchange's calendar does not have."""
+        try:
+            frame = self._date_by_sessions(read)
+            return dated_by_filing(frame) if kind == "filings" else frame
+        except (OutsideCalendar, OverflowError, ValueError) as error:
+            remedy = "correct it; a sector that always held needs no known_at"
+            what = f"a date that the calendar of {self.exchange} does not have ({error})"
+            raise bad(path, None, what, remedy) from None
 
     def _date_by_sessions(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Turn a date in known_on into the close of that session, or of the next one."""
@@ -366,6 +381,14 @@ class ReplayStore:
             return_dtype=pl.Datetime("us", "UTC"),
         )
         return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
+
+
+def _require_ticker(path: Path, ticker: str, named: Collection[str]) -> None:
+    """Raise BadFile where the file names other tickers inside than its own name does."""
+    others = {spelled(name).removesuffix(".US") for name in named} - {ticker}
+    if others:
+        what = f"it holds prices of {', '.join(sorted(others))[:60]}"
+        raise bad(path, 1, what, "name it after the ticker inside")
 
 
 def splits_in(bars: pl.DataFrame) -> Sequence[tuple[date, float]]:

@@ -18,6 +18,7 @@ from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import BadFile, bad
 from libs.files.numbers import NoNumber, has_decimal_comma, number_of
 from libs.files.text import separator_of, text_of
+from libs.market.symbols import spelled
 
 FILE_BYTES_MAX = 256_000
 PREAMBLE_ROWS_MAX = 40
@@ -54,12 +55,14 @@ MEANINGS: Final[Mapping[str, frozenset[str]]] = {
     "time": frozenset({"time"}),
 }
 """The headings of each cell that is read, in lower case."""
-CASH: Final = re.compile(r"cash\b.*|spaxx\*{0,2}|fcash\*{0,2}", re.IGNORECASE)
+CASH: Final = re.compile(r"cash\b.*|(spaxx|fdrxx|fzfxx|fcash|core)\*{0,2}", re.IGNORECASE)
 SUM: Final = re.compile(r"(account |grand |sub)?total.*", re.IGNORECASE)
 IBKR_TABLE: Final = "open positions"
 TRADE: Final = re.compile(r"(market|limit|stop|stop limit) (buy|sell)", re.IGNORECASE)
 NO_TRADE: Final = re.compile(
-    r"(deposit|withdrawal|dividend|interest|currency conversion|card|fee).*", re.IGNORECASE
+    r"(deposit|withdrawal|dividend|(lending )?interest|currency conversion|(new )?card|"
+    r"spending cashback|result adjustment|fee).*",
+    re.IGNORECASE,
 )
 
 
@@ -77,7 +80,9 @@ class Export:
 
     rows: list[Row] = field(default_factory=list)
     meanings: Sequence[str] = ()
-    cash: Decimal | None = None
+    cash_texts: list[str] = field(default_factory=list)
+    """The amounts in the rows of cash."""
+    separator: str = ","
     unused: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
 
@@ -104,7 +109,7 @@ def read_export(path: Path) -> Export:
     table = ours or filled[at:]
     heads = [_heading(cell) for cell in table[0][1]]
     by_meaning = _meanings(path, heads)
-    export = Export(meanings=list(by_meaning))
+    export = Export(meanings=list(by_meaning), separator=separator.decode())
     export.unused = [head for n, head in enumerate(heads) if head and n not in by_meaning.values()]
     _fill(export, table[1:], heads, by_meaning)
     if "action" in by_meaning:
@@ -134,7 +139,11 @@ def _heading_row(rows: Sequence[tuple[int, list[str]]]) -> int | None:
 
 def _open_positions(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
     """The table of positions in a statement of Interactive Brokers, without its sums and lots."""
-    own = [(line, cells) for line, cells in rows if cells[0].casefold() == IBKR_TABLE]
+    own = [
+        (line, cells)
+        for line, cells in rows
+        if len(cells) > 2 and cells[0].casefold() == IBKR_TABLE
+    ]
     return [
         (line, cells[2:])
         for line, cells in own
@@ -147,7 +156,10 @@ def _meanings(path: Path, heads: Sequence[str]) -> dict[str, int]:
     columns: dict[str, int] = {}
     for meaning, names in MEANINGS.items():
         at = [n for n, head in enumerate(heads) if head in names]
-        if len(at) > 1 and len({heads[n] for n in at}) < len(at):
+        if meaning == "quantity" and len(at) > 1:
+            at = [n for n in at if heads[n] != "amount"]
+        is_doubled = len({heads[n] for n in at}) < len(at)
+        if len(at) > 1 and (is_doubled or meaning in {"quantity", "cost"}):
             raise bad(path, 1, f"the column {meaning} stands in it twice", "keep one of the two")
         if at:
             columns[meaning] = at[0]
@@ -163,9 +175,11 @@ def _fill(
     for line, cells in rows:
         meant = {name: cells[n] for name, n in by_meaning.items() if n < len(cells)}
         ticker = meant.get("ticker", "")
-        if CASH.fullmatch(ticker):
-            _add_cash(export, meant.get("value") or meant.get("quantity", ""))
-        elif SUM.fullmatch(ticker) or (len([c for c in cells if c]) == 1 and len(heads) > 2):
+        has_cost = any(char.isdigit() for name in ("cost", "basis") for char in meant.get(name, ""))
+        texts = [cell for cell in cells if cell]
+        if CASH.fullmatch(ticker) and not has_cost:
+            export.cash_texts.append(meant.get("value") or meant.get("quantity", ""))
+        elif SUM.fullmatch(ticker) or (len(texts) == 1 and " " in texts[0]):
             continue  # a sum, or a line of text below the table
         elif len(cells) > len(heads) and any(cells[len(heads) :]):
             meant["too many"] = f"{len(cells)} cells under a header of {len(heads)}"
@@ -177,13 +191,16 @@ def _fill(
             export.rows.append(Row(line, meant))
 
 
-def _add_cash(export: Export, text: str) -> None:
+def stated_cash(export: Export, *, comma: bool) -> Decimal | None:
+    """The cash that the file states; None, so that it is asked for, where it states none, or one
+    amount of it cannot be read."""
     try:
-        amount = number_of(text)
+        amounts = [number_of(text, comma=comma) for text in export.cash_texts]
     except NoNumber:
-        return  # asked for instead
-    if amount is not None:
-        export.cash = (export.cash or Decimal(0)) + amount
+        return None
+    if not amounts or None in amounts:
+        return None
+    return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
 def decimal_comma(export: Export) -> bool:
@@ -194,7 +211,7 @@ def decimal_comma(export: Export) -> bool:
         for name in ("quantity", "cost", "basis")
         if row.cells.get(name)
     ]
-    return has_decimal_comma(texts, is_comma_between=True)
+    return has_decimal_comma(texts, is_comma_between=export.separator == ",")
 
 
 def _netted(path: Path, export: Export) -> Export:
@@ -210,10 +227,18 @@ def _netted(path: Path, export: Export) -> Export:
         if trade is None:
             what = f"the action {action[:40]!r} may change what is held, and is not known"
             raise bad(path, row.line, what, "write the positions instead of the trades")
+        if wrong := row.cells.get("too many") or row.cells.get("too few"):
+            raise bad(path, row.line, wrong, "correct the row")
         ticker, (quantity, cost) = row.cells["ticker"], _trade(path, row)
         shares, spent = held.setdefault(ticker, [Decimal(0), Decimal(0)])
+        if shares and first[ticker].cells.get("currency") != row.cells.get("currency"):
+            what = f"a trade of {ticker} in another currency than the one before"
+            raise bad(path, row.line, what, "write the positions instead of the trades")
         if trade[2].casefold() == "sell":
-            quantity, cost = -min(quantity, shares), spent / shares if shares else cost
+            if quantity > shares:
+                what = f"more of {ticker} is sold than was bought: trades are missing"
+                raise bad(path, row.line, what, "write the positions instead of the trades")
+            quantity, cost = -quantity, spent / shares
         if not shares:
             first[ticker], since[ticker] = row, row.cells.get("time", "")[:10]
         held[ticker] = [shares + quantity, spent + quantity * cost]
@@ -233,10 +258,10 @@ def _netted(path: Path, export: Export) -> Export:
     )
     return Export(
         rows,
-        ["ticker", "quantity", "cost", "opened_on", "currency"],
-        export.cash,
-        export.unused,
-        [note],
+        meanings=["ticker", "quantity", "cost", "opened_on", "currency"],
+        unused=export.unused,
+        notes=[note],
+        cash_texts=export.cash_texts,
     )
 
 
@@ -255,7 +280,7 @@ def merged_lots(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:
     """The rows of each ticker, in the file's order."""
     by_ticker: dict[str, list[Row]] = {}
     for row in rows:
-        by_ticker.setdefault(row.cells.get("ticker", "").upper(), []).append(row)
+        by_ticker.setdefault(spelled(row.cells.get("ticker", "")), []).append(row)
     yield from by_ticker.items()
 
 

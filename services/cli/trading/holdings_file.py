@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from contracts.capital import HOLDINGS_MAX, HeldLine, ImportFinding
+from contracts.capital import HOLDINGS_MAX, PRICE_MAX, SHARES_MAX, HeldLine, ImportFinding
 from libs.facts.amounts import cut, plain
 from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import BadFile
@@ -24,6 +24,7 @@ from services.cli.trading.broker_exports import (
     decimal_comma,
     merged_lots,
     read_export,
+    stated_cash,
 )
 
 __all__ = ["FILE_BYTES_MAX", "HoldingsFile", "read_holdings"]
@@ -92,7 +93,8 @@ def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
         findings += wrong
     if opened_on == date.min:
         lines = []  # nothing can be shown without a date
-    return HoldingsFile(lines, findings, export.unused, export.cash, notes)
+    cash = stated_cash(export, comma=comma)
+    return HoldingsFile(lines, findings, export.unused, cash, notes)
 
 
 def _export(path: Path) -> tuple[Export, bool]:
@@ -153,6 +155,8 @@ def _no_number(head: str, text: str, *, comma: bool) -> str:
         return f"{head} is {_quoted(text)}, no number: write it like {example}"
     if number is None:
         return f"{head} is {_quoted(text)}, no number: write it like {example}"
+    if number > (SHARES_MAX if head == "quantity" else SHARES_MAX * PRICE_MAX):
+        return f"{head} is {_quoted(text)}: too large"
     if number <= 0:
         short = " (the desk holds no short positions)" if head == "quantity" else ""
         return f"{head} is {_quoted(text)}: it must be more than 0{short}"
@@ -182,8 +186,10 @@ def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
     quantity = number_of(cells["quantity"], comma=comma) or Decimal(0)
     cost = number_of(cells.get("cost") or cells["basis"], comma=comma) or Decimal(0)
     if not cells.get("cost"):
-        average = (cost / quantity).quantize(COST_STEP, ROUND_HALF_EVEN)
-        cost = Decimal(f"{average.normalize():f}")  # 20, not 2E+1
+        cost = cost / quantity
+    if cost != cost.quantize(COST_STEP, ROUND_HALF_EVEN):
+        cost = cost.quantize(COST_STEP, ROUND_HALF_EVEN)
+    cost = Decimal(f"{cost.normalize():f}")  # 20, not 2E+1
     day = stamp_of(cells["opened_on"]).day if cells.get("opened_on") else opened_on
     return _Lot(row.line, quantity, cost, day or date.min, cells.get("currency", ""))
 

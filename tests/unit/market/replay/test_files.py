@@ -318,3 +318,60 @@ async def test_a_share_class_has_one_spelling(tmp_path: Path) -> None:
     assert [str(stray) for stray in store.strays] == [
         "ES=F.csv: its name is a future; it is ignored"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("AAA.csv", "Price,Close\nTicker,AAA\nDate,\n2024-01-02,10\n"),
+        ("AAA.csv", f"{HEADER}\n0000-01-03,10,11,9,10,1\n"),
+        ("AAA.csv", f"{HEADER}\n9999-12-31T23:59:59-05:00,10,11,9,10,1\n"),
+        ("AAA.csv", f"{HEADER}\n0001-01-01T09:30:00+05:00,10,11,9,10,1\n"),
+        ("AAA.csv", "Price,Close,High,Low,Open,Volume\nTicker,M,M,M,M,M\nDate,,,,,\n"),
+        ("AAA.csv", f"{HEADER}\n{GOOD[0]}\n\x00"),
+        ("sectors.csv", "ticker,sector,known_at\nAAA,Tech,1900-01-01\n"),
+        ("sectors.csv", "ticker,sector,known_at\nAAA,Tech,0001-01-01\n"),
+        ("sectors.csv", "ticker,sector,known_at\nAAA,Tech,2099-01-01\n"),
+        ("news.csv", "ticker,title,known_at\nAAA,up,+12345-01-01T00:00:00Z\n"),
+        ("filings.csv", "ticker,accession,form,filed\nAAA,1,8-K,2204-03-01\n"),
+    ],
+)
+async def test_whatever_stands_in_a_file_only_its_own_error_comes_out(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    directory_of(tmp_path, *GOOD, name="BBB.csv")
+    directory_of(tmp_path, *GOOD)
+    (tmp_path / name).write_text(text)
+    store = ReplayStore(tmp_path)
+    for _ in range(2):
+        ask = (
+            store.bars("AAA")
+            if name == "AAA.csv"
+            else store.records(name.removesuffix(".csv"), name)
+        )
+        with pytest.raises(BadReplayData, match=f"^{name}"):
+            await ask
+    assert (await store.bars("BBB")).height == 2
+
+
+async def test_figures_without_their_filing_are_refused_however_often_they_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    directory_of(tmp_path, *GOOD)
+    (tmp_path / "filings.csv").write_text("ticker,accession,form,filed\nAAA,1,10-K,2024-01-02\n")
+    (tmp_path / "reported.csv").write_text(
+        "ticker,accession,concept,period_end,quarters,unit,value\nAAA,2,Assets,2023-12-31,0,USD,5\n"
+    )
+    store = ReplayStore(tmp_path)
+    for _ in range(2):
+        with pytest.raises(
+            BadReplayData, match=r"figures of filings that filings\.csv does not have"
+        ):
+            await store.records("reported", "figures")
+
+
+async def test_a_file_of_another_ticker_is_refused(tmp_path: Path) -> None:
+    text = "Price,Close,High,Low,Open,Volume\nTicker,M,M,M,M,M\nDate,,,,,\n2024-01-02,1,1,1,1,1\n"
+    (tmp_path / "AAA.csv").write_text(text)
+    with pytest.raises(BadReplayData, match="it holds prices of M"):
+        await ReplayStore(tmp_path).bars("AAA")

@@ -56,8 +56,7 @@ def test_the_currency_may_be_stated(tmp_path: Path) -> None:
         ("AAPL,10,20", "", "3 cells under a header of 4"),
         ("AAPL,1,000,20,2010-03-01", "", "write numbers without commas"),
         ('"=cmd()",10,20,2010-03-01', "", "ticker"),
-        ("AAPL,1e30,20,2010-03-01", "", "quantity"),
-        ("AAPL,10,20.1234567,2010-03-01", "", "cost"),
+        ("AAPL,1e30,20,2010-03-01", "quantity", "too large"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_told_and_the_others_are_read(
@@ -141,6 +140,64 @@ def test_trades_are_netted_and_an_action_that_is_not_known_is_refused(tmp_path: 
     assert (line.opened_on, line.currency) == (date(2024, 1, 3), "USD")
     with pytest.raises(Problem, match="the action 'Stock split open'"):
         read(tmp_path, f"{head}{trades}Stock split open,2024-04-01 15:00:00,ACME,15,20,USD\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ticker;quantity;cost;opened_on\nAAPL;10;51,255;2009-03-02\n", "could part thousands"),
+        ("Symbol,Qty,Shares,Avg Cost\nAAPL,10,20,150\n", "the column quantity stands in it twice"),
+        ("Open Positions,Data\nOpen Positions\n", "no column ticker"),
+        (
+            (
+                "Action,Time,Ticker,No. of shares,Price / share\n"
+                "Market buy,2024-01-03 10:00:00,ACME,1,20\n"
+                "Market sell,2024-01-04 10:00:00,ACME,2,20\n"
+            ),
+            "more of ACME is sold than was bought",
+        ),
+        (
+            "Action,Time,Ticker,No. of shares,Price / share\nMarket buy,2024-01-03\n",
+            "2 cells under a header of 5",
+        ),
+        (
+            (
+                "Action,Time,Ticker,No. of shares,Price / share,Currency (Price / share)\n"
+                "Market buy,2024-01-03 10:00:00,VOD,1,70,GBX\n"
+                "Market buy,2024-01-04 10:00:00,VOD,1,0.9,GBP\n"
+            ),
+            "in another currency",
+        ),
+    ],
+)
+def test_what_could_mean_two_things_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(Problem) as refused:
+        read(tmp_path, text)
+    assert told in refused.value.message
+
+
+def test_no_position_is_lost_and_no_cash_is_made_up(tmp_path: Path) -> None:
+    rows = "CASH,100,60.25,2020-01-02\nMSFT,,,\n"
+    found = read(tmp_path, f"{HEAD}\n{rows}")
+    assert ([it.ticker for it in found.lines], found.cash) == (["CASH"], None)
+    assert {(each.line, each.field) for each in found.findings} == {
+        (3, "quantity"),
+        (3, "cost"),
+        (3, "opened_on"),
+    }
+
+
+def test_cash_is_read_as_the_files_numbers_are(tmp_path: Path) -> None:
+    head = "Symbol;Qty;Avg Cost;Market Value;Open Date\n"
+    text = f"{head}SAP;10;150,25;1.502,50;01.03.2010\nCash;;;1.234;\n"
+    assert read(tmp_path, text).cash == Decimal(1234)
+    assert read(tmp_path, f"{text}Cash;;;USD 900;\n").cash is None, "asked for instead"
+
+
+def test_spellings_of_a_share_class_are_one_position(tmp_path: Path) -> None:
+    rows = "BRK.B,10,200,2010-03-01\nBRK/B,10,220,2010-03-01\n"
+    (line,) = read(tmp_path, f"{HEAD}\n{rows}").lines
+    assert (line.ticker, line.quantity, line.cost) == ("BRK.B", Decimal(20), Decimal(210))
 
 
 CASES = Path(__file__).parents[4] / "data" / "own_files"
