@@ -95,11 +95,11 @@ class OrderResult(Value):
     """The result of one order of a decision, as of the account's newest valued close `as_of`.
 
     Of a buy the `trip` that it opened, and its P&L as `gain`, open ones included; of a sale the
-    `gain` of the shares that it sold, after its fee, and the trip that they were of. A stop order,
-    which sells at `stop_price`, is a sale. A buy that added to a position has its trip and no gain.
-    Both are None where nothing is known yet: it was not filled, or has no close yet. `status` is
-    the order's own now, `filled_on` the session of its fill, and `reason` says why it was not
-    filled, or why nothing is known of it yet.
+    trip that it ended or made smaller, and its part of the trip's P&L as `gain`: its shares' with
+    the fees of both sides and the dividends. A stop order, which sells at `stop_price`, is a sale.
+    A buy that added to a position has its trip and no gain. Both are None where nothing is known
+    yet: it was not filled, or has no close yet. `status` is the order's own now, `filled_on` the
+    session of its fill, and `reason` says why it was not filled, or why nothing is known of it yet.
     """
 
     order_id: UUID

@@ -71,7 +71,7 @@ class After:
 @dataclass(frozen=True, slots=True)
 class Result:
     """The round trip of an order, and its gain: of a buy that opened the trip the whole trip's, of
-    a sale that of the shares that it sold, None of a buy that added to it."""
+    a sale its part of that with the fees of both, None of a buy that added to it."""
 
     trip: Trip
     gain: Decimal | None

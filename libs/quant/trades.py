@@ -13,6 +13,8 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
+from libs.quant.sizing import CENT
+
 _ZERO = Decimal(0)
 
 
@@ -68,7 +70,11 @@ class Trip:
     `bought` shares cost `cost`; `sold` of them brought `proceeds`, of which `paid_out` are parts of
     a share that splits paid in cash; those `held` cost `held_cost`, and are worth `unrealised` more
     at the close. `entry` is the order that opened it, `exit` the one that sold last. `adds` are the
-    orders that bought more, and `sales` is the gain of each order that sold, after its fees.
+    orders that bought more.
+
+    `sales` is the part of the gain of each order that sold: what its shares brought less its fee,
+    and of `shared` (dividends and what a split paid in cash, less the fees of buys) the part of
+    these shares. The sales of a trip that an order closed add up to its gain, to the cent.
     """
 
     ticker: str
@@ -89,6 +95,7 @@ class Trip:
     exit: Order | None = None
     adds: list[UUID] = field(default_factory=list)
     sales: dict[UUID, Decimal] = field(default_factory=dict)
+    shared: Decimal = _ZERO
 
     @property
     def gain(self) -> Decimal:
@@ -141,9 +148,7 @@ class Trip:
             # What left the position had cost so much, and brought the gain besides.
             self.proceeds += move.realised - move.cost
             self.exit = move.order
-            if move.order is not None:
-                own = self.sales.get(move.order.order_id, _ZERO)
-                self.sales[move.order.order_id] = own + move.realised - move.fees
+        self._share(move)
         self.held += move.quantity
         self.held_cost += move.cost
         self.realised += move.realised
@@ -151,6 +156,22 @@ class Trip:
         self.fees += move.fees
         if self.held == 0 and move.quantity != 0:
             self.closed = move.session
+
+    def _share(self, move: Move) -> None:
+        """Add what the entry brought to the sale that it is of, or to what sales share."""
+        brought = move.realised + move.dividends - move.fees
+        sold = _ZERO if move.is_split else max(-move.quantity, _ZERO)
+        # What comes after the end, as a dividend may, is the last sale's.
+        seller = self.exit if sold or self.closed is not None else None
+        if seller is None or not sold:
+            self.shared += brought
+            brought = _ZERO
+        if seller is not None:
+            is_all = sold >= self.held
+            part = self.shared if is_all else (self.shared * sold / self.held).quantize(CENT)
+            self.shared -= part
+            own = self.sales.get(seller.order_id, _ZERO)
+            self.sales[seller.order_id] = own + brought + part
 
     def _split(self, move: Move) -> None:
         """Count earlier shares as the new ones; a part of a share is paid out with the split."""

@@ -14,6 +14,10 @@ from libs.facts import amounts
 from libs.report import cutoff, links, performance, view
 from libs.report.view import BLANK, Cell, Column, Table
 
+IN_BOTH = (
+    "P&L: a trade is in the decision that bought it and in the one that sold it, both with all fees"
+)
+"""Stands below a list of decisions: its P&L is no sum of an account."""
 COLUMNS = (
     Column("Order"),
     Column("P&L", right=True),
@@ -46,7 +50,9 @@ def table(results: Sequence[OrderResult], account: str) -> Table:
     is_open = any(it.trip and it.trip.closed is None for it in results)
     texts = (
         f"P&L after fees{f'; open ones {cutoff.as_of(as_of)}' if is_open else ''}",
-        "of a sale: the shares that it sold" if any(_is_sale(it) for it in results) else "",
+        "of a sale: its part of the round trip, with the buy's fee"
+        if any(_is_sale(it) for it in results)
+        else "",
         "a stop's is part of its buy's" if any(_is_stop(it) and it.gain for it in results) else "",
     )
     notes = view.notes("; ".join(filter(None, texts)))
@@ -60,7 +66,7 @@ def order(result: OrderResult) -> str:
 
 
 def gain(results: Sequence[OrderResult]) -> Money | None:
-    """The P&L of a decision: of what it bought the round trips, of what it sold the shares sold;
+    """The P&L of a decision: of what it bought the round trips, of what it sold its part of theirs;
     None where nothing is known, or accounts of several currencies are in it."""
     # What a stop sold of a share that the same decision bought is in the buy's round trip.
     bought = {it.ticker for it in results if it.side is Side.BUY and it.gain is not None}

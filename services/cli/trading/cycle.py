@@ -281,6 +281,8 @@ def list_cycles(
         emit(page.cycles)
     elif page.cycles:
         write(_grid(page.cycles), out())
+        if _has_results(page.cycles):
+            err().print(results.IN_BOTH, style="dim", soft_wrap=True)
     else:
         asked = [name for name, value in filters.items() if value]
         none = f"no cycles yet: {first_cycle(settings)}"
@@ -295,7 +297,7 @@ def _grid(cycles: Sequence[CycleView]) -> Sheet:
     width = out().width
     narrow, wide = width < NARROW, width >= WIDE
     paid = not narrow or any(view.tokens for view in cycles)
-    has_results = any(results.gain(_results(view)) for view in cycles)
+    has_results = _has_results(cycles)
     grid = table(
         *("cycle", "kind", "as of", "status"),
         *(() if narrow else (("took", "right"),)),
@@ -320,6 +322,10 @@ def _grid(cycles: Sequence[CycleView]) -> Sheet:
             one_line(outcome, "red") if bad else Text(amounts.plain(outcome)),
         )
     return grid
+
+
+def _has_results(cycles: Sequence[CycleView]) -> bool:
+    return any(results.gain(_results(view)) for view in cycles)
 
 
 def _results(view: CycleView) -> Sequence[OrderResult]:

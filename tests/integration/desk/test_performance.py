@@ -37,6 +37,8 @@ class Judged:
     balances: dict[str, Decimal] = field(default_factory=dict)
     snapshots: list["asyncpg.Record"] = field(default_factory=list)
     sales: int = 0
+    cycles: list[Json] = field(default_factory=list)
+    listed: Said = Said(0, "", "")
     said: Said = Said(0, "", "")
     mistyped: Said = Said(0, "", "")
 
@@ -50,6 +52,7 @@ def judged(
         lived = asyncio.run(live(desk))
         deskbus = CommandLine(desk.settings.data_dir, folder)
         lived.said = deskbus(f"performance {ACCOUNT}")
+        lived.listed = deskbus("cycle list")
         lived.mistyped = deskbus("performance nobody")
         yield lived
 
@@ -70,6 +73,7 @@ async def live(desk: Desk) -> Judged:
         found.account = await user.query("account", account=ACCOUNT)
         found.board = await user.query("leaderboard", rows=[f"rules@{ACCOUNT}"])
         found.report = await user.query("report", account=ACCOUNT)
+        found.cycles = (await user.query("cycles", limit=50))["cycles"]
         found.nothing = await user.query("performance", account="nobody")
     async with desk.postgres() as db:
         rows = await db.fetch(
@@ -108,6 +112,36 @@ def test_round_trips_add_up_to_the_ledger_and_its_newest_close(judged: Judged) -
     earned = -books["realised"] - books.get("dividends", D(0)) - books["fees"]
     assert summed(judged.view, "gain") == earned + close["unrealised"] == close["equity"] - 100_000
     assert sum(D(it["gain"]) for it in judged.view["tickers"]) == summed(judged.view, "gain")
+
+
+def results(judged: Judged) -> list[Json]:
+    lanes = [lane for cycle in judged.cycles for lane in cycle["pipelines"]]
+    return [result for lane in lanes for result in lane["results"]]
+
+
+def test_a_trade_has_one_figure_in_its_buys_row_in_its_sales_rows_and_among_the_trades(
+    judged: Judged,
+) -> None:
+    closed = {
+        (trip["ticker"], trip["opened"]): D(trip["gain"])
+        for trip in judged.view["trips"]
+        if trip["closed"] is not None
+    }
+    gains: dict[str, dict[tuple[str, str], Decimal]] = {"buy": {}, "sell": {}}
+    for result in results(judged):
+        key = (result["ticker"], (result.get("trip") or {}).get("opened", ""))
+        if result.get("gain") and key in closed:
+            own = gains[result["side"]]
+            own[key] = own.get(key, D(0)) + D(result["gain"]["amount"])
+    assert closed
+    assert gains == {"buy": closed, "sell": closed}
+
+
+def test_the_list_of_cycles_says_that_its_decisions_share_their_trades(judged: Judged) -> None:
+    assert "P&L" in judged.listed.out
+    assert "a trade is in the decision that bought it and in the one that sold it" in (
+        judged.listed.err
+    )
 
 
 def test_every_surface_has_the_same_gain_return_and_counts(judged: Judged) -> None:

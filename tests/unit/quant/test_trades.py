@@ -178,25 +178,62 @@ def test_of_an_untouched_ticker_there_is_no_trip() -> None:
     assert Trip("AAPL", DAY).gain_pct is None
 
 
-def test_each_sale_of_a_trip_has_the_gain_of_its_own_shares_also_of_one_decision() -> None:
+def paid(dividends: int, day: int) -> Move:
+    return Move(DAY + timedelta(day), "AAPL", dividends=Decimal(dividends))
+
+
+def test_each_sale_of_a_trip_has_the_gain_of_its_own_shares_and_their_part_of_the_buys_fee() -> (
+    None
+):
     trips = round_trips(
         [bought(10, 1_000), sold(5, 500, 50, 3, SIGNAL), sold(5, 500, -20, 9, STOP)]
     )
     assert trips[0].sales == {
-        SIGNAL.order_id: Decimal(49),
-        STOP.order_id: Decimal(-21),
+        SIGNAL.order_id: Decimal("48.50"),
+        STOP.order_id: Decimal("-21.50"),
     }
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(-90, 90)), min_size=1, max_size=6))
-def test_the_sales_of_a_closed_trip_and_the_fee_of_its_buy_are_its_gain(
-    parts: list[tuple[int, int]],
+def test_one_buy_and_one_sale_of_all_of_it_have_one_figure() -> None:
+    (trip,) = round_trips([bought(12, 8_000), sold(12, 8_000, -69, 90)])
+    assert trip.sales == {STOP.order_id: Decimal(-71)} == {STOP.order_id: trip.gain}
+
+
+def test_a_sale_has_its_shares_part_of_the_dividends_and_one_paid_late_is_the_last_sales() -> None:
+    (trip,) = round_trips(
+        [
+            bought(10, 1_000),
+            paid(11, 1),
+            sold(5, 500, 0, 3, SIGNAL),
+            sold(5, 500, 0, 9, STOP),
+            paid(2, 12),
+        ]
+    )
+    assert trip.sales == {SIGNAL.order_id: Decimal(4), STOP.order_id: Decimal(6)}
+
+
+def test_what_a_split_paid_in_cash_is_in_the_sales_after_it() -> None:
+    split = Move(DAY + timedelta(1), "AAPL", Decimal(-5), realised=Decimal(7), is_split=True)
+    (trip,) = round_trips([bought(10, 1_000), split, sold(5, 1_000, 20, 3)])
+    assert trip.sales == {STOP.order_id: trip.gain} == {STOP.order_id: Decimal(25)}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(-90, 90), st.integers(0, 20)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_the_sales_of_a_closed_trip_are_its_gain_to_the_cent(
+    parts: list[tuple[int, int, int]],
 ) -> None:
-    whole = sum(shares for shares, _ in parts)
-    sales = [
-        sold(shares, shares * 100, gain, day + 1, replace(STOP, order_id=UUID(int=day)))
-        for day, (shares, gain) in enumerate(parts)
-    ]
-    (trip,) = round_trips([bought(whole, whole * 100), *sales])
+    whole = sum(shares for shares, _, _ in parts)
+    moves = [bought(whole, whole * 100)]
+    for day, (shares, gain, dividend) in enumerate(parts):
+        order = replace(STOP, order_id=UUID(int=day))
+        moves += [paid(dividend, day + 1), sold(shares, shares * 100, gain, day + 1, order)]
+    (trip,) = round_trips(moves)
     assert trip.closed is not None
-    assert sum(trip.sales.values()) - 1 == trip.gain
+    assert sum(trip.sales.values()) == trip.gain
+    assert all(part == part.quantize(Decimal("0.01")) for part in trip.sales.values())

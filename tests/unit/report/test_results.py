@@ -80,7 +80,7 @@ def test_a_sale_has_its_own_gain_and_leads_to_the_decision_that_bought() -> None
     assert (order.text, gain.text, share) == ("sell AAPL", "+49.00", view.BLANK)
     assert what.text == "bought 2012-07-02"
     assert other.link == f"/decisions/{ENTRY}/rules"
-    assert "of a sale: the shares that it sold" in of.notes[0].text
+    assert "of a sale: its part of the round trip, with the buy's fee" in of.notes[0].text
 
 
 @pytest.mark.parametrize(
