@@ -148,6 +148,7 @@ class ReplayStore:
 
     def __init__(self, directory: Path | None = None) -> None:
         self._layout = layout_of(directory)
+        self._directory = directory
         self.label = SourceLabel(
             self._layout.name, self._layout.description, self._layout.synthetic
         )
@@ -256,8 +257,7 @@ class ReplayStore:
     async def records(self, kind: str, what: str) -> pl.DataFrame:
         """A file of records sorted by known_at, the undated dropped; NotInSource without it."""
         if kind not in self._layout.records:
-            remedy = f"use a source that has it, or put {kind}.csv into DESKBUS_REPLAY_DIR"
-            raise NotInSource(what, self.label.name, remedy)
+            raise NotInSource(what, self.label.name, self._how_to_add(kind))
         if kind in self._faults:
             raise BadReplayData(self._faults[kind])
         records = self._records.get(kind)
@@ -265,6 +265,14 @@ class ReplayStore:
             return records
         filings = await self.filings() if kind == "reported" else None
         return await asyncio.to_thread(self._load_records, kind, filings)
+
+    def _how_to_add(self, kind: str) -> str:
+        """The remedy where there is no file of these records: the folder to put it into. Of its
+        path only the name, as models read this too."""
+        if self._directory is None:
+            return "use a source that has it, or bring a folder of your own: docs/own-data.md"
+        folder = self._directory.resolve().name
+        return f"use a source that has it, or put {kind}.csv into {folder}/"
 
     async def company(self, ticker: str) -> Company:
         """All filings of a ticker and what they state; not point-in-time."""

@@ -1,5 +1,6 @@
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -324,10 +325,24 @@ async def test_filings_are_those_known_at_the_close_in_whatever_order_it_is_aske
 
 
 async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> None:
-    with pytest.raises(NotInSource, match=r"no news; .*news\.csv"):
+    with pytest.raises(NotInSource, match=r"no news; .*a folder of your own: docs/own-data\.md$"):
         await bundled.news(MIDSUMMER, ["AAPL"], 5)
     with pytest.raises(NotInSource, match="no earnings"):
         await bundled.earnings(MIDSUMMER, None)
+
+
+async def test_what_a_folder_lacks_is_to_be_put_into_that_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").mkdir()
+    bars = "date,open,high,low,close,volume\n2012-06-28,1,1,1,1,9\n2012-06-29,1,1,1,1,9\n"
+    (tmp_path / "own" / "AAA.csv").write_text(bars)
+    (tmp_path / "own" / "source.toml").write_text('name = "prices"\n')
+    monkeypatch.chdir(tmp_path / "own")
+    for directory in (tmp_path / "own", Path(), Path("../own/")):
+        market = ReplayMarket(ReplayStore(directory))
+        with pytest.raises(NotInSource, match=r"no news; .* put news\.csv into own/$"):
+            await market.news(date(2012, 6, 29), ["AAA"], 5)
 
 
 async def test_made_up_prices_are_labelled(fixture: ReplayMarket, bundled: ReplayMarket) -> None:
