@@ -107,7 +107,7 @@ def test_a_mistyped_ticker_is_told_with_the_one_that_was_meant(
     cycle_view: CycleView, records: list[Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["deskbus", "cycle", "show", "--evidence", "appl"])
-    with pytest.raises(Problem, match="^APPL is not in this cycle; did you mean AAPL") as problem:
+    with pytest.raises(Problem, match=r"^APPL is not in this cycle; did you mean AAPL") as problem:
         evidence.of_ticker(cycle_view, records, "APPL")
 
     assert problem.value.hint == "deskbus cycle show --evidence AAPL"
@@ -117,7 +117,9 @@ def test_a_mistyped_stage_is_told_with_the_one_that_was_meant(
     nodes: list[OperationView], records: list[Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["deskbus", "cycle", "show", "--stage", "quants"])
-    with pytest.raises(Problem, match="^this cycle has no stage .quants.; did you mean quant") as problem:
+    with pytest.raises(
+        Problem, match=r"^this cycle has no stage .quants.; did you mean quant"
+    ) as problem:
         evidence.of_stage(nodes, records, "quants")
 
     assert problem.value.hint == "deskbus cycle show --stage quant"
