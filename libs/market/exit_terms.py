@@ -10,6 +10,9 @@ from libs.runtime.errors import DeskError
 from libs.runtime.own_text import Unreadable, text_in, toml_in
 from libs.runtime.wording import place_of, worded
 
+FAULTS_NAMED = 3
+"""Faults of the file that one message names."""
+
 
 class BadExitTerms(DeskError):
     """The file with the positions' exit rules cannot be used."""
@@ -31,13 +34,16 @@ def terms_in(path: Path) -> TermsFile:
     except Unreadable as error:
         raise BadExitTerms(path, error.message) from error
     except ValidationError as error:
-        raise BadExitTerms(path, _first(error)) from error
+        raise BadExitTerms(path, _faults(error)) from error
 
 
-def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, with its place. A mistyped name comes before the name that is
-    missing by it."""
+def _faults(error: ValidationError) -> str:
+    """The first FAULTS_NAMED things that are wrong, each with its place. A mistyped name comes
+    before the name that is missing by it."""
     wrong = error.errors(include_url=False)
-    first, *rest = sorted(wrong, key=lambda one: one["type"] != "extra_forbidden")
-    more = f" (and {len(rest)} more)" if rest else ""
-    return f"{place_of(first['loc'], 'the file')}: {worded(first, TermsFile)}{more}"
+    faults = [
+        f"{place_of(fault['loc'], 'the file')}: {worded(fault, TermsFile)}"
+        for fault in sorted(wrong, key=lambda one: one["type"] != "extra_forbidden")
+    ]
+    left = len(faults) - FAULTS_NAMED
+    return " | ".join(faults[:FAULTS_NAMED]) + (f" (and {left} more)" if left > 0 else "")

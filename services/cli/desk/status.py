@@ -20,6 +20,7 @@ from contracts.subjects.upkeep import DEAD_LETTERS
 from contracts.upkeep import DeadLettersQuery
 from libs.bus.client import open_client
 from libs.facts import amounts
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.report.account import halted
 from libs.runtime.errors import DeskError
 from libs.runtime.setting_names import as_set
@@ -53,6 +54,8 @@ class Status(BaseModel):
     halts: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     """Market files that cannot be used or are ignored."""
+    exit_rules: str = ""
+    """Why the file of exit rules cannot be used; then no exit is checked. Empty where it can."""
 
 
 @app.command()
@@ -65,13 +68,24 @@ def status(json: JsonOption = False) -> None:
     desk = find_desk(settings)
     log = background.log_path(settings).absolute()
     view = asking(_status(desk, log if log.exists() else None))
-    view = view.model_copy(update={"files": tuple(asking(market_note(settings)))})
+    files = tuple(asking(market_note(settings)))
+    exit_rules = _fault_of(settings.exit_rules_file)
+    view = view.model_copy(update={"files": files, "exit_rules": exit_rules})
     if json:
         emit([view])
     else:
         _tell(view)
     if view.status != "up":
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _fault_of(exit_rules: Path) -> str:
+    """Why the file of exit rules cannot be used; "" where it can."""
+    try:
+        terms_in(exit_rules)
+    except BadExitTerms as error:
+        return error.message
+    return ""
 
 
 async def _status(desk: RunningDesk, log: Path | None) -> Status:
@@ -125,6 +139,7 @@ def _tell(view: Status) -> None:
         ("Letters", _asking(view.dead_letters, "kept", "deskbus dlq list")),
         *(("Halt", Text(halt, "yellow")) for halt in view.halts),
         *(("Files", Text(note, "yellow")) for note in view.files),
+        ("Exit rules", Text(view.exit_rules, "yellow")) if view.exit_rules else None,
         ("Data", Text(str(view.data_dir))) if view.data_dir else None,
         ("Log", Text(str(view.log))) if view.log else None,
     ]

@@ -22,6 +22,7 @@ class Told:
     check: Said
     started: str
     status: Said
+    broken_rules: Said
     bought: Said
     doctor: Said
     held: Said
@@ -46,6 +47,11 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         bought = deskbus("cycle request --as-of 2012-06-22 --wait")
         doctor = deskbus("doctor --json")
         status = deskbus("status")
+        rules = folder / "exit_signals.toml"
+        whole = rules.read_text()
+        rules.write_text("[default]\nstop_pc = 1\n[default.hold_period]\nsessions = 0\n")
+        broken_rules = deskbus("status")
+        rules.write_text(whole)
         started = ended(process, signal.SIGINT).err
     spoil(folder / "data" / "AAPL.csv")
     with up(deskbus) as (process, _):
@@ -53,7 +59,7 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         portfolio = deskbus("portfolio main --json")
         sold = deskbus("cycle request --kind exit --as-of 2012-07-24 --wait --json")
         ended(process, signal.SIGINT)
-    return Told(check, started, status, bought, doctor, held, portfolio, sold)
+    return Told(check, started, status, broken_rules, bought, doctor, held, portfolio, sold)
 
 
 def spoil(path: Path) -> None:
@@ -82,6 +88,13 @@ def test_a_bad_file_is_named_at_the_start_by_doctor_and_in_the_decision(told: To
     assert f"IBM.csv, {WHY}" in " ".join(told.status.out.split())
     assert told.bought.code == 0
     assert f"IBM: bad_replay_data: IBM.csv, {WHY}" in " ".join(told.bought.out.split())
+
+
+def test_exit_rules_that_broke_after_the_start_are_a_line_of_status(told: Told) -> None:
+    assert "Exit rules" not in told.status.out
+    shown = " ".join(told.broken_rules.out.split())
+    assert "Exit rules exit_signals.toml cannot be used: default.stop_pc: unknown field" in shown
+    assert "default.hold_period.sessions: must be at least 1" in shown
 
 
 def test_a_held_share_whose_file_is_bad_makes_the_equity_incomplete_and_nothing_is_bought(

@@ -63,7 +63,11 @@ def test_the_most_particular_entry_that_names_something_wins(path: Path) -> None
         ("[default]\nstop_price = 1\nstop_pct = 2", "name stop_price or stop_pct, not both"),
         ("[default]\nstop_pct = nan", "default.stop_pct"),
         ("stop_pct 8", "it is not valid TOML"),
-        ("[default.hold_period]\nsessions = 0\n[other]", "(and 1 more)"),
+        (
+            "[default.hold_period]\nsessions = 0\n[other]",
+            "the fields are default, position | default.hold_period.sessions: must be at least 1",
+        ),
+        ("[default]\na = 1\nb = 1\nc = 1\nd = 1", "(and 1 more)"),
         ("[default]\nbasket = ['no ticker']", "default.basket.0"),
         ("[position.'no ticker']\nstop_pct = 3", "name a position by TICKER or account/TICKER"),
         ("[position.'No Account/AAPL']\nstop_pct = 3", "TICKER or account/TICKER"),
