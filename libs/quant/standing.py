@@ -2,14 +2,15 @@
 
 All figures are as of one moment, the *cut-off*: the newest close at which the account could be
 valued. Entries of later sessions (a fill at the next open, cash paid in) are not counted until
-their own close is written; `after` says what they are. So the parts always add up to the cent:
+their own close is written; `after` says what they are. The gain of a later sale alone is known at
+once, and is among the results of orders (`by_order`). So the parts always add up to the cent:
 
     equity - paid in = realised + unrealised + dividends - fees = sum of the round trips' gains
 """
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -82,7 +83,8 @@ class Standing:
     """An account as of its newest valued close, `closes[-1]`.
 
     `trips` are None where the ledger has too many entries to make them of; `fills` are the sessions
-    of all fills, also of later ones; `traded` is what they came to up to the cut-off.
+    of all fills, also of later ones; `traded` is what they came to up to the cut-off. `sold_later`
+    are the results of the sales after it, whose trips have all entries.
     """
 
     closes: tuple[Close, ...]
@@ -90,6 +92,7 @@ class Standing:
     fills: tuple[date, ...]
     traded: Decimal
     paid_in_now: Decimal
+    sold_later: Mapping[UUID, Result] = field(default_factory=dict)
 
     @property
     def close(self) -> Close:
@@ -127,8 +130,8 @@ class Standing:
 
     @cached_property
     def by_order(self) -> Mapping[UUID, Result]:
-        """The result of each order that was filled up to the cut-off."""
-        results: dict[UUID, Result] = {}
+        """The result of each order that was filled up to the cut-off, and of each later sale."""
+        results: dict[UUID, Result] = dict(self.sold_later)
         for trip in self.trips or ():
             if trip.entry is not None:
                 results[trip.entry.order_id] = Result(trip, trip.gain)
@@ -161,10 +164,30 @@ def standing(
         return None
     cut = closes[-1].session
     counted = [move for move in moves or () if move.session <= cut]
+    later = [move for move in moves or () if move.session > cut]
     return Standing(
         closes=tuple(closes),
         trips=None if moves is None else tuple(round_trips(counted, prices)),
         fills=tuple(sorted(move.session for move in moves or () if move.traded)),
         traded=sum((move.traded for move in counted), Decimal(0)),
         paid_in_now=paid_in_now,
+        sold_later=_sold_later(moves or (), later, prices),
     )
+
+
+def _sold_later(
+    moves: Sequence[Move], later: Sequence[Move], prices: Mapping[str, Decimal]
+) -> Mapping[UUID, Result]:
+    """The results of the sales among the `later` moves."""
+    sales = {move.order.order_id for move in later if move.order and move.quantity < 0}
+    if not sales:
+        return {}
+    # The prices are of shares as they were counted at the cut-off.
+    split = {move.ticker for move in later if move.is_split}
+    known = {ticker: price for ticker, price in prices.items() if ticker not in split}
+    return {
+        order_id: Result(trip, gain)
+        for trip in round_trips(moves, known)
+        for order_id, gain in trip.sales.items()
+        if order_id in sales
+    }

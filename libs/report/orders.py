@@ -117,8 +117,8 @@ def recalibrated(validation: DecisionValidation | None) -> Sequence[str]:
 
 
 def came_of(reports: Reports) -> Sequence[str]:
-    """A line for each position that is sold: why it was bought, and what came of it until as_of's
-    close. Its fill stands among the orders: a split at that open would count other shares."""
+    """A line for each position that is sold: what came of it until as_of's close, and why it was
+    bought. Its fill stands among the orders: a split at that open would count other shares."""
     positions = reports.portfolio.positions if reports.portfolio else ()
     held = {position.ticker: position for position in positions}
     return [
@@ -129,14 +129,14 @@ def came_of(reports: Reports) -> Sequence[str]:
 
 
 def _came_of(held: Position, sold: Decimal) -> str:
-    """`bought on Mon 2012-05-14 (For: ...); 26 of 53 shares: +1,234.00 USD (+12.30%) at the close,
-    before fees`."""
+    """`26 of 53 shares: +1,234.00 USD (+12.30%) at the close, before fees; bought on Mon 2012-05-14
+    (For: ...)`: the thesis, which may be long, comes last."""
     price, cost = held.price, held.average_cost.amount
     gain = amounts.change(priced(sold * (price.amount - cost), price.currency))
     share = f" ({amounts.gain_percent((price.amount / cost - 1) * 100)})" if cost else ""
     shares = f"{amounts.quantity(sold)} of {amounts.quantity(held.quantity)} shares"
     of = f"{shares}: {gain}{share} at the close, before fees"
-    return "; ".join(filter(None, (entered(held), of)))
+    return "; ".join(filter(None, (of, entered(held))))
 
 
 def entered(held: Position) -> str:

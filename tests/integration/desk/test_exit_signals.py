@@ -307,7 +307,10 @@ def test_a_person_sells_now_what_no_rule_would(deskbus: CommandLine) -> None:
     said = deskbus("exit now aapl --share 50% --account byhand --as-of 2012-07-03")
 
     assert said.code == 0, said.err
-    assert "EXIT BY HAND" in " ".join(said.out.split())
+    words = " ".join(said.out.split())
+    assert "EXIT BY HAND" in words
+    assert "P&L after fees" in words, "its sale is filled: what it brought is known"
+    assert "of a sale: its part of the round trip" in words
     (after,) = deskbus("portfolio byhand --json").rows[0]["portfolio"]["positions"]
     sold = Decimal(before["quantity"]) // 2
     assert Decimal(before["quantity"]) - Decimal(after["quantity"]) == sold

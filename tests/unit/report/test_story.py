@@ -199,8 +199,8 @@ def test_an_exit_tells_the_thesis_of_the_entry_and_what_came_of_it(cycle_view: C
 
     (line,) = lines(one(view).verdicts, "Came of it")
     assert line == (
-        "MSFT: bought on Mon 2012-05-14 (For: the long trend); "
-        "26 of 53 shares: +78.00 USD (+10.00%) at the close, before fees"
+        "MSFT: 26 of 53 shares: +78.00 USD (+10.00%) at the close, before fees; "
+        "bought on Mon 2012-05-14 (For: the long trend)"
     )
 
 
