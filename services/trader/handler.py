@@ -1,19 +1,20 @@
 """Handler of the trader: the picks of a pipeline."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from contracts.account import HORIZON_SESSIONS_MAX
+from contracts.not_bought import NotBought
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.loop import sample_with_tools
 from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
 from libs.llm.provider import COMPUTING, FREE, Evidence
 from libs.llm.reasoning import Reasoning
-from libs.llm.rules.rule_set import EvidenceIndex
-from libs.llm.rules.trader import passed
+from libs.llm.rules import coin, trader
+from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.moves import moves_read
 from libs.market.source import MarketData
@@ -50,6 +51,17 @@ class _Problems:
         closed = () if self._has_asked else logic.closed_problems(picks, self.rooms)
         self._has_asked = self._has_asked or bool(closed)
         return (*problems, *closed)
+
+
+def _thresholds(
+    player: str, task: TaskData, evidence: EvidenceIndex, draft: PicksDraft
+) -> Iterable[NotBought]:
+    """Why the rules or the lot passed others over; a model says it in its own words."""
+    if player == FREE:
+        return trader.passed(task, evidence)
+    if player == coin.COIN:
+        return coin.passed(task, evidence, {pick.ticker for pick in draft.picks})
+    return ()
 
 
 async def pick_trades(
@@ -111,6 +123,6 @@ async def pick_trades(
             _ahead(market.calendar, command.as_of),
             answer.notes,
             rooms=rooms,
-            thresholds=passed(task.data, known) if player == FREE else (),
+            thresholds=_thresholds(player, task.data, known, answer.draft),
         ),
     )

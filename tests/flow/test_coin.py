@@ -68,6 +68,19 @@ async def test_its_reason_is_the_lot_and_the_rules_of_risk_judge_it_like_any_oth
     assert desk.contract("validate", "coin")["decisions"]
 
 
+async def test_what_was_not_drawn_says_how_many_were_and_names_no_model() -> None:
+    desk = await decided(7)
+    bought = picks(desk, "coin")
+    causes = desk.contract("picks", "coin")["passed"]
+    assert {it["cause"] for it in causes} <= {"rule", "threshold"}, "a coin is no model"
+    passed = [it for it in causes if it["cause"] == "threshold"]
+    assert passed
+    whole = len(bought) + len(passed)
+    assert {(it["name"], it["value"], it["limit"]) for it in passed} == {
+        ("the lot", "not drawn", f"one of {len(bought)} drawn of {whole}")
+    }
+
+
 async def test_the_same_cell_is_drawn_alike_named_and_masked_and_another_sample_is_not() -> None:
     first, again = await decided(1), await decided(1)
     assert picks(first, "coin") == picks(again, "coin")

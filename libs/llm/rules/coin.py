@@ -5,13 +5,14 @@ have bought, for the same shares of the budget with the same confidence, and sel
 which, the lot decides. So it passes the same risk rules, stops, exits and sizing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from random import Random
 from typing import TypeVar
 
+from contracts.not_bought import Cause, NotBought
 from contracts.reasons import Speaks
-from contracts.trader import BuyDraft, PassedDraft, PickDraft, PicksDraft
+from contracts.trader import BuyDraft, PickDraft, PicksDraft
 from libs.facts.desk import BEING_SOLD, ROOM
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize
 from libs.llm.rules import trader
@@ -22,6 +23,8 @@ COIN = "coin"
 """The provider's name, which stands wherever a pipeline's is shown."""
 BY_LOT = "drawn by lot"
 """Its reason, and all that it has to say."""
+LOT = "the lot"
+"""What decides against a ticker, where a rule has its name."""
 NOT_DRAWN = "not drawn"
 TRADER = "trader"
 HELD = "held"
@@ -66,16 +69,28 @@ def drawn(task: TaskData, evidence: EvidenceIndex, seed: int) -> PicksDraft:
     buys = zip(_shuffled(lot, ruled.picks), _shuffled(lot, to_buy), strict=False)
     sales = zip(_shuffled(lot, ruled.sell_recommendations), _shuffled(lot, to_sell), strict=False)
     picks = tuple(_buy(pick, name, evidence) for pick, name in buys)
-    drawn_names = {pick.ticker for pick in picks}
     return PicksDraft(
         picks=picks,
         sell_recommendations=tuple(_sale(pick, name, evidence) for pick, name in sales),
         confidence=ruled.confidence,
         answer=BY_LOT,
-        passed=tuple(
-            PassedDraft(ticker=name, why=NOT_DRAWN) for name in to_buy if name not in drawn_names
-        ),
     )
+
+
+def passed(task: TaskData, evidence: EvidenceIndex, bought: Collection[str]) -> Iterator[NotBought]:
+    """Of each finding that could have been bought and was not, how many were drawn of how many."""
+    names = [finding.ticker for finding in findings_in(task)]
+    to_buy = [name for name in names if _may_be_bought(name, evidence)]
+    limit = f"one of {len(bought)} drawn of {len(to_buy)}"
+    for name in to_buy:
+        if name not in bought:
+            yield NotBought(
+                ticker=name,
+                cause=Cause.THRESHOLD,
+                name=LOT,
+                value=NOT_DRAWN if bought else "none drawn, as the rules would buy none",
+                limit=limit if bought else "a draw",
+            )
 
 
 def _shuffled(lot: Random, items: Sequence[T]) -> list[T]:
