@@ -86,6 +86,7 @@ async def test_a_killed_workers_operation_goes_on_where_its_journal_ends(
     assert await effects_of(desk, user.cycle_id(request)) == 1
 
 
+@pytest.mark.soak
 async def test_operations_that_kill_their_process_fail_as_poison_and_no_others_do(
     desk: ChaosDesk, user: User
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_fallback_that_the_settings_no_longer_name_still_answers_the_cycle_of_
         assert len(killed.model.asked()) == asked
 
 
+@pytest.mark.soak
 def test_a_fallback_whose_provider_is_gone_ends_the_pipeline_with_the_reason(
     killed: Killed,
 ) -> None:

@@ -103,6 +103,7 @@ async def bad_checks(settings: Settings) -> set[str]:
     return {each.name for each in found if each.verdict is Verdict.PROBLEM}
 
 
+@pytest.mark.soak
 async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_room(
     desk: Desk, disk: Disk
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_study_stops_where_its_budget_pays_no_further_cell(lab: Lab) -> None:
         ended(process, signal.SIGINT)
 
 
+@pytest.mark.soak
 def test_what_an_offline_run_lacked_is_asked_under_the_same_name_and_nothing_is_paid_twice(
     lab: Lab,
 ) -> None:
@@ -166,6 +167,7 @@ def outcomes(lab: Lab) -> list[str]:
     return [row["status"] for row in lab.deskbus("study cells later --json").rows]
 
 
+@pytest.mark.soak
 def test_an_arm_without_a_stages_model_asks_it_nothing_there_and_is_shown_beside_the_whole(
     lab: Lab,
 ) -> None:
