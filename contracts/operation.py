@@ -54,6 +54,9 @@ class CallKind(StrEnum):
     READ = "read"
 
 
+GET_PORTFOLIO = "get_portfolio"
+"""The tool that answers with an account: its cash, positions and orders."""
+
 FAULTS: Mapping[CallKind, str] = {CallKind.MODEL: "fault", CallKind.TOOL: "error"}
 """The key of a reply that says why there is none."""
 
@@ -344,11 +347,13 @@ class ChangedLine(Value):
 
 class Difference(Value):
     """How a call's texts differ from those of call `index` of `op_id`, the one before: the parts
-    that are the `same`, the lines that are not, and how many more there are."""
+    that are the `same`, those `moved` (the same lines in another order), the lines that differ,
+    and how many more there are."""
 
     op_id: OperationId
     index: int
     same: tuple[ShortText, ...] = ()
+    moved: tuple[ShortText, ...] = ()
     lines: tuple[ChangedLine, ...] = ()
     left_out: int = 0
 

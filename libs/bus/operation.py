@@ -13,6 +13,7 @@ import structlog
 from nats.aio.client import Client
 
 from contracts.operation import (
+    GET_PORTFOLIO,
     WAITS,
     CallKind,
     Claim,
@@ -273,6 +274,10 @@ class Lease:
             # An outline that nobody reads is not made.
             if not event or not log.is_enabled_for(level):
                 continue
+            outline = recorded_call.outline(entry)
+            if entry.name == GET_PORTFOLIO:
+                # Cash and positions do not leave the desk with its log.
+                del outline["result"]
             log.log(
                 level,
                 event,
@@ -280,7 +285,7 @@ class Lease:
                 name=entry.name,
                 index=entry.index,
                 duration_ms=entry.duration_ms,
-                **recorded_call.outline(entry),
+                **outline,
             )
 
     @contextlib.asynccontextmanager

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from contracts.account import Portfolio, Position
+from contracts.operation import GET_PORTFOLIO
 from contracts.types import ToolDef
 from libs.llm.errors import ToolNotAllowed
 
-GET_PORTFOLIO = "get_portfolio"
 POSITIONS_MAX = 150
 """Positions shown, largest first: more would not fit into one tool result."""
 

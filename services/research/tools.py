@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from contracts.account import Portfolio
 from contracts.facts import TickerFacts
-from contracts.operation import CallKind
+from contracts.operation import GET_PORTFOLIO, CallKind
 from contracts.types import Failure, ToolDef
 from libs.llm.loop import StandardReads
-from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
+from libs.llm.portfolio_tool import PortfolioTool
 from libs.llm.provider import Evidence, is_error
 from libs.llm.toolbox import Toolbox
 from libs.market.errors import UNPRICED, LookAhead, MarketError, NoHistory

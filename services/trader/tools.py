@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import date
 
 from contracts.account import Portfolio
+from contracts.operation import GET_PORTFOLIO
 from libs.llm.loop import StandardReads
-from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
+from libs.llm.portfolio_tool import PortfolioTool
 from libs.llm.toolbox import Toolbox
 from libs.market.source import MarketData
 from libs.market.tools.toolbox import MarketTools

@@ -28,9 +28,11 @@ from typing import Any
 from urllib.request import urlopen
 
 import orjson
+from pydantic import ValidationError
 
 from contracts.not_bought import Cause
 from libs.report.calls.chat import NOT_RECORDED
+from libs.report.reports import CANNOT_BE_READ, CONTRACTS
 from libs.runtime.model_settings import BUILT_IN
 from tests.chaos import half_year
 from tests.chaos.started_desk import started_desk
@@ -343,6 +345,17 @@ class _Lane:
                 return all(each["status"] not in {"filled", "working"} for each in own)
             case Cause.UNSTABLE:
                 return any(each["ticker"] == ticker for each in picks["unstable"])
+            case Cause.UNREADABLE:
+                lost = cause["why"].removesuffix(f" {CANNOT_BE_READ}").split(" and ")
+                return not any(self._reads(name.replace(" ", "_")) for name in lost)
+
+    def _reads(self, name: str) -> bool:
+        """Whether this contract is absent or can be read."""
+        body = self._lane["contracts"].get(name)
+        try:
+            return body is None or bool(dict(CONTRACTS.values())[name].model_validate(body))
+        except ValidationError:
+            return False
 
     # --- what came of it, and what an order cost ---
 

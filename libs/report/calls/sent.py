@@ -42,17 +42,20 @@ def difference(before: Chat, now: Chat, op_id: UUID, index: int) -> Difference:
     way round, by part.
 
     JSON is compared field by field and a tool's result as one line. Lines count as a set: one that
-    only moved is no difference.
+    only moved is no difference, and its part is `moved`.
     """
     old, new = _parts(before), _parts(now)
     lines: list[ChangedLine] = []
     for part in dict.fromkeys((*new, *old)):
         lines += _changed(part, old.get(part, []), new.get(part, []))
     changed = {line.part for line in lines}
+    alike = [part for part in new if part not in changed]
+    same = tuple(part for part in alike if new[part] == old.get(part, []))
     return Difference(
         op_id=op_id,
         index=index,
-        same=tuple(part for part in new if part not in changed),
+        same=same,
+        moved=tuple(part for part in alike if part not in same),
         lines=tuple(lines[:CHANGES_MAX]),
         left_out=max(0, len(lines) - CHANGES_MAX),
     )
@@ -145,13 +148,18 @@ def described(of: Difference | None) -> Table:
         link=f"/operations/{of.op_id}/calls/{of.index}",
     )
     same = f"The same: {', '.join(of.same)}." if of.same else ""
+    moved = f"The same lines, in another order: {', '.join(of.moved)}." if of.moved else ""
     more = f"{of.left_out:,} more lines differ." if of.left_out else ""
     return Table(
         (Column(""), Column("Part"), Column("Line", wraps=True)),
         tuple(map(_row, of.lines)),
         title,
-        empty=Empty("Both were sent the same."),
-        notes=(call, *notes(same, more)),
+        empty=Empty(
+            "Both were sent the same lines, in another order."
+            if of.moved
+            else "Both were sent the same."
+        ),
+        notes=(call, *notes(same, moved, more)),
     )
 
 

@@ -63,13 +63,10 @@ from services.cli.trading import cycle_steps
 from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
 LISTED = "deskbus operations list"
-CALL_CHARS = 300
 WHAT_CHARS = 40
 """Of pipeline, state and step in a list."""
 SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
-LINES_MAX = 60
-"""Of a command or a result."""
 
 
 OperationArgument = Annotated[
@@ -225,6 +222,7 @@ def status(
     else:
         _tell_head(answer.operation)
         _section("Result", answer.result, SHORT_LINES)
+        _tell_full(answer.operation)
 
 
 async def _detail(client: Client, settings: Settings, op_id: str) -> OperationDetail | CycleSteps:
@@ -273,45 +271,48 @@ def _show(
     detail: OperationDetail, node: OperationView, sent: Mapping[int, Sent], *, full: bool
 ) -> None:
     _tell_head(node)
-    lines_max = LINES_MAX if full else SHORT_LINES
+    lines_max = None if full else SHORT_LINES
     _section("Result", detail.result, lines_max)
     if detail.journal:
-        out().print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
+        write(Text(f"\nCalls ({len(detail.journal)})", style="cyan"), out())
         for entry in detail.journal:
             bodies = full and entry.index not in sent
-            out().print(Padding(_call(entry, full=bodies), (0, 0, 0, 2)))
+            write(Padding(_call(entry, full=bodies), (0, 0, 0, 2)), out())
             if entry.index in sent:
-                out().print(Padding(_texts(sent[entry.index]), (0, 0, 0, 4)))
+                write(Padding(_texts(sent[entry.index]), (0, 0, 0, 4)), out())
     _section("Command", detail.command, lines_max)
     if not full:
-        more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
-        err().print(f"\n{more}", style="dim")
+        _tell_full(node)
+
+
+def _tell_full(node: OperationView) -> None:
+    more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
+    err().print(f"\n{more}", style="dim")
 
 
 def _tell_head(node: OperationView) -> None:
-    console = out()
     title = Text.assemble(
         (f"{node.state}/{node.name}", "bold"),
         f"  {node.service}  ",
         (f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
         f"  {took(node)}  {amounts.cost(node.tokens, node.cost_usd)}",
     )
-    console.print(title)
+    write(title, out())
     under = (
         f"operation {node.op_id} · cycle {node.cycle_id} · pipeline {node.pipeline} · "
         f"attempt {node.attempt} · epoch {node.epoch}"
     )
-    console.print(Text(under, style="dim"))
+    write(Text(under, style="dim"), out())
     if node.tokens:
-        console.print(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"))
+        write(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"), out())
     if node.error_message:
-        console.print(Text(amounts.plain(node.error_message), style="red"))
+        write(Text(amounts.plain(node.error_message), style="red"), out())
 
 
-def _section(title: str, value: JsonValue, lines_max: int) -> None:
+def _section(title: str, value: JsonValue, lines_max: int | None) -> None:
     if value is not None:
-        out().print(Text(f"\n{title}", style="cyan"))
-        out().print(Padding(Text(_pretty(value, lines_max)), (0, 0, 0, 2)))
+        write(Text(f"\n{title}", style="cyan"), out())
+        write(Padding(Text(_pretty(value, lines_max)), (0, 0, 0, 2)), out())
 
 
 def _call(entry: JournalEntry, *, full: bool) -> Text:
@@ -341,15 +342,14 @@ def _texts(sent: Sent) -> RenderableType:
 
 
 def _line(value: JsonValue) -> str:
-    return amounts.cut(orjson.dumps(value).decode(), CALL_CHARS)
+    return amounts.plain(orjson.dumps(value).decode())
 
 
-def _pretty(value: JsonValue, lines_max: int) -> str:
-    """As people read it; the first lines where there are more than `lines_max`."""
+def _pretty(value: JsonValue, lines_max: int | None) -> str:
+    """As people read it; the first lines where there are more than `lines_max`, if that is set."""
     lines = amounts.plain(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()).splitlines()
-    more = len(lines) - lines_max
-    where = "--json has them all" if lines_max == LINES_MAX else "--full"
-    left_out = [f"… {more:,} more lines: {where}"] if more > 0 else []
+    more = 0 if lines_max is None else len(lines) - lines_max
+    left_out = [f"… {more:,} more lines"] if more > 0 else []
     return "\n".join([*lines[:lines_max], *left_out])
 
 

@@ -6,7 +6,14 @@ from uuid import uuid4
 import pytest
 import structlog
 
-from contracts.operation import CallKind, ClaimAnswer, JournalEntry, Record, RecordAnswer
+from contracts.operation import (
+    GET_PORTFOLIO,
+    CallKind,
+    ClaimAnswer,
+    JournalEntry,
+    Record,
+    RecordAnswer,
+)
 from libs.bus import operation
 from libs.bus.operation import Lease, Orchestrator
 from libs.runtime import recorded_call
@@ -42,6 +49,18 @@ async def test_calls_of_tools_are_for_people_reads_for_a_closer_look_and_no_prom
     levels = {line["event"]: line["log_level"] for line in lines}
     assert levels == {"tool.called": "info", "data.read": "debug"}
     assert lines[0]["arguments"] == {"ticker": "AAPL"}
+
+
+async def test_the_log_has_no_cash_and_no_positions() -> None:
+    reply = {"cash": "98765.43", "positions": [{"ticker": "IBM", "quantity": "31"}]}
+    asked = entry(CallKind.TOOL).model_copy(update={"name": GET_PORTFOLIO, "reply": reply})
+    with log_lines() as lines:
+        await recorded(asked)
+
+    (line,) = lines
+    assert (line["name"], line["error"], "result" in line) == (GET_PORTFOLIO, "", False)
+    assert "98765" not in str(line)
+    assert "IBM" not in str(line)
 
 
 async def test_no_outline_is_made_of_a_call_that_is_not_logged(

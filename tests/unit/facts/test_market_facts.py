@@ -1,6 +1,8 @@
 """Every market tool's result is laid out as facts, each with where and of when it is."""
 
+import re
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +91,14 @@ def test_a_fact_too_old_for_its_kind_is_not_offered(ended, is_offered):
     result = {"ticker": "AAA", "as_of": "2024-02-05", "figures": figures}
     facts = market_facts([ToolAnswer("E1", "get_fundamentals", result)])
     assert any(fact.key.quantity == "eps_fiscal_year" for fact in facts) is is_offered
+
+
+def test_the_page_of_own_data_has_every_age_limit():
+    page = (Path(__file__).parents[3] / "docs/own-data.md").read_text()
+    section = page.partition("### How old a fact may be")[2].partition("###")[0]
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| [^|]+ \|$", section, re.MULTILINE)
+    shown = {label: int(days) for labels, days in rows for label in labels.split(", ")}
+    assert shown == AGE_DAYS_MAX
 
 
 async def test_each_age_limit_names_a_label_that_facts_have():

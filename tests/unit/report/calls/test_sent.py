@@ -65,6 +65,25 @@ def test_the_same_call_has_no_difference_and_says_so() -> None:
     assert "the last decisions of the account have none" in described(None).empty.text
 
 
+def test_lines_that_only_moved_are_no_difference_and_not_called_the_same() -> None:
+    old = chat('<facts>\nA = 1\nB = 2\n</facts>\n<task>\n{"a":1,"b":2}\n</task>')
+    new = chat('<facts>\nB = 2\nA = 1\n</facts>\n<task>\n{"a":1,"b":2}\n</task>')
+    told = difference(old, new, OP, 3)
+    assert (told.lines, told.moved, told.same) == ((), ("facts",), ("system prompt", "task"))
+    table = described(told)
+    assert table.empty.text == "Both were sent the same lines, in another order."
+    assert [note.text for note in table.notes][1:] == [
+        "The same: system prompt, task.",
+        "The same lines, in another order: facts.",
+    ]
+
+    turned = chat('<facts>\nA = 1\nB = 2\n</facts>\n<task>\n{"b":2,"a":1}\n</task>')
+    assert difference(old, turned, OP, 3).moved == ("task",)
+    both = chat('<facts>\nB = 2\nA = 3\n</facts>\n<task>\n{"a":1,"b":2}\n</task>')
+    told = difference(old, both, OP, 3)
+    assert (len(told.lines), told.moved) == (2, ())
+
+
 def test_a_flood_of_differences_is_bounded_and_counted() -> None:
     new = chat("<facts>\n" + "\n".join(f"F{n} = {'x' * 5_000}" for n in range(1_000)))
     told = difference(chat(""), new, OP, 0)
