@@ -65,7 +65,7 @@ def _candidate(candidate: Candidate, reports: Reports) -> Iterable[Fact]:
     ]
     asked = reports.digest.sources if reports.digest else ()
     silent = [source.silence for source in asked if candidate.ticker in source.unanswered]
-    none = next(iter(silent), "none was known at as_of")
+    none = next(iter(silent), "the source has none up to as_of")
     yield Fact("Headlines", words(*(heads or [none])), None if heads else Tone.QUIET)
 
 

@@ -26,6 +26,7 @@ from libs.facts.fact import Facts
 from libs.facts.market import FIGURES
 from libs.llm.naming import THIS_TICKER, repeated, strangers
 from libs.llm.provider import Evidence
+from libs.market.absence import none_of
 from libs.market.errors import NotInSource
 
 HEADLINE = "headline"
@@ -240,54 +241,51 @@ def finding_texts(
         texts["news_summary"].say(
             "none of its headlines was a reason"
             if HEADLINE in own
-            else absence("get_news", ticker, evidence, "news", "no headlines known at as_of")
+            else absence("get_news", ticker, evidence, "news", "headlines")
         )
     if not texts["earnings_outlook"].text:
         due = [fact for fact in facts.of_entity(ticker) if fact.key.quantity == "days_to_report"]
-        none = "no report date known at as_of"
         texts["earnings_outlook"] = (
             stated(due[:1], ticker)
             if due
             else Prose(f"next report on {report.on}")
             if report
-            else Prose(absence("get_earnings", ticker, evidence, "earnings", none))
+            else Prose(absence("get_earnings", ticker, evidence, "earnings", "next report date"))
         )
     if not texts["summary"].text:
         texts["summary"].say(f"{NO_REASON}.")
     if not own & FUNDAMENTALS:
-        none = _why_no_figures(ticker, evidence)
-        why = absence("get_fundamentals", ticker, evidence, "", none)
+        why = absence("get_fundamentals", ticker, evidence, "", "figures")
         texts["summary"].say(f" Fundamentals: {why}.")
     return texts
 
 
-def _why_no_figures(ticker: str, evidence: Sequence[Evidence]) -> str:
-    """The words of the tool's answer on figures that it does not give."""
-    for item in evidence:
-        if item.tool != "get_fundamentals" or not isinstance(item.result, dict):
-            continue
-        if item.result.get("ticker") == ticker:
-            figures = item.result.get("figures")
-            if not isinstance(figures, dict):
-                return str(item.result.get("note", "nothing had been reported at as_of"))
-            notes = figures.get("notes")
-            if isinstance(notes, list) and notes:
-                return str(notes[0])
-    return "what was reported has none of the usual figures"
-
-
 def absence(tool: str, ticker: str, evidence: Sequence[Evidence], what: str, none: str) -> str:
-    """Why nothing of a ticker is known by a tool: `none` where it answered, else that it did not
-    answer and why, or that it was not looked up."""
+    """Why nothing of a ticker is known by a tool: that its source has no `none` of it where it
+    answered, else that it did not answer and why, or that it was not looked up."""
     asked = [item.result for item in evidence if item.tool == tool and ticker == _about(item)]
     results = [result for result in asked if isinstance(result, dict)]
-    if any("error" not in result for result in results):
-        return none
+    answer = next((result for result in results if "error" not in result), None)
+    if answer is not None:
+        return _none_in({**answer, "ticker": ticker}, none)
     error = next((result["error"] for result in results), None)
     if not isinstance(error, dict):
         return f"{what} not looked up".lstrip()
     message = str(error.get("message", ""))[:WHY_NOT_CHARS_MAX]
     return message if error.get("code") == NotInSource.code else f"no answer: {message}"
+
+
+def _none_in(answer: Mapping[str, Any], none: str) -> str:
+    """The words of an answer that is no error and has no fact; of figures its own note."""
+    figures = answer.get("figures")
+    if isinstance(figures, dict):
+        notes = figures.get("notes")
+        if isinstance(notes, list) and notes:
+            return str(notes[0])
+        return "what was reported has none of the usual figures"
+    if "figures" in answer and (note := answer.get("note")):
+        return str(note)
+    return none_of(none, answer)
 
 
 def _about(item: Evidence) -> str:

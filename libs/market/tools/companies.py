@@ -4,13 +4,15 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
+from libs.market.absence import none_of
+from libs.market.choice import Kind
 from libs.market.facts import filing_event
+from libs.market.kinds import label_of
 from libs.market.source import Fundamentals, MarketData
 from libs.market.tools.answers import PRICE_DECIMALS, TITLE_CHARS_MAX, TickerArguments
 from libs.runtime.untrusted import clean_line
 
 FILINGS_MAX = 25
-NOTHING_YET = "nothing had been reported at as_of"
 ROUNDED = (
     "eps_ttm",
     "shares_outstanding",
@@ -30,7 +32,9 @@ async def fundamentals(
     ticker = arguments.ticker
     known = await market.fundamentals(ticker, as_of)
     if known is None:
-        return {"ticker": ticker, "figures": None, "note": NOTHING_YET}
+        source = label_of(market, Kind.FUNDAMENTALS).name
+        asked = {"ticker": ticker, "source": source, "as_of": as_of.isoformat()}
+        return {"ticker": ticker, "figures": None, "note": none_of("figures", asked)}
     listing = (await market.universe(as_of, (ticker,)))[0]
     price = float((await market.bars(ticker, as_of, 1))["close"][-1])
     return {

@@ -11,6 +11,7 @@ from libs.facts import amounts
 from libs.facts.fact import PLAIN
 from libs.facts.market import INDICATORS, indicator
 from libs.facts.written import number
+from libs.market.absence import none_of
 from libs.quant.ticks import priced
 from services.cli.render import figures
 
@@ -49,14 +50,14 @@ def _filings(result: Result) -> RenderableType:
     return _dated(
         (item["filed"], f"{item['text']} ({amounts.count(item['age_days'], 'day')} ago)")
         for item in result["items"][:FILINGS_SHOWN]
-    ) or Text("no filings")
+    ) or Text(none_of("filings", result))
 
 
 def _news(result: Result) -> RenderableType:
     return _dated(
         (f"{item['known_at'][:16].replace('T', ' ')} UTC", item["title"])
         for item in result["items"][:HEADLINES_SHOWN]
-    ) or Text("no headlines")
+    ) or Text(none_of("headlines", result))
 
 
 def _earnings(result: Result) -> RenderableType:
@@ -68,7 +69,7 @@ def _earnings(result: Result) -> RenderableType:
     return _dated(
         (report["report_date"], f"{text}, period to {report['period_end']}{_expected(report)}")
         for report, text in rows
-    ) or Text("no reports")
+    ) or Text(none_of("upcoming or reported earnings", result))
 
 
 def _expected(report: Result) -> str:

@@ -133,7 +133,7 @@ async def test_no_figures_yet_is_told_and_not_zero(fixture: ReplayMarket) -> Non
     found = await tools(fixture, date(2023, 6, 1)).call("get_fundamentals", {"ticker": "ALFA"})
     assert found["figures"] is None
     assert found["newest"] is None
-    assert "nothing had been reported" in found["note"]
+    assert found["note"] == f"source {fixture.label.name} has no figures of ALFA up to 2023-06-01"
 
 
 async def test_news_is_bounded_by_as_of_and_max_items(fixture: ReplayMarket) -> None:

@@ -1,5 +1,6 @@
 """Three absences: the source has nothing, it did not answer, it was not looked up. Never mixed."""
 
+import re
 from datetime import date
 from typing import Any
 
@@ -14,6 +15,7 @@ from libs.llm.provider import Evidence
 from services.research.logic import finding_texts
 
 DAY = "2023-11-03"
+SEALED = {"ticker": "AAA", "source": "mine", "as_of": DAY}
 HEADLINE = {
     "event": "headline-1a2b",
     "known_at": "2023-11-02T10:00:00+00:00",
@@ -25,16 +27,22 @@ YEAR = {"known_at": "2023-11-01", "currency": "USD", "notes": [], "fiscal_year_e
 ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "get_news": ({"items": []}, {"items": [HEADLINE]}),
     "get_earnings": (
-        {"as_of": DAY, "upcoming": None, "last_reported": None},
-        {"as_of": DAY, "upcoming": REPORT, "last_reported": None},
+        {"upcoming": None, "last_reported": None},
+        {"upcoming": REPORT, "last_reported": None},
     ),
     "get_fundamentals": (
-        {"figures": None, "note": "nothing had been reported at as_of"},
+        {"figures": None, "note": "source mine has no figures of AAA up to 2023-11-03"},
         {"figures": {**YEAR, "eps_ttm": 4.5}},
     ),
 }
 """By tool: an answer that says nothing, and one that says something."""
-SAYS_NONE = ("no headlines known", "no report date known", "nothing had been reported")
+SAYS_NONE = {
+    "get_news": "source mine has no headlines of AAA up to 2023-11-03",
+    "get_earnings": "source mine has no next report date of AAA up to 2023-11-03",
+    "get_fundamentals": "source mine has no figures of AAA up to 2023-11-03",
+}
+OF_THE_WORLD = re.compile(r"nothing had been|none was known|known at as_of|\bno (headlines|report)")
+"""Claims that a source cannot make: it knows what it has, not what there was."""
 ERROR = {"error": {"code": "source_unavailable", "message": "the source is away"}}
 AHEAD = ReportAhead(on=date(2024, 2, 15), sessions=70)
 DONE = ("not asked", "nothing", "something", "error", "error about another")
@@ -45,8 +53,8 @@ def told(done: dict[str, str], report: ReportAhead | None = None) -> dict[str, s
     evidence = []
     for tool, (nothing, something) in ANSWERS.items():
         result: dict[str, Any] = {
-            "nothing": {"ticker": "AAA", **nothing},
-            "something": {"ticker": "AAA", **something},
+            "nothing": {**SEALED, **nothing},
+            "something": {**SEALED, **something},
         }.get(done[tool], ERROR)
         about = "BBB" if done[tool] == "error about another" else "AAA"
         if done[tool] != "not asked":
@@ -70,7 +78,8 @@ def test_no_sentence_claims_the_absence_of_what_is_on_record_or_was_not_looked_u
     for tool, field in fields.items():
         text = texts[field]
         known = tool == "get_earnings" and report is not None
-        says_none = any(none in text for none in SAYS_NONE)
+        says_none = SAYS_NONE[tool] in text
+        assert OF_THE_WORLD.search(text.replace(SAYS_NONE[tool], "")) is None
         assert says_none == (done[tool] == "nothing" and not known), (tool, done[tool], text)
         assert ("not looked up" in text) == (
             done[tool] in ("not asked", "error about another") and not known
