@@ -298,13 +298,15 @@ def _exits(event: Event, data: ExitReport) -> Words:
         for check in data.checks
         if check.quantity is not None
     ]
-    failed = [f"{check.ticker} could not be checked" for check in data.checks if check.failure]
+    failures = {check.ticker: check.failure for check in data.checks if check.failure}
+    failed = [f"{ticker} could not be checked" for ticker in failures]
+    why = "; ".join(f"{ticker}: {failure.message}" for ticker, failure in failures.items())
     held = amounts.count(len(data.checks), "position")
     title = (
         f"Exits of {_account(event)} for {amounts.session(data.as_of)}: "
         f"{len(sold)} of {held} to sell"
     )
-    return _words(title, *sold, *failed)
+    return _words(title, *sold, *failed, reason=why)
 
 
 def is_stop(data: OrderEvent) -> bool:

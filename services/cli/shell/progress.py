@@ -12,12 +12,18 @@ from rich.text import Text
 
 from contracts.audit import Event, EventType
 from libs.facts import amounts
+from services.cli.shell.terminal import TONE_STYLES
 
 SHARED = "shared"
 LINES_OF_PARTS = 20
 """Where no line can change, work that is counted is told at every twentieth part."""
 ETA_FROM_S = 2.0
 """Before so much time has passed nobody knows how long the rest takes."""
+
+SHOWN = frozenset(
+    {EventType.APPROVAL_REQUESTED, EventType.ATTEMPT_ENDED, EventType.OPERATION_FAILED}
+)
+"""Events that have a line of their own besides the states."""
 
 Interrupted = Callable[[str], str]
 """The sentence for who presses Ctrl-C while the cycle of this short id runs (empty: none does)."""
@@ -106,18 +112,16 @@ class Progress:
         if event.type is EventType.STATE_ENTERED and event.state:
             self._states[event.pipeline or SHARED] = event.state
             self._show(event)
-        elif event.type is EventType.APPROVAL_REQUESTED:
-            short = amounts.short(event.cycle_id)
-            self._line(
-                f"{_lane(event.pipeline)}waits for approval: deskbus approvals list, "
-                f"then deskbus approvals approve|reject {short}",
-                style="bold yellow",
-            )
-        elif event.type is EventType.ATTEMPT_ENDED:
-            self._line(f"{event.data.get('reason')}; trying the next design", style="yellow")
-        elif event.type is EventType.OPERATION_FAILED:
-            why = event.data.get("message") or event.data.get("code") or ""
-            self._line(f"{event.state}/{event.data.get('step')} failed: {why}", style="red")
+        elif event.type in SHOWN:
+            # Of these there are few, and their words load the contracts of all decisions.
+            from libs.report import events  # noqa: PLC0415
+
+            words = events.described(event)
+            self._line(words.text, style=TONE_STYLES[words.tone] or "dim")
+            if event.type is EventType.APPROVAL_REQUESTED:
+                short = amounts.short(event.cycle_id)
+                todo = f"deskbus approvals list, then deskbus approvals approve|reject {short}"
+                self._line(todo, style="bold yellow")
 
     def _show(self, event: Event) -> None:
         if self._status is None:

@@ -168,7 +168,8 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     first = deskbus(f"{asking} rules@asked-one").rows[0]["cycle_id"]
     with deskbus.started(f"{asking} rules@asked-two --wait") as second:
         assert second.stderr is not None
-        line = next(line for line in second.stderr if "waits for approval" in line)
+        next(line for line in second.stderr if "asked-two waits for your approval; buy" in line)
+        line = next(line for line in second.stderr if "approvals approve|reject" in line)
         listed = all_listed(deskbus, {"asked-one", "asked-two"})
         shown = deskbus("approvals list")
         other = listed["asked-two"]["cycle_id"]

@@ -1,5 +1,7 @@
 """What an event says: one wording, with the reason wherever the event has one."""
 
+from typing import Any
+
 import pytest
 
 from contracts.audit import EventType
@@ -26,9 +28,38 @@ def test_every_type_has_words_of_its_own() -> None:
 def test_the_reason_stands_wherever_an_event_has_one(kind: EventType) -> None:
     has_one = REASONS & set(EVENT_DATA[kind].model_fields)
     words = events.described(notable(kind, **dict.fromkeys(has_one, "because it rained")))
-    assert (words.reason == "because it rained") is bool(has_one)
+    assert not has_one or words.reason == "because it rained"
     assert ("because it rained" in words.text) is bool(has_one)
     assert not any("because" in line for line in (words.title, *words.lines))
+
+
+def nested(value: Any, *, depth: int = 0) -> tuple[Any, int]:
+    """The data with another reason wherever one stands below its own fields, and how many do."""
+    if isinstance(value, list):
+        parts = [nested(each, depth=depth + 1) for each in value]
+        return [part for part, _ in parts], sum(count for _, count in parts)
+    if not isinstance(value, dict):
+        return value, 0
+    below = {
+        name: ("because it rained", 1)
+        if depth and name in REASONS and isinstance(each, str)
+        else nested(each, depth=depth + 1)
+        for name, each in value.items()
+    }
+    return {name: part for name, (part, _) in below.items()}, sum(n for _, n in below.values())
+
+
+@pytest.mark.parametrize("kind", EventType)
+def test_a_reason_that_stands_deeper_is_said_too_and_in_no_line(kind: EventType) -> None:
+    data, count = nested(ALL[kind])
+    own = dict.fromkeys(REASONS & set(data), "")
+    words = events.described(notable(kind, **data | own))
+    assert words.reason.count("because it rained") == count
+    assert not any("because" in line for line in (words.title, *words.lines))
+
+
+def test_some_reason_stands_deeper() -> None:
+    assert nested(ALL[EventType.EXITS_CHECKED])[1] == 1
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from contracts.audit import Event, EventType
+from libs.report.events import described
 from services.cli.shell import progress as progress_
 from services.cli.shell.progress import Progress
+from tests.fakes.notable import notable
 
 CYCLE = UUID("28f4da97-f2a1-5eb3-8f0b-40e747b81672")
 
@@ -114,3 +116,19 @@ def test_where_nothing_was_begun_ctrl_c_has_nothing_to_say() -> None:
 
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    "kind", [EventType.OPERATION_FAILED, EventType.ATTEMPT_ENDED, EventType.APPROVAL_REQUESTED]
+)
+def test_an_event_has_the_words_that_it_has_everywhere(kind: EventType) -> None:
+    console = _console()
+    event = notable(kind)
+    with Progress(console) as progress:
+        progress.heard(event)
+
+    assert isinstance(console.file, io.StringIO)
+    written = console.file.getvalue()
+    assert described(event).text in written
+    asks = kind is EventType.APPROVAL_REQUESTED
+    assert ("deskbus approvals approve|reject" in written) is asks
