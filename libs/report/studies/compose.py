@@ -38,12 +38,6 @@ MEASURES_ABOUT = {
     Measure.EXCESS: "Excess return of a decision, on dates that both decided",
     Measure.BRIER: "Brier loss of stated confidences, over picks that both made; lower is better",
 }
-COMPARED = {
-    Measure.HITS: "choices",
-    Measure.EXCESS: "decisions",
-    Measure.BRIER: "picks of both",
-}
-"""What a difference is taken over, as a column is titled that counts it."""
 
 
 def compose(score: StudyScore) -> StudyReport:
@@ -234,10 +228,10 @@ def _differences(score: StudyScore) -> Section | None:
         if not any(isinstance(it.difference, Estimate) for it in of):
             continue  # the last section says why
         columns = (
-            *(Column("first"), Column("second"), Column(COMPARED[measure], right=True)),
-            *(Column("differ", right=True), Column("difference", right=True)),
+            *(Column("first"), Column("second"), Column("n", right=True)),
+            *(Column("differ", right=True, wide=True), Column("difference", right=True)),
             *(Column("95% interval"), Column(""), Column("p", right=True, wide=True)),
-            *(Column("q = N/N*", right=True), Column("verdict")),
+            *(Column("q = N/N*", right=True, wide=True), Column("verdict")),
         )
         rows = []
         for one, span in zip(of, words.spans(it.difference for it in of), strict=True):
@@ -263,9 +257,9 @@ def _differences(score: StudyScore) -> Section | None:
         )
     return Section(
         "Paired differences",
-        "The first arm less the second, on the same frozen inputs, over what both have. Differ: how"
-        " many of these differ between the two; the others count as no difference. q below 1: too"
-        " few dates to tell.",
+        "The first arm less the second, on the same frozen inputs, over the n that both have."
+        " Differ: how many of these differ between the two; the others count as no difference."
+        " q below 1: too few dates to tell.",
         tables,
         notes=notes,
     )

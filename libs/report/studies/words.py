@@ -74,7 +74,7 @@ def verdict(of: Shown, *, lower_is_better: bool = False) -> Cell:
         return Cell(not_shown(of), Tone.QUIET)
     if not of.resolved:
         if of.low == of.high == 0:
-            return Cell(f"no difference at any of {amounts.count(of.dates, 'date')}", Tone.QUIET)
+            return Cell(f"no difference at {amounts.count(of.dates, 'date')}", Tone.QUIET)
         if of.needed is None:
             return Cell("not resolved: no difference", Tone.QUIET)
         return Cell(f"not resolved: needs {of.needed:,} dates", Tone.QUIET)

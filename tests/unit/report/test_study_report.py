@@ -322,7 +322,7 @@ def test_a_difference_says_over_how_many_it_is_taken_and_how_many_of_them_differ
     assert "over picks that both made" in table.title
     heads = [column.title for column in table.columns]
     row = dict(zip(heads, (cell.text for cell in table.rows[0]), strict=True))
-    assert (row["picks of both"], row["differ"], row["difference"]) == ("31", "4", "+0.0200")
+    assert (row["n"], row["differ"], row["difference"]) == ("31", "4", "+0.0200")
 
 
 def test_where_nothing_can_be_compared_there_is_no_table_but_its_reason():
@@ -378,7 +378,7 @@ def test_arms_that_hardly_ever_choose_are_not_cleared_and_that_is_said_once():
         (estimate(0.02, 0.01, needed=60), False, "first is better, narrowly"),
         (estimate(0.02, 0.03, needed=1_200), False, "not resolved: needs 1,200 dates"),
         (estimate(0.0, 0.03, needed=None), False, "not resolved: no difference"),
-        (estimate(0.0, 0.0, needed=None), False, "no difference at any of 40 dates"),
+        (estimate(0.0, 0.0, needed=None), False, "no difference at 40 dates"),
         (FEW, False, "not shown: 5 dates, needs 8"),
     ],
 )
