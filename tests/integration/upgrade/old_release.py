@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "0ac85e160dcf1dcc2b1955b793b712110e1ba12b"
+RELEASE = "e5002fba129d29af7955a1b1b669779047f932ab"
 """The commit that counts as the version before: with it one function makes the partitions of all
 tables, and readers with SQL have views of their own."""
 
