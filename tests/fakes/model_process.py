@@ -48,7 +48,8 @@ class Manner:
     """How it answers: after a while, with faults, and with what appetite for tools, by agent.
 
     The first request of an agent in `closed` is answered with 429 and this Retry-After in seconds.
-    An agent in `thirsty` is told that its every reply took so many tokens to write. An agent in
+    An agent in `thirsty` is told that its every reply took so many tokens to write, and gets no
+    fault: what a fault costs would come on top. An agent in
     `wordy` answers in words, without an answer in them, on the wire that is named for it.
     """
 
@@ -146,7 +147,8 @@ class Answering(ModelServer):
             return Error(429, "rate_limit_error", "slow down", headers)
         digest = _digest(asked)
         chance = int(digest[:8], 16)
-        if self.manner.faulty and self.tries[digest] == 1 and chance % 3 == 0:
+        may_fail = self.manner.faulty and agent not in self.manner.thirsty
+        if may_fail and self.tries[digest] == 1 and chance % 3 == 0:
             return FAULTS[chance // 3 % len(FAULTS)]
         if not asked.tools and self.manner.wordy.get(agent) == asked.wire:
             return Says(f"I would rather not say, {digest[:8]}.")
