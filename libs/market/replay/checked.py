@@ -20,6 +20,7 @@ class CheckedFile:
     last: date | None = None
     refused: str = ""
     note: str = ""
+    is_ignored: bool = False
 
 
 async def checked_files(store: ReplayStore) -> AsyncIterator[CheckedFile]:
@@ -43,4 +44,6 @@ async def checked_files(store: ReplayStore) -> AsyncIterator[CheckedFile]:
             note = f"{dropped} rows without known_at are left out" if dropped else ""
             yield CheckedFile(path.name, kind, rows.height, note=note)
     for stray in store.strays:
-        yield CheckedFile(stray.file, "ignored", refused=f"{stray.what}; {stray.remedy}")
+        yield CheckedFile(
+            stray.file, "ignored", note=f"{stray.what}; {stray.remedy}", is_ignored=True
+        )

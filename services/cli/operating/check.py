@@ -22,13 +22,14 @@ app = group()
 class FileRow(BaseModel):
     """One file, as `CheckedFile` says."""
 
-    file: str
+    name: str
     what: str
     rows: int | None
     first: date | None
     last: date | None
     refused: str
     note: str
+    is_ignored: bool
 
 
 @app.command()
@@ -50,13 +51,13 @@ def check(
         raise Problem(ExitCode.USAGE, f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
     if json:
-        emit([_row(file) for file in files])
+        emit([FileRow.model_validate(file, from_attributes=True) for file in files])
     else:
         grid = table("", "file", "what it is", ("rows", "right"), "first", "last", "what to know")
         for file in files:
             grid.add_row(*_cells(file))
         write(grid, out())
-    refused = [file for file in files if file.refused and file.what != "ignored"]
+    refused = [file for file in files if file.refused]
     if refused:
         raise Problem(
             ExitCode.FAILED,
@@ -72,22 +73,9 @@ async def _files(folder: Path | None) -> Sequence[CheckedFile]:
     return [file async for file in checked_files(ReplayStore(folder))]
 
 
-def _row(file: CheckedFile) -> FileRow:
-    return FileRow(
-        file=file.name,
-        what=file.what,
-        rows=file.rows,
-        first=file.first,
-        last=file.last,
-        refused=file.refused,
-        note=file.note,
-    )
-
-
 def _cells(file: CheckedFile) -> tuple[Text, ...]:
-    is_ignored = file.what == "ignored"
     mark, style = ("✗", "bold red") if file.refused else ("✓", "green")
-    if is_ignored:
+    if file.is_ignored:
         mark, style = "-", "yellow"
     say = file.refused or file.note
     return (

@@ -50,12 +50,12 @@ async def _refused(settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
     try:
         async with asyncio.timeout(LOOK_S_MAX):
             async for file in checked_files(ReplayStore(settings.replay_dir)):
-                if file.what == "ignored":
-                    ignored.append(f"{file.name}: {file.refused}")
+                if file.is_ignored:
+                    ignored.append(f"{file.name}: {file.note}")
                 elif file.refused:
                     refused.append(file.refused)
     except MarketError as error:
         refused.append(error.message)
     except TimeoutError:
-        pass  # what was seen until then is told
+        refused.append(f"not all files were read within {LOOK_S_MAX:g} s")
     return refused, ignored

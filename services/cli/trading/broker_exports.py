@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from libs.files.dates import NoDate, stamp_of
-from libs.files.finding import BadFile, bad
+from libs.files.finding import bad
 from libs.files.numbers import NoNumber, has_decimal_comma, number_of
 from libs.files.text import separator_of, text_of
 from libs.market.symbols import spelled
@@ -282,6 +282,3 @@ def merged_lots(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:
     for row in rows:
         by_ticker.setdefault(spelled(row.cells.get("ticker", "")), []).append(row)
     yield from by_ticker.items()
-
-
-__all__ = ["BadFile", "Export", "Row", "decimal_comma", "merged_lots", "read_export"]
