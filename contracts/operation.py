@@ -318,11 +318,12 @@ class OperationDetail(Message):
 
 
 class SentQuery(Message):
-    """Ask what a model was sent with one call: its texts from the `first` on."""
+    """Ask what a model was sent with one call: its texts, then the lines that differ from the call
+    before, from the `first` of both on."""
 
     op_id: IdDigits
     index: int = Field(ge=0, le=10_000)
-    first: int = Field(default=0, ge=0, le=10_000)
+    first: int = Field(default=0, ge=0, le=1_000_000)
 
 
 class SentText(Value):
@@ -347,22 +348,22 @@ class ChangedLine(Value):
 
 class Difference(Value):
     """How a call's texts differ from those of call `index` of `op_id`, the one before: the parts
-    that are the `same`, those `moved` (the same lines in another order), the lines that differ,
-    and how many more there are."""
+    that are the `same`, those `moved` (the same lines in another order), and the lines that
+    differ."""
 
     op_id: OperationId
     index: int
     same: tuple[ShortText, ...] = ()
     moved: tuple[ShortText, ...] = ()
     lines: tuple[ChangedLine, ...] = ()
-    left_out: int = 0
 
 
 class Sent(Message):
     """The texts of one call that no earlier call of its transcript was sent, and its reply;
-    `message` says why there are none, and with `more` the next page begins behind the last here.
+    `message` says why there are none.
 
-    `difference` stands in the first page, None where no call is before it.
+    `difference` stands in each page, with those of its lines that follow the texts there; None
+    where no call is before it. With `more` the next page begins behind what those before it have.
     """
 
     found: bool = True

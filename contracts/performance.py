@@ -166,7 +166,8 @@ class PerformanceView(Message):
 
     `benchmark` is what was asked for or is set, `benchmark_tickers` what it holds; without
     `compared` `benchmark_message` says why there is no line of it. Trips are the newest first, open
-    ones before closed ones; `trips_more` where there are more than were asked for. The gains of all
+    ones before closed ones; `trips_more` where there are more than were asked for, `tickers_more`
+    how many tickers are left out. The gains of all
     trips are together the account's P&L: `equity` less `paid_in`.
     """
 
@@ -188,6 +189,7 @@ class PerformanceView(Message):
     years: tuple[YearReturn, ...] = ()
     trades: TradeFigures = TradeFigures()
     tickers: tuple[TickerReturn, ...] = ()
+    tickers_more: int = 0
     trips: tuple[RoundTrip, ...] = ()
     trips_more: bool = False
     points: tuple[PerformancePoint, ...] = ()

@@ -132,6 +132,7 @@ class Attention(Value):
         "no_close",
         "slot",
         "dead_letters",
+        "left_out",
     ]
     text: Text
     todo: ShortText

@@ -87,6 +87,11 @@ def plainly(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
+def shortened(text: str, chars_max: int) -> str:
+    """The text, or its beginning with … where it is longer than a field takes."""
+    return text if len(text) <= chars_max else f"{text[: chars_max - 1]}…"
+
+
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS_MAX), AfterValidator(_no_nul)]
 ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no_nul)]
 SEARCH_CHARS_MAX = 100

@@ -19,7 +19,7 @@ from nats.js.api import RawStreamMsg
 from nats.js.errors import NotFoundError
 
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.types import Failure
+from contracts.types import Failure, shortened
 from contracts.upkeep import DeadLetter
 from libs.bus.connection import connect
 from libs.bus.headers import CODE_HEADER, CUT_HEADER, ERROR_HEADER, SENDER_HEADER, reason
@@ -195,7 +195,7 @@ def _failure_in_headers(headers: Mapping[str, str]) -> Failure:
     message = headers.get(ERROR_HEADER, "no reason was given")
     return Failure(
         code=headers.get(CODE_HEADER, "unknown")[:400],
-        message=(f"from {sender}: {message}" if sender else message)[:REASON_CHARS_MAX],
+        message=shortened(f"from {sender}: {message}" if sender else message, REASON_CHARS_MAX),
     )
 
 

@@ -6,6 +6,7 @@ headers, and one trace holds all of one cycle.
 
 from uuid import UUID
 
+from contracts.types import shortened
 from libs.runtime.errors import DeskError
 
 
@@ -54,4 +55,4 @@ def refusal(error: DeskError) -> dict[str, str]:
 
 def _line(text: str) -> str:
     """A header ends where its line does."""
-    return " ".join(text.split())[:REASON_CHARS_MAX]
+    return shortened(" ".join(text.split()), REASON_CHARS_MAX)

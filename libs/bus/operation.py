@@ -28,7 +28,7 @@ from contracts.operation import (
 )
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
-from contracts.types import Failure
+from contracts.types import Failure, shortened
 from libs.bus.codec import NotSendable, decode, encode
 from libs.bus.local import Line
 from libs.runtime import recorded_call
@@ -319,7 +319,7 @@ def failure_of(error: DeskError) -> Failure:
     """The failure that a handler's "no" is reported as."""
     return Failure(
         code=error.code,
-        message=error.message[:FAILURE_CHARS_MAX],
+        message=shortened(error.message, FAILURE_CHARS_MAX),
         field=error.field,
         of_model=error.of_model,
     )
@@ -333,7 +333,7 @@ def failed_result(result: Result, error: DeskError) -> Result:
 async def tell_wait(journal: Journal, why: str) -> None:
     """Let people see what a claimed operation waits for, and its end say so."""
     try:
-        await journal.progress(0.0, f"{WAITS}{why}"[:STEP_CHARS_MAX])
+        await journal.progress(0.0, shortened(f"{WAITS}{why}", STEP_CHARS_MAX))
     except OperationStopped:
         raise asyncio.CancelledError from None
 

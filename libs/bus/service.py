@@ -26,7 +26,7 @@ from structlog.contextvars import bound_contextvars
 from contracts.message import Command
 from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects.subject import PREFIX
-from contracts.types import Failure
+from contracts.types import Failure, shortened
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched, within
 from libs.bus.dead_letters import written
@@ -329,7 +329,7 @@ class ServiceRunner:
                     raise
                 except Exception as error:
                     if is_unreachable(error):
-                        what = f"{type(error).__name__}: {error}"[:FAILURE_CHARS_MAX]
+                        what = shortened(f"{type(error).__name__}: {error}", FAILURE_CHARS_MAX)
                         log.warning("operation.waits", why=what, again_in_s=wait_s)
                         await tell_wait(journal, str(error))
                     else:

@@ -215,6 +215,7 @@ def _decision(cycle_id: UUID | None, pipeline: str | None) -> Cell:
 def tickers(view: PerformanceView, account: str) -> Table:
     """The P&L of each ticker, the largest first."""
     unit = view.currency or ""
+    more = f"{view.tickers_more:,} more tickers are not listed." if view.tickers_more else ""
     return Table(
         (Column("Ticker"), Column("Round trips", right=True), Column("P&L after fees", right=True)),
         tuple(
@@ -227,6 +228,7 @@ def tickers(view: PerformanceView, account: str) -> Table:
         ),
         title="P&L by ticker",
         currency=unit,
+        notes=cells.notes(more),
     )
 
 

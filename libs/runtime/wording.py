@@ -9,7 +9,14 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from contracts.types import NAME_PATTERN, TYPED_TICKER_PATTERN, Currency, IdDigits, Ticker
+from contracts.types import (
+    NAME_PATTERN,
+    TYPED_TICKER_PATTERN,
+    Currency,
+    IdDigits,
+    Ticker,
+    shortened,
+)
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 
@@ -43,7 +50,9 @@ def problems_of(
     parts = [f"{place_of(error['loc'])}: {worded(error, model)}" for error in errors[:ERRORS_MAX]]
     if len(errors) > ERRORS_MAX:
         parts.append(f"and {len(errors) - ERRORS_MAX} more")
-    return "; ".join(parts)[:ERROR_CHARS_MAX], place_of(errors[0]["loc"]) if errors else None
+    return shortened("; ".join(parts), ERROR_CHARS_MAX), place_of(
+        errors[0]["loc"]
+    ) if errors else None
 
 
 def place_of(loc: object, whole: str = WHOLE) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 from starlette.responses import Response
 
 from contracts.http import PROBLEM_TYPE, Problem
+from contracts.types import shortened
+from libs.runtime.setting_names import as_set
 
 PROBLEM_JSON = "application/problem+json"
 COME_AGAIN_S = 2
@@ -31,7 +33,7 @@ class Refused(Exception):
             type=f"{PROBLEM_TYPE}:{code}",
             title=code.replace("_", " "),
             status=status,
-            detail=detail[:DETAIL_CHARS_MAX],
+            detail=shortened(as_set(detail), DETAIL_CHARS_MAX),
             code=code,
             **more,
         )

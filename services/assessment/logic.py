@@ -28,7 +28,7 @@ from contracts.risk import DecisionAction
 from contracts.stages import fell_back
 from contracts.study import ACCOUNT_PREFIX
 from contracts.trader import StockPick
-from contracts.types import Failure, Money
+from contracts.types import Failure, Money, shortened
 from libs.market.calendar import ExchangeCalendar
 from libs.quant.ticks import PRICE_STEP
 
@@ -321,7 +321,7 @@ def sentence(outcome: DecisionOutcome) -> str:
         share = f"equal parts of {benchmark.counted} candidate{many} {benchmark.return_pct:+f}%"
         picks.append(share if outcome.picks else f"nothing picked; {share}")
     head = f"{outcome.as_of} after {outcome.sessions} sessions: "
-    return f"{head}{'; '.join(picks) or 'nothing picked'}"[:SENTENCE_CHARS_MAX]
+    return shortened(f"{head}{'; '.join(picks) or 'nothing picked'}", SENTENCE_CHARS_MAX)
 
 
 def _verb(pick: PickOutcome) -> str:

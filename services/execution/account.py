@@ -23,7 +23,7 @@ from contracts.account import (
 from contracts.exit_signal import Holdings
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.halt import Halt
-from contracts.types import ExchangeRate, Foreign, Money
+from contracts.types import ExchangeRate, Foreign, Money, shortened
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
 from libs.quant.exchange import price_in
 from libs.quant.sizing import CENT
@@ -259,7 +259,7 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
         exits=exits_at(account.acted, account.splits, named.as_of),
         cooling_off=cooling_off(account.sales, quotes.past, account.limits.cooling_off_sessions),
         issuers={ticker: name for ticker, name in sorted(quotes.issuers.items()) if name},
-        incomplete="; ".join(quotes.unreadable.values())[:INCOMPLETE_CHARS_MAX],
+        incomplete=shortened("; ".join(quotes.unreadable.values()), INCOMPLETE_CHARS_MAX),
     )
 
 

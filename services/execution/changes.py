@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from contracts.account import HeldPlan
+from contracts.types import shortened
 from services.execution.account import Account, BookedOrder
 from services.execution.books import Entry
 from services.execution.snapshots import Snapshot
@@ -73,4 +74,4 @@ class Changes:
 
 def also(reason: str, more: str) -> str:
     """Both reasons as one, within what an order keeps."""
-    return "; ".join(part for part in (reason, more) if part)[:REASON_CHARS_MAX]
+    return shortened("; ".join(part for part in (reason, more) if part), REASON_CHARS_MAX)

@@ -17,6 +17,7 @@ from contracts.facts import RISK_UNKNOWN
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision
 from contracts.trader import StockPick
+from contracts.types import shortened
 from libs.broker.broker import Broker, Filled
 from libs.quant.exchange import cents_in, price_in
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
@@ -226,7 +227,7 @@ def _why_less(
     what = (
         f"cut from {decision.quantity:f} to {quantity:f} shares" if quantity > 0 else "not placed"
     )
-    return f"{what} by the rules at execution: {because}"[:REASON_CHARS_MAX]
+    return shortened(f"{what} by the rules at execution: {because}", REASON_CHARS_MAX)
 
 
 def _fill(

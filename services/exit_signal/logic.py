@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
 from contracts.exit_signal import ExitCheck, Holdings
-from contracts.types import Money, Month
+from contracts.types import Money, Month, shortened
 from libs.quant.exits.rules import (
     Facts,
     Finding,
@@ -136,7 +136,7 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
         return Assessment(signals, verdict, summary)
     due = [one for one in fired if not one.is_done]
     if not due:
-        why = "; ".join(one.sentence for one in fired)[:WHY_CHARS_MAX]
+        why = shortened("; ".join(one.sentence for one in fired), WHY_CHARS_MAX)
         return Assessment(signals, verdict, summary, not_sold=why)
     if held.promised > 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from contracts.types import Failure
+from contracts.types import Failure, shortened
 from libs.quant.exits.history import NAMED_MAX, History
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
@@ -20,7 +20,9 @@ def warnings_of(
         had = histories.get(ticker)
         if isinstance(had, Failure) and had.code == UNKNOWN_TICKER:
             meant = did_you_mean(nearest(ticker, there))
-            warnings.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
+            warnings.append(
+                shortened(f"exit rules, {place}: {had.message}{meant}", WARNING_CHARS_MAX)
+            )
     return warnings
 
 
@@ -28,8 +30,11 @@ def accounts_unknown(owners: Mapping[str, str], known: Sequence[str]) -> list[st
     """The places of the positions' rules that name an account which there is not: nobody's
     position would ever be sold by them. Nothing where it is not told which there are."""
     return [
-        f"exit rules, {place}: no account is named {owner}; there are {few(known)}"
-        f"{did_you_mean(nearest(owner, known))}"[:WARNING_CHARS_MAX]
+        shortened(
+            f"exit rules, {place}: no account is named {owner}; there are {few(known)}"
+            f"{did_you_mean(nearest(owner, known))}",
+            WARNING_CHARS_MAX,
+        )
         for owner, place in list(owners.items())[:NAMED_MAX]
         if known and owner not in known
     ]

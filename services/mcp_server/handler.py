@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from libs.llm.reading.values import unquoted
 from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.runtime.errors import DeskError
+from libs.runtime.setting_names import as_set
 from libs.runtime.wording import describe
 from services.mcp_server.tools import Answer, Tool, ToolFailed
 
@@ -52,7 +53,7 @@ async def called(
 
 def _failed(code: str, message: str, answer: Answer | None = None) -> CallToolResult:
     return CallToolResult(
-        content=[TextContent(type="text", text=f"{code}: {message}")],
+        content=[TextContent(type="text", text=f"{code}: {as_set(message)}")],
         structured_content=None if answer is None else dict(answer),
         is_error=True,
     )

@@ -23,7 +23,7 @@ from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from contracts.subjects.subject import ORCHESTRATOR, REQUESTERS, Answered
-from contracts.types import Failure
+from contracts.types import Failure, shortened
 from libs.bus.headers import traceparent
 from libs.bus.local import LocalBus
 from libs.bus.publisher import Publisher
@@ -169,7 +169,7 @@ class Handler:
             failure = Failure(code=error.code, message=error.message, field=error.field)
             if self._refusals.is_kept(service):
                 await self._publisher.dead_letter(what, refused, failure, service)
-            return answer(error.message[:REASON_CHARS_MAX])
+            return answer(shortened(error.message, REASON_CHARS_MAX))
 
         return refuse
 
@@ -204,7 +204,9 @@ class BusOutbox:
         # What a person was asked has no service to be told.
         if stop.service not in {"", ORCHESTRATOR}:
             cancel = CancelOperation(
-                op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason[:REASON_CHARS_MAX]
+                op_id=stop.op_id,
+                cycle_id=stop.cycle_id,
+                reason=shortened(stop.reason, REASON_CHARS_MAX),
             )
             await self._publisher.cancel(stop.service, cancel)
 
@@ -249,7 +251,7 @@ async def _answer(
     try:
         return await answer
     except InputRefused as error:
-        return refusal(str(error)[:REASON_CHARS_MAX])
+        return refusal(shortened(str(error), REASON_CHARS_MAX))
     except (NotCommitted, WorkflowUnknown):
         return None
 

@@ -24,6 +24,7 @@ from contracts.strategy_cycle import (
     Trials,
 )
 from contracts.strategy_result import StrategyAssessment
+from contracts.types import shortened
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from libs.runtime.wording import describe
@@ -156,4 +157,4 @@ def _stop(training: Any, backtest: Any) -> tuple[End, str]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= PAST_CHARS_MAX else f"{text[: PAST_CHARS_MAX - 1]}…"
+    return shortened(text, PAST_CHARS_MAX)

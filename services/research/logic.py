@@ -20,7 +20,7 @@ from contracts.research import (
     ResearchFinding,
 )
 from contracts.sentiment import SignalDigest
-from contracts.types import Failure
+from contracts.types import Failure, shortened
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled, stated
 from libs.facts.fact import Facts
 from libs.facts.market import FIGURES
@@ -202,7 +202,7 @@ def _absent(evidence: Sequence[Evidence]) -> str:
         for item in evidence
         if isinstance(item.result, dict) and isinstance(error := item.result.get("error"), dict)
     )
-    return ". ".join(dict.fromkeys(words))[:ABSENT_CHARS_MAX]
+    return shortened(". ".join(dict.fromkeys(words)), ABSENT_CHARS_MAX)
 
 
 def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ def absence(tool: str, ticker: str, evidence: Sequence[Evidence], what: str, non
     error = next((result["error"] for result in results), None)
     if not isinstance(error, dict):
         return f"{what} not looked up".lstrip()
-    message = str(error.get("message", ""))[:WHY_NOT_CHARS_MAX]
+    message = shortened(str(error.get("message", "")), WHY_NOT_CHARS_MAX)
     return message if error.get("code") == NotInSource.code else f"no answer: {message}"
 
 

@@ -23,7 +23,7 @@ from contracts.sentiment import (
     TickerSentiment,
     UnscoredTicker,
 )
-from contracts.types import Failure, Name, ShortText, Ticker, Value
+from contracts.types import Failure, Name, ShortText, Ticker, Value, shortened
 from libs.facts.compose import NO_REASON, Cited, argued, own_words, settled
 from libs.facts.fact import Facts
 from libs.llm.naming import repeated, strangers
@@ -108,7 +108,7 @@ def select(
 
 def dropped_by(rule: DropRule, ticker: str, reason: str) -> DroppedTicker:
     """A dropped ticker with its rule and, cut to what a digest holds, its reason."""
-    return DroppedTicker(ticker=ticker, reason=reason[:REASON_CHARS_MAX], rule=rule)
+    return DroppedTicker(ticker=ticker, reason=shortened(reason, REASON_CHARS_MAX), rule=rule)
 
 
 def with_headlines(
@@ -145,7 +145,7 @@ def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[Unsc
         if candidate.headlines:
             return UNANSWERED
         if candidate.ticker in silent:
-            return f"headlines: {silent[candidate.ticker]}"[:REASON_CHARS_MAX]
+            return shortened(f"headlines: {silent[candidate.ticker]}", REASON_CHARS_MAX)
         return "no headline was known at as_of"
 
     return tuple(

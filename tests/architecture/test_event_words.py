@@ -9,7 +9,7 @@ PLACES = ("services/cli", "libs/report")
 HOME = "libs/report/events.py"
 READERS = {
     "services/cli/shell/request.py": "waits longer while a person is asked: a number, no text",
-    "services/cli/desk/narrator.py": "its words are the story's, or the bare reason without one",
+    "services/cli/desk/narrator.py": "how a cycle ended, for its mark",
 }
 """Modules that read an event's data for something else, and what for."""
 

@@ -3,6 +3,7 @@
 from contracts.assessment import Memorize
 from contracts.memory import MemoryDraft
 from contracts.research import QuantSignal
+from contracts.types import shortened
 from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, labelled
 
 SUMMARY_CHARS_MAX = 4_000
@@ -16,7 +17,7 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> MemoryDraft:
     cycle = Memorize.model_validate(task["cycle"])
     return MemoryDraft(
         short_term_summary=labelled(
-            "; ".join([_summary(cycle), *_outcomes(task)])[:SUMMARY_CHARS_MAX]
+            shortened("; ".join([_summary(cycle), *_outcomes(task)]), SUMMARY_CHARS_MAX)
         ),
         active_hypotheses=tuple(labelled(line) for line in _hypotheses(cycle)),
         next_steps=tuple(labelled(line) for line in _next_steps(cycle)),
@@ -39,7 +40,7 @@ def _summary(cycle: Memorize) -> str:
     if cycle.execution_result is not None:
         result = cycle.execution_result
         parts.append(f"{len(result.orders)} orders, cash {result.cash_after.amount}")
-    return "; ".join(parts)[:SUMMARY_CHARS_MAX]
+    return shortened("; ".join(parts), SUMMARY_CHARS_MAX)
 
 
 def _outcomes(task: TaskData) -> list[str]:

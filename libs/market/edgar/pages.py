@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from contracts.types import shortened
+
 WHY_CHARS_MAX = 120
 SHOWN_BYTES = 4_000
 """Of a page that is no JSON: enough to find its title and its words."""
@@ -86,7 +88,7 @@ def _refused(status: int, body: bytes) -> Refusal | None:
 
 
 def _unavailable(status: int, what: str) -> Refusal:
-    return Refusal(Sort.UNAVAILABLE, f"HTTP {status} {what}"[:WHY_CHARS_MAX])
+    return Refusal(Sort.UNAVAILABLE, shortened(f"HTTP {status} {what}", WHY_CHARS_MAX))
 
 
 def _titled(body: bytes) -> str:

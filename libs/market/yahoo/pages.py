@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
+from contracts.types import shortened
+
 WHY_CHARS_MAX = 120
 
 # What a page of an address has to hold, as a path into its JSON.
@@ -126,4 +128,4 @@ def _title(text: str) -> str:
 
 
 def _status_line(status: int, what: str) -> str:
-    return f"HTTP {status} {what}"[:WHY_CHARS_MAX]
+    return shortened(f"HTTP {status} {what}", WHY_CHARS_MAX)

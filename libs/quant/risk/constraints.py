@@ -10,6 +10,7 @@ from decimal import Decimal
 from contracts.account import AccountLimits
 from contracts.constraints import POSITIONS_MAX, Constraints
 from contracts.facts import RISK_UNKNOWN
+from contracts.types import shortened
 from libs.quant.risk.facts import Facts, Finding, Leg, Rule, gate, pct
 
 _ZERO = Decimal(0)
@@ -46,7 +47,7 @@ def _exclude_tickers(leg: Leg, facts: Facts) -> Finding:
         leg,
         ok=leg.ticker not in excluded,
         value=leg.ticker,
-        limit=f"none of {', '.join(excluded)}"[:LIMIT_CHARS_MAX],
+        limit=shortened(f"none of {', '.join(excluded)}", LIMIT_CHARS_MAX),
         kept="it is none of the tickers that the constraints exclude",
         vetoed="the constraints of the request or the plan exclude it",
     )
@@ -59,7 +60,7 @@ def _exclude_sectors(leg: Leg, facts: Facts) -> Finding:
         leg,
         ok=sector not in excluded,
         value=f"sector {sector}",
-        limit=f"none of {', '.join(excluded)}"[:LIMIT_CHARS_MAX],
+        limit=shortened(f"none of {', '.join(excluded)}", LIMIT_CHARS_MAX),
         kept="its sector is none of those that the constraints exclude",
         vetoed="the constraints of the request or the plan exclude its sector",
     )

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from contracts.types import shortened
 from libs.quant.risk.facts import Facts, Finding, Leg, gate, share_class
 
 WORDS_CHARS_MAX = 400
@@ -62,8 +63,10 @@ def exit_rules(leg: Leg, facts: Facts) -> Finding:
     return gate(
         leg,
         ok=not watched or (signals is not None and not fired),
-        value="unknown" if signals is None else (value or "none fires")[:WORDS_CHARS_MAX],
-        limit=(limits or "no exit rule that fires")[:WORDS_CHARS_MAX] if watched else "not watched",
+        value="unknown" if signals is None else shortened(value or "none fires", WORDS_CHARS_MAX),
+        limit=shortened(limits or "no exit rule that fires", WORDS_CHARS_MAX)
+        if watched
+        else "not watched",
         kept="no exit rule of the account would sell it at this close"
         if watched
         else "exit rules do not limit what this account buys",

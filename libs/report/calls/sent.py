@@ -1,8 +1,10 @@
 """A model's call text by text, as it was sent, and how it differs from another call. Pure."""
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 from uuid import UUID
 
 import orjson
@@ -10,13 +12,15 @@ from pydantic import JsonValue
 
 from contracts.operation import ChangedLine, Difference, SentText
 from libs.facts import amounts
-from libs.report.calls.chat import Chat, Role, Turn
+from libs.report.calls.chat import Chat, Role, Spoken, Turn
 from libs.report.tones import Tone
 from libs.report.view import Column, Empty, Row, Table, Text, notes, row, say
 
-CHANGES_MAX = 200
-"""Lines of one difference; the others are counted."""
+ROWS_MAX = 500
+"""Lines of a difference on a page; `operations show --full` prints all."""
 LINE_CHARS = 300
+ALIKE_CHARS = 60
+"""So much of what two long lines begin with alike is shown before where they part."""
 ABOUT_CHARS = 2_000
 PARTS = {Role.SYSTEM: "system prompt", Role.TOOLS: "tools", Role.SCHEMA: "answer schema"}
 MESSAGE, RESULTS = "message", "tool results"
@@ -41,10 +45,11 @@ def difference(before: Chat, now: Chat, op_id: UUID, index: int) -> Difference:
     """The lines that `now` was sent and `before`, call `index` of `op_id`, was not, and the other
     way round, by part.
 
-    JSON is compared field by field and a tool's result as one line. Lines count as a set: one that
-    only moved is no difference, and its part is `moved`.
+    JSON is compared field by field. A tool's result that both were sent with other contents is too;
+    one that only one of them was sent is one line. Lines count as a set: one that only moved is no
+    difference, and its part is `moved`.
     """
-    old, new = _parts(before), _parts(now)
+    old, new = _parts(before, now), _parts(now, before)
     lines: list[ChangedLine] = []
     for part in dict.fromkeys((*new, *old)):
         lines += _changed(part, old.get(part, []), new.get(part, []))
@@ -56,8 +61,7 @@ def difference(before: Chat, now: Chat, op_id: UUID, index: int) -> Difference:
         index=index,
         same=same,
         moved=tuple(part for part in alike if part not in same),
-        lines=tuple(lines[:CHANGES_MAX]),
-        left_out=max(0, len(lines) - CHANGES_MAX),
+        lines=tuple(lines),
     )
 
 
@@ -67,33 +71,83 @@ def _changed(part: str, old: Sequence[str], new: Sequence[str]) -> Iterable[Chan
     lost: dict[str, list[str]] = {}
     for line in gone.elements():
         lost.setdefault(_subject(line), []).append(line)
+    was_long, is_long = sorted(filter(_is_long, gone)), sorted(filter(_is_long, come))
+
+    def changed(sign: Literal["+", "-"], line: str) -> ChangedLine:
+        others = was_long if sign == "+" else is_long
+        return ChangedLine(part=part, sign=sign, text=_around(line, others))
+
     for line in come.elements():
         for was in lost.pop(_subject(line), []):
-            yield ChangedLine(part=part, sign="-", text=amounts.cut(was, LINE_CHARS))
-        yield ChangedLine(part=part, sign="+", text=amounts.cut(line, LINE_CHARS))
+            yield changed("-", was)
+        yield changed("+", line)
     for was in (line for lines in lost.values() for line in lines):
-        yield ChangedLine(part=part, sign="-", text=amounts.cut(was, LINE_CHARS))
+        yield changed("-", was)
+
+
+def _is_long(line: str) -> bool:
+    return len(line) > LINE_CHARS
+
+
+def _around(line: str, others: Sequence[str]) -> str:
+    """The line cut to what can be read. Of a long line what the one most like it, among the
+    sorted others, has too is left out at its start."""
+    if _is_long(line):
+        # The string with the longest beginning in common is a neighbour in the order.
+        place = bisect(others, line)
+        alike = max((_alike(line, it) for it in others[max(0, place - 1) : place + 1]), default=0)
+        if alike > LINE_CHARS // 2:
+            line = f"… {line[alike - ALIKE_CHARS :]}"
+    return amounts.cut(line, LINE_CHARS)
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _subject(line: str) -> str:
     return line.partition(" = ")[0]
 
 
-def _parts(chat: Chat) -> Mapping[str, list[str]]:
+def _parts(chat: Chat, other: Chat) -> Mapping[str, list[str]]:
     """All that the call was sent, as lines by part; a text that is not on record is its note."""
     parts: dict[str, list[str]] = {}
     for turn in (*chat.before, *chat.asked):
-        if turn.role is Role.TOOL:
-            parts.setdefault(RESULTS, []).extend(result.sentence for result in turn.calls)
-        elif turn.role is Role.USER:
+        if turn.role is Role.USER:
             for part, line in _sections(turn.text or turn.note):
                 parts.setdefault(part, []).append(line)
-        elif turn.role is not Role.ASSISTANT:
-            lines = [
-                field for line in (turn.text or turn.note).split("\n") for field in _lines(line)
-            ]
-            parts.setdefault(PARTS[turn.role], []).extend(lines)
+        elif turn.role not in {Role.ASSISTANT, Role.TOOL}:
+            parts.setdefault(PARTS[turn.role], []).extend(_fields_of(turn.text or turn.note))
+    if results := _results(chat):
+        theirs = _results(other)
+        parts[RESULTS] = [
+            line
+            for call, texts in results.items()
+            for line in _result_lines(call, texts, theirs.get(call, texts))
+        ]
     return parts
+
+
+def _results(chat: Chat) -> Mapping[str, list[Spoken]]:
+    """The results of tools that the call was sent, by what was called."""
+    results: dict[str, list[Spoken]] = {}
+    for turn in (*chat.before, *chat.asked):
+        for result in turn.calls if turn.role is Role.TOOL else ():
+            results.setdefault(_subject(result.sentence), []).append(result)
+    return results
+
+
+def _result_lines(call: str, mine: Sequence[Spoken], theirs: Sequence[Spoken]) -> Iterable[str]:
+    """One line a result; field by field where the other call was sent it with other contents."""
+    if [(it.sentence, it.text) for it in mine] == [(it.sentence, it.text) for it in theirs]:
+        return [result.sentence for result in mine]
+    return [f"{call}: {field}" for result in mine for field in _fields_of(result.text)]
+
+
+def _fields_of(text: str) -> Iterable[str]:
+    return (field for line in text.split("\n") for field in _lines(line))
 
 
 def _sections(text: str) -> Iterable[tuple[str, str]]:
@@ -135,8 +189,8 @@ def _name(item: JsonValue, place: int) -> str:
     return str(item.get("ticker") or item.get("name") or item.get("id") or place)
 
 
-def described(of: Difference | None) -> Table:
-    """The difference as a table."""
+def described(of: Difference | None, rows_max: int | None = None) -> Table:
+    """The difference as a table of at most so many lines, which says how many more there are."""
     title = "Difference to the previous call"
     if of is None:
         none = (
@@ -149,10 +203,12 @@ def described(of: Difference | None) -> Table:
     )
     same = f"The same: {', '.join(of.same)}." if of.same else ""
     moved = f"The same lines, in another order: {', '.join(of.moved)}." if of.moved else ""
-    more = f"{of.left_out:,} more lines differ." if of.left_out else ""
+    left_out = len(of.lines[rows_max:]) if rows_max is not None else 0
+    whole = f"deskbus operations show {amounts.short(of.op_id)} --full"
+    more = f"{left_out:,} more lines differ; `{whole}` prints all." if left_out else ""
     return Table(
         (Column(""), Column("Part"), Column("Line", wraps=True)),
-        tuple(map(_row, of.lines)),
+        tuple(map(_row, of.lines[:rows_max])),
         title,
         empty=Empty(
             "Both were sent the same lines, in another order."

@@ -16,9 +16,10 @@ from contracts.subjects.cycles import CYCLE
 from contracts.subjects.subject import PREFIX
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
-from libs.report import ending
+from libs.report import ending, events
 from libs.report.reports import Reports
 from libs.runtime.errors import DeskError
+from libs.runtime.setting_names import as_set
 from services.cli.shell.running import RunningDesk
 from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES
 
@@ -33,18 +34,18 @@ async def narrated(desk: RunningDesk, console: Console) -> AsyncIterator[None]:
     """Print a line for each cycle that ends while the block runs."""
     async with (
         open_client(desk.nats_url, desk.secrets_dir) as client,
-        client.events(pattern=ENDS) as events,
+        client.events(pattern=ENDS) as ends,
     ):
-        printing = asyncio.create_task(_print(client, events, console))
+        printing = asyncio.create_task(_print(client, ends, console))
         try:
             yield
         finally:
             printing.cancel()
 
 
-async def _print(client: Client, events: AsyncIterator[Event], console: Console) -> None:
+async def _print(client: Client, ends: AsyncIterator[Event], console: Console) -> None:
     asked_at = 0.0
-    async for event in events:
+    async for event in ends:
         view = None
         if time.monotonic() - asked_at >= ASK_EVERY_S:
             view = await _view(client, event)
@@ -63,22 +64,25 @@ async def _view(client: Client, event: Event) -> CycleView | None:
 
 def line(event: Event, view: CycleView | None) -> Text:
     """When it ended, which cycle, how, and what came of it."""
-    ended = Ended.model_validate(event.data)
-    status = CycleStatus(ended.status)
-    words = ended.reason
-    what = amounts.short(event.cycle_id)
-    if view is not None:
-        day = "" if view.as_of is None else f" of {view.as_of}"
-        accounts = ", ".join(dict.fromkeys(pipeline.account for pipeline in view.pipelines))
-        what = f"{what} {view.kind}{day}" + (f" on {accounts}" if accounts else "")
-        outcomes = [
-            ending.of(pipeline, Reports.of(pipeline), (), pipeline.reason or view.reason).sentence
-            for pipeline in view.pipelines
-        ]
-        words = "; ".join(filter(None, dict.fromkeys(outcomes))) or words
+    at = (f"{event.at.astimezone():%H:%M:%S} ", "dim")
+    status = CycleStatus(Ended.model_validate(event.data).status)
+    mark, style = STATUS_MARKS[status], STATUS_STYLES[status]
+    if view is None:
+        words = as_set(events.described(event).text)
+        return Text.assemble(at, (f"{mark} ", style), amounts.cut(words, WORDS_MAX))
+    day = "" if view.as_of is None else f" of {view.as_of}"
+    accounts = ", ".join(dict.fromkeys(pipeline.account for pipeline in view.pipelines))
+    what = f"{amounts.short(event.cycle_id)} {view.kind}{day}" + (
+        f" on {accounts}" if accounts else ""
+    )
+    outcomes = [
+        ending.of(pipeline, Reports.of(pipeline), (), pipeline.reason or view.reason).sentence
+        for pipeline in view.pipelines
+    ]
+    words = as_set("; ".join(filter(None, dict.fromkeys(outcomes))))
     return Text.assemble(
-        (f"{event.at.astimezone():%H:%M:%S} ", "dim"),
-        (f"{STATUS_MARKS[status]} {status.value} ", STATUS_STYLES[status]),
-        (f"{what}: " if words else what, ""),
-        (amounts.cut(words, WORDS_MAX), ""),
+        at,
+        (f"{mark} {status.value} ", style),
+        f"{what}: " if words else what,
+        amounts.cut(words, WORDS_MAX),
     )

@@ -15,6 +15,7 @@ from contracts.cycle_query import CycleQuery
 from contracts.message import PAGE_MAX
 from contracts.operation import (
     CallKind,
+    ChangedLine,
     JournalEntry,
     OperationDetail,
     OperationQuery,
@@ -259,12 +260,19 @@ async def _sent(client: Client, detail: OperationDetail) -> dict[int, Sent]:
 
 
 async def _whole(client: Client, op_id: str, index: int) -> Sent:
-    sent = page = await client.ask(SENT, SentQuery(op_id=op_id, index=index))
-    while page.more:
-        query = SentQuery(op_id=op_id, index=index, first=len(sent.texts))
-        page = await client.ask(SENT, query)
-        sent = sent.model_copy(update={"texts": (*sent.texts, *page.texts), "more": False})
-    return sent
+    pages = [await client.ask(SENT, SentQuery(op_id=op_id, index=index))]
+    while pages[-1].more:
+        first = sum(len(page.texts) + len(_changed_lines(page)) for page in pages)
+        pages.append(await client.ask(SENT, SentQuery(op_id=op_id, index=index, first=first)))
+    difference = pages[0].difference and pages[0].difference.model_copy(
+        update={"lines": tuple(line for page in pages for line in _changed_lines(page))}
+    )
+    texts = tuple(text for page in pages for text in page.texts)
+    return pages[0].model_copy(update={"texts": texts, "more": False, "difference": difference})
+
+
+def _changed_lines(page: Sent) -> Sequence[ChangedLine]:
+    return page.difference.lines if page.difference is not None else ()
 
 
 def _show(

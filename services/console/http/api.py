@@ -201,12 +201,13 @@ def operations(desk: DeskAccess) -> APIRouter:
     async def get_sent(
         operation_id: Annotated[UUID, Depends(operation_named(desk))],
         index: Annotated[int, Path(ge=0, le=10_000)],
-        first: Annotated[int, Query(ge=0, le=10_000)] = 0,
+        first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     ) -> Response:
         """The texts that a model was sent with one call, and the difference to the call before.
 
         System prompt, tools or answer schema, and the messages that no earlier call of the same
-        transcript was sent. With `more`, ask again with `first` behind the last text.
+        transcript was sent. With `more`, ask again with `first` as the number of texts and of lines
+        of the difference that you have.
         """
         query = SentQuery(op_id=operation_id, index=index, first=first)
         page = await sent.page(query, store=desk.store)

@@ -25,6 +25,7 @@ from libs.report.tickers import Row
 from libs.report.tones import Tone, tone
 from libs.report.view import HUNDREDTH, Cell
 from libs.runtime import recorded_call
+from libs.runtime.setting_names import as_set
 
 UNKNOWN = "\N{EN DASH}"
 TEMPO_WHOLE = 10
@@ -239,6 +240,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "against": rules.against,
     "ago": ago,
     "answered_by": story.answered_by,
+    "as_set": as_set,
     "begun_large": begun_large,
     "brief": results.brief,
     "called": recorded_call.called,

@@ -87,6 +87,7 @@ async def performance(
             TickerReturn(ticker=it.ticker, trips=it.trips, gain=it.gain)
             for it in stands.by_ticker[:TICKERS_MAX]
         ),
+        tickers_more=max(0, len(stands.by_ticker) - TICKERS_MAX),
         trips=tuple(round_trip(trip, stands) for trip in listed[: query.trips]),
         trips_more=len(listed) > query.trips,
         points=_points(stands, held.grown, query.points),

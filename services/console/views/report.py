@@ -43,6 +43,14 @@ from services.console.views.standings import held_at, kept_closes, not_counted, 
 
 REASON_CHARS_MAX = 300
 NOTHING = Decimal(0)
+LISTED = {
+    "cycle": "deskbus cycle list --account {account} --limit 200",
+    "fill": "deskbus trades {account} --limit 200",
+    "order": "deskbus trades {account} --limit 200",
+    "position": "deskbus portfolio {account}",
+    "stop": "deskbus portfolio {account}",
+}
+"""The command that lists what a report has no room for."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,13 @@ async def _build(row: Record, session: date, known: Known) -> DayReport:
     is_closed = bool(closes) and closes[0]["session"] == session
     # Splits and fills up to a session are in the books once the account's clock is there.
     kept = kept_closes(closes[0]["closes"], row["currency"]) if is_closed else {}
-    held = await held_at(name, session, kept, LINES_MAX, store) if is_closed else ()
+    held = await held_at(name, session, kept, LINES_MAX + 1, store) if is_closed else ()
     stands = await standing_of(name, store)
     is_newest = stands is not None and stands.close.session == session
-    fills = await store.day_fills(name, session, LINES_MAX)
-    orders = await store.day_orders(name, [cycle.cycle_id for cycle in cycles], LINES_MAX)
+    fills = await store.day_fills(name, session, LINES_MAX + 1)
+    orders = await store.day_orders(name, [cycle.cycle_id for cycle in cycles], LINES_MAX + 1)
+    stops = _stops(closes[0]) if is_closed else ()
+    lists = {"cycle": cycles, "fill": fills, "order": orders, "position": held, "stop": stops}
     return DayReport(
         account=name,
         session=session,
@@ -102,12 +112,13 @@ async def _build(row: Record, session: date, known: Known) -> DayReport:
             *_ended_badly(cycles),
             *await _unchecked(cycles, name, store),
             *await _slots(session, name, store),
+            *_left_out(lists, name),
         ),
-        cycles=cycles,
-        fills=tuple(FillLine(**dict(fill)) for fill in fills),
-        orders=tuple(OrderLine(**dict(order)) for order in orders),
-        held=held,
-        stops=_stops(closes[0]) if is_closed else (),
+        cycles=cycles[:LINES_MAX],
+        fills=tuple(FillLine(**dict(fill)) for fill in fills[:LINES_MAX]),
+        orders=tuple(OrderLine(**dict(order)) for order in orders[:LINES_MAX]),
+        held=held[:LINES_MAX],
+        stops=stops[:LINES_MAX],
         usage=reduce(Usage.__add__, (cycle.usage for cycle in cycles), Usage()),
     )
 
@@ -155,14 +166,14 @@ def _gains(close: Mapping[str, Any]) -> Gains:
 
 def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
     stops = orjson.loads(close["stops"])
-    return tuple(StopLine.model_validate(stop) for stop in stops[:LINES_MAX])
+    return tuple(StopLine.model_validate(stop) for stop in stops)
 
 
 # --- what was decided -------------------------------------------------------------------------
 
 
 async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine, ...]:
-    rows = await store.day_cycles(session, account, LINES_MAX)
+    rows = await store.day_cycles(session, account, LINES_MAX + 1)
     ids = [row["cycle_id"] for row in rows]
     decided = {
         (row["cycle_id"], row["pipeline"]): row for row in await store.day_decisions(ids, account)
@@ -172,7 +183,7 @@ async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine,
         op_id for row in rows for ops in logic.outputs(row).values() for op_id in ops.values()
     ]
     contracts = await store.contracts(list(dict.fromkeys(op_ids))) if op_ids else {}
-    return tuple(_lines(rows, contracts, account, decided, used))[:LINES_MAX]
+    return tuple(_lines(rows, contracts, account, decided, used))
 
 
 def _lines(
@@ -236,6 +247,13 @@ async def _waiting(account: str, known: Known) -> Sequence[Attention]:
         text = f"{number} {many}: {amounts.cut(letters[0].failure.message, REASON_CHARS_MAX)}"
         lines.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
     return lines
+
+
+def _left_out(lists: Mapping[str, Sequence[object]], account: str) -> Iterator[Attention]:
+    for what, lines in lists.items():
+        if len(lines) > LINES_MAX:
+            text = f"this report has the first {LINES_MAX} {what}s of the session, not the others"
+            yield Attention(what="left_out", text=text, todo=LISTED[what].format(account=account))
 
 
 def _unclosed(

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contracts.operation import CallKind, Difference, JournalEntry, Sent, SentQuery, SentText
+from contracts.operation import (
+    CallKind,
+    ChangedLine,
+    Difference,
+    JournalEntry,
+    Sent,
+    SentQuery,
+    SentText,
+)
 from libs.postgres.pool import Record
 from libs.report.calls.chat import Chat, chat_of, hashes_in, is_whole, whole_call
 from libs.report.calls.sent import difference, sent_texts
@@ -16,6 +24,8 @@ ENTRIES_MAX = 200
 """So many entries before a model's call are read for what it had read."""
 ANSWERS_MAX = 80
 """So many entries after it are read for what its tools gave."""
+HEAD_BYTES_MAX = 20_000
+"""What a page of texts may have beside texts and lines: the names of the parts."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +86,16 @@ async def page(query: SentQuery, *, store: Store) -> Sent:
     if call is None:
         message = f"call {query.index} of operation {query.op_id} asked no model"
         return Sent(found=False, message=message)
-    wanted = sent_texts(call.chat)[query.first :]
-    changes = call.difference if query.first == 0 else None
-    used = len(changes.model_dump_json().encode()) if changes is not None else 0
+    texts = sent_texts(call.chat)
+    lines = call.difference.lines if call.difference is not None else ()
+    both: list[SentText | ChangedLine] = [*texts]
+    both += lines
+    wanted = both[query.first :]
     # One text is always sent: it came in a message, with its call.
-    kept: Sequence[SentText] = fitting(wanted, ANSWER_BYTES_MAX - used) or wanted[:1]
-    return Sent(texts=tuple(kept), more=len(kept) < len(wanted), difference=changes)
+    kept = fitting(wanted, ANSWER_BYTES_MAX - HEAD_BYTES_MAX) or wanted[:1]
+    here = tuple(item for item in kept if isinstance(item, ChangedLine))
+    return Sent(
+        texts=tuple(item for item in kept if isinstance(item, SentText)),
+        more=len(kept) < len(wanted),
+        difference=call.difference and call.difference.model_copy(update={"lines": here}),
+    )

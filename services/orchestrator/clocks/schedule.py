@@ -25,6 +25,7 @@ from contracts.schedule import (
     slot_key,
 )
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
+from contracts.types import shortened
 from libs.bus.server import Server
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, next_slot, slots
@@ -197,7 +198,7 @@ class Clock:
             row["slot"],
             answer.outcome,
             answer.cycle_id if answer.outcome == "accepted" else None,
-            answer.message[:REASON_CHARS_MAX],
+            shortened(answer.message, REASON_CHARS_MAX),
         )
         log.info(
             "schedule.asked",

@@ -39,6 +39,7 @@ from contracts.study import (
     StudyStatus,
 )
 from contracts.subjects.studies import RUN_STUDY, STOP_STUDY
+from contracts.types import shortened
 from libs.bus.server import Server
 from libs.market.errors import MarketError, NotASession, NothingTraded
 from libs.market.sessions import Sessions
@@ -273,7 +274,7 @@ class Studies:
             round_ = await self._round_of(study, row["round"])
         except (DesignError, NothingTraded, NotASession) as error:
             # The source has other sessions than when it began: others must not wait behind it.
-            why = f"its cells are not what they were: {error}"[:REASON_CHARS_MAX]
+            why = shortened(f"its cells are not what they were: {error}", REASON_CHARS_MAX)
             await self._pool.execute(sql.stop, study.name, why)
             log.warning("study.stopped", study=study.name, why=why)
             return True
@@ -307,7 +308,7 @@ class Studies:
             return False
         # A cell that was asked for before its budget grew runs, or ran, with the smaller one.
         refused = answer.outcome == "rejected" and answer.code != "key_reused"
-        why = f"{cell.as_of}: {answer.message}"[:REASON_CHARS_MAX] if refused else ""
+        why = shortened(f"{cell.as_of}: {answer.message}", REASON_CHARS_MAX) if refused else ""
         if refused and answer.code not in OF_THE_CELL:
             await self._pool.execute(sql.stop, study.name, why)
             log.warning("study.stopped", study=study.name, why=why)

@@ -13,7 +13,7 @@ from uuid import UUID
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.stages import RULES, Stage
-from contracts.types import TEXT_CHARS_MAX, Failure
+from contracts.types import TEXT_CHARS_MAX, Failure, shortened
 from libs.runtime import ids
 from services.orchestrator.machine.workflow import Ending, State, Step, Workflow
 
@@ -538,7 +538,7 @@ class _Turn:
         for step, attempt in lane.live.items():
             op_id = self._id(lane, step, attempt)
             # A failure that ended its lane stands behind the name of its step.
-            why = reason[:TEXT_CHARS_MAX]
+            why = shortened(reason, TEXT_CHARS_MAX)
             self._stops.append(Stopped(op_id, why))
             data = {"step": step, "message": why}
             self._fact(op_id, SEQ_ENDED, EventType.OPERATION_CANCELLED, lane, data)
@@ -583,7 +583,7 @@ def _fallback(lane: Lane, step: Step, cause: StepFailed, *, is_closing: bool) ->
     if not provider:
         return None
     reason = f"{failure.code}: {failure.message}"
-    return Fallback(step.stage, provider, reason[:REASON_CHARS_MAX])
+    return Fallback(step.stage, provider, shortened(reason, REASON_CHARS_MAX))
 
 
 def _ending_data(ending: Ending) -> dict[str, str]:

@@ -14,7 +14,7 @@ from contracts.operation import CallKind, JournalEntry, OperationView
 from libs.postgres.pool import Record
 from libs.report.calls import sentence
 from libs.report.calls.chat import Chat
-from libs.report.calls.sent import described
+from libs.report.calls.sent import ROWS_MAX, described
 from libs.report.cited import cited_texts, results_by_id
 from libs.report.view import Table
 from services.console.http.problems import not_found
@@ -201,7 +201,7 @@ async def _call(desk: DeskAccess, row: Record, index: int) -> OneCall | None:
         request=recorded(_shown(_asked(entry))),
         reply=recorded(_shown(entry.reply)),
         chat=asked.chat if asked else None,
-        difference=described(asked.difference) if asked else None,
+        difference=described(asked.difference, ROWS_MAX) if asked else None,
         has_next=index + 1 in own,
     )
 

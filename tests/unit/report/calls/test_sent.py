@@ -4,8 +4,8 @@ from uuid import UUID
 
 from libs.llm.provider import ModelReply
 from libs.llm.scripted import asks
-from libs.report.calls.chat import Chat, Role, Turn
-from libs.report.calls.sent import CHANGES_MAX, described, difference, sent_texts
+from libs.report.calls.chat import Chat, Role, Spoken, Turn
+from libs.report.calls.sent import ROWS_MAX, described, difference, sent_texts
 from tests.unit.report.calls.test_chat import BAD, GOOD, A, chats, recorded
 
 OP = UUID(int=1)
@@ -84,13 +84,46 @@ def test_lines_that_only_moved_are_no_difference_and_not_called_the_same() -> No
     assert (len(told.lines), told.moved) == (2, ())
 
 
-def test_a_flood_of_differences_is_bounded_and_counted() -> None:
+def test_a_flood_of_differences_is_whole_and_a_page_shows_a_part_and_counts_the_others() -> None:
     new = chat("<facts>\n" + "\n".join(f"F{n} = {'x' * 5_000}" for n in range(1_000)))
     told = difference(chat(""), new, OP, 0)
-    assert len(told.lines) == CHANGES_MAX
-    assert told.left_out == 1_000 + 1 - CHANGES_MAX
+    assert len(told.lines) == 1_000 + 1
     assert max(len(line.text) for line in told.lines) <= 300
-    assert "801 more lines differ." in described(told).notes[-1].text
+    assert len(described(told).rows) == 1_001
+    table = described(told, ROWS_MAX)
+    assert len(table.rows) == ROWS_MAX
+    assert table.notes[-1].text == (
+        "501 more lines differ; `deskbus operations show 00000000 --full` prints all."
+    )
+
+
+def test_two_long_lines_show_where_they_part() -> None:
+    old, new = chat("x" * 1_000 + " was 1"), chat("x" * 1_000 + " is 2")
+    come, gone = difference(old, new, OP, 0).lines
+    assert (come.sign, gone.sign) == ("+", "-")
+    assert come.text.endswith("is 2")
+    assert gone.text.endswith("was 1")
+
+
+def with_result(sentence: str, *texts: str) -> Chat:
+    """A call that was sent these results of one tool."""
+    results = [Spoken(sentence, text) for text in texts]
+    return Chat(before=(), asked=[Turn(Role.TOOL, calls=results)], reply=())
+
+
+def test_results_in_the_same_words_with_other_contents_differ_field_by_field() -> None:
+    old = with_result("news(A) = 2 headlines", '{"headlines":[{"id":"1","title":"up"}]}')
+    new = with_result("news(A) = 2 headlines", '{"headlines":[{"id":"1","title":"down"}]}')
+    assert changes(old, new) == [
+        '- tool results: news(A): headlines[1].title = "up"',
+        '+ tool results: news(A): headlines[1].title = "down"',
+    ]
+    assert changes(old, old) == []
+    assert "+ tool results: news(A) = 2 headlines" in changes(chat(), old)
+    more = with_result("news(A) = 2 headlines", "same", "and one more")
+    assert changes(with_result("news(A) = 2 headlines", "same"), more) == [
+        "+ tool results: news(A): and one more"
+    ]
 
 
 async def test_a_repair_differs_by_what_it_was_told_and_shows_the_texts_in_their_order() -> None:
