@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from contracts.account import OrderType, Side
 from contracts.account_query import NotCounted
 from contracts.message import PAGE_MAX, Message
-from contracts.types import Currency, Money, Name, ShortText, Text, Ticker, Value, is_none
+from contracts.types import Currency, Money, Name, Quantity, ShortText, Text, Ticker, Value, is_none
 
 CANDIDATES, CASH = "candidates", "cash"
 BENCHMARK_PATTERN = rf"^({CANDIDATES}|{CASH}|[A-Za-z0-9][A-Za-z0-9.^=/-]{{0,14}})$"
@@ -61,7 +61,7 @@ class RoundTrip(Value):
     something of it is held.
 
     `quantity` shares were bought, `sold` of them were sold, `held` are left; they are counted as
-    after the splits since, without parts of a share that a split paid in cash. Prices are averages
+    after the splits since, without what a split paid in cash. Prices are averages
     of what was bought and sold, in the account's currency. `gain` is its P&L, with dividends, with
     the `unrealised` part of what is held, and after fees; `gain_pct` the same of what was paid.
     `sold_by` says what sold last, with the exit rules that fired: all of it where it is `closed`,
@@ -73,9 +73,9 @@ class RoundTrip(Value):
     opened: date
     closed: date | None = None
     sessions: int | None = None
-    quantity: Decimal
-    sold: Decimal = Decimal(0)
-    held: Decimal = Decimal(0)
+    quantity: Quantity
+    sold: Quantity = Decimal(0)
+    held: Quantity = Decimal(0)
     entry_price: Decimal | None = None
     exit_price: Decimal | None = None
     gain: Decimal

@@ -92,6 +92,11 @@ def shortened(text: str, chars_max: int) -> str:
     return text if len(text) <= chars_max else f"{text[: chars_max - 1]}…"
 
 
+def plain_shares(value: Decimal) -> Decimal:
+    """The same number of shares without needless zeros: 10, 0.5."""
+    return Decimal(plainly(value))
+
+
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS_MAX), AfterValidator(_no_nul)]
 ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no_nul)]
 SEARCH_CHARS_MAX = 100
@@ -124,7 +129,10 @@ Cost = Annotated[Usd, Field(ge=0, max_digits=14, decimal_places=8)] | None
 Mood = Annotated[float, Field(ge=-1.0, le=1.0), scale(-1, 1)]
 Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4), scale(0, 100)]
 Amount = Annotated[Decimal, Field(max_digits=20, decimal_places=6)]
-Quantity = Annotated[Decimal, Field(ge=0, max_digits=20, decimal_places=6)]
+Quantity = Annotated[
+    Decimal, Field(ge=0, max_digits=20, decimal_places=6), AfterValidator(plain_shares)
+]
+"""Shares: whole ones are bought, fractions may be held. Written without needless zeros: 10, 0.5."""
 
 
 class Value(BaseModel):

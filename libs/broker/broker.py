@@ -31,7 +31,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class MarketOrder:
-    """Buy or sell whole shares at the next open. `order_id` is also the broker's client order id.
+    """Buy whole shares, or sell, at the next open. `order_id` is also the broker's client order id.
 
     `quantity` is in shares as they were when the order was decided; `currency` is the one that they
     are traded in.
@@ -46,7 +46,7 @@ class MarketOrder:
 
 @dataclass(frozen=True, slots=True)
 class StopOrder:
-    """Sell whole shares once the price falls to `stop_price`; good till cancelled.
+    """Sell once the price falls to `stop_price`; good till cancelled.
 
     Quantity and price are in shares as they are on the session that is asked about; `currency` is
     the one that they are traded in.

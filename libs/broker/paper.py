@@ -17,7 +17,14 @@ from libs.broker.broker import (
     Working,
 )
 from libs.quant.costs import affordable, fee_on, slipped
-from libs.quant.sizing import affordable_shares, fill_value, slipped_price, trade_fee
+from libs.quant.sizing import (
+    affordable_shares,
+    after_split,
+    fill_value,
+    kept_shares,
+    slipped_price,
+    trade_fee,
+)
 from libs.quant.ticks import PRICE_STEP, TICK_PCT_MAX, is_too_coarse, priced, quoted, tick_of
 
 _ZERO = Decimal(0)
@@ -31,11 +38,15 @@ class Counting:
     value: Callable[[Decimal, Decimal, bool], Decimal]
     fee: Callable[[Decimal, Decimal], Decimal]
     affordable: Callable[[Decimal, Decimal, Decimal], Decimal]
-    shares: Callable[[Decimal], Decimal]
+    shares: Callable[[Decimal, bool], Decimal]
 
 
-def _whole(shares: Decimal) -> Decimal:
-    return shares.to_integral_value(ROUND_FLOOR)
+def _booked_shares(shares: Decimal, buying: bool) -> Decimal:
+    return shares.to_integral_value(ROUND_FLOOR) if buying else kept_shares(shares)
+
+
+def _exact_shares(shares: Decimal, _: bool) -> Decimal:
+    return shares
 
 
 def _whole_price(price: Decimal, slippage_bps: Decimal, buying: bool) -> Decimal:
@@ -54,10 +65,10 @@ def _exact_value(price: Decimal, quantity: Decimal, _: bool) -> Decimal:
     return price * quantity
 
 
-WHOLE = Counting(_whole_price, _whole_value, trade_fee, affordable_shares, _whole)
-"""As an account is booked: whole shares, prices on their tick, money in cents, each rounded against
-the trader."""
-EXACT = Counting(_exact_price, _exact_value, fee_on, affordable, Decimal)
+WHOLE = Counting(_whole_price, _whole_value, trade_fee, affordable_shares, _booked_shares)
+"""As an account is booked: whole shares are bought, sold down to six places; prices on their tick,
+money in cents, each rounded against the trader."""
+EXACT = Counting(_exact_price, _exact_value, fee_on, affordable, _exact_shares)
 """With every fraction, as the backtest counts on adjusted prices."""
 
 
@@ -89,7 +100,7 @@ class PaperBroker:
         if why := _no_fair_price(opening, order.currency, buying):
             return Refused(why)
         count = self.counting
-        wanted = count.shares(order.quantity * opening.split_ratio)
+        wanted = count.shares(after_split(order.quantity, opening.split_ratio), buying)
         price = count.price(opening.price, self.slippage_bps, buying)
         if buying:
             most = count.affordable(cash, price, self.fee_bps)
@@ -98,7 +109,7 @@ class PaperBroker:
         else:
             room = _Room(held, "the shares held", "no share is left")
         room = min(room, self._of_volume(opening) or room)
-        quantity = count.shares(min(wanted, room.shares))
+        quantity = count.shares(min(wanted, room.shares), buying)
         if quantity <= 0:
             return Refused(f"at the open of {opening.session} {room.none}")
         value = count.value(price, quantity, buying)

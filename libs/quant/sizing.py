@@ -1,12 +1,17 @@
-"""From money to whole shares, and what trading them costs. Pure; money is Decimal throughout."""
+"""From money to shares, and what trading them costs. Pure; money is Decimal throughout."""
 
 from bisect import bisect_right
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from math import isqrt
 
+from contracts.types import plain_shares
 from libs.quant.costs import affordable, fee_on, slipped
 from libs.quant.ticks import rounded_to_tick
 
 CENT = Decimal("0.01")
+SHARE_STEP = Decimal("0.000001")
+"""The smallest part of a share that the books keep."""
 BPS_IN_ONE = Decimal(10_000)
 CASH_RESERVE_BPS = Decimal(100)
 """Held back from cash above the price of a buy: fee, slippage and a small gap at the open. What a
@@ -14,12 +19,64 @@ stop may lose is counted with it."""
 # Wide enough that sums and products of contract amounts (20 digits) are exact; what must be rounded
 # is rounded down, so that no allowance is ever exceeded by a rounding.
 EXACT_DOWN = Context(prec=60, rounding=ROUND_FLOOR)
+_ONE, _HUNDRED = Decimal(1), Decimal(100)
+_SPLIT_PLACES_MAX = 10
+"""Further ones of a ratio are a float's."""
 
 
 def whole_shares(amount: Decimal, price: Decimal) -> Decimal:
     """The most whole shares that `amount` buys at `price` (> 0); 0 for a negative amount."""
     with localcontext(EXACT_DOWN):
         return max(Decimal(0), (amount / price).to_integral_value(ROUND_FLOOR))
+
+
+def kept_shares(shares: Decimal) -> Decimal:
+    """Rounded down to what the books can keep."""
+    with localcontext(EXACT_DOWN):
+        return plain_shares(shares.quantize(SHARE_STEP))
+
+
+def is_whole(shares: Decimal) -> bool:
+    """Whether there is no part of a share."""
+    return shares == shares.to_integral_value()
+
+
+def share_step(held: Decimal) -> Decimal:
+    """What the part of a holding that is sold is a multiple of: a whole share of whole ones."""
+    return _ONE if is_whole(held) else SHARE_STEP
+
+
+def part_of(held: Decimal, pct: Decimal) -> Decimal:
+    """`pct` percent of a holding, rounded down to its `share_step`."""
+    step = share_step(held)
+    with localcontext(EXACT_DOWN):
+        return plain_shares((held * pct / _HUNDRED / step).to_integral_value(ROUND_FLOOR) * step)
+
+
+def after_split(shares: Decimal, ratio: Decimal) -> Decimal:
+    """The shares after a split of `ratio` new ones for one, exact to 40 digits and rounded down.
+
+    Seven shares at 0.142857 are one: a ratio with so many places is the fraction that it was
+    rounded from.
+    """
+    with localcontext(EXACT_DOWN):
+        new = Fraction(shares) * _split_terms(ratio)
+        return Decimal(new.numerator) / Decimal(new.denominator)
+
+
+def _split_terms(ratio: Decimal) -> Fraction:
+    """The fraction of small terms that a ratio is the rounding of; else the ratio itself.
+
+    Among fractions whose terms are so small against the places of the ratio no two are as near.
+    """
+    exact = Fraction(ratio)
+    exponent = ratio.as_tuple().exponent
+    places = min(-exponent, _SPLIT_PLACES_MAX) if isinstance(exponent, int) else 0
+    terms_max = isqrt(10**places) // 10 if places > 0 else 0
+    if terms_max < 2:
+        return exact
+    near = exact.limit_denominator(terms_max)
+    return near if near and abs(near - exact) <= Fraction(1, 2 * 10**places) else exact
 
 
 def trade_value(price: Decimal, quantity: Decimal) -> Decimal:

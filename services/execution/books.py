@@ -11,7 +11,7 @@ such entry is paid through the book `exchange`, so that its lines sum to zero in
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Filled
 from libs.quant import ticks
 from libs.quant.exchange import cents_in
-from libs.quant.sizing import CENT, fill_value, trade_value
+from libs.quant.sizing import CENT, after_split, fill_value, kept_shares, trade_value
 
 _ZERO = Decimal(0)
 
@@ -244,21 +244,22 @@ def split(
     books: Books,
     rate: ExchangeRate | None = None,
 ) -> Entry:
-    """A split of what was held when the session began: whole shares, the rest paid out at open.
+    """A split of what was held when the session began. What is left over below the smallest part of
+    a share that is kept is paid out at the open.
 
-    The cost stays as it is, but for the part of a share that is paid out: that is sold.
+    The cost stays as it is, but for what is paid out: that is sold.
     """
     before = books.quantity_before(ticker, session)
-    exact = before * ratio
-    whole = exact.to_integral_value(ROUND_FLOOR)
-    value = fill_value(open_price, exact - whole, buying=False)
-    part = _sold(ticker, exact - whole, replace(books.holdings[ticker], quantity=exact))
-    moved = replace(part, quantity=whole - before)
+    exact = after_split(before, ratio)
+    kept = kept_shares(exact)
+    value = fill_value(open_price, exact - kept, buying=False)
+    part = _sold(ticker, exact - kept, replace(books.holdings[ticker], quantity=exact))
+    moved = replace(part, quantity=kept - before)
     lines = (moved, _gain(_line(Book.REALISED, -value, rate), part))
-    memo = f"{ratio.normalize():f} new shares for one: {before:f} became {whole:f}"
-    if exact != whole:
+    memo = f"{ratio.normalize():f} new shares for one: {before:f} became {kept:f}"
+    if exact != kept:
         paid_at = books.priced(open_price.quantize(ticks.PRICE_STEP), rate)
-        memo += f", {exact - whole:f} paid at {_quoted(paid_at, rate)}"
+        memo += f", the rest of {exact - kept:.12f} paid at {_quoted(paid_at, rate)}"
     key = split_key(ticker, session)
     return Entry(key, EntryKind.SPLIT, session, _paid(lines), ticker, memo)
 

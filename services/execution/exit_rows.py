@@ -8,11 +8,6 @@ from libs.postgres.pool import Record
 from services.execution.exits import SplitOf
 
 
-def shares(stored: Decimal) -> Decimal:
-    """A whole number without the places that the column adds: 276, not 276.000000."""
-    return stored.to_integral_value() if stored == stored.to_integral_value() else stored
-
-
 def acts(row: Record) -> ExitAct | None:
     """The exit that an order acts on; None of most."""
     if row["exit_rules"] is None:
@@ -20,8 +15,8 @@ def acts(row: Record) -> ExitAct | None:
     return ExitAct(
         rules=tuple(row["exit_rules"]),
         month=row["exit_month"],
-        held=shares(row["exit_held"]),
-        asked=shares(row["exit_asked"]),
+        held=row["exit_held"],
+        asked=row["exit_asked"],
     )
 
 
@@ -32,9 +27,9 @@ def acted_exit(row: Record) -> ActedExit:
         as_of=row["as_of"],
         rules=tuple(row["exit_rules"]),
         month=row["exit_month"],
-        held=shares(row["exit_held"]),
-        asked=shares(row["exit_asked"]),
-        sold=shares(row["sold"] or Decimal(0)),
+        held=row["exit_held"],
+        asked=row["exit_asked"],
+        sold=row["sold"] or Decimal(0),
         sold_on=row["sold_on"],
     )
 

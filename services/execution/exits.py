@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 
 from contracts.account import COOLING_OFF_SESSIONS_MAX, ActedExit, CoolingOff
+from libs.quant.sizing import kept_shares
 
 LOOK_BACK_DAYS = 2 * COOLING_OFF_SESSIONS_MAX
 """Calendar days that surely hold the longest cooling-off: most weeks have five sessions."""
@@ -55,7 +56,7 @@ def _restated(acted: ActedExit, splits: Sequence[SplitOf], sold_by: date | None)
 def _after(shares: Decimal, splits: Sequence[SplitOf]) -> Decimal:
     """As many shares after the splits, rounded down: what is left to sell never grows by it."""
     for split in splits:
-        shares = (shares * split.after / split.before).to_integral_value(ROUND_FLOOR)
+        shares = kept_shares(shares * split.after / split.before)
     return shares
 
 

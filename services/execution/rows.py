@@ -12,7 +12,7 @@ from contracts.account import EntryPlan, HeldPlan, OpenBooks, OrderStatus, Order
 from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.constraints import constraints_of
-from contracts.types import ExchangeRate, Foreign, Money
+from contracts.types import ExchangeRate, Foreign, Money, plain_shares
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record
 from libs.quant.exchange import Mark, cents_in, price_in
@@ -103,7 +103,7 @@ def books(currency: str, balances: Sequence[Record], lines: Sequence[Record]) ->
         sums,
         holdings={
             row["ticker"]: Holding(
-                exit_rows.shares(row["quantity"]),
+                plain_shares(row["quantity"]),
                 row["amount"],
                 row["currency"],
                 row["foreign_amount"],
@@ -127,7 +127,7 @@ def _entry(rows: Sequence[Record]) -> Entry:
                 Book(row["book"]),
                 row["amount"],
                 row["ticker"],
-                exit_rows.shares(row["quantity"]),
+                plain_shares(row["quantity"]),
                 row["currency"],
                 row["foreign_amount"] or Decimal(0),
             )
@@ -145,7 +145,7 @@ def booked_order(row: Record) -> BookedOrder:
         rate = _rate(row, "fill_")
         fill = Filled(
             row["fill_price"] if rate is None else row["fill_foreign_price"],
-            exit_rows.shares(row["fill_quantity"]),
+            plain_shares(row["fill_quantity"]),
             row["fill_fee"] if rate is None else row["fill_foreign_fee"],
             row["fill_session"],
             rate=rate,
@@ -161,7 +161,7 @@ def booked_order(row: Record) -> BookedOrder:
         ticker=row["ticker"],
         sector=row["sector"],
         side=Side(row["side"]),
-        quantity=exit_rows.shares(row["quantity"]),
+        quantity=plain_shares(row["quantity"]),
         hold=row["hold"],
         status=OrderStatus.WORKING if row["status"] == WAITING else OrderStatus(row["status"]),
         reason=row["reason"],

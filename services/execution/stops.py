@@ -8,10 +8,11 @@ on the rest.
 """
 
 from dataclasses import replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from contracts.account import OrderStatus, OrderType, Side
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
+from libs.quant import sizing
 from libs.quant.ticks import quoted, rounded_to_tick
 from libs.runtime import ids
 from services.execution import books as ledger
@@ -46,7 +47,7 @@ def after_fill(changes: Changes, filled: BookedOrder, ratio: Decimal) -> Changes
     if filled.status is not OrderStatus.FILLED:
         return changes
     left = _held(changes, filled.ticker)
-    if filled.stop_price is None or left < 1:
+    if filled.stop_price is None or left <= 0:
         return within_held(changes, filled.ticker)
     stop = _stop_after(filled, left, ratio)
     older = stop_of(changes.account, filled.ticker)
@@ -86,9 +87,9 @@ def after_split(changes: Changes, ticker: str, ratio: Decimal) -> Changes:
     stop = stop_of(changes.account, ticker)
     if stop is None or stop.stop_price is None:
         return changes
-    quantity = (stop.quantity * ratio).to_integral_value(ROUND_FLOOR)
-    if quantity < 1:
-        return changes.end(_cancelled(stop, "the split left less than one share of it"))
+    quantity = sizing.kept_shares(sizing.after_split(stop.quantity, ratio))
+    if quantity <= 0:
+        return changes.end(_cancelled(stop, "the split left nothing of it"))
     price = _after_split(stop.stop_price, ratio)
     stop = replace(stop, quantity=quantity, stop_price=price)
     why = f"split of {ratio.normalize():f} for 1: {quantity:f} shares at {_quoted(stop, changes)}"
@@ -112,7 +113,7 @@ def within_held(changes: Changes, ticker: str) -> Changes:
     held = _held(changes, ticker)
     if stop is None or stop.quantity <= held:
         return changes
-    if held < 1:
+    if held <= 0:
         return changes.end(_cancelled(stop, "the position is closed"))
     why = f"cut from {stop.quantity:f} to {held:f} shares: no more are held"
     return changes.alter(replace(stop, quantity=held, reason=also(stop.reason, why)))
@@ -141,7 +142,7 @@ def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker
     )
     changes = changes.post(entry).end(done)
     left = min(stop.quantity, _held(changes, ticker) + answer.quantity) - answer.quantity
-    return changes.place(_rest_of(stop, left, answer)) if left >= 1 else changes
+    return changes.place(_rest_of(stop, left, answer)) if left > 0 else changes
 
 
 def _rest_of(stop: BookedOrder, left: Decimal, filled: Filled) -> BookedOrder:
@@ -156,7 +157,7 @@ def _rest_of(stop: BookedOrder, left: Decimal, filled: Filled) -> BookedOrder:
 
 
 def _held(changes: Changes, ticker: str) -> Decimal:
-    return changes.account.books.quantity(ticker).to_integral_value(ROUND_FLOOR)
+    return changes.account.books.quantity(ticker)
 
 
 def _cancelled(stop: BookedOrder, why: str) -> BookedOrder:

@@ -1,32 +1,33 @@
 """A sale that a person asks for, whatever the exit rules say of the position. Pure."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from contracts.cycle import SellNow
 from contracts.exit_signal import ExitCheck, ExitSignal
 from libs.facts import amounts
+from libs.quant.sizing import part_of, share_step
 from services.exit_signal.logic import PCT_STEP, Held
 
 BY_HAND = "by_hand"
 """Where a check has the names of rules that fired."""
-_ONE = Decimal(1)
 _HUNDRED = Decimal(100)
 
 
 def sold_by_hand(held: Held, sale: SellNow) -> ExitCheck:
-    """The check that proposes the sale: whole shares of what is free, at least one.
+    """The check that proposes the sale: a part of what is free, rounded down, at least one
+    share of whole shares.
 
     Nothing is proposed while an open order sells of it already: that one is to fill first.
     """
     wanted = f"a person sells {amounts.percent(sale.share_pct)}"
     signal = ExitSignal(rule=BY_HAND, primary=True, triggered=True, severity=1.0, detail=wanted)
     check = ExitCheck(ticker=sale.ticker, assessment="EXIT BY HAND", signals=(signal,))
-    if held.promised > 0 or held.free < _ONE:
+    if held.promised > 0 or held.free <= 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"
         return check.model_copy(update={"note": why})
-    exact = (held.free * sale.share_pct / _HUNDRED).to_integral_value(ROUND_FLOOR)
-    quantity = min(held.free, max(_ONE, exact))
+    exact, step = part_of(held.free, sale.share_pct), share_step(held.free)
+    quantity = min(held.free, max(step, exact))
     # Where the share asked for is less than one of the shares held, one of them is asked for.
-    least = (_HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
+    least = (step * _HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
     pct = sale.share_pct if exact == quantity else min(_HUNDRED, least)
     return check.model_copy(update={"quantity": quantity, "sell_pct": pct})

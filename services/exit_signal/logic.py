@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 
 from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
@@ -18,7 +18,7 @@ from libs.quant.exits.rules import (
     rules_of,
 )
 from libs.quant.exits.terms import ExitTerms
-from libs.quant.sizing import too_small
+from libs.quant.sizing import part_of, share_step, too_small
 from libs.quant.ticks import priced, quoted, rounded_to_tick
 from services.exit_signal.acted import Standing, standing
 
@@ -26,7 +26,6 @@ WHY_CHARS_MAX = 400
 """As a contract's short text."""
 PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _ZERO = Decimal(0)
-_ONE = Decimal(1)
 _HUNDRED = Decimal(100)
 
 
@@ -50,8 +49,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The part of a position that may be sold: whole shares, less those that open sales have
-    promised.
+    """The part of a position that may be sold: all but what open sales have promised.
 
     A stop order promises nothing: it stands behind a sale and not against it. `sold` is whether
     the session has sold of it already, `exits` those that acted on the position, oldest first.
@@ -64,12 +62,12 @@ class Held:
 
     @property
     def shares(self) -> Decimal:
-        """Whole shares held."""
-        return self.position.quantity.to_integral_value(ROUND_FLOOR)
+        """Shares held."""
+        return self.position.quantity
 
     @property
     def free(self) -> Decimal:
-        """Whole shares that nothing else is selling."""
+        """Shares that nothing else is selling."""
         return max(_ZERO, self.shares - self.promised)
 
 
@@ -107,7 +105,7 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
     position = next(
         (position for position in holdings.positions if position.ticker == ticker), None
     )
-    if position is None or position.quantity < _ONE:
+    if position is None or position.quantity <= 0:
         return None
     promised = (
         open_order.quantity
@@ -176,7 +174,7 @@ def _with_rules(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
 
 
 def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) -> Sizing:
-    """The largest sale that a rule asks for, at least one share and never more than is held; all
+    """The largest sale that a rule asks for, never nothing and never more than is held; all
     where the rest would be under the least that the terms keep. Then the stop that the terms name,
     on what remains.
     """
@@ -206,8 +204,8 @@ def _wanted(rule: Standing, held: Held) -> Decimal:
     """Shares that a rule asks for: its part of what is free, or what its last order left unsold."""
     if rule.left is not None:
         return min(held.free, rule.left)
-    part = (held.free * rule.finding.sell_pct / _HUNDRED).to_integral_value(ROUND_FLOOR)
-    return min(held.free, max(_ONE, part))
+    part = part_of(held.free, rule.finding.sell_pct)
+    return min(held.free, max(share_step(held.free), part))
 
 
 def _asks(rule: Standing) -> str:
@@ -234,7 +232,7 @@ def _share(rule: Standing, quantity: Decimal, held: Held) -> Decimal:
     """The part of what is free that the quantity is: as the rule says it where it comes to that,
     else the least that covers it."""
     share = rule.finding.sell_pct
-    if (held.free * share / _HUNDRED).to_integral_value(ROUND_FLOOR) == quantity:
+    if part_of(held.free, share) == quantity:
         return share
     exact = quantity * _HUNDRED / held.free
     return min(_HUNDRED, exact.quantize(PCT_STEP, ROUND_CEILING))

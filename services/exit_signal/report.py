@@ -12,6 +12,7 @@ from typing import Any, Final
 from contracts.account import OpenOrder
 from contracts.exit_signal import ExitFormat
 from libs.quant.exits.rules import Fired, NotEvaluated
+from libs.quant.sizing import is_whole
 from libs.quant.ticks import quoted
 from libs.runtime.errors import listed
 from services.exit_signal.logic import Assessment, Held, Signal, Sizing, traded
@@ -83,7 +84,7 @@ def _signal(signal: Signal) -> Json:
 def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
     position = held.position
     return {
-        "shares": int(held.shares),
+        "shares": in_json(held.shares),
         "average_cost": str(position.average_cost.amount),
         "price": str(position.price.amount),
         "currency": position.price.currency,
@@ -96,7 +97,7 @@ def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
 def _order(order: OpenOrder) -> Json:
     body: Json = {
         "side": order.side.value,
-        "quantity": int(order.quantity),
+        "quantity": in_json(order.quantity),
         "order_type": order.type.value,
     }
     if order.stop_price is None:
@@ -109,8 +110,8 @@ def _sizing(sizing: Sizing, held: Held) -> Json:
     stop = sizing.stop_price
     return {
         "sell_pct": float(sizing.sell_pct),
-        "sell_quantity": int(sizing.quantity),
-        "remaining": int(sizing.remaining),
+        "sell_quantity": in_json(sizing.quantity),
+        "remaining": in_json(sizing.remaining),
         "reason": sizing.reason,
         "stop_price": None if stop is None else str(stop),
         "stop_currency": None if stop is None else traded(held.position).currency,
@@ -122,7 +123,7 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
     sale = {
         "action": "sell",
         "ticker": ticker,
-        "quantity": int(sizing.quantity),
+        "quantity": in_json(sizing.quantity),
         "order_type": "market",
         "reason": sizing.reason,
     }
@@ -132,7 +133,7 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
     stop = {
         "action": "stop",
         "ticker": ticker,
-        "quantity": int(sizing.remaining),
+        "quantity": in_json(sizing.remaining),
         "order_type": "stop",
         "stop_price": str(sizing.stop_price),
         "stop_currency": price.currency,
@@ -178,9 +179,9 @@ def _condensed(result: Mapping[str, Any]) -> Json:
     signals = sorted(map(_short_signal, rows(result.get("signals"))), key=_weight)
     actions = [_short_action(row, ticker) for row in rows(result.get("recommended_actions"))]
     eligible = result.get("trade_eligible") is True
-    shares = whole(row(result.get("position")).get("shares"))
+    shares = count(row(result.get("position")).get("shares"))
     sizing = row(result.get("sizing"))
-    sold = whole(sizing.get("sell_quantity"))
+    sold = count(sizing.get("sell_quantity"))
     sells = f" — sell {sold} of {shares} shares" if eligible and actions else ""
     return {
         **common,
@@ -219,7 +220,7 @@ def _short_action(action: Mapping[str, Any], ticker: str) -> Json:
     return {
         "action": text(action.get("action"), "unknown"),
         "ticker": text(action.get("ticker"), ticker),
-        "quantity": whole(action.get("quantity")),
+        "quantity": count(action.get("quantity")),
         "order_type": text(action.get("order_type"), "unknown"),
     }
 
@@ -279,7 +280,7 @@ def _triggered(signals: Sequence[Mapping[str, Any]], *, is_primary: bool) -> Seq
 
 
 def _recommended(snapshot: Mapping[str, Any]) -> list[Json]:
-    sold, shares = whole(snapshot.get("sell_quantity")), whole(snapshot.get("shares"))
+    sold, shares = count(snapshot.get("sell_quantity")), count(snapshot.get("shares"))
     if snapshot.get("trade_eligible") is not True or sold <= 0:
         return []
     share = sold / shares * 100 if shares > 0 else 0.0
@@ -338,9 +339,15 @@ def number(value: Any, default: float = 0.0) -> float:
     return parsed if math.isfinite(parsed) else default
 
 
-def whole(value: Any) -> int:
-    """A count from 0 to COUNT_MAX, 0 for what is none."""
-    return int(min(max(number(value), 0.0), COUNT_MAX))
+def in_json(shares: Decimal) -> int | float:
+    """A number of shares: of up to 15 digits, which a float has exactly."""
+    return int(shares) if is_whole(shares) else float(shares)
+
+
+def count(value: Any) -> int | float:
+    """Shares from 0 to COUNT_MAX, 0 for what is none."""
+    held = min(max(number(value), 0.0), COUNT_MAX)
+    return int(held) if held == int(held) else held
 
 
 def text(value: Any, default: str) -> str:

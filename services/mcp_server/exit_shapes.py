@@ -27,7 +27,7 @@ class ActionShape(Shape):
 
     action: str
     ticker: str
-    quantity: int
+    quantity: float
     order_type: str
     reason: str = Field("", description="In full")
     stop_price: str | None = Field(None, description="In full, of a stop")
@@ -46,8 +46,8 @@ class SnapshotShape(Shape):
     signals: tuple[SignalShape, ...]
     trade_eligible: bool
     recommended_actions: tuple[ActionShape, ...]
-    shares: int = 0
-    sell_quantity: int = 0
+    shares: float = 0
+    sell_quantity: float = 0
     stop_price: str | None = Field(None, description="Of the stop on what remains")
     stop_currency: str | None = Field(None, description="In which the stop's price is")
     not_sold: str | None = Field(None, description="Why nothing is sold although a rule fired")
@@ -65,8 +65,8 @@ class SizingShape(Shape):
     """How much is to be sold."""
 
     sell_pct: float
-    sell_quantity: int
-    remaining: int
+    sell_quantity: float
+    remaining: float
     reason: str
     stop_price: str | None
     stop_currency: str | None
@@ -77,7 +77,7 @@ class HeldOrderShape(Shape):
     """An open order of the position."""
 
     side: str
-    quantity: int
+    quantity: float
     order_type: str
     stop_price: str | None = None
     stop_currency: str | None = None
@@ -86,7 +86,7 @@ class HeldOrderShape(Shape):
 class HeldShape(Shape):
     """The position that was checked."""
 
-    shares: int
+    shares: float
     average_cost: str
     price: str
     currency: str
@@ -114,8 +114,8 @@ class ExitShape(Shape):
     verdict: str = ""
     overall_assessment: str = ""
     trade_eligible: bool = False
-    shares: int = 0
-    sell_quantity: int = 0
+    shares: float = 0
+    sell_quantity: float = 0
     stop_price: str | None = None
     stop_currency: str | None = None
     signals: tuple[SignalShape, ...] = ()

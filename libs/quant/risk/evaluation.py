@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import ROUND_FLOOR, Decimal, localcontext
+from decimal import Decimal, localcontext
 from typing import Any
 
 from contracts.account import AccountLimits, Portfolio, Side
@@ -35,7 +35,7 @@ from libs.quant.risk.rules import (
     OWN_REASON,
     SELL_GATES,
 )
-from libs.quant.sizing import EXACT_DOWN, whole_shares
+from libs.quant.sizing import EXACT_DOWN, is_whole, part_of, whole_shares
 
 WHOLE_SHARES = "whole_shares"
 UNCONSTRAINED = Constraints()
@@ -217,7 +217,7 @@ def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
 def _judge_sell(leg: Leg, facts: Facts, gates: Sequence[Rule]) -> _Judged:
     findings = _findings(leg, gates, facts)
     allowed = _lowest(leg, findings)
-    quantity = (facts.sellable(leg.ticker) * allowed / _HUNDRED).to_integral_value(ROUND_FLOOR)
+    quantity = part_of(facts.sellable(leg.ticker), allowed)
     return _Judged(leg, findings, allowed, quantity)
 
 
@@ -329,14 +329,15 @@ def _outcome(wanted: Decimal, allowed: Decimal) -> RuleOutcome:
 
 def _shares_check(item: _Judged) -> Check:
     left = item.quantity > 0
+    shares = f"{item.quantity:f} {'whole ' if is_whole(item.quantity) else ''}shares"
     return Check(
         rule=WHOLE_SHARES,
         ticker=item.leg.ticker,
         outcome=RuleOutcome.KEPT if left else RuleOutcome.VETOED,
         passed=left,
-        value=f"{item.quantity} shares",
+        value=f"{item.quantity:f} shares",
         limit="at least 1 share",
-        reason=f"{item.leg.side.value} of {pct(item.allowed_pct)} is {item.quantity} whole shares"
+        reason=f"{item.leg.side.value} of {pct(item.allowed_pct)} is {shares}"
         if left
         else f"{item.leg.side.value} of {pct(item.allowed_pct)} vetoed: it is less than one share",
     )

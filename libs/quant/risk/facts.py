@@ -97,12 +97,12 @@ class Facts:
         return max(_ZERO, self.portfolio.cash.amount - sum(self.open_buys.values(), _ZERO))
 
     def sellable(self, ticker: str) -> Decimal:
-        """Whole shares held and not promised to an open sell order; none without a price."""
+        """Shares held and not promised to an open sell order; none without a price."""
         held = self.positions.get(ticker)
         if held is not None and held.priced_on is not None:
             return _ZERO
         free = (held.quantity if held else _ZERO) - self.open_sells.get(ticker, _ZERO)
-        return max(_ZERO, free).to_integral_value(ROUND_FLOOR)
+        return max(_ZERO, free)
 
     def exposure(self, ticker: str) -> Decimal:
         """Money in one ticker: the position's value and what open buys hold."""

@@ -86,7 +86,7 @@ def import_file(
     """Open a new account with the holdings of a file: shown first, then with --hash.
 
     The file is an export of your broker (Interactive Brokers, Schwab, Fidelity, Trading 212,
-    Degiro), or one with the columns `ticker`, `quantity` (whole shares, as of today's splits),
+    Degiro), or one with the columns `ticker`, `quantity` (shares, as of today's splits),
     `cost` (of one share, before fees), `opened_on` (the session since which some are held) and,
     where you like, `currency`. Nothing is guessed: what is missing is asked for.
     """

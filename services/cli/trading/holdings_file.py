@@ -14,6 +14,7 @@ from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import BadFile
 from libs.files.numbers import NoNumber, number_of
 from libs.market.symbols import UnknownCurrency, currency, spelled
+from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.trading.broker_exports import (
@@ -90,6 +91,10 @@ def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
             else:
                 if len(lots) > 1:
                     notes.append(f"{ticker}: {len(lots)} lots as one, at average cost")
+                exact, kept = _shares_of(lots), lines[-1].quantity
+                if exact != kept:
+                    places = "the books keep six places"
+                    notes.append(f"{ticker}: {exact.normalize():f} shares as {kept:f}: {places}")
         findings += wrong
     if opened_on == date.min:
         lines = []  # nothing can be shown without a date
@@ -160,12 +165,6 @@ def _no_number(head: str, text: str, *, comma: bool) -> str:
     if number <= 0:
         short = " (the desk holds no short positions)" if head == "quantity" else ""
         return f"{head} is {_quoted(text)}: it must be more than 0{short}"
-    if head == "quantity" and number != number.to_integral_value():
-        whole = int(number)
-        return (
-            f"quantity is {_quoted(text)}, and the desk holds whole shares: write {whole}, and add "
-            "what the rest is worth to the cash"
-        )
     return ""
 
 
@@ -194,12 +193,16 @@ def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
     return _Lot(row.line, quantity, cost, day or date.min, cells.get("currency", ""))
 
 
+def _shares_of(lots: Sequence[_Lot]) -> Decimal:
+    return sum((lot.quantity for lot in lots), Decimal(0))
+
+
 def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
     """One position of its lots. Raises ValidationError, ValueError for two currencies, and
     UnknownCurrency."""
     if len({lot.currency for lot in lots}) > 1:
         raise ValueError("its lots are in several currencies: keep those of one")
-    quantity = sum((lot.quantity for lot in lots), Decimal(0))
+    quantity = _shares_of(lots)
     cost = lots[0].cost
     if len(lots) > 1:
         paid = sum((lot.quantity * lot.cost for lot in lots), Decimal(0))
@@ -208,7 +211,7 @@ def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
         {
             "line": lots[0].line,
             "ticker": spelled(ticker),
-            "quantity": quantity,
+            "quantity": kept_shares(quantity),
             "cost": cost,
             "opened_on": min(lot.opened_on for lot in lots),
             "currency": currency(lots[0].currency) if lots[0].currency else None,

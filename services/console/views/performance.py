@@ -18,6 +18,7 @@ from contracts.performance import (
     YearReturn,
 )
 from libs.quant.returns import ONE, drawdowns, monthly, yearly
+from libs.quant.sizing import kept_shares
 from libs.quant.standing import Standing
 from libs.quant.strategy import performance as figures
 from libs.quant.ticks import PRICE_STEP
@@ -36,8 +37,6 @@ STEP = Decimal("0.0001")
 """Percentages and ratios are given to four places."""
 NO_CLOSE = "no close of this account could be valued yet"
 TOO_MANY = f"round trips are not shown beyond {MOVES_MAX:,} entries"
-SHARES_STEP = Decimal("0.01")
-"""A split may leave parts of the shares that were sold before it."""
 
 Grown = Mapping[date, Decimal]
 
@@ -179,8 +178,8 @@ def round_trip(trip: Trip, stands: Standing) -> RoundTrip:
         opened=trip.opened,
         closed=trip.closed,
         sessions=trip.sessions(list(stands.grown)),
-        quantity=trip.shares.quantize(SHARES_STEP),
-        sold=trip.shares_sold.quantize(SHARES_STEP),
+        quantity=kept_shares(trip.shares),
+        sold=kept_shares(trip.shares_sold),
         held=trip.held,
         entry_price=_price(trip.entry_price),
         exit_price=_price(trip.exit_price),

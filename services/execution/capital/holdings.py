@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 
 import orjson
 
@@ -87,18 +87,6 @@ def told_twice(lines: Sequence[HeldLine]) -> Sequence[ImportFinding]:
 def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
     """The problems of a line by itself."""
     findings = []
-    whole = line.quantity.to_integral_value(ROUND_FLOOR)
-    if whole != line.quantity:
-        instead = f"write {whole:f}" if whole else "leave the line out"
-        rest = (line.quantity - whole).normalize()
-        findings.append(
-            _of(
-                line,
-                "quantity",
-                f"{line.quantity.normalize():f} shares of {line.ticker}: the desk holds whole"
-                f" shares; {instead}, and add what the other {rest:f} is worth to the cash",
-            )
-        )
     if line.opened_on > as_of:
         findings.append(
             _of(
@@ -144,7 +132,7 @@ def position(line: HeldLine, known: Known) -> OpeningPosition:
     traded = known.mark.currency
     return OpeningPosition(
         ticker=line.ticker,
-        quantity=line.quantity.to_integral_value(),
+        quantity=line.quantity,
         cost=Money(amount=line.cost, currency=traded),
         opened_on=line.opened_on,
         price=Money(amount=known.mark.price, currency=traded),

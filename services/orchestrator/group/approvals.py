@@ -8,9 +8,10 @@ from uuid import UUID
 
 from contracts.approval import AnswerProposal, Approval, AwaitApproval, Verdict
 from contracts.cycle import CycleRequest, CycleStatus
-from contracts.risk import PortfolioDecision
+from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.types import Failure
 from libs.quant.risk.evaluation import proposal_hash
+from libs.quant.sizing import is_whole
 from libs.runtime.settings import Settings
 from services.orchestrator.group.answers import rejection
 from services.orchestrator.group.inputs import ProposalAnswered
@@ -149,7 +150,7 @@ def edited(
         raise Refused("invalid", "an edit names at least one decision", "edits")
     if len(quantities) < len(answer.edits):
         raise Refused("invalid", "an asset is named twice", "edits")
-    proposed = {decision.asset: decision.quantity for decision in decisions}
+    proposed = {decision.asset: decision for decision in decisions}
     for asset, quantity in quantities.items():
         _require_smaller(asset, quantity, proposed)
     reduced = tuple(
@@ -162,15 +163,19 @@ def edited(
     return reduced
 
 
-def _require_smaller(asset: str, quantity: Decimal, present: Mapping[str, Decimal]) -> None:
+def _require_smaller(
+    asset: str, quantity: Decimal, present: Mapping[str, PortfolioDecision]
+) -> None:
     if asset not in present:
         known = ", ".join(sorted(present))
         raise Refused("invalid", f"{asset} is not in the proposal; in it: {known}", "edits")
-    if quantity > present[asset]:
-        text = f"{asset}: {quantity:f} is more than the {present[asset]:f} that the rules allowed"
+    allowed = present[asset].quantity
+    if quantity > allowed:
+        text = f"{asset}: {quantity:f} is more than the {allowed:f} that the rules allowed"
         raise Refused("invalid", f"{text}; an edit can only make it smaller", "edits")
-    if quantity != quantity.to_integral_value():
-        raise Refused("invalid", f"{asset}: {quantity:f} is not a number of whole shares", "edits")
+    if present[asset].action is DecisionAction.BUY and not is_whole(quantity):
+        text = f"{asset}: {quantity:f} is not a number of whole shares, and only those are bought"
+        raise Refused("invalid", text, "edits")
 
 
 def _hash(command: AwaitApproval) -> str:

@@ -77,7 +77,7 @@ def check_agreement(deskbus: CommandLine, account: str) -> None:
 
 def test_what_is_missing_is_asked_for_and_nothing_is_opened(deskbus: CommandLine) -> None:
     (deskbus.cwd / "bad.csv").write_text(
-        HOLDINGS + "XYZQ,1,1,2010-03-01\nGOOG,1.5,400,2010-03-01\nIBM,1,99,1991-01-02\nGE,,9,x\n"
+        HOLDINGS + "XYZQ,1,1,2010-03-01\nGOOG,0,400,2010-03-01\nIBM,1,99,1991-01-02\nGE,,9,x\n"
     )
     said = deskbus("portfolio import bad.csv --account nobodys --as-of 2010-06-30")
 
@@ -87,7 +87,7 @@ def test_what_is_missing_is_asked_for_and_nothing_is_opened(deskbus: CommandLine
     for told in (
         "--cash",
         "XYZQ is not in source",
-        "whole shares",
+        "must be more than 0",
         "1991-01-02",
         "quantity is mis",
     ):

@@ -129,10 +129,10 @@ async def test_foreign_dividends_and_splits_post_cash_of_the_account(abroad, poo
     before = (await abroad.open(MONDAY)).cash.amount
     abroad.prices.default = D(7)
     (position,) = (await abroad.open(THURSDAY)).positions
-    assert position.quantity == 151  # the half share is paid at 8 euros
+    assert position.quantity == D("151.5")
     books = await books_of(pool, abroad.account)
-    assert books["cash"] == before + D("0.5") * 8 * D("1.25") + 151 * D("0.20") * D("1.25")
-    assert books["dividends"] == D("-37.75")
+    assert books["cash"] == before + D("37.88")  # 30.30 euros
+    assert books["dividends"] == D("-37.88")
     await assert_balanced_in_each_currency(pool, abroad.account)
 
 

@@ -38,7 +38,7 @@ async def holding(desk: Desk, shares: int = 100) -> Desk:
 async def orders(pool: Pool, desk: Desk) -> list[tuple[Any, ...]]:
     """Sales in the order of their placing: type, status, shares, session of the fill, price."""
     rows = await pool.fetch(
-        "select o.type, o.status, o.quantity::int, f.session, f.price from orders o"
+        "select o.type, o.status, o.quantity, f.session, f.price from orders o"
         " left join fills f using (order_id) where o.account = $1 and o.side = 'sell'"
         " order by o.placed_at, o.type",
         desk.account,
@@ -46,11 +46,11 @@ async def orders(pool: Pool, desk: Desk) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in rows]
 
 
-async def held(pool: Pool, desk: Desk) -> int:
+async def held(pool: Pool, desk: Desk) -> Decimal:
     found = await pool.fetchval(
-        "select quantity::int from balances where account = $1 and ticker = 'AAPL'", desk.account
+        "select quantity from balances where account = $1 and ticker = 'AAPL'", desk.account
     )
-    return int(found or 0)
+    return found or D(0)
 
 
 # --- a sale, then its stop --------------------------------------------------------------------
@@ -233,12 +233,21 @@ async def test_a_split_at_the_very_open_of_the_sale_counts_once(desk: Desk, pool
     assert await held(pool, desk) == 50
 
 
-async def test_a_reverse_split_of_too_few_shares_cancels_the_stop(desk: Desk, pool: Pool) -> None:
+async def test_a_stop_sells_the_part_of_a_share_that_a_reverse_split_left(
+    desk: Desk, pool: Pool
+) -> None:
     await (await holding(desk)).exit("AAPL", 97, "9.00", MONDAY)
-    desk.prices.events.append(CorporateAction("AAPL", THURSDAY, D("0.2"), D(0)))
-    await desk.open(THURSDAY)
+    desk.prices.events.append(CorporateAction("AAPL", THURSDAY, D(repr(1 / 7)), D(0)))
+    desk.prices.closes |= {("AAPL", day): D(70) for day in (THURSDAY, LATER)}
+    desk.prices.opens["AAPL", THURSDAY] = D(70)
+    books = await desk.open(THURSDAY)
 
-    assert (await orders(pool, desk))[1][:2] == ("stop", "cancelled")
+    (stop,) = books.open_orders
+    (position,) = books.positions
+    assert stop.quantity == position.quantity == D("0.428571")
+    desk.prices.lows["AAPL", LATER] = D(60)
+    await desk.open(LATER)
+    assert (await orders(pool, desk))[1][:3] == ("stop", "filled", D("0.428571"))
     assert await held(pool, desk) == 0
 
 

@@ -26,7 +26,11 @@ BROKER = PaperBroker(fee_bps=D(10), slippage_bps=D(50))
 
 
 def ask(
-    side: Side, quantity: int, opening: Opening | None, cash: int = 10_000, held: int = 0
+    side: Side,
+    quantity: Decimal | int,
+    opening: Opening | None,
+    cash: int = 10_000,
+    held: Decimal | int = 0,
 ) -> Answer:
     order = MarketOrder(UUID(int=1), "AAA", side, D(quantity))
     return BROKER.answer(order, opening, cash=D(cash), held=D(held))
@@ -69,8 +73,17 @@ def test_a_split_at_the_open_multiplies_the_ordered_shares():
     assert "100 shares became 200" in answer.note
 
 
-def test_a_reverse_split_that_leaves_no_share_is_a_refusal():
-    assert isinstance(ask(Side.SELL, 5, Opening(DAY, D(50), split_ratio=D("0.1"))), Refused)
+def test_a_reverse_split_that_leaves_no_whole_share_to_buy_is_a_refusal():
+    assert isinstance(ask(Side.BUY, 5, Opening(DAY, D(50), split_ratio=D("0.1"))), Refused)
+
+
+def test_a_part_of_a_share_is_sold_down_to_six_places():
+    answer = ask(Side.SELL, 5, Opening(DAY, D(50), split_ratio=D(repr(1 / 7))), held=1)
+    assert isinstance(answer, Filled)
+    assert answer.quantity == D("0.714285")
+    all_of_it = ask(Side.SELL, D("0.5"), Opening(DAY, D(50)), held=D("0.25"))
+    assert isinstance(all_of_it, Filled)
+    assert all_of_it.quantity == D("0.25")
 
 
 def test_a_sale_never_costs_money_however_high_the_fee():

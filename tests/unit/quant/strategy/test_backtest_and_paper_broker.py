@@ -40,7 +40,7 @@ class Desk:
     def _trade(self, side: int, open_: Decimal, close_before: Decimal) -> None:
         if side == 1 and not self.held:
             position = Decimal(str(SHARES_OF_EQUITY))
-            wanted = self.counting.shares(position * self.cash / close_before)
+            wanted = self.counting.shares(position * self.cash / close_before, True)
             self._ask(Side.BUY, wanted, open_)
         elif side == 0 and self.held:
             self._ask(Side.SELL, self.held, open_)

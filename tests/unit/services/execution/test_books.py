@@ -2,6 +2,7 @@
 
 from datetime import date, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from uuid import UUID
 
 import pytest
@@ -12,7 +13,7 @@ from contracts.account import Side
 from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Filled
 from libs.quant.exchange import Mark, purse
-from libs.quant.sizing import trade_value
+from libs.quant.sizing import SHARE_STEP, fill_value, kept_shares, trade_value
 from services.execution import books as ledger
 from services.execution.books import Book, Books, Entry
 from services.execution.snapshots import snapshots
@@ -37,14 +38,18 @@ def opened(cash: int = 10_000) -> Books:
 def fill(
     books: Books,
     side: Side,
-    quantity: int,
+    quantity: Decimal | int,
     price: str,
     day: int = 0,
     n: int = 1,
     rate: ExchangeRate | None = None,
 ) -> Entry:
     session = START + timedelta(days=day)
-    fee = D("0.50") if side is Side.BUY else min(D("0.50"), D(price) * quantity)
+    fee = (
+        D("0.50")
+        if side is Side.BUY
+        else min(D("0.50"), fill_value(D(price), D(quantity), buying=False))
+    )
     done = Filled(D(price), D(quantity), fee, session, rate=rate)
     return ledger.filled(UUID(int=n), "AAA", side, done, books)
 
@@ -77,21 +82,46 @@ def test_books_as_of_a_day_leave_out_what_came_after():
     assert then.holdings["AAA"] == before.holdings["AAA"]
 
 
-def test_a_fraction_left_by_a_split_is_paid_out_at_the_open():
+def test_a_fraction_that_a_split_leaves_is_held():
     books = opened()
     books = books.posted(fill(books, Side.BUY, 101, "20.00"))
     entry = ledger.split("AAA", START + timedelta(days=1), D("1.5"), D("14.00"), books)
     assert balance(entry) == 0
-    assert entry.lines[0].quantity == 50
-    assert amount_of(entry, Book.CASH) == 7
+    after = books.posted(entry)
+    assert after.holdings["AAA"] == ledger.Holding(D("151.5"), D(2020))
+    assert after.cash == books.cash
 
 
-def test_a_reverse_split_of_too_few_shares_pays_all_of_them_out():
-    books = opened()
-    books = books.posted(fill(books, Side.BUY, 1, "20.00"))
-    after = books.posted(ledger.split("AAA", START + timedelta(days=1), D("0.1"), D("200"), books))
+def test_what_a_split_leaves_below_six_places_is_paid_out_at_the_open():
+    """A share so dear that less than a millionth of it is worth cents."""
+    books = opened(2_000_000)
+    books = books.posted(fill(books, Side.BUY, 10, "100000.00"))
+    day, ratio = START + timedelta(days=1), D(repr(1 / 7))
+    entry = ledger.split("AAA", day, ratio, D("700000.00"), books)
+    after = books.posted(entry)
+    assert balance(entry) == 0
+    assert after.holdings["AAA"] == ledger.Holding(D("1.428571"), D("999999.70"))
+    assert after.cash == books.cash + D("0.30")
+    assert entry.memo.endswith(
+        "became 1.428571, the rest of 0.000000428571 paid at 700000.000000 USD"
+    )
+
+
+@pytest.mark.parametrize("ratio", ["0.142857142857142849", "0.14285714285714285", "0.142857"])
+def test_a_reverse_split_leaves_whole_shares_where_they_divide(ratio: str):
+    books = opened().posted(fill(opened(), Side.BUY, 21, "20.00"))
+    after = books.posted(ledger.split("AAA", START + timedelta(days=1), D(ratio), D(140), books))
+    assert after.holdings["AAA"] == ledger.Holding(D(3), D(420))
+    assert after.cash == books.cash
+
+
+def test_a_reverse_split_of_a_tiny_holding_pays_all_of_it_out():
+    cost = Money(amount=D("500000"), currency="USD")
+    books = opened().posted(ledger.brought_in("AAA", SHARE_STEP, cost, START))
+    day = START + timedelta(days=1)
+    after = books.posted(ledger.split("AAA", day, D("0.1"), D(5_000_000), books))
     assert after.holdings["AAA"] == ledger.Holding(D(0), D(0))
-    assert after.cash == books.cash + 20
+    assert after.cash == books.cash + D("0.50")
 
 
 def test_a_dividend_counts_the_shares_of_before_its_day_after_a_split_of_that_day():
@@ -113,7 +143,7 @@ def test_every_price_in_a_memo_names_its_currency():
     assert [entry.memo for entry in (brought, bought, parted, paid)] == [
         "brought in: 3 AAA at 0.000493 USD",
         "buy 101 AAA at 20.00 USD",
-        "1.5 new shares for one: 101 became 151, 0.5 paid at 14.000000 USD",
+        "1.5 new shares for one: 101 became 151.5",
         "101 shares at 0.1 USD",
     ]
 
@@ -143,13 +173,13 @@ def test_what_the_rate_did_is_part_of_the_gain():
     assert books.posted(sale).holdings["AAA"] == ledger.Holding(D(0), D(0), "EUR", D(0))
 
 
-def test_a_foreign_dividend_and_a_foreign_fraction_come_in_as_the_accounts_cash():
+def test_a_foreign_dividend_on_a_fraction_comes_in_as_the_accounts_cash():
     books = opened().posted(fill(opened(), Side.BUY, 101, "20.00", rate=euro("1.10")))
     day = START + timedelta(days=1)
     parted = ledger.split("AAA", day, D("1.5"), D("14.00"), books, euro("1.20"))
     paid = ledger.dividend("AAA", day, D("0.10"), books.posted(parted), euro("1.20"))
-    assert amount_of(parted, Book.CASH) == D("8.40")
-    assert amount_of(paid, Book.CASH) == D("18.12")  # on 151 shares
+    assert amount_of(parted, Book.CASH) == 0
+    assert amount_of(paid, Book.CASH) == D("18.18")  # on 151.5 shares
     assert balances(parted)
     assert balances(paid)
 
@@ -166,11 +196,20 @@ def balances(entry: Entry) -> bool:
     return all(pair == (0, 0) for pair in sums.values())
 
 
+RATIOS = {
+    D(2): Fraction(2),
+    D("1.5"): Fraction(3, 2),
+    D("0.1"): Fraction(1, 10),
+    D("0.333"): Fraction(1, 3),
+    D(repr(1 / 7)): Fraction(1, 7),
+    D("1.0345"): Fraction(10345, 10000),
+}
+"""What each ratio as a source writes it means."""
 STEP = st.tuples(
-    st.sampled_from(["buy", "sell", "split", "dividend"]),
+    st.sampled_from(["buy", "sell", "close", "split", "dividend"]),
     st.integers(1, 50),
     st.decimals(D("0.01"), D(500), places=2),
-    st.sampled_from([D(2), D("1.5"), D("0.1"), D("0.333")]),
+    st.sampled_from(list(RATIOS)),
     st.decimals(D("0.0001"), D(200), places=10),
 )
 
@@ -183,20 +222,33 @@ def next_entry(books: Books, step: tuple, day: int, *, abroad: bool) -> Entry | 
         return fill(books, Side.BUY, quantity, str(price), day, n=day, rate=rate)
     if held == 0 or kind == "buy":
         return None
-    if kind == "sell":
-        return fill(books, Side.SELL, min(quantity, int(held)), str(price), day, n=day, rate=rate)
+    if kind in {"sell", "close"}:
+        sold = min(held, kept_shares(D(quantity) / 7)) if kind == "sell" else held
+        return fill(books, Side.SELL, sold, str(price), day, n=day, rate=rate)
     if kind == "split":
         return ledger.split("AAA", session, ratio, price, books, rate)
     return ledger.dividend("AAA", session, price, books, rate)
 
 
+def conserves(books: Books, entry: Entry, ratio: Decimal) -> None:
+    """Only fills and splits move shares, and a split keeps or pays out every part of one."""
+    moved = sum((line.quantity for line in entry.lines), D(0))
+    if entry.kind is ledger.EntryKind.DIVIDEND:
+        assert moved == 0
+    if entry.kind is ledger.EntryKind.SPLIT:
+        held = Fraction(books.quantity("AAA"))
+        assert 0 <= held * RATIOS[ratio] - held - Fraction(moved) < Fraction(SHARE_STEP)
+
+
 @pytest.mark.slow
 @settings(max_examples=300)
-@given(st.lists(STEP, max_size=20), st.booleans())
+@given(st.lists(STEP, max_size=20), st.booleans(), st.decimals(D("0.000001"), D(99), places=6))
 def test_any_history_balances_to_the_cent_in_every_currency_and_reads_back_day_by_day(
-    steps, abroad
+    steps, abroad, brought
 ):
-    books = opened()
+    rate = euro("1.1") if abroad else None
+    cost = Money(amount=D("12.34"), currency="EUR" if abroad else "USD")
+    books = opened().posted(ledger.brought_in("AAA", brought, cost, START, rate))
     history = {}
     for day, step in enumerate(steps, start=1):
         entry = next_entry(books, step, day, abroad=abroad)
@@ -204,10 +256,11 @@ def test_any_history_balances_to_the_cent_in_every_currency_and_reads_back_day_b
             assert balances(entry)
             cents = [number for line in entry.lines for number in (line.amount, line.foreign)]
             assert all(number == number.quantize(D("0.01")) for number in cents)
+            conserves(books, entry, step[3])
             books = books.posted(entry)
             assert books.cash >= 0
         history[day] = books
-        assert books.quantity("AAA") == books.quantity("AAA").to_integral_value() >= 0
+        assert books.quantity("AAA") == books.quantity("AAA").quantize(SHARE_STEP) >= 0
     assert sum(books.sums.values()) == 0
     assert books.sums.get(Book.EXCHANGE, D(0)) == 0
     lines = [line for entry in books.recent for line in entry.lines]

@@ -1,4 +1,4 @@
-"""What a person sells by hand is proposed as it was asked for, in whole shares."""
+"""What a person sells by hand is proposed as it was asked for, and whole shares of whole ones."""
 
 from decimal import Decimal
 
@@ -20,20 +20,22 @@ def sale(share: str = "100") -> SellNow:
 @pytest.mark.parametrize(
     ("shares", "share", "sold", "pct"),
     [
-        (20, "100", 20, "100"),
-        (20, "50", 10, "50"),
-        (21, "50", 10, "50"),
+        ("20", "100", "20", "100"),
+        ("20", "50", "10", "50"),
+        ("21", "50", "10", "50"),
         # Less than one share is one, and the percentage is that of one.
-        (3, "1", 1, "33.3334"),
-        (1, "10", 1, "100"),
+        ("3", "1", "1", "33.3334"),
+        ("1", "10", "1", "100"),
+        ("0.5", "50", "0.25", "50"),
+        ("10.5", "100", "10.5", "100"),
+        ("0.333333", "50", "0.166666", "50"),
+        ("0.000001", "10", "0.000001", "100"),
     ],
 )
-def test_the_share_asked_for_is_proposed_in_whole_shares(
-    shares: int, share: str, sold: int, pct: str
-) -> None:
+def test_the_share_asked_for_is_proposed(shares: str, share: str, sold: str, pct: str) -> None:
     found = sold_by_hand(Held(position(shares)), sale(share))
 
-    assert (found.quantity, found.sell_pct) == (sold, D(pct))
+    assert (found.quantity, found.sell_pct) == (D(sold), D(pct))
     assert found.assessment.startswith("EXIT BY HAND")
     assert found.stop_price is None
 

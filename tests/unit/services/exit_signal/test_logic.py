@@ -67,10 +67,14 @@ def test_a_primary_rule_that_fires_is_not_silenced_by_one_that_cannot_say() -> N
 
 @pytest.mark.parametrize(
     ("shares", "half", "most"),
-    [("1", 1, 1), ("2", 1, 1), ("3", 1, 2), ("53", 26, 39), ("1000001", 500_000, 750_000)],
+    [
+        *(("1", 1, 1), ("2", 1, 1), ("3", 1, 2), ("53", 26, 39), ("1000001", 500_000, 750_000)),
+        # Of a holding with a fraction the part is exact to six places.
+        *(("3.5", D("1.75"), D("2.625")), ("0.000001", D("0.000001"), D("0.000001"))),
+    ],
 )
-def test_a_sale_is_half_or_three_quarters_in_whole_shares_and_at_least_one(
-    shares: str, half: int, most: int
+def test_a_sale_is_half_or_three_quarters_in_the_shares_held_and_at_least_one(
+    shares: str, half: Decimal, most: Decimal
 ) -> None:
     kept = {"rest_shares_min": 0, "rest_value_min": 0}
     for months, quantity in ((FALLING, half), (CRASHING, most)):
@@ -129,7 +133,7 @@ def test_a_stop_is_in_the_currency_that_the_ticker_trades_in() -> None:
     assert stop_of(ExitTerms(stop_pct=10), foreign) == (D("72.00"), "")
 
 
-def test_what_is_held_is_whole_shares_and_what_open_sales_promise_is_not_free() -> None:
+def test_what_open_sales_promise_is_not_free() -> None:
     def order(asset: str, side: Side, quantity: str) -> OpenOrder:
         return OpenOrder(
             order_id="00000000-0000-0000-0000-000000000001",
@@ -152,6 +156,9 @@ def test_what_is_held_is_whole_shares_and_what_open_sales_promise_is_not_free() 
     )
     held = held_in(holdings, "AAPL")
     assert held is not None
-    assert (held.shares, held.promised, held.free) == (53, 20, 33)
+    assert (held.shares, held.promised, held.free) == (D("53.5"), 20, D("33.5"))
     assert held_in(holdings, "MSFT") is None
-    assert held_in(holdings.model_copy(update={"positions": (position("0.5"),)}), "AAPL") is None
+    part = {"positions": (position("0.5"),), "open_orders": ()}
+    held = held_in(holdings.model_copy(update=part), "AAPL")
+    assert held is not None
+    assert held.free == D("0.5")

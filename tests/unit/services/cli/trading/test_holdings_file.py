@@ -50,7 +50,6 @@ def test_the_currency_may_be_stated(tmp_path: Path) -> None:
         ("AAPL,nan,20,2010-03-01", "quantity", "no number"),
         ("AAPL,10,inf,2010-03-01", "cost", "no number"),
         ("AAPL,10,20,03/01/2010", "opened_on", "write YYYY-MM-DD"),
-        ("AAPL,1.5,20,2010-03-01", "quantity", "write 1, and add what the rest is worth"),
         ("AAPL,1_000,20,2010-03-01", "quantity", "no number"),
         ("AAPL,10,20,2010-02-30", "opened_on", "no date"),
         ("AAPL,10,20", "", "3 cells under a header of 4"),
@@ -192,6 +191,12 @@ def test_cash_is_read_as_the_files_numbers_are(tmp_path: Path) -> None:
     text = f"{head}SAP;10;150,25;1.502,50;01.03.2010\nCash;;;1.234;\n"
     assert read(tmp_path, text).cash == Decimal(1234)
     assert read(tmp_path, f"{text}Cash;;;USD 900;\n").cash is None, "asked for instead"
+
+
+def test_a_fraction_is_kept_to_six_places_and_what_is_cut_is_said(tmp_path: Path) -> None:
+    found = read(tmp_path, f"{HEAD}\nAAPL,0.5,20,2010-03-01\nMSFT,1.23456789,20,2010-03-01\n")
+    assert [it.quantity for it in found.lines] == [Decimal("0.5"), Decimal("1.234567")]
+    assert found.notes == ["MSFT: 1.23456789 shares as 1.234567: the books keep six places"]
 
 
 def test_spellings_of_a_share_class_are_one_position(tmp_path: Path) -> None:

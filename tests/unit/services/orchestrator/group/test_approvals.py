@@ -14,7 +14,7 @@ from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import Money
 from libs.quant.risk.evaluation import proposal_hash
-from services.orchestrator.group.approvals import Refused, judge
+from services.orchestrator.group.approvals import Refused, edited, judge
 from services.orchestrator.group.inputs import ProposalAnswered
 from services.orchestrator.group.rows import Proposal
 
@@ -25,9 +25,11 @@ NOW = datetime(2026, 11, 22, 6, tzinfo=UTC)
 VALID_S = 900.0
 
 
-def decision(asset: str, quantity: int) -> PortfolioDecision:
+def decision(
+    asset: str, quantity: int, action: DecisionAction = DecisionAction.BUY
+) -> PortfolioDecision:
     return PortfolioDecision(
-        action=DecisionAction.BUY,
+        action=action,
         asset=asset,
         quantity=Decimal(quantity),
         price=Money(amount=Decimal(10)),
@@ -121,6 +123,11 @@ def test_an_edit_makes_smaller_drops_and_has_a_hash_of_its_own() -> None:
     assert [(each.asset, each.quantity) for each in made.decisions] == [("AAPL", Decimal(15))]
     assert made.validated_hash == HASH
     assert made.proposal_hash == proposal_hash(made.decisions) != HASH
+
+
+def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
+    (sale,) = edited(edit(AAPL="1.5").answer, [decision("AAPL", 40, DecisionAction.SELL)])
+    assert sale.quantity == Decimal("1.5")
 
 
 def test_what_an_edit_does_not_name_stays_as_it_is() -> None:
