@@ -214,7 +214,7 @@ def test_more_accounts_make_no_more_series_than_the_metrics_say(desk: Watched) -
     new = {name for name in after.keys() - before.keys() if "deskbus_account_" not in name}
     # What the test itself has asked since; where a command waited so long on a busy machine that it
     # came again, and its service asked for what is on record of it; and events' first fills.
-    asked = ("http_", "console", "orchestrator.record", "event_heard")
+    asked = ("http_", "console", "orchestrator.record", "heard")
     assert {name for name in new if not any(part in name for part in asked)} == set()
     equity = [name for name in after if name.startswith("deskbus_account_equity")]
     assert len(equity) <= ACCOUNTS_SHOWN_MAX + 1
