@@ -27,15 +27,18 @@ COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x\x01", b"x^", b"x\x9c", b"x\x
 SPLIT = "split it into years"
 
 
-def bound_text(path: Path, text: bytes, separator: bytes) -> None:
-    """Raise BadFile for a text whose table would become too large."""
+def bound_text(path: Path, text: bytes, separator: bytes, above: int = 0) -> None:
+    """Raise BadFile for a text whose table would become too large; its header stands below `above`
+    lines."""
     lines = io.BytesIO(text)
+    for _ in range(above):
+        lines.readline()
     header = lines.readline(HEADER_BYTES_MAX + 1)
+    row = above + 1
     if len(header) > HEADER_BYTES_MAX:
         what = f"the header has more than {HEADER_BYTES_MAX:,} bytes, the limit"
-        raise bad(path, 1, what, "name only the columns that are read")
+        raise bad(path, row, what, "keep to the columns that are read, or fewer tickers")
     columns = header.count(separator) + 1
-    row = 1
     while line := lines.readline(LINE_BYTES_MAX + 1):
         row += 1
         if len(line) > LINE_BYTES_MAX:

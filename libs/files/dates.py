@@ -35,6 +35,8 @@ _WORDS: Final = re.compile(
     r"|(?P<day2>\d{1,2})[ -](?P<word2>[A-Za-z]{3,9})\.?[ -](?P<year2>\d{4}))",
     re.ASCII,
 )
+_SERIAL: Final = re.compile(r"[2-6]\d{4}(\.0+)?", re.ASCII)
+"""The days of 1954 to 2091 as Excel counts them."""
 _MONTHS: Final = (
     "january",
     "february",
@@ -120,6 +122,8 @@ def stamp_of(text: str, *, month_first: bool | None = None) -> Stamp:
             raise NoDate("not a date")
         day = match["day"] or match["day2"]
         parts = (match["year"] or match["year2"], str(months[0] if months else 9), day)
+    elif _SERIAL.fullmatch(text):
+        raise NoDate("the number of a day, as Excel counts, and it counts in two ways")
     else:
         raise NoDate("not a date")
     try:

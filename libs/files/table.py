@@ -8,6 +8,7 @@ says is not touched here. `libs.files.numbers` and `libs.files.dates` read the c
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -75,7 +76,10 @@ class Table:
 def read_table(path: Path, heads: Heads | None = None) -> Table:
     """The table in a file. Raises BadFile, and nothing else, for one that is none."""
     try:
-        table = _parquet(path) if is_parquet(path) else _text(path, heads)
+        if is_parquet(path):
+            table = _parquet(path, heads)
+        else:
+            table = table_in(path, text_of(path, FILE_BYTES_MAX), heads)
     except pl.exceptions.PolarsError as error:
         kind = "Parquet" if is_parquet(path) else "CSV"
         words = " ".join(str(error).split())[:120]
@@ -95,23 +99,35 @@ def heading(cell: object) -> str:
     return " ".join(str(cell).split()).casefold()
 
 
-def _text(path: Path, heads: Heads | None) -> Table:
-    text = text_of(path, FILE_BYTES_MAX).lstrip(b"\n")
-    if text[:4].lower() == b"sep=":  # what a spreadsheet is told
-        text = text.partition(b"\n")[2]
-    if not text.strip():
+def table_in(path: Path, text: bytes, heads: Heads | None = None) -> Table:
+    """The table in a text that `text_of` has read; `path` is for faults. Raises BadFile, and
+    PolarsError for what is no table."""
+    above = len(text) - len(text.lstrip(b"\n"))  # lines without a heading
+    if text[above : above + 4].lower() == b"sep=":  # a mark for spreadsheets
+        above += 1
+    start = _start_of(text, above)
+    rest = text[start:] if start else text
+    if not rest.strip():
         raise bad(path, None, "no rows", "fill in the file or remove it")
-    separator = separator_of(text)
-    bound_text(path, text, separator)
+    separator = separator_of(rest)
+    bound_text(path, text, separator, above)
     mark = separator.decode()
     try:
-        leading = list(islice(rows_of(_first_lines(text), mark), LEADING_ROWS))
+        leading = list(islice(rows_of(_first_lines(rest), mark), LEADING_ROWS))
     except csv.Error as error:
-        raise bad(path, 1, f"no CSV ({error})", "write it again") from error
+        raise bad(path, above + 1, f"no CSV ({error})", "write it again") from error
     heading_row, head_lines = heads(leading) if heads else (leading[0], 1)
     names = [heading(name) for name in heading_row]
-    frame = _cells(path, text, mark, names, head_lines)
-    return _tidy(Table(path, frame, text, head_lines, mark))
+    frame = _cells(path, text, mark, names, above + head_lines)
+    return _tidy(Table(path, frame, text, above + head_lines, mark))
+
+
+def _start_of(text: bytes, lines: int) -> int:
+    """Where the text goes on behind its first lines."""
+    start = 0
+    for _ in range(lines):
+        start = text.find(b"\n", start) + 1 or len(text)
+    return start
 
 
 def _first_lines(text: bytes) -> bytes:
@@ -128,9 +144,7 @@ def _cells(
 ) -> pl.DataFrame:
     """Every cell as text: a single odd cell must not change how the others are read."""
     columns = [str(number) for number in range(len(names))]
-    start = 0
-    for _ in range(head_lines):
-        start = text.find(b"\n", start) + 1 or len(text)
+    start = _start_of(text, head_lines)
     # Under headings of our own, which cannot come twice: a short row then ends in empty cells.
     body = separator.join(columns).encode() + b"\n" + text[start:]
     for is_ragged in (False, True):
@@ -151,9 +165,13 @@ def _cells(
         pl.all().str.replace(READ_BACK, "${1}").str.strip_chars().replace("", None)
     )
     raw = _without_end(raw)
-    twice = {name for name in names if names.count(name) > 1}
-    labels = [name if name not in twice else f"{name}\0{n}" for n, name in enumerate(names)]
-    return raw.rename(dict(zip(columns, labels, strict=True)))
+    return raw.rename(dict(zip(columns, _labels(names), strict=True)))
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """The names, with a mark and their place where they come twice."""
+    counts = Counter(names)
+    return [name if counts[name] == 1 else f"{name}\0{n}" for n, name in enumerate(names)]
 
 
 def _refuse_longer(path: Path, text: bytes, separator: str, columns: int, head_lines: int) -> None:
@@ -174,7 +192,7 @@ def _without_end(raw: pl.DataFrame) -> pl.DataFrame:
     return raw.head(filled[-1] + 1 if len(filled) else 0)
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path, heads: Heads | None) -> Table:
     if path.stat().st_size > FILE_BYTES_MAX:
         raise bad(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years")
     bound_parquet(path)
@@ -189,9 +207,9 @@ def _parquet(path: Path) -> Table:
     if sum(texts.row(0) if texts.width else ()) > FILE_BYTES_MAX:
         what = f"its texts have more than {FILE_BYTES_MAX // 1024**2} MB, the limit"
         raise bad(path, None, what, "split it into years")
-    names = [heading(name) for name in raw.columns]
-    labels = [n if names.count(n) == 1 else f"{n}\0{at}" for at, n in enumerate(names)]
-    raw = raw.rename(dict(zip(raw.columns, labels, strict=True)))
+    columns = heads([raw.columns])[0] if heads and raw.width else raw.columns
+    names = [heading(name) for name in columns]
+    raw = raw.rename(dict(zip(raw.columns, _labels(names), strict=True)))
     return _tidy(Table(path, raw.with_columns(pl.col(pl.String).str.strip_chars())))
 
 
@@ -203,21 +221,23 @@ def _tidy(table: Table) -> Table:
     is_index = "date" not in frame.columns and _is_unnamed(first)
     if is_index and not _counts(frame[first].cast(pl.String, strict=False)):
         frame = frame.rename({first: "date"})  # the index of a pandas frame
-    for name in frame.columns:
+    firsts: dict[str, str] = {}
+    dropped = []
+    for place, name in enumerate(frame.columns, 1):
         base = name.partition("\0")[0]
+        first = firsts.setdefault(base, name)
         if base == name and not _is_unnamed(name):
             continue
-        first = next(other for other in frame.columns if other.partition("\0")[0] == base)
         cells = frame[name].cast(pl.String, strict=False)
         if _is_unnamed(base):
             if cells.null_count() < len(cells) and not _counts(cells):
-                place = frame.columns.index(name) + 1
                 raise table.fault(None, f"column {place} has no heading", "name it or remove it")
         elif name != first and not cells.equals(frame[first].cast(pl.String), null_equal=True):
             what = f"the column {base} comes twice, with different values"
             raise table.fault(None, what, "keep one of the two")
         if name != first or _is_unnamed(base):
-            frame = frame.drop(name)
+            dropped.append(name)
+    frame = frame.drop(dropped)
     frame = frame.rename({name: name.partition("\0")[0] for name in frame.columns})
     return Table(table.path, frame, table.text, table.head_lines, table.separator)
 

@@ -11,10 +11,24 @@ PIECE_BYTES = 1_000_000
 SEPARATORS = (b",", b";", b"\t", b"|")
 
 
-def text_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
+AS_CSV = "open it and save the sheet as CSV (UTF-8)"
+OTHER_FILES = (
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook", AS_CSV),
+    (b"\x1f\x8b", "the file is compressed", "unpack it (gunzip), or use Parquet"),
+    (b"PAR1", "a Parquet file", "let its name end in .parquet"),
+    (b"%PDF", "a PDF", "export it as CSV"),
+)
+"""Beginnings of files that are no text: what each is, and what to do."""
+PAGES = (b"<!doctype html", b"<html", b"<table", b"<?xml")
+
+
+def text_of(
+    path: Path, bytes_max: int = FILE_BYTES_MAX, *, is_windows_allowed: bool = False
+) -> bytes:
     """The whole text, in UTF-8 without a mark and with LF at the ends of lines.
 
-    UTF-8, and UTF-16 with its mark, are read; line ends may be LF, CRLF or CR. Raises BadFile for
+    UTF-8, and UTF-16 with its mark, are read; with `is_windows_allowed` any other text is taken for
+    Windows-1252, in which old programs write. Line ends may be LF, CRLF or CR. Raises BadFile for
     a file that cannot be opened, is too large, compressed, or no text.
     """
     try:
@@ -25,9 +39,8 @@ def text_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     if len(body) > bytes_max:
         size = f"{bytes_max // 1024**2} MB" if bytes_max >= 1024**2 else f"{bytes_max:,} bytes"
         raise bad(path, None, f"larger than {size}", "split it")
-    if body.startswith(COMPRESSED):
-        raise bad(path, None, "the file is compressed", "unpack it, or use Parquet")
-    body = _utf_8(path, body)
+    _require_text(path, body)
+    body = _utf_8(path, body, is_windows_allowed=is_windows_allowed)
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return body
@@ -47,7 +60,19 @@ def separator_of(text: bytes) -> bytes:
     return max(SEPARATORS, key=unquoted.count)
 
 
-def _utf_8(path: Path, body: bytes) -> bytes:
+def _require_text(path: Path, body: bytes) -> None:
+    for beginning, what, remedy in OTHER_FILES:
+        if body.startswith(beginning):
+            raise bad(path, None, what, remedy)
+    if body.startswith(b"PK\x03\x04") and b"[Content_Types].xml" in body:
+        raise bad(path, None, "an Excel workbook", AS_CSV)
+    if body.startswith(COMPRESSED):
+        raise bad(path, None, "the file is compressed", "unpack it, or use Parquet")
+    if body[:HEADER_BYTES_MAX].lstrip(codecs.BOM_UTF8).lstrip().lower().startswith(PAGES):
+        raise bad(path, None, "a web page or XML, not CSV", "open it in a spreadsheet, save as CSV")
+
+
+def _utf_8(path: Path, body: bytes, *, is_windows_allowed: bool) -> bytes:
     if body.startswith(UTF_16):
         try:
             return body.decode("utf-16").encode()
@@ -57,7 +82,13 @@ def _utf_8(path: Path, body: bytes) -> bytes:
     if b"\0" in body:
         line = body.count(b"\n", 0, body.index(b"\0")) + 1
         raise bad(path, line, "no text: it holds bytes of zero", "save the file as UTF-8 text")
-    _require_utf_8(path, body)
+    try:
+        _require_utf_8(path, body)
+    except BadFile:
+        if not is_windows_allowed:
+            raise
+        # Bytes that Windows-1252 leaves open are kept, so that no text fails here.
+        return body.decode("cp1252", errors="replace").encode()
     return body
 
 

@@ -4,8 +4,9 @@ A bad file is refused as a whole, naming the file, the line and what to do: pric
 right would be worse than none. Every refusal is a `BadFile`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
@@ -14,17 +15,21 @@ import polars as pl
 from libs.files.dates import WRITE, SessionOf, dates
 from libs.files.finding import bad, only_bad_files
 from libs.files.numbers import numbers
-from libs.files.table import Table, read_table
+from libs.files.table import Table, read_table, table_in
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.holidays import holiday_name
 from libs.market.replay.formats import (
     ACTION_COLUMNS,
+    ADJUSTED,
     BAR_COLUMNS,
     OWN,
+    SPLITS,
+    SPLITS_AND_DIVIDENDS,
+    TICKER,
     PriceFormat,
+    PriceHeads,
     format_of,
     heads,
-    tickers_in,
 )
 from libs.market.symbols import spelled
 
@@ -73,6 +78,28 @@ class Prices:
     """The tickers that the file names inside, where its form does."""
 
 
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """A file of prices of one or several tickers, opened: its cells, their form, and the tickers
+    that it names, in its order."""
+
+    table: Table
+    form: PriceFormat
+    tickers: Sequence[str] = ()
+    unused: Sequence[str] = field(default_factory=tuple)
+    """Headings that are not read."""
+
+    @property
+    def says_adjusted(self) -> bool:
+        """Whether the file or its form says if its prices are adjusted."""
+        own = {*ACTION_COLUMNS, ADJUSTED}
+        return self.form.vendor not in {"", "desk"} or bool(own & {*self.table.frame.columns})
+
+
+ChooseForm = Callable[[Sequence[str], PriceFormat], PriceFormat]
+"""From a file's headings and the form that they are of to the form that it is read in."""
+
+
 def read_bars(path: Path, calendar: ExchangeCalendar | None = None) -> pl.DataFrame:
     """The bars of one ticker's file: see `Prices`. Raises BadFile."""
     return read_prices(path, calendar).frame
@@ -84,36 +111,73 @@ def read_prices(
     """The prices in one ticker's file, in any of the known forms. With a calendar every bar must be
     of a session of it, or of the `other` one. Raises BadFile, and nothing else."""
     with only_bad_files(path):
-        return _prices(path, calendar, other)
+        opened = open_prices(path)
+        if len(opened.tickers) > 1:
+            what = f"it holds prices of {len(opened.tickers)} tickers"
+            raise opened.table.fault(
+                None, what, "write one file a ticker: `deskbus market import` does"
+            )
+        return prices_in(opened, "", calendar, other)
 
 
-def _prices(
-    path: Path, calendar: ExchangeCalendar | None, other: ExchangeCalendar | None
-) -> Prices:
-    seen: list[frozenset[str]] = []
+def open_prices(
+    path: Path, text: bytes | None = None, choose: ChooseForm | None = None
+) -> PriceTable:
+    """The cells of a file of prices, by the desk's names where it has one ticker. `text` is its
+    content where that is no file of its own. Raises BadFile, PolarsError."""
+    seen = PriceHeads(())
 
     def price_heads(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], int]:
-        names, lines = heads(rows)
-        if lines > 1:
-            seen.append(tickers_in(rows))
-        return names, lines
+        nonlocal seen
+        seen = heads(rows)
+        return seen.names, seen.lines
 
-    table = read_table(path, price_heads)
-    if seen and len(seen[0]) > 1:
-        what = f"it holds prices of {len(seen[0])} tickers"
-        raise table.fault(None, what, "write one file a ticker: `deskbus market import` does")
-    form = format_of(table.frame.columns, table.head_lines)
-    _require_columns(table, form)
-    named = seen[0] if seen else frozenset()
-    if "<ticker>" in table.frame.columns:
-        named = frozenset(table.frame["<ticker>"].cast(pl.String).drop_nulls().unique())
+    table = table_in(path, text, price_heads) if text else read_table(path, price_heads)
+    names = [*dict.fromkeys(name.partition("@")[0] for name in table.frame.columns)]
+    form = format_of(names, is_download=seen.is_download)
+    if choose is not None:
+        form = choose(names, form)
+    _require_columns(table, form, names)
     if table.frame.is_empty():
         raise bad(path, None, "no rows", "fill in the file or remove it")
+    unused = [name for name in names if not form.headings.get(name)]
     table = _renamed(table, form)
+    tickers = seen.tickers
+    if TICKER in table.frame.columns:
+        column = table.frame[TICKER].cast(pl.String)
+        if column.null_count():
+            row = column.is_null().arg_max()
+            raise table.fault(row, "a row without a ticker", "fill it in", TICKER)
+        tickers = column.unique(maintain_order=True).to_list()
+    return PriceTable(table, form, tickers, unused)
+
+
+def prices_in(
+    opened: PriceTable,
+    ticker: str,
+    calendar: ExchangeCalendar | None = None,
+    other: ExchangeCalendar | None = None,
+) -> Prices:
+    """The checked prices of one of the tickers of a file; "" for those of the only one. Raises
+    BadFile."""
+    table, form = _of_ticker(opened, ticker), opened.form
     session_of = None if calendar is None else _sessions_of(calendar)
+    if ADJUSTED in table.frame.columns:
+        form = replace(form, adjusted=_adjusted(table))
     days = dates(table, "date", session_of, month_first=form.month_first)
-    values = numbers(table, [name for name in table.frame.columns if name != "date"])
+    numeric = [n for n in table.frame.columns if n in {*BAR_COLUMNS[1:], *ACTION_COLUMNS}]
+    values = numbers(table, numeric)
     frame = pl.DataFrame([days, *values.values()]).with_row_index("row")
+    if TICKER in table.frame.columns and len(opened.tickers) > 1:
+        frame = frame.filter(table.frame[TICKER].cast(pl.String) == ticker)
+    elif len(opened.tickers) > 1:
+        # One row a day of any of the tickers: those of the others are empty here.
+        absent = pl.all_horizontal(
+            pl.col(*PRICE_COLUMNS).is_null() | pl.col(*PRICE_COLUMNS).is_nan()
+        )
+        frame = frame.filter(~absent)
+        if frame.is_empty():
+            raise table.fault(None, f"no prices of {ticker}", "download them again")
     frame = frame.with_columns(
         _action(frame, "dividend", default=0.0), _action(frame, "split_factor", default=1.0)
     ).select("row", *BAR_COLUMNS, *ACTION_COLUMNS)
@@ -123,15 +187,42 @@ def _prices(
     _require_daily(table, frame["date"])
     if calendar is not None:
         _require_sessions(table, frame, calendar, other or calendar)
-    return Prices(frame.drop("row"), form, named)
+    return Prices(frame.drop("row"), form, frozenset(opened.tickers))
+
+
+def _of_ticker(opened: PriceTable, ticker: str) -> Table:
+    """The columns of one ticker, where those of several stand side by side."""
+    table = opened.table
+    end = f"@{ticker.casefold()}"
+    frame = table.frame
+    if not any("@" in name for name in frame.columns):
+        return table
+    kept = {"date": "date", **{n: n.removesuffix(end) for n in frame.columns if n.endswith(end)}}
+    table = replace(table, frame=frame.select(*kept).rename(kept))
+    _require(table, BAR_COLUMNS, (*BAR_COLUMNS, *ACTION_COLUMNS))
+    return table
+
+
+def _adjusted(table: Table) -> str:
+    """The later events that the desk's own form says its prices are adjusted for; "" for none."""
+    words = table.frame[ADJUSTED].cast(pl.String).fill_null("").unique().to_list()
+    if len(words) > 1 or words[0] not in {"", SPLITS, SPLITS_AND_DIVIDENDS}:
+        what = f"the column {ADJUSTED} is not the same in all rows, or of an unknown kind"
+        raise table.fault(None, what, f"write {SPLITS}, {SPLITS_AND_DIVIDENDS}, or leave it out")
+    return str(words[0])
 
 
 def _renamed(table: Table, form: PriceFormat) -> Table:
     """The columns that are read, by the desk's names."""
-    frame = table.frame
-    wanted = {name: form.headings[name] for name in frame.columns if form.headings.get(name)}
-    frame = frame.select(*wanted).rename(wanted)
-    return Table(table.path, frame, table.text, table.head_lines, table.separator)
+    wanted = {}
+    for name in table.frame.columns:
+        price, mark, ticker = name.partition("@")
+        if column := form.headings.get(price):
+            wanted[name] = f"{column}{mark}{ticker}"
+    twice = [name for name, count in Counter(wanted.values()).items() if count > 1]
+    if twice:
+        raise table.fault(None, f"two columns are {twice[0]}", "keep one of the two")
+    return replace(table, frame=table.frame.select(*wanted).rename(wanted))
 
 
 def _sessions_of(calendar: ExchangeCalendar) -> SessionOf:
@@ -348,14 +439,20 @@ def _closed(frame: pl.DataFrame, calendar: ExchangeCalendar) -> Iterator[tuple[i
             yield row, day
 
 
-def _require_columns(table: Table, form: PriceFormat) -> None:
+def _require_columns(table: Table, form: PriceFormat, names: Sequence[str]) -> None:
     headings = {column: name for name, column in form.headings.items() if column}
-    _require(table, [headings[column] for column in BAR_COLUMNS], tuple(form.headings))
+    required = [headings.get(column, column) for column in BAR_COLUMNS]
+    _require(table, required, tuple(form.headings), names)
 
 
-def _require(table: Table, required: Sequence[str], allowed: Sequence[str]) -> None:
+def _require(
+    table: Table,
+    required: Sequence[str],
+    allowed: Sequence[str],
+    names: Sequence[str] | None = None,
+) -> None:
     """Raise BadFile where a column is missing, or is none that is read."""
-    names = table.frame.columns
+    names = table.frame.columns if names is None else names
     missing = [name for name in required if name not in names]
     if missing:
         raise table.fault(None, f"no column {', '.join(missing)}", "add it to the header")

@@ -106,7 +106,7 @@ def _scan(directory: Path) -> Layout:
     records: dict[str, Path] = {}
     doubled: dict[str, Finding] = {}
     strays: list[Finding] = []
-    for path in _entries(directory):
+    for path in entries(directory):
         if path.suffix.lower() in OTHER_TABLES:
             strays.append(Finding(path.name, "not CSV or Parquet", "it is ignored"))
         if path.suffix.lower() not in SUFFIXES:
@@ -128,7 +128,7 @@ def _scan(directory: Path) -> Layout:
             f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed{ignored}",
             "put one CSV or Parquet file a ticker into it",
         )
-    settings = _settings(directory)
+    settings = label_in(directory)
     return Layout(
         name=str(settings.get("name", directory.name)),
         description=str(settings.get("description", "")),
@@ -142,7 +142,7 @@ def _scan(directory: Path) -> Layout:
     )
 
 
-def _entries(directory: Path) -> Sequence[Path]:
+def entries(directory: Path) -> Sequence[Path]:
     """The entries of the directory, by name. Raises BadReplayDir where it cannot be listed."""
     try:
         with os.scandir(directory) as entries:
@@ -172,7 +172,8 @@ def _stray(path: Path, stem: str, *, is_record: bool) -> str:
     return f"its name is {kind}" if kind else ""
 
 
-def _settings(directory: Path) -> Mapping[str, object]:
+def label_in(directory: Path) -> Mapping[str, object]:
+    """The settings of a directory's source.toml, {} without one. Raises BadReplayData."""
     path = directory / LABEL_FILE
     if not path.exists():
         return {}

@@ -30,6 +30,7 @@ from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
+from services.cli.operating.market_import import import_files
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.render import market as market_answers
 from services.cli.shell.invalid import invalid
@@ -86,6 +87,11 @@ class RecordedRow(BaseModel):
 @app.callback()
 def market() -> None:
     """Market data: where it comes from, what it says, and recording it for replay."""
+
+
+# --- import ----------------------------------------------------------------------------------
+
+app.command("import")(import_files)
 
 
 # --- sources ------------------------------------------------------------------------------------

@@ -90,6 +90,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "check": ("deskbus check", "deskbus check my-data"),
     "market sources": ("deskbus market sources",),
     "market show": ("deskbus market show AAPL", "deskbus market show AAPL --as-of 2012-06-29"),
+    "market import": (
+        "deskbus market import prices.csv",
+        "deskbus market import HistoricalData.csv --from nasdaq --ticker ACME --yes",
+        "deskbus market import own.csv --columns date=Day,close=Last --ticker ACME --adjusted none",
+    ),
     "market record": ("deskbus market record my-data --universe AAPL,MSFT",),
     "study plan": ("deskbus study plan study.yaml",),
     "study run": (

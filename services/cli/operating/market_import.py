@@ -1,0 +1,482 @@
+"""`deskbus market import`: files of prices as vendors write them, into the desk's own folder."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from libs.facts import amounts
+from libs.files.finding import BadFile
+from libs.market.calendar import exchange_calendar
+from libs.market.choice import SourceName, source_of
+from libs.market.errors import BadReplayData
+from libs.market.imports.folder import (
+    DIFFERING_NAMED_MAX,
+    Change,
+    Folder,
+    Place,
+    change_of,
+    labels_for,
+    open_folder,
+    write,
+    write_prices,
+)
+from libs.market.imports.series import Series, Wanted, files_in, is_ticker, series_in
+from libs.market.listed_calendars import known_calendar
+from libs.market.replay.formats import ADJUSTED, SPLITS, SPLITS_AND_DIVIDENDS, VENDORS
+from libs.market.replay.layout import TICKERS_MAX
+from libs.market.symbols import HUNDREDTHS, currency, spelled, venue_of
+from libs.runtime.settings import Settings
+from services.cli.shell.options import JsonOption
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.questions import Questions, is_confirmed
+from services.cli.shell.running import find_desk, load_settings
+from services.cli.shell.terminal import emit, err, out, table
+from services.cli.shell.terminal import write as show
+
+DEFAULT_FOLDER = Path("data")
+SETTINGS_FILE = Path("deskbus.toml")
+NOTES_MAX = 12
+COST = (
+    "a stop or limit of that day was another price, and dividends within prices are not paid in "
+    "cash"
+)
+Vendor = StrEnum("Vendor", {name: name for name in VENDORS})  # type: ignore[misc]
+
+
+class Adjusted(StrEnum):
+    """The later events that prices are adjusted for."""
+
+    NONE = "none"
+    SPLITS = "splits"
+    ALL = "all"
+
+
+class DateOrder(StrEnum):
+    """How dates such as 03/04/2024 are meant."""
+
+    DAY_FIRST = "day-first"
+    MONTH_FIRST = "month-first"
+
+
+ADJUSTED_FOR = {Adjusted.NONE: "", Adjusted.SPLITS: SPLITS, Adjusted.ALL: SPLITS_AND_DIVIDENDS}
+
+
+class ImportedRow(BaseModel):
+    """One ticker: what was read, what is assumed of it, and what came of its file."""
+
+    ticker: str
+    file: str
+    form: str
+    is_tried: bool
+    rows: int
+    first: date
+    last: date
+    exchange: str
+    currency: str
+    place_from: str
+    adjusted: str
+    added: int
+    differing: tuple[str, ...]
+    into: str
+    written: bool
+
+
+@dataclass
+class _Read:
+    """A ticker that can be imported."""
+
+    series: Series
+    ticker: str
+    place: Place
+    change: Change
+    rows: int
+    first: date
+    last: date
+
+
+@dataclass
+class _Answers:
+    """The answers that options give."""
+
+    ticker: str | None
+    adjusted: Adjusted | None
+    exchange: str | None
+    currency: str | None
+
+
+@dataclass
+class _Import:
+    """An import: what could be read, and why the rest could not."""
+
+    folder: Folder
+    answers: _Answers
+    questions: Questions = field(default_factory=Questions)
+    reads: list[_Read] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def import_files(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files of daily prices, or folders of them (also Lean's data folder)."),
+    ],
+    vendor: Annotated[
+        Vendor | None,
+        typer.Option("--from", help="Who wrote them, where their headings do not say it."),
+    ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Folder to write into; by default the one of the settings, or ./data."
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Headings of the desk's columns, as date=Date,close=Close/Last."),
+    ] = None,
+    ticker: Annotated[
+        str | None, typer.Option(help="The ticker of a file that does not say it.")
+    ] = None,
+    adjusted: Annotated[
+        Adjusted | None,
+        typer.Option(help="What prices are adjusted for, where the file does not say it."),
+    ] = None,
+    exchange: Annotated[
+        str | None,
+        typer.Option(help="Exchange (ISO 10383) of tickers without a suffix; XNYS by default."),
+    ] = None,
+    money: Annotated[
+        str | None,
+        typer.Option(
+            "--currency",
+            help="Currency of tickers without a suffix; GBX where prices are in pence.",
+        ),
+    ] = None,
+    dates: Annotated[
+        DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Bring price files of others into the desk's folder: shown first, then written.
+
+    Read are yfinance (`download()` and `history()`, CSV and Parquet), Yahoo's CSV, Stooq,
+    Nasdaq.com, Investing.com, Alpha Vantage, Tiingo, Lean's data folder, and any file whose
+    columns you name. Rows that the folder has already stay; one with other values is named, and
+    replaced only if you say yes. Exit 1 where a file cannot be used.
+    """
+    settings = load_settings()
+    where = target or settings.replay_dir or DEFAULT_FOLDER
+    is_first = target is None and settings.replay_dir is None
+    order = None if dates is None else dates is DateOrder.MONTH_FIRST
+    wanted = Wanted(vendor.value if vendor else None, _columns(columns), order)
+    money = currency(money) if money else None
+    work = _Import(_folder(where), _Answers(ticker, adjusted, exchange, money))
+    _read_all(work, files, wanted)
+    work.questions.settle(_again())
+    if not work.reads:
+        raise Problem(ExitCode.FAILED, _first(work.refused), "nothing was written")
+    try:
+        labels = dict(labels_for(work.folder, {read.ticker: read.place for read in work.reads}))
+    except BadFile as error:
+        raise Problem(ExitCode.FAILED, error.message, "nothing was written") from error
+    if is_first and not SETTINGS_FILE.exists():
+        labels[SETTINGS_FILE] = (
+            f'# Every command in this folder reads these prices.\nreplay_dir = "{where}"\n'
+        )
+    if not json:
+        _preview(work, labels, where)
+    is_there = not labels and all(read.change.is_nothing for read in work.reads)
+    is_done = yes or is_there or (not json and is_confirmed("Write this?"))
+    if is_done:
+        _write(work, labels)
+    if json:
+        emit([_row(read, is_done=is_done) for read in work.reads])
+    _end(work, settings, where, is_done=is_done, is_set=not is_first or SETTINGS_FILE in labels)
+
+
+def _columns(text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    known = {"date", "open", "high", "low", "close", "volume", "dividend", "split_factor", "ticker"}
+    columns = {name.strip().lower(): heading.strip() for name, mark, heading in pairs}
+    if not columns.keys() <= known or not all(columns.values()):
+        raise Problem(
+            ExitCode.USAGE,
+            f"--columns {text!r} is not valid",
+            f"write date=Date,close=Close/Last; the desk's columns are {', '.join(sorted(known))}",
+        )
+    return columns
+
+
+def _folder(path: Path) -> Folder:
+    try:
+        return open_folder(path)
+    except (BadReplayData, BadFile) as error:
+        raise Problem(ExitCode.FAILED, error.message, "nothing was written") from error
+
+
+def _read_all(work: _Import, files: Sequence[Path], wanted: Wanted) -> None:
+    series: list[Series] = []
+    for file in files:
+        try:
+            for path in files_in(file):
+                try:
+                    series += series_in(path, wanted)
+                except BadFile as error:
+                    work.refused.append(_in_place(error))
+        except (BadFile, BadReplayData) as error:
+            work.refused.append(error.message)
+    nameless = [one for one in series if not one.ticker]
+    if len(series) > TICKERS_MAX:
+        raise Problem(ExitCode.FAILED, f"more than {TICKERS_MAX:,} tickers, the limit")
+    if work.answers.ticker and len(nameless) > 1:
+        names = ", ".join(one.path.name for one in nameless[:3])
+        raise Problem(ExitCode.USAGE, f"--ticker is for one file, and {names} have none")
+    for one in series:
+        _read(work, one)
+
+
+def _in_place(error: BadFile) -> str:
+    """The fault, with the options that may settle it."""
+    text = error.message
+    if "could be a day and a month" in text:
+        text += ", or say --dates day-first or month-first"
+    if "no column" in error.finding.what or "unknown column" in error.finding.what:
+        text += ", or name the columns: --columns date=...,close=..."
+    return text
+
+
+def _read(work: _Import, series: Series) -> None:
+    ask, name = work.questions.ask, series.path.name
+    ticker = series.ticker
+    if not ticker:
+        typed = work.answers.ticker or ask(f"which ticker does {name} hold?", "--ticker TICKER")
+        if typed is None:
+            _adjusted(work, series)
+            return
+        ticker = spelled(typed)
+    elif work.answers.ticker and len(work.reads) == 0 and series.source == "the file's name":
+        ticker = spelled(work.answers.ticker)
+    if not is_ticker(ticker):
+        work.refused.append(f"{name}: {ticker} is no share that the desk can hold; it is left out")
+        return
+    if any(read.ticker == ticker for read in work.reads):
+        work.refused.append(f"{name}: {ticker} comes twice; keep one of the two")
+        return
+    adjusted = _adjusted(work, series)
+    place = _place(work, ticker)
+    if adjusted is None or place is None:
+        return
+    try:
+        calendar = known_calendar(place.exchange) or exchange_calendar(place.exchange)
+        prices = series.prices(calendar)
+        if ADJUSTED not in series.opened.table.frame.columns:
+            prices = replace(prices, form=replace(prices.form, adjusted=adjusted))
+        change = change_of(work.folder, ticker, prices)
+    except BadFile as error:
+        work.refused.append(f"{ticker}: {_in_place(error)}")
+        return
+    days = prices.frame["date"]
+    series = replace(series, opened=replace(series.opened, form=prices.form))
+    work.reads.append(_Read(series, ticker, place, change, len(days), days[0], days[-1]))
+
+
+def _adjusted(work: _Import, series: Series) -> str | None:
+    """The later events that prices are adjusted for, by the option, else by their form; None where
+    it has to be asked for."""
+    if work.answers.adjusted is None and series.opened.says_adjusted:
+        return series.opened.form.adjusted
+    if work.answers.adjusted is None:
+        question = f"what are the prices of {series.path.name} adjusted for? none: as traded"
+        typed = work.questions.ask(question, "--adjusted", [*Adjusted])
+        if typed is None:
+            return None
+        work.answers.adjusted = Adjusted(typed)
+    return ADJUSTED_FOR[work.answers.adjusted]
+
+
+def _place(work: _Import, ticker: str) -> Place | None:
+    """Where a ticker trades, and in which currency; None where that has to be asked for."""
+    place, answers = work.folder.place_of(ticker), work.answers
+    suffix = ticker.rpartition(".")[2]
+    if venue_of(ticker) is not None:
+        if place.currency:
+            return place
+        choices = HUNDREDTHS[suffix]
+        typed = answers.currency if answers.currency in choices else None
+        typed = typed or work.questions.ask(
+            f"in which currency are the prices of {ticker}? {choices[0]} are hundredths",
+            "--currency",
+            choices,
+        )
+        return None if typed is None else replace(place, currency=typed, source="--currency")
+    if answers.exchange or answers.currency:
+        exchange = answers.exchange or place.exchange
+        return Place(exchange, answers.currency or place.currency, "your options")
+    if "." in ticker and len(suffix) > 1 and ticker not in work.folder.listed:
+        work.questions.ask(f"where does {ticker} trade? its suffix is not known", "--exchange MIC")
+        work.questions.ask(f"in which currency are the prices of {ticker}?", "--currency CODE")
+        return None
+    return place
+
+
+# --- showing and writing ------------------------------------------------------------------------
+
+
+def _row(read: _Read, *, is_done: bool) -> ImportedRow:
+    form, change = read.series.opened.form, read.change
+    return ImportedRow(
+        ticker=read.ticker,
+        file=read.series.path.name,
+        form=form.name,
+        is_tried=form.is_tried,
+        rows=read.rows,
+        first=read.first,
+        last=read.last,
+        exchange=read.place.exchange,
+        currency=read.place.currency,
+        place_from=read.place.source,
+        adjusted=change.adjusted,
+        added=change.added,
+        differing=tuple(change.differing),
+        into=str(change.path),
+        written=is_done and not change.is_nothing,
+    )
+
+
+def _preview(work: _Import, labels: dict[Path, str], where: Path) -> None:
+    grid = table(
+        "ticker",
+        ("rows", "right"),
+        "first",
+        "last",
+        "trades at",
+        "prices",
+        "in the folder",
+        "read as",
+    )
+    for read in work.reads:
+        form, change = read.series.opened.form, read.change
+        grid.add_row(
+            Text(read.ticker, style="bold"),
+            f"{read.rows:,}",
+            read.first.isoformat(),
+            read.last.isoformat(),
+            f"{read.place.exchange} {read.place.currency}",
+            "adjusted" if change.adjusted else "as traded",
+            _effect(change),
+            form.name,
+        )
+    show(grid, out())
+    for note in _notes(work, labels, where):
+        err().print(Text(f"- {note}", style="yellow"), soft_wrap=True)
+    for text in work.refused[:NOTES_MAX]:
+        err().print(Text(f"✗ {text}", style="red"), soft_wrap=True)
+    if len(work.refused) > NOTES_MAX:
+        err().print(Text(f"✗ and {len(work.refused) - NOTES_MAX} more", style="red"))
+
+
+def _effect(change: Change) -> str:
+    if change.is_new:
+        return "new"
+    if change.is_nothing:
+        return "nothing new"
+    parts = [f"+{change.added:,}"] if change.added else []
+    if change.differing:
+        parts.append(f"{len(change.differing):,} differ")
+    return ", ".join(parts)
+
+
+def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]:
+    """Sentences on what is assumed, and what it costs, each once."""
+    notes: list[str] = []
+    for read in work.reads:
+        form = read.series.opened.form
+        if form.adjusted:
+            notes.append(f"{form.caveat}; {COST}")
+        if form.vendor and not form.is_tried:
+            notes.append(f"{form.name}'s form is untested here: built from public documentation")
+        if read.place.source == "assumed":
+            notes.append(
+                f"assumed of tickers without a suffix: {read.place.exchange}, "
+                f"{read.place.currency} (--exchange and --currency say otherwise)"
+            )
+        if read.series.opened.unused:
+            notes.append(f"not read: {', '.join(read.series.opened.unused)[:100]}")
+        notes += [f"{read.ticker}: {note}" for note in read.series.notes]
+        named = read.change.differing[:DIFFERING_NAMED_MAX]
+        more = len(read.change.differing) - len(named)
+        if named:
+            text = "; ".join(named) + (f" and {more:,} more" if more else "")
+            notes.append(f"{read.ticker}: rows of the past would be replaced: {text}")
+    nowhere = [read.ticker for read in work.reads if read.ticker not in work.folder.listed]
+    if nowhere:
+        notes.append(
+            f"no sector is known of {', '.join(nowhere[:5])}{', ...' if len(nowhere) > 5 else ''}: "
+            f"they count as one sector, `unknown`, until {where}/sectors.csv names theirs"
+        )
+    notes += [f"also written: {path}" for path in labels]
+    return [*dict.fromkeys(notes)]
+
+
+def _write(work: _Import, labels: dict[Path, str]) -> None:
+    changes = [read.change for read in work.reads if not read.change.is_nothing]
+    try:
+        for change in changes:
+            write_prices(change)
+        for path, text in labels.items():
+            write(path, text)
+    except OSError as error:
+        raise Problem(
+            ExitCode.FAILED,
+            f"{error.filename or work.folder.path} cannot be written: {error.strerror}",
+            "the same command continues: files that were written are whole",
+        ) from error
+
+
+def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_set: bool) -> None:
+    """Say what was done, and the next command. Raises `Problem` where a file could not be used."""
+    if not is_done:
+        err().print("nothing has been written yet; to do it:", style="dim")
+        err().print(f"  {_again()} --yes", soft_wrap=True)
+    else:
+        count = sum(not read.change.is_nothing for read in work.reads)
+        done = f"{amounts.count(count, 'file')} written into {where}" if count else "nothing new"
+        err().print(Text(f"✓ {done}", style="green"))
+        if source_of(settings) is not SourceName.REPLAY:
+            err().print("this desk reads another source: set DESKBUS_MARKET=replay", style="yellow")
+        is_same = settings.replay_dir == where or is_set
+        start = "" if is_same else f"DESKBUS_REPLAY_DIR={shlex.quote(str(where))} "
+        err().print(f"next: {start}{_next(settings)}", style="dim", soft_wrap=True)
+    if work.refused:
+        text = f"{amounts.count(len(work.refused), 'file or ticker')} left out: {work.refused[0]}"
+        raise Problem(ExitCode.FAILED, text, "the others are as shown")
+
+
+def _next(settings: Settings) -> str:
+    try:
+        find_desk(settings)
+    except Problem:
+        return "deskbus up --detach"
+    return "deskbus check"
+
+
+def _first(refused: Sequence[str]) -> str:
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+    return (refused[0] if refused else "no prices") + more
+
+
+def _again() -> str:
+    """The command that was typed."""
+    return shlex.join(["deskbus", *(word for word in sys.argv[1:] if word != "--json")])

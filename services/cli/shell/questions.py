@@ -1,0 +1,46 @@
+"""Questions to a person: asked in a terminal; elsewhere an error names the options for them."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import typer
+
+from services.cli.shell.problem import ExitCode, Problem
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def is_confirmed(question: str) -> bool:
+    """The answer to a yes-or-no question; no where nobody can be asked."""
+    return is_terminal() and typer.confirm(question, default=False, err=True)
+
+
+@dataclass
+class Questions:
+    """Questions of one command. Outside a terminal they are gathered, and `settle` raises them all
+    at once."""
+
+    open: list[tuple[str, str]] = field(default_factory=list)
+
+    def ask(self, question: str, option: str, choices: Sequence[str] = ()) -> str | None:
+        """The answer, one of `choices` where there are any; None where it has to wait."""
+        shown = f"{question} ({', '.join(choices)})" if choices else question
+        if not is_terminal():
+            value = "|".join(choices)
+            self.open.append((shown, f"{option} {value}".strip()))
+            return None
+        while True:
+            answer = str(typer.prompt(shown, err=True)).strip()
+            if not choices or answer in choices:
+                return answer
+
+    def settle(self, command: str) -> None:
+        """Raise `Problem` with the questions that wait, and the options that answer them."""
+        if self.open:
+            texts = "; ".join(dict.fromkeys(text for text, _ in self.open))
+            options = " ".join(dict.fromkeys(option for _, option in self.open))
+            raise Problem(ExitCode.USAGE, texts, f"{command} {options}")

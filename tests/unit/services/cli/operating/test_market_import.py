@@ -1,0 +1,115 @@
+"""`deskbus market import`: a preview, questions, and nothing written before a yes."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from libs.market.replay.store import ReplayStore
+from services.cli.operating.market import app
+from services.cli.shell import questions
+from services.cli.shell.problem import Problem
+from tests.fakes.vendor_files import bars, download
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DESKBUS_DATA_DIR", str(tmp_path / "desk"))
+    return tmp_path
+
+
+def run(typed: str, answers: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["import", *typed.split()], input=answers)
+
+
+def refused(typed: str) -> Problem:
+    problem = run(typed).exception
+    assert isinstance(problem, Problem), problem
+    return problem
+
+
+def test_nothing_is_written_before_yes_and_then_all_of_it_is(folder: Path) -> None:
+    download({"ACME": bars(), "SAP.DE": bars(2, exchange="XETR")}).to_csv("prices.csv")
+    shown = run("prices.csv")
+
+    assert (shown.exit_code, (folder / "data").exists()) == (0, False)
+    for words in ("ACME", "XETR", "EUR", "adjusted", "a decision in the past sees", "--yes"):
+        assert words in shown.output
+    assert "assumed of tickers without a suffix: XNYS, USD" in shown.output
+    done = run("prices.csv --yes")
+    assert (done.exit_code, "next: deskbus up --detach" in done.output) == (0, True)
+    assert 'replay_dir = "data"' in (folder / "deskbus.toml").read_text()
+    store = ReplayStore(folder / "data")
+    assert (store.tickers, store.exchange, store.currency) == (("ACME", "SAP.DE"), "XNYS", "USD")
+    assert "nothing new" in run("prices.csv").output, "asked for nothing"
+
+
+def test_all_that_is_not_known_is_asked_for_at_once(folder: Path) -> None:
+    bars().to_csv("prices.csv")
+    problem = refused("prices.csv --yes")
+
+    assert "which ticker does prices.csv hold?" in problem.message
+    assert "adjusted for? none: as traded" in problem.message
+    assert problem.hint.endswith("--ticker TICKER --adjusted none|splits|all")
+    assert run("prices.csv --ticker acme --adjusted none --yes").exit_code == 0
+    assert (folder / "data" / "ACME.csv").exists()
+
+
+def test_a_person_is_asked_in_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "is_terminal", lambda: True)
+    bars().to_csv("VOD.L.csv")
+    assert run("VOD.L.csv", "maybe\nnone\nGBX\nn\n").exit_code == 0
+    assert not (folder / "data").exists()
+    assert run("VOD.L.csv", "none\nGBX\ny\n").exit_code == 0
+    assert ReplayStore(folder / "data").currency == "GBX"
+
+
+def test_a_row_of_the_past_is_replaced_only_after_yes(folder: Path) -> None:
+    frame = bars()
+    frame.to_csv("ACME.csv")
+    run("ACME.csv --adjusted none --yes")
+    written = (folder / "data" / "ACME.csv").read_text()
+    frame.iloc[0, 4] = 7
+    frame.to_csv("ACME.csv")
+    shown = run("ACME.csv --adjusted none")
+    assert "2024-01-02: volume 1000 becomes 7" in shown.output
+    assert (folder / "data" / "ACME.csv").read_text() == written
+    run("ACME.csv --adjusted none --yes")
+    assert (folder / "data" / "ACME.csv").read_text() != written
+
+
+def test_a_bad_file_costs_itself_and_is_named(folder: Path) -> None:
+    download({"ACME": bars()}).to_csv("prices.csv")
+    (folder / "book.csv").write_bytes(b"\xd0\xcf\x11\xe0")
+    (folder / "BTC-USD.csv").write_text("x\n")
+    problem = refused("prices.csv book.csv --yes")
+    assert "1 file or ticker left out: book.csv: an Excel workbook" in problem.message
+    assert (folder / "data" / "ACME.csv").exists()
+    download({"BTC-USD": bars()}).to_csv("crypto.csv")
+    assert "BTC-USD is no share" in refused("crypto.csv --yes").message
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("a.csv --columns when=Date", "--columns 'when=Date' is not valid"),
+        ("a.csv --currency PENCE", "no currency of ISO 4217"),
+        ("a.csv --ticker ACME --exchange NOPE --adjusted none", "NOPE"),
+        ("a.csv --ticker A --columns close=Last", "no column last"),
+        ("b.csv --from nasdaq --ticker A", "its headings are those of Yahoo's CSV"),
+        ("none.csv", "it cannot be read"),
+        ("empty", "a folder without files of prices"),
+        ("a.csv --from lean", "as Lean's daily prices are"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    folder: Path, typed: str, why: str
+) -> None:
+    bars().to_csv("a.csv")
+    bars().assign(**{"Adj Close": 1.0}).to_csv("b.csv")
+    (folder / "empty").mkdir()
+    error = run(f"{typed} --yes").exception
+    assert why in str(error)
+    assert not (folder / "data").exists()
