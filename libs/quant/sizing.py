@@ -42,7 +42,7 @@ def is_whole(shares: Decimal) -> bool:
 
 
 def share_step(held: Decimal) -> Decimal:
-    """What the part of a holding that is sold is a multiple of: a whole share of whole ones."""
+    """The step of a partial sale: a whole share of a holding of whole shares."""
     return _ONE if is_whole(held) else SHARE_STEP
 
 
