@@ -16,6 +16,7 @@ from contracts.types import (
     CycleId,
     ExchangeRate,
     Foreign,
+    Lot,
     Money,
     Month,
     Name,
@@ -26,6 +27,7 @@ from contracts.types import (
     Ticker,
     Value,
     is_none,
+    is_single,
 )
 
 RATES_MAX = 50
@@ -145,6 +147,7 @@ class Position(Value):
     was bought for and with which stop, where the buy had one. `priced_on` is
     only there where as_of has no close of it: the session of the last known one, or the one that it
     was bought at where there is none since. Nothing of it can be sold until it has a price again.
+    `lot` is how many of its shares are traded together.
     """
 
     ticker: Ticker
@@ -156,6 +159,7 @@ class Position(Value):
     opened_on: date | None = Field(default=None, exclude_if=is_none)
     plan: HeldPlan | None = Field(default=None, exclude_if=is_none)
     priced_on: date | None = Field(default=None, exclude_if=is_none)
+    lot: Lot = Field(default=1, exclude_if=is_single)
 
     @property
     def value(self) -> Decimal:

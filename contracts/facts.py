@@ -6,7 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.exit_signal import SIGNALS_MAX, ExitSignal
-from contracts.types import Amount, Currency, Score10, ShortText, Ticker, Value
+from contracts.types import Amount, Currency, Lot, Score10, ShortText, Ticker, Value, is_single
 
 RISK_UNKNOWN = 10.0
 """The measured risk of what cannot be measured: the worst, whatever an account's limit is."""
@@ -84,7 +84,8 @@ class TickerFacts(Value):
     `currency`; None where the history is too short. `events` are those that may stand as a
     catalyst. `report` is the next report that is announced, and `has_reports` whether the source
     knows of this ticker's reports at all. `issuer` is the same for all share classes
-    of one company; empty where the source does not know it. `exits` are the account's exit rules
+    of one company; empty where the source does not know it. `lot` is how many
+    shares are bought together. `exits` are the account's exit rules
     that decide, as they judge a position that is bought at this close; None where they cannot be
     read.
     """
@@ -101,5 +102,6 @@ class TickerFacts(Value):
     report: ReportAhead | None = None
     has_reports: bool = False
     issuer: ShortText = ""
+    lot: Lot = Field(default=1, exclude_if=is_single)
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
     events: tuple[DatedEvent, ...] = Field(default=(), max_length=EVENTS_MAX)

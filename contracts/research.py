@@ -30,6 +30,7 @@ from contracts.types import (
     Amount,
     Confidence,
     Currency,
+    Lot,
     Money,
     Score10,
     ShortText,
@@ -37,6 +38,7 @@ from contracts.types import (
     Ticker,
     Value,
     is_none,
+    is_single,
 )
 
 FINDINGS_MAX = 10
@@ -182,6 +184,7 @@ class ResearchFinding(Value):
     report: ReportAhead | None = None
     has_reports: bool = False
     issuer: ShortText = ""
+    lot: Lot = Field(default=1, exclude_if=is_single)
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
     catalyst_event: DatedEvent | None = None
 

@@ -33,6 +33,7 @@ from contracts.types import (
     Currency,
     CycleId,
     Foreign,
+    Lot,
     Money,
     Name,
     Percent,
@@ -43,6 +44,7 @@ from contracts.types import (
     Ticker,
     Value,
     is_none,
+    is_single,
 )
 
 ADJUSTMENTS_MAX = 40
@@ -105,8 +107,9 @@ class Evidence(Value):
     `sector`, `price`, `measured_risk`, `catalyst_event` (in words: `catalyst`), `atr` (in the
     currency that it trades in), the next `report` and whether the source knows of reports are the
     source's; so is the `issuer`, the same for all share classes of one company, empty where the
-    source does not know it. `exits` are the account's exit rules that decide, as they judge a
-    position that is bought at as_of's close; None where they cannot be read.
+    source does not know it, and the `lot` that its shares are bought in. `exits` are the account's
+    exit rules that decide, as they judge a position that is bought at as_of's close; None where
+    they cannot be read.
     `risk_score` is the analyst's; the rules take the higher of the two. `confidence` is the
     quant's.
 
@@ -129,6 +132,7 @@ class Evidence(Value):
     report: ReportAhead | None = None
     has_reports: bool = False
     issuer: ShortText = ""
+    lot: Lot = Field(default=1, exclude_if=is_single)
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
     is_sourced: bool = True
 
@@ -175,7 +179,7 @@ class PortfolioDecision(Value):
 
     A sale that an exit check proposed says so in `exit`; a buy has a `plan`, whose stop is placed
     once it is filled. `reasoning` is its thesis. `confidence` is as it was stated, and sized by the
-    lower of it and of the `recalibrated` one.
+    lower of it and of the `recalibrated` one. A buy is of whole lots of `lot` shares.
     """
 
     action: DecisionAction
@@ -186,6 +190,7 @@ class PortfolioDecision(Value):
     confidence: Confidence
     reasoning: Text
     strategy_used: ShortText
+    lot: Lot = Field(default=1, exclude_if=is_single)
     exit: ExitPlan | None = Field(default=None, exclude_if=is_none)
     plan: EntryPlan | None = Field(default=None, exclude_if=is_none)
     recalibrated: Recalibrated | None = Field(default=None, exclude_if=is_none)

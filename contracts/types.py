@@ -135,6 +135,16 @@ Quantity = Annotated[
 """Shares: whole ones are bought, fractions may be held. Written without needless zeros: 10, 0.5."""
 
 
+def is_single(lot: object) -> bool:
+    """Whether shares are traded one by one: then no lot is mentioned."""
+    return lot == 1
+
+
+LOT_MAX = 1_000_000
+Lot = Annotated[int, Field(ge=1, le=LOT_MAX)]
+"""How many shares of a security are bought together; 1 of most."""
+
+
 class Value(BaseModel):
     """Base of the small frozen values that contracts are made of."""
 

@@ -18,8 +18,8 @@ class Opening:
     """The raw open of a session; `split_ratio` is new shares for one old, effective at it.
 
     `volume` are the shares that the whole session traded; None where the source does not know.
-    `rate` into the account's currency is the one known at the open; None where there is one
-    currency only.
+    `lot` is how many shares are bought together. `rate` into the account's currency is the one
+    known at the open; None where there is one currency only.
     """
 
     session: date
@@ -27,11 +27,12 @@ class Opening:
     split_ratio: Decimal = Decimal(1)
     rate: ExchangeRate | None = None
     volume: Decimal | None = None
+    lot: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class MarketOrder:
-    """Buy whole shares, or sell, at the next open. `order_id` is also the broker's client order id.
+    """Buy whole lots, or sell, at the next open. `order_id` is also the broker's client order id.
 
     `quantity` is in shares as they were when the order was decided; `currency` is the one that they
     are traded in.

@@ -24,6 +24,7 @@ from libs.quant.sizing import (
     kept_shares,
     slipped_price,
     trade_fee,
+    whole_lots,
 )
 from libs.quant.ticks import PRICE_STEP, TICK_PCT_MAX, is_too_coarse, priced, quoted, tick_of
 
@@ -110,6 +111,9 @@ class PaperBroker:
             room = _Room(held, "the shares held", "no share is left")
         room = min(room, self._of_volume(opening) or room)
         quantity = count.shares(min(wanted, room.shares), buying)
+        if buying and opening.lot > 1:
+            room = _in_lots(room, wanted, opening.lot)
+            quantity = whole_lots(quantity, opening.lot)
         if quantity <= 0:
             return Refused(f"at the open of {opening.session} {room.none}")
         value = count.value(price, quantity, buying)
@@ -162,6 +166,19 @@ class _Room(NamedTuple):
     shares: Decimal
     limit: str
     none: str
+
+
+def _in_lots(room: _Room, wanted: Decimal, lot: int) -> _Room:
+    """The room of a buy, in whole lots."""
+    lots = f"a lot of {lot:,} shares"
+    limit = room.limit if room.shares < wanted else lots
+    return _Room(
+        room.shares,
+        limit,
+        f"{limit} allows less than {lots}"
+        if limit != lots
+        else f"{wanted:f} shares are less than {lots}",
+    )
 
 
 def _no_fair_price(opening: Opening, currency: str, buying: bool) -> str:

@@ -72,6 +72,7 @@ async def facts_of(
         report=_report_ahead(reports or (), as_of, market.calendar),
         has_reports=bool(reports),
         issuer=clean_line(issuer, TEXT_CHARS_MAX),
+        lot=listing.lot,
         exits=None if terms is None else await exits_at_entry(market, ticker, as_of, terms),
         events=await _events(market, ticker, as_of, without_events=without_events),
     )

@@ -60,6 +60,7 @@ _COLUMNS = {
         "currency",
         "country",
         "issuer",
+        "lot",
         "known_at",
     ),
     "fundamentals": (

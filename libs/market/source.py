@@ -59,6 +59,7 @@ class SourceLabel:
 class Listing:
     """A ticker that traded at as_of. `country` is ISO 3166 alpha-2, empty where not known. `issuer`
     is the same text for all share classes of one company; empty where the source does not know it.
+    `lot` is how many shares are bought together.
     """
 
     ticker: str
@@ -68,6 +69,7 @@ class Listing:
     currency: str
     country: str
     issuer: str = ""
+    lot: int = 1
 
 
 @dataclass(frozen=True, slots=True)

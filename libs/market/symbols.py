@@ -3,6 +3,7 @@
 spelled("brk-b")          BRK.B
 no_share("ES=F")          a future
 venue_of("0700.HK")       XHKG, HK, HKD
+lot_of("XTKS")            100
 currency("GBp")           GBX
 """
 
@@ -102,6 +103,13 @@ HUNDREDTHS: Mapping[str, tuple[str, str]] = {
 """Suffixes of exchanges that quote in pence, cents and agorot, while some files have whole units:
 the two currencies that prices may be in."""
 
+LOTS: Mapping[str, int] = {
+    **dict.fromkeys(("XTKS", "XSHG", "XSHE", "XSES", "XKLS", "XBKK", "XIDX"), 100),
+    **dict.fromkeys(("XTAI", "ROCO"), 1000),
+}
+"""By exchange: the shares that are bought together. Hong Kong has a lot for each security, which
+only a listing can say."""
+
 PAIR = "a crypto or currency pair"
 
 _CLASS = re.compile(r"([A-Z]{1,6})[-/ ]([A-Z])")
@@ -157,6 +165,11 @@ def venue_of(ticker: str) -> Venue | None:
     """The exchange that a ticker's suffix names; None for any other ticker."""
     _, dot, suffix = ticker.rpartition(".")
     return VENUES.get(suffix) if dot else None
+
+
+def lot_of(exchange: str) -> int:
+    """How many shares are bought together where an exchange has one lot for all; else 1."""
+    return LOTS.get(exchange, 1)
 
 
 def currency(text: str) -> str:

@@ -24,10 +24,15 @@ _SPLIT_PLACES_MAX = 10
 """Further ones of a ratio are a float's."""
 
 
-def whole_shares(amount: Decimal, price: Decimal) -> Decimal:
-    """The most whole shares that `amount` buys at `price` (> 0); 0 for a negative amount."""
+def whole_shares(amount: Decimal, price: Decimal, lot: int = 1) -> Decimal:
+    """The most whole lots of shares that `amount` buys at `price` (> 0); 0 where it is negative."""
     with localcontext(EXACT_DOWN):
-        return max(Decimal(0), (amount / price).to_integral_value(ROUND_FLOOR))
+        return max(Decimal(0), whole_lots(amount / price, lot))
+
+
+def whole_lots(shares: Decimal, lot: int = 1) -> Decimal:
+    """Rounded down to whole lots, of whole shares where a lot is one."""
+    return (shares / lot).to_integral_value(ROUND_FLOOR) * lot
 
 
 def kept_shares(shares: Decimal) -> Decimal:
@@ -41,14 +46,22 @@ def is_whole(shares: Decimal) -> bool:
     return shares == shares.to_integral_value()
 
 
-def share_step(held: Decimal) -> Decimal:
-    """The step of a partial sale: a whole share of a holding of whole shares."""
+def share_step(held: Decimal, lot: int = 1) -> Decimal:
+    """The step of a partial sale: a lot, or all of what is less than one. Where a lot is one share,
+    a whole share of a holding of whole shares."""
+    if lot > 1:
+        return min(held, Decimal(lot))
     return _ONE if is_whole(held) else SHARE_STEP
 
 
-def part_of(held: Decimal, pct: Decimal) -> Decimal:
-    """`pct` percent of a holding, rounded down to its `share_step`."""
-    step = share_step(held)
+def part_of(held: Decimal, pct: Decimal, lot: int = 1) -> Decimal:
+    """`pct` percent of a holding, rounded down to its `share_step`; all of it is sold as it is, and
+    so is any part of less than a lot."""
+    if held <= 0 or pct <= 0:
+        return Decimal(0)
+    if pct >= _HUNDRED or held < lot > 1:
+        return plain_shares(held)
+    step = share_step(held, lot)
     with localcontext(EXACT_DOWN):
         return plain_shares((held * pct / _HUNDRED / step).to_integral_value(ROUND_FLOOR) * step)
 

@@ -178,10 +178,10 @@ class Quotes:
     `due` is the session after each of those; `actions` by ticker, of the sessions after `since`;
     `rates` into the account's currency, as known at as_of's close; `days` the opens and lows, by
     ticker and session, that may trigger a stop order (None: it did not trade); `sectors` what the
-    source says at as_of of what is held or asked for, where it says anything, and `issuers` of that
-    and of what was sold lately; `facts` what it says
-    at as_of of what is asked for: the measured risk, the range, the reports and the dated events;
-    `moves` how all that is exposed or was researched moved together;
+    source says at as_of of what is held or asked for, where it says anything, the `lots` that
+    their shares are traded in, and `issuers` of that and of what was sold lately; `facts` what it
+    says at as_of of what is asked for: the measured risk, the range, the reports and the dated
+    events; `moves` how all that is exposed or was researched moved together;
     `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
     cooling-off is counted in; `unreadable` why a file of something held cannot be read, by ticker.
     """
@@ -196,6 +196,7 @@ class Quotes:
     rates: Mapping[str, ExchangeRate] = field(default_factory=dict)
     days: Mapping[tuple[str, date], DayPrices | None] = field(default_factory=dict)
     sectors: Mapping[str, str] = field(default_factory=dict)
+    lots: Mapping[str, int] = field(default_factory=dict)
     issuers: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, TickerFacts] = field(default_factory=dict)
     moves: Moves = Moves()
@@ -346,6 +347,7 @@ def _position(
         opened_on=holding.opened_on,
         plan=_plan_of(account.plans.get(ticker), holding.opened_on),
         priced_on=priced.priced_on,
+        lot=quotes.lots.get(ticker, 1),
     )
 
 

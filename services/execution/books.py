@@ -16,7 +16,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from contracts.account import Side
-from contracts.types import ExchangeRate, Money
+from contracts.types import ExchangeRate, Money, plain_shares
 from libs.broker.broker import Filled
 from libs.quant import ticks
 from libs.quant.exchange import cents_in
@@ -156,7 +156,7 @@ class Books:
             for line in entry.lines
             if line.ticker == ticker
         )
-        return self.quantity(ticker) - sum(later, _ZERO)
+        return plain_shares(self.quantity(ticker) - sum(later, _ZERO))
 
 
 def _moved(books: Books, entry: Entry, sign: int) -> Books:
@@ -167,7 +167,7 @@ def _moved(books: Books, entry: Entry, sign: int) -> Books:
             old = holdings.get(line.ticker, Holding())
             opens = sign > 0 and old.quantity == 0 and line.quantity > 0
             holdings[line.ticker] = Holding(
-                old.quantity + sign * line.quantity,
+                plain_shares(old.quantity + sign * line.quantity),
                 old.cost + sign * line.amount,
                 line.currency,
                 old.foreign_cost + sign * line.foreign,

@@ -27,7 +27,7 @@ from libs.quant.risk.rules import (
     SELL_GATES,
     halt_words,
 )
-from libs.quant.sizing import CASH_RESERVE_BPS, cash_hold
+from libs.quant.sizing import CASH_RESERVE_BPS, cash_hold, whole_lots
 from libs.runtime import ids
 from services.execution import stops
 from services.execution.account import (
@@ -90,7 +90,7 @@ def execute(
             orders.append(known)
             continue
         judged = allowed.get((decision.action, decision.asset))
-        quantity = _ZERO if judged is None else min(decision.quantity, judged.quantity)
+        quantity = _ZERO if judged is None else _smaller(decision, judged)
         order = _new_order(command, decision, judged, quantity, verdict, account, quotes)
         if order.is_working:
             order, changes = _fill(changes, order, quotes, broker)
@@ -166,9 +166,16 @@ def _as_known(stated: Evidence, as_of: date, account: Account, quotes: Quotes) -
         "report": own.report if own else None,
         "has_reports": own is not None and own.has_reports,
         "issuer": quotes.issuers.get(stated.ticker, ""),
+        "lot": quotes.lots.get(stated.ticker, 1),
         "exits": own.exits if own else None,
     }
     return stated.model_copy(update=facts)
+
+
+def _smaller(decision: PortfolioDecision, judged: PortfolioDecision) -> Decimal:
+    """The smaller of both, of a buy in whole lots."""
+    quantity = min(decision.quantity, judged.quantity)
+    return whole_lots(quantity, judged.lot) if judged.action is DecisionAction.BUY else quantity
 
 
 def _new_order(

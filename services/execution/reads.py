@@ -1,7 +1,7 @@
 """Market data of execution, read before it locks an account."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -98,9 +98,13 @@ class Reads:
         tickers = {*account.touched, *assets}
         closes |= await self.closes(tickers, as_of, currency, held=account.held(as_of))
         listed = await self._listed({*tickers, *account.sales}, as_of)
+        lots = _lots(listed)
         return Quotes(
             closes=closes,
-            openings={key: await self._opening(currency, *key) for key in sorted(keys)},
+            openings={
+                key: _in_lots(await self._opening(currency, *key), lots.get(key[0], 1))
+                for key in sorted(keys)
+            },
             due={after: self.calendar.next_session(after) for _, after in keys},
             actions=await self._actions_of(account, as_of, sessions, closes),
             since=account.clock,
@@ -108,6 +112,7 @@ class Reads:
             sessions=sessions,
             rates=rates,
             sectors=_sectors(listed),
+            lots=lots,
             issuers={
                 listing.ticker: clean_line(await issuer_of(self.market, listing), TEXT_CHARS_MAX)
                 for listing in listed
@@ -132,10 +137,12 @@ class Reads:
         held = account.held(as_of)
         closes = await self.closes(held, as_of, account.currency, held=held)
         rates = await self._rates(account.currency, as_of)
+        listed = await self._listed(held, as_of)
         return Quotes(
             closes=closes,
             rates=rates,
-            sectors=_sectors(await self._listed(held, as_of)),
+            sectors=_sectors(listed),
+            lots=_lots(listed),
             synthetic=self.market.label.synthetic,
             past=self._past(as_of),
             unreadable=self._unreadable(held),
@@ -321,6 +328,14 @@ def _sectors(listed: Iterable[Listing]) -> Mapping[str, str]:
     """The sectors of those that have one."""
     named = {listing.ticker: listing.sector.strip() for listing in listed}
     return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
+
+
+def _lots(listed: Iterable[Listing]) -> Mapping[str, int]:
+    return {listing.ticker: listing.lot for listing in listed}
+
+
+def _in_lots(opening: Opening | Refused | None, lot: int) -> Opening | Refused | None:
+    return replace(opening, lot=lot) if isinstance(opening, Opening) else opening
 
 
 def _shares(volume: float | None) -> Decimal | None:

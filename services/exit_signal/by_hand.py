@@ -25,7 +25,8 @@ def sold_by_hand(held: Held, sale: SellNow) -> ExitCheck:
     if held.promised > 0 or held.free <= 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"
         return check.model_copy(update={"note": why})
-    exact, step = part_of(held.free, sale.share_pct), share_step(held.free)
+    lot = held.position.lot
+    exact, step = part_of(held.free, sale.share_pct, lot), share_step(held.free, lot)
     quantity = min(held.free, max(step, exact))
     # Where the share asked for is less than one of the shares held, one of them is asked for.
     least = (step * _HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)

@@ -204,8 +204,8 @@ def _wanted(rule: Standing, held: Held) -> Decimal:
     """Shares that a rule asks for: its part of what is free, or what its last order left unsold."""
     if rule.left is not None:
         return min(held.free, rule.left)
-    part = part_of(held.free, rule.finding.sell_pct)
-    return min(held.free, max(share_step(held.free), part))
+    part = part_of(held.free, rule.finding.sell_pct, held.position.lot)
+    return min(held.free, max(share_step(held.free, held.position.lot), part))
 
 
 def _asks(rule: Standing) -> str:
@@ -232,7 +232,7 @@ def _share(rule: Standing, quantity: Decimal, held: Held) -> Decimal:
     """The part of what is free that the quantity is: as the rule says it where it comes to that,
     else the least that covers it."""
     share = rule.finding.sell_pct
-    if part_of(held.free, share) == quantity:
+    if part_of(held.free, share, held.position.lot) == quantity:
         return share
     exact = quantity * _HUNDRED / held.free
     return min(_HUNDRED, exact.quantize(PCT_STEP, ROUND_CEILING))

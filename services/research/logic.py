@@ -340,6 +340,7 @@ def _with_facts(
         report=known.report,
         has_reports=known.has_reports,
         issuer=known.issuer,
+        lot=known.lot,
         exits=known.exits,
         **composed,
     )

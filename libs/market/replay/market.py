@@ -39,7 +39,14 @@ from libs.market.source import (
     SessionMove,
     require_session,
 )
-from libs.market.symbols import HUNDREDTHS, UnknownCurrency, currency, no_share, venue_of
+from libs.market.symbols import (
+    HUNDREDTHS,
+    UnknownCurrency,
+    currency,
+    lot_of,
+    no_share,
+    venue_of,
+)
 
 __all__ = ["ReplayFills", "ReplayMarket", "ReplayStore"]
 
@@ -235,16 +242,18 @@ class ReplayMarket:
         described = (await _described(self._store, as_of, (ticker,))).get(ticker, {})
         return at_opens(known, _calendar(self._store, ticker, described))
 
-    def _listing(self, ticker: str, described: Mapping[str, str | None]) -> Listing:
-        venue = venue_of(ticker)
+    def _listing(self, ticker: str, described: Mapping[str, Any]) -> Listing:
+        venue, exchange = venue_of(ticker), _exchange(self._store, ticker, described)
+        lot: float | None = described.get("lot")
         return Listing(
             ticker=ticker,
             name=described.get("name") or ticker,
             sector=described.get("sector") or UNKNOWN_SECTOR,
-            exchange=_exchange(self._store, ticker, described),
+            exchange=exchange,
             currency=_currency(self._store, ticker, described),
             country=described.get("country") or (venue.country if venue else ""),
             issuer=(described.get("issuer") or "").strip(),
+            lot=int(lot) if lot is not None else lot_of(exchange),
         )
 
     async def _nothing_traded(self, as_of: date) -> NothingTraded:

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import structlog
 
+from contracts.types import LOT_MAX
 from libs.files.finding import BadFile, Finding, bad
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar, exchange_calendar
 from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
@@ -38,7 +39,10 @@ _TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
 _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     "sectors": (
         {"ticker": _TEXT, "sector": _TEXT},
-        {"name": _TEXT, "exchange": _TEXT, "currency": _TEXT, "country": _TEXT, "issuer": _TEXT},
+        {
+            **dict.fromkeys(("name", "exchange", "currency", "country", "issuer"), _TEXT),
+            "lot": _NUMBER,
+        },
     ),
     "news": (
         {"ticker": _TEXT, "title": _TEXT},
@@ -81,6 +85,14 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
 }
 _KNOWN_ON = pl.coalesce("known_on", pl.col("known_at").dt.date())
 _CHECKS = {
+    "sectors": (
+        Check(
+            (pl.col("lot") % 1 != 0) | ~pl.col("lot").is_between(1, LOT_MAX),
+            "no number of shares that are bought together",
+            f"write a whole number from 1 to {LOT_MAX}, or leave it empty",
+            "lot",
+        ),
+    ),
     "fundamentals": (
         Check(
             pl.col("period_end") > _KNOWN_ON,

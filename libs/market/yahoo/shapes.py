@@ -15,7 +15,7 @@ from libs.market.source import (
     Listing,
     NewsItem,
 )
-from libs.market.symbols import venue_of
+from libs.market.symbols import lot_of, venue_of
 from libs.market.yahoo.bars import Series
 from libs.market.yahoo.calls import Report
 
@@ -47,6 +47,7 @@ def unnamed(series: Series, name: str = "", sector: str = "") -> Listing:
         exchange=series.exchange,
         currency=series.currency,
         country=venue.country if venue else "",
+        lot=lot_of(series.exchange),
     )
 
 

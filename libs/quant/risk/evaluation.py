@@ -140,7 +140,7 @@ def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[R
     rule, finding = min(judged.findings, key=_allowed)
     why, seen = finding.reason, (rule.name, finding.value, finding.limit)
     if not judged.quantity:
-        why = why if not judged.allowed_pct else f"less than one share: {why}"
+        why = why if not judged.allowed_pct else f"{_less_than_one(judged, facts)}: {why}"
         return Room(_ZERO, why, *seen)
     return Room(judged.allowed_pct, why, *seen)
 
@@ -217,7 +217,7 @@ def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
 def _judge_sell(leg: Leg, facts: Facts, gates: Sequence[Rule]) -> _Judged:
     findings = _findings(leg, gates, facts)
     allowed = _lowest(leg, findings)
-    quantity = part_of(facts.sellable(leg.ticker), allowed)
+    quantity = part_of(facts.sellable(leg.ticker), allowed, facts.lot(leg.ticker))
     return _Judged(leg, findings, allowed, quantity)
 
 
@@ -239,7 +239,7 @@ def _size_buy(leg: Leg, findings: Findings, facts: Facts) -> _Judged:
     allowed = _lowest(leg, findings)
     price = facts.price_to_size_by(leg.ticker)
     amount = allowed * facts.budget / _HUNDRED
-    shares = whole_shares(amount, price) if price > 0 else _ZERO
+    shares = whole_shares(amount, price, facts.lot(leg.ticker)) if price > 0 else _ZERO
     if not shares:
         return _Judged(leg, findings, allowed, shares)
     size = LEAST_SIZE.judge(replace(leg, allocation_pct=allowed), facts)
@@ -269,7 +269,7 @@ def _verdict(
     for item in judged:
         checks += [_check(item.leg, rule, finding) for rule, finding in item.findings]
         if item.allowed_pct > 0 or item.leg.allocation_pct == 0:
-            checks.append(_shares_check(item))
+            checks.append(_shares_check(item, facts))
     checks.sort(key=_check_key)
     return RuleVerdict(
         decisions=decisions,
@@ -297,6 +297,7 @@ def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
         confidence=leg.pick.confidence,
         reasoning=leg.pick.reasoning,
         strategy_used=strategy,
+        lot=facts.lot(leg.ticker),
         plan=entry_plan(leg, item.quantity, facts) if leg.side is Side.BUY else None,
         recalibrated=leg.pick.recalibrated,
     )
@@ -327,20 +328,30 @@ def _outcome(wanted: Decimal, allowed: Decimal) -> RuleOutcome:
     return RuleOutcome.CUT if allowed > 0 else RuleOutcome.VETOED
 
 
-def _shares_check(item: _Judged) -> Check:
-    left = item.quantity > 0
+def _shares_check(item: _Judged, facts: Facts) -> Check:
+    left, lot = item.quantity > 0, facts.lot(item.leg.ticker)
     shares = f"{item.quantity:f} {'whole ' if is_whole(item.quantity) else ''}shares"
+    least = "1 share" if lot == 1 else f"1 lot of {lot:,} shares"
+    if item.leg.side is Side.SELL:
+        least = "a part of a share" if lot == 1 else "what is held, or a lot"
+    of = f"{item.leg.side.value} of {pct(item.allowed_pct)}"
     return Check(
         rule=WHOLE_SHARES,
         ticker=item.leg.ticker,
         outcome=RuleOutcome.KEPT if left else RuleOutcome.VETOED,
         passed=left,
         value=f"{item.quantity:f} shares",
-        limit="at least 1 share",
-        reason=f"{item.leg.side.value} of {pct(item.allowed_pct)} is {shares}"
-        if left
-        else f"{item.leg.side.value} of {pct(item.allowed_pct)} vetoed: it is less than one share",
+        limit=f"at least {least}",
+        reason=f"{of} is {shares}" if left else f"{of} vetoed: it is {_less_than_one(item, facts)}",
     )
+
+
+def _less_than_one(item: _Judged, facts: Facts) -> str:
+    """The least that a leg of which nothing is left falls short of."""
+    lot, price = facts.lot(item.leg.ticker), facts.price_to_size_by(item.leg.ticker)
+    if lot == 1:
+        return "less than one share"
+    return f"below one lot ({lot:,} shares = {facts.money(lot * price)})"
 
 
 def _double(pick: StockPick) -> Check:

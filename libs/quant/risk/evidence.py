@@ -62,6 +62,7 @@ def _evidence(
         report=finding.report,
         has_reports=finding.has_reports,
         issuer=finding.issuer,
+        lot=finding.lot,
         exits=finding.exits,
         is_sourced=bool(finding.evidence),
     )

@@ -131,6 +131,11 @@ class Facts:
         named = (source.sector.strip().lower() for source in sources if source is not None)
         return next((name for name in named if name not in {"", UNKNOWN_SECTOR}), UNKNOWN_SECTOR)
 
+    def lot(self, ticker: str) -> int:
+        """How many shares are traded together, by the market source and by the books."""
+        known = (self.evidence.get(ticker), self.positions.get(ticker))
+        return max((source.lot for source in known if source is not None), default=1)
+
     def price_to_size_by(self, ticker: str) -> Decimal:
         """The price of a buy in the account's currency, 0 where there is none. After an exchange it
         is kept to six places; rounded down there it would buy more shares than are allowed."""

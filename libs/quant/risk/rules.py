@@ -235,8 +235,8 @@ def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
     return gate(
         leg,
         ok=free > 0,
-        value=f"{free} shares free",
-        limit="at least 1",
+        value=f"{free:f} shares free",
+        limit="more than 0",
         kept="it is held and free to be sold",
         vetoed=vetoed,
     )

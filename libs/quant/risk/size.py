@@ -32,7 +32,7 @@ def tick_size(leg: Leg, facts: Facts) -> Finding:
 def least_size(leg: Leg, facts: Facts) -> Finding:
     """The gate on what is left of a buy after every other rule: whole shares, at least one."""
     price, limits = facts.price_to_size_by(leg.ticker), facts.limits
-    shares = whole_shares(facts.amount(leg), price)
+    shares = whole_shares(facts.amount(leg), price, facts.lot(leg.ticker))
     least = (limits.position_shares_min, limits.position_value_min)
     why = too_small(shares, shares * price, *least, facts.currency)
     return gate(

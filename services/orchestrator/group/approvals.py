@@ -11,7 +11,7 @@ from contracts.cycle import CycleRequest, CycleStatus
 from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.types import Failure
 from libs.quant.risk.evaluation import proposal_hash
-from libs.quant.sizing import is_whole
+from libs.quant.sizing import whole_lots
 from libs.runtime.settings import Settings
 from services.orchestrator.group.answers import rejection
 from services.orchestrator.group.inputs import ProposalAnswered
@@ -173,8 +173,10 @@ def _require_smaller(
     if quantity > allowed:
         text = f"{asset}: {quantity:f} is more than the {allowed:f} that the rules allowed"
         raise Refused("invalid", f"{text}; an edit can only make it smaller", "edits")
-    if present[asset].action is DecisionAction.BUY and not is_whole(quantity):
-        text = f"{asset}: {quantity:f} is not a number of whole shares, and only those are bought"
+    lot = present[asset].lot
+    if present[asset].action is DecisionAction.BUY and quantity != whole_lots(quantity, lot):
+        lots = "whole shares" if lot == 1 else f"whole lots of {lot:,} shares"
+        text = f"{asset}: {quantity:f} is not a number of {lots}, and only those are bought"
         raise Refused("invalid", text, "edits")
 
 

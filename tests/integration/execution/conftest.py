@@ -106,6 +106,7 @@ class Prices:
     ends: date = date.max
     gone: set[str] = field(default_factory=set)
     sectors: dict[str, str] = field(default_factory=dict)
+    lots: dict[str, int] = field(default_factory=dict)
     label: SourceLabel = SourceLabel("test", "prices that a test writes", synthetic=True)
     calendar: ExchangeCalendar = field(default_factory=exchange_calendar)
     reads: list[str] = field(default_factory=list)
@@ -156,7 +157,10 @@ class Prices:
         self, as_of: date, tickers: Collection[str] | None = None
     ) -> tuple[Listing, ...]:
         return tuple(
-            Listing(t, t, self.sectors.get(t, f"of {t}"), "", self.currency(t), "")
+            Listing(
+                *(t, t, self.sectors.get(t, f"of {t}"), "", self.currency(t), ""),
+                lot=self.lots.get(t, 1),
+            )
             for t in tickers or ()
         )
 

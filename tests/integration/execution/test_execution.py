@@ -392,6 +392,19 @@ async def test_a_split_changes_shares_and_leaves_cost_and_balance_alone(desk, po
     await assert_sound(pool, desk.account)
 
 
+async def test_a_buy_is_of_whole_lots_and_what_is_held_says_its_lot(desk, pool):
+    desk.prices.lots = {"AAA": 100, "BBB": 100}
+    await desk.open()
+    result = await desk.execute(desk.command({"AAA": 137, "BBB": 90}))
+    orders = {order.asset: order for order in result.orders}
+    assert (orders["AAA"].status, orders["AAA"].quantity) == (OrderStatus.FILLED, 100)
+    assert orders["BBB"].status is OrderStatus.REJECTED
+    assert "below one lot (100 shares = 1,000.00 USD)" in orders["BBB"].reason
+    (position,) = (await desk.open(MONDAY)).positions
+    assert (position.quantity, position.lot) == (100, 100)
+    await assert_sound(pool, desk.account)
+
+
 async def test_orders_over_a_split_trade_the_new_shares_and_the_split_is_posted_once(desk, pool):
     desk.prices.events = [CorporateAction("AAA", TUESDAY, D(2), D(0))]
     desk.prices.opens["AAA", TUESDAY] = D(5)

@@ -77,6 +77,22 @@ def test_a_reverse_split_that_leaves_no_whole_share_to_buy_is_a_refusal():
     assert isinstance(ask(Side.BUY, 5, Opening(DAY, D(50), split_ratio=D("0.1"))), Refused)
 
 
+def test_a_buy_that_is_cut_stays_in_whole_lots_and_a_sale_need_not():
+    opening = Opening(DAY, D(10), lot=100)
+    bought = ask(Side.BUY, 300, opening, cash=2_500)
+    assert isinstance(bought, Filled)
+    assert bought.quantity == 200
+    assert "cut from 300 to 200 shares: the cash" in bought.note
+    assert isinstance(too_few := ask(Side.BUY, 300, opening, cash=900), Refused)
+    assert "the cash allows less than a lot of 100 shares" in too_few.reason
+    split = ask(Side.BUY, 100, Opening(DAY, D(10), split_ratio=D("1.5"), lot=100))
+    assert isinstance(split, Filled)
+    assert (split.quantity, "a lot of 100 shares" in split.note) == (100, True)
+    sold = ask(Side.SELL, 130, opening, held=130)
+    assert isinstance(sold, Filled)
+    assert sold.quantity == 130
+
+
 def test_a_part_of_a_share_is_sold_down_to_six_places():
     answer = ask(Side.SELL, 5, Opening(DAY, D(50), split_ratio=D(repr(1 / 7))), held=1)
     assert isinstance(answer, Filled)

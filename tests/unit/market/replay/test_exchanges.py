@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.market.errors import NoHistory
+from libs.market.errors import BadReplayData, NoHistory
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 
 MONDAY, TUESDAY = date(2024, 3, 18), date(2024, 3, 19)
@@ -53,6 +53,27 @@ async def test_what_has_closed_before_is_seen_and_filled_at_its_own_next_open(
     fill = await fills.next_open("OTHER", MONDAY)
     assert fill.session == TUESDAY
     assert market.calendar.close(MONDAY) <= fill.opens_at < market.calendar.close(TUESDAY)
+
+
+async def test_a_lot_is_the_listing_s_else_the_exchange_s(tmp_path: Path) -> None:
+    listed = {"7203.T": "XTKS", "0700.HK": "XHKG", "0005.HK": "XHKG", "OWN": "XNYS"}
+    opened = store(tmp_path, "XNYS", listed)
+    rows = "".join(f"{name},Tech,{of},USD,\n" for name, of in listed.items() if name != "0005.HK")
+    text = f"ticker,sector,exchange,currency,lot\n{rows}0005.HK,Banks,XHKG,USD,400\n"
+    (tmp_path / "sectors.csv").write_text(text)
+    lots = {listing.ticker: listing.lot for listing in await ReplayMarket(opened).universe(MONDAY)}
+    assert lots == {"7203.T": 100, "0700.HK": 1, "0005.HK": 400, "OWN": 1}
+
+
+@pytest.mark.parametrize("lot", ["0", "-100", "1.5", "1e9", "many"])
+async def test_a_lot_that_is_no_number_of_shares_is_a_fault_of_the_file(
+    tmp_path: Path, lot: str
+) -> None:
+    opened = store(tmp_path, "XNYS", {"OWN": "XNYS"})
+    text = f"ticker,sector,exchange,currency,lot\nOWN,Tech,XNYS,USD,{lot}\n"
+    (tmp_path / "sectors.csv").write_text(text)
+    with pytest.raises(BadReplayData, match="lot"):
+        await ReplayMarket(opened).universe(MONDAY)
 
 
 async def test_a_fill_tells_the_open_of_its_own_exchange(tmp_path: Path) -> None:

@@ -19,7 +19,13 @@ from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
-from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict, evaluate, proposal_hash
+from libs.quant.risk.evaluation import (
+    WHOLE_SHARES,
+    RuleVerdict,
+    evaluate,
+    proposal_hash,
+    room_for,
+)
 from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, is_currency_pair
 from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
@@ -298,6 +304,42 @@ def test_less_than_one_share_is_vetoed():
     verdict = judge(pick("AAA", 1), budget=100, prices={"AAA": D(10)})
     assert verdict.vetoed == ("AAA",)
     assert failed(verdict) == {"whole_shares"}
+
+
+def test_a_buy_is_rounded_down_to_whole_lots():
+    verdict = judge(pick("AAA", 50), evidence=[known("AAA", lot=100)], budget=4_500)
+    assert bought(verdict) == {"AAA": D(200)}
+    assert verdict.decisions[0].lot == 100
+
+
+def test_a_buy_of_less_than_a_lot_is_vetoed_with_the_price_of_one():
+    verdict = judge(pick("AAA", 50), evidence=[known("AAA", lot=100)], budget=1_990)
+    assert failed(verdict) == {"whole_shares"}
+    (check,) = [check for check in verdict.checks if not check.passed]
+    assert "below one lot (100 shares = 1,000.00 USD)" in check.reason
+    rooms = room_for(["AAA"], {"AAA": known("AAA", lot=1_000)}, books(5_000), None)
+    assert rooms["AAA"].why.startswith("below one lot (1,000 shares = 10,000.00 USD): ")
+
+
+@pytest.mark.parametrize(
+    ("shares", "pct", "sold"),
+    [("250", 100, "250"), ("250", 50, "100"), ("30", 50, "30"), ("100.5", 100, "100.5")],
+)
+def test_an_odd_lot_is_sold_whole_and_a_part_in_whole_lots(shares: str, pct: int, sold: str):
+    position = held("AAA", 1).model_copy(update={"quantity": D(shares), "lot": 100})
+    verdict = judge(pick("AAA", pct, Side.SELL), portfolio=books(positions=(position,)))
+    assert verdict.decisions[0].quantity == D(sold)
+
+
+@pytest.mark.parametrize(
+    ("shares", "pct", "sold"),
+    [("0.5", 100, "0.5"), ("10.5", 50, "5.25"), ("0.000003", 50, "0.000001")],
+)
+def test_a_fraction_that_is_held_is_sold_down_to_six_places(shares: str, pct: int, sold: str):
+    position = held("AAA", 1).model_copy(update={"quantity": D(shares)})
+    verdict = judge(pick("AAA", pct, Side.SELL), portfolio=books(positions=(position,)))
+    assert verdict.decisions[0].quantity == D(sold)
+    assert not failed(verdict)
 
 
 @pytest.mark.parametrize("ticker", ["BTC/USD", "BTC-USD", "ETH-EUR", "BTCUSDT", "EURUSD=X", "ES=F"])

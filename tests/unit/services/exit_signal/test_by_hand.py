@@ -6,6 +6,7 @@ import pytest
 
 from contracts.cycle import CycleRequest, SellNow
 from contracts.message import Pipeline
+from libs.quant.sizing import part_of
 from services.exit_signal.by_hand import sold_by_hand
 from services.exit_signal.logic import Held
 from tests.unit.services.exit_signal.conftest import position
@@ -38,6 +39,18 @@ def test_the_share_asked_for_is_proposed(shares: str, share: str, sold: str, pct
     assert (found.quantity, found.sell_pct) == (D(sold), D(pct))
     assert found.assessment.startswith("EXIT BY HAND")
     assert found.stop_price is None
+
+
+@pytest.mark.parametrize(
+    ("shares", "share", "sold", "pct"),
+    [("250", "50", "100", "40"), ("130", "10", "100", "76.9231"), ("30", "50", "30", "100")],
+)
+def test_lots_are_sold_whole(shares: str, share: str, sold: str, pct: str) -> None:
+    held = position(shares).model_copy(update={"lot": 100})
+    found = sold_by_hand(Held(held), sale(share))
+    assert found.quantity == D(sold)
+    assert found.sell_pct is not None
+    assert part_of(D(shares), found.sell_pct, 100) == D(sold)
 
 
 def test_what_an_open_order_sells_already_is_left_to_it() -> None:

@@ -130,6 +130,13 @@ def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
     assert sale.quantity == Decimal("1.5")
 
 
+def test_a_buy_is_edited_in_whole_lots() -> None:
+    lots = [DECISIONS[0].model_copy(update={"lot": 10}), DECISIONS[1]]
+    with pytest.raises(Refused, match="15 is not a number of whole lots of 10 shares"):
+        edited(edit(AAPL="15").answer, lots)
+    assert edited(edit(AAPL="30").answer, lots)[0].quantity == 30
+
+
 def test_what_an_edit_does_not_name_stays_as_it_is() -> None:
     made = judged(edit(AAPL="15"))
     assert made.decisions[1] == DECISIONS[1]
