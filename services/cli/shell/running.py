@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_settings import SettingsError
 
 from contracts.subjects.subject import USERS
 from libs.bus.client import Client, open_client
@@ -27,6 +29,9 @@ RECORD_DIR = "servers"
 START_HINT = (
     "start one with `deskbus up`, or set DESKBUS_DATA_DIR to the data directory of a running desk"
 )
+
+FIELD = re.compile(r'field "(\w+)"')
+"""The setting in pydantic-settings' words about a variable that it cannot read."""
 
 T = TypeVar("T")
 
@@ -62,10 +67,13 @@ def load_settings() -> Settings:
             error.message,
             "correct the file; docs/configuration.md shows how settings are written",
         ) from error
-    except RecursionError as error:
+    except (RecursionError, SettingsError) as error:
+        # A parser gives up on what is nested too deep with the one or the other, by its version.
+        field = FIELD.search(str(error))
+        name = f"DESKBUS_{field[1].upper()}" if field else "a DESKBUS_... variable"
         raise Problem(
             ExitCode.USAGE,
-            "a DESKBUS_... variable of the environment is JSON that is nested too deep",
+            f"{name} in the environment is not JSON, or is nested too deep",
             "correct it; docs/configuration.md shows how settings are written",
         ) from error
     except (ValidationError, ValueError) as error:

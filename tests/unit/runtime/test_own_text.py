@@ -132,6 +132,9 @@ def test_a_variable_of_the_environment_that_is_nested_too_deep_is_no_traceback(
     monkeypatch.setenv("DESKBUS_PROVIDERS", "[" * DEEP)
     with pytest.raises(Problem, match="nested too deep"):
         load_settings()
+    monkeypatch.setenv("DESKBUS_PROVIDERS", "{")
+    with pytest.raises(Problem, match="DESKBUS_PROVIDERS in the environment is not JSON"):
+        load_settings()
 
 
 @pytest.mark.parametrize(
