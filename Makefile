@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench soak contracts dashboards prompts readme lock clean
+.PHONY: help run test docker check fix bench soak contracts dashboards prompts readme lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -36,6 +36,9 @@ test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow tests/unit tests/flow tests/architecture
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/integration tests/chaos --durations=15
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/browser --durations=5
+
+docker: $(MARK)-test ## compose.yaml on a Docker engine of its own (root, Debian): build, cycles, backup, restore
+	$(BIN)/python -m tests.docker.kit
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
 	$(BIN)/ruff format --check --quiet .
@@ -68,7 +71,7 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.cycles
 	$(BIN)/python -m benchmarks.notices_beside
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; containers killed beside cycles, and without room
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
 	$(BIN)/python -m tests.chaos.soak --cycles 1000 --one-process
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 1000
@@ -97,6 +100,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.damaged_files
 	$(BIN)/python -m tests.chaos.crowd
 	$(BIN)/python -m tests.chaos.questions
+	$(BIN)/python -m tests.docker.kit --long
 	$(BIN)/python -m pytest -q --timeout 3600 -m soak tests/integration tests/chaos
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py

@@ -24,16 +24,13 @@ from grafana_foundation_sdk.models.dashboard import (
     ThresholdsMode,
 )
 
-from deploy.grafana.boards.bus import BUS
 from deploy.grafana.boards.desk import DESK
 from deploy.grafana.boards.health import HEALTH
-from deploy.grafana.boards.ledger import LEDGER
-from deploy.grafana.boards.models import MODELS
 from deploy.grafana.boards.panels import Board, Figure, Graph, Row
 
 FOLDER = Path(__file__).parent / "dashboards"
 PROMETHEUS = DataSourceRef(type_val="prometheus", uid="prometheus")
-BOARDS = (HEALTH, DESK, MODELS, BUS, LEDGER)
+BOARDS = (HEALTH, DESK)
 WIDTH = 24
 FIGURES_WIDTH_MAX = 12
 

@@ -144,7 +144,7 @@ def nats_conf(
         store_dir=place.store_dir,
         server_name=place.name,
     )
-    config |= {"host": place.listen, "http": f"{place.listen}:{place.monitor_port}"}
+    config["host"] = place.listen
     if _has_tls(directory):
         pair = Pair(place.tls_dir, "nats")
         config["tls"] = {"cert_file": str(pair.certificate), "key_file": str(pair.key)}

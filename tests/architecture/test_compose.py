@@ -21,8 +21,21 @@ OWN_SERVICES = (*BACKBONE, *SERVICES)
 WITH_DATABASE = ("orchestrator", "execution", "console")
 SERVERS = {"nats", "postgres"}
 ONCE = {"migrations", "roles"}
-WATCH = {"prometheus", "grafana", "loki", "alloy"}
-SOCKET = "/var/run/docker.sock"
+WATCH = {"prometheus", "grafana"}
+NETWORKS = {
+    "provisioner": {"bus"},
+    "reporter": {"bus"},
+    "migrations": {"books"},
+    "roles": {"books"},
+    "postgres": {"books"},
+    "orchestrator": {"bus", "books"},
+    "execution": {"bus", "books", "out"},
+    "console": {"bus", "books", "out"},
+    "nats": {"bus", "published"},
+    "prometheus": {"bus", "watch"},
+    "grafana": {"watch", "published"},
+}
+"""Of every other service: `bus` and `out`. What they reach is scanned by tests/docker/ports.py."""
 
 
 @pytest.fixture(scope="module")
@@ -115,11 +128,11 @@ def test_a_container_has_no_more_than_it_needs(name: str, compose: Any) -> None:
 def test_every_container_reads_the_same_settings(name: str, root: Path, compose: Any) -> None:
     """`schedule`, `limits`, `gates` and the like must be the same in all of them."""
     (given,) = compose["services"][name]["configs"]
-    where = compose["configs"][given["source"]]["file"]
+    assert compose["configs"][given["source"]]["file"] == "deskbus.toml", "git ignores it"
     workdir = re.findall(r"^WORKDIR (.+)$", (root / "deploy/Dockerfile").read_text(), re.MULTILINE)
 
     assert Path(given["target"]) == Path(workdir[-1]) / "deskbus.toml"
-    assert tomllib.loads((root / where).read_text()) == {}, "it is there to be edited"
+    assert tomllib.loads((root / "deploy/deskbus.toml").read_text()) == {}, "it is copied"
     environment = compose["services"][name]["environment"]
     assert compose["x-service"]["environment"].items() <= environment.items()
 
@@ -174,7 +187,7 @@ def test_whoever_is_waited_for_can_be_waited_for(compose: Any) -> None:
             if asked["condition"] == "service_healthy":
                 assert services[other]["healthcheck"]["test"]
             else:
-                assert services[other]["restart"] == "on-failure", "it ends, and may be tried again"
+                assert services[other]["restart"] == "on-failure:5", "it ends, and not never"
 
 
 def test_one_service_builds_the_image_and_all_use_it(compose: Any) -> None:
@@ -183,9 +196,39 @@ def test_one_service_builds_the_image_and_all_use_it(compose: Any) -> None:
     assert builders == ["migrations"]
 
 
-def test_postgres_is_healthy_once_it_is_the_real_one(compose: Any) -> None:
+@pytest.mark.parametrize("name", sorted(SERVERS))
+def test_a_server_that_hangs_can_be_ended_by_its_own_check(
+    name: str, root: Path, compose: Any
+) -> None:
+    """A container's first process takes no SIGKILL from within; `init` is that one instead."""
+    server = compose["services"][name]
+    assert server["init"] is True
+    *_, script = server["healthcheck"]["test"]
+    assert f"./deploy/{name}/healthcheck.sh:{script}:ro" in server["volumes"]
+    assert (root / f"deploy/{name}/healthcheck.sh").exists()
+
+
+def test_postgres_is_healthy_once_it_is_the_real_one(root: Path) -> None:
     """While the image makes the cluster, a Postgres without TCP answers on its socket."""
-    assert "--host=127.0.0.1" in compose["services"]["postgres"]["healthcheck"]["test"]
+    assert "--host=127.0.0.1" in (root / "deploy/postgres/healthcheck.sh").read_text()
+
+
+def test_networks_are_by_need_and_only_out_leads_out(compose: Any) -> None:
+    networks = compose["networks"]
+    for name, service in compose["services"].items():
+        assert set(service["networks"]) == NETWORKS.get(name, {"bus", "out"}), name
+    inside = {name for name, each in networks.items() if each.get("internal")}
+    assert inside == {"bus", "books", "watch"}
+    masquerade = "com.docker.network.bridge.enable_ip_masquerade"
+    assert networks["published"]["driver_opts"][masquerade] == "false"
+    between = "com.docker.network.bridge.enable_icc"
+    assert {networks[name]["driver_opts"][between] for name in set(networks) - inside} == {"false"}
+
+
+def test_no_default_asks_for_more_than_one_core(root: Path, compose: Any) -> None:
+    """0 is no limit. More than the machine has is refused."""
+    assert compose["x-service"]["cpus"] == "${DESKBUS_CPUS:-0}"
+    assert "\nDESKBUS_CPUS=0\n" in (root / "deploy/env.example").read_text()
 
 
 def test_all_containers_together_ask_the_sec_less_often_than_it_allows(compose: Any) -> None:
@@ -272,9 +315,7 @@ def test_what_is_mounted_is_there_or_is_made(root: Path, compose: Any, tmp_path:
     for name, service in compose["services"].items():
         for mount in service.get("volumes", []):
             source = mount.partition(":")[0]
-            if source == SOCKET:
-                assert (name, mount) == ("alloy", f"{SOCKET}:{SOCKET}:ro")
-            elif not source.startswith("./"):
+            if not source.startswith("./"):
                 assert source in compose["volumes"], name
             elif source.startswith("./deploy/"):
                 assert source in made or (root / source).exists(), f"{name} mounts {source}"
@@ -283,23 +324,15 @@ def test_what_is_mounted_is_there_or_is_made(root: Path, compose: Any, tmp_path:
 def test_those_who_watch_have_the_names_that_their_files_say(root: Path, compose: Any) -> None:
     """Of the containers, of the ports, and of the folders in them."""
     sources = (root / "deploy/grafana/provisioning/datasources/deskbus.yml").read_text()
-    alloy = (root / "deploy/alloy/config.alloy").read_text()
-    loki = yaml.safe_load((root / "deploy/loki/loki.yml").read_text())
     boards = (root / "deploy/grafana/provisioning/dashboards/deskbus.yml").read_text()
 
-    assert set(re.findall(r"http://(\w+):(\d+)", sources + alloy)) == {
-        ("prometheus", "9090"),
-        ("loki", "3100"),
-    }
-    assert loki["server"]["http_listen_port"] == 3100
-    for name, folder in (("loki", "/loki"), ("grafana", "/var/lib/grafana/dashboards")):
-        mounted = [mount.split(":")[1] for mount in compose["services"][name]["volumes"]]
-        assert folder in mounted
+    assert re.findall(r"http://(\w+):(\d+)", sources) == [("prometheus", "9090")]
+    mounted = [mount.split(":")[1] for mount in compose["services"]["grafana"]["volumes"]]
+    assert "/var/lib/grafana/dashboards" in mounted
     assert "path: /var/lib/grafana/dashboards" in boards
     command = compose["services"]["prometheus"]["command"]
     assert "--config.file=/etc/prometheus/prometheus.yml" in command
     assert (root / "deploy/prometheus/prometheus.yml").exists()
-    assert compose["name"] == "deskbus", "Alloy keeps the containers of this project"
 
 
 # --- deploy/compose.tls.yaml ---------------------------------------------------------------------

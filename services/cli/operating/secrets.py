@@ -12,6 +12,7 @@ from libs.facts import amounts
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings
 from services.cli.shell.terminal import emit, err, out
+from services.provisioner.compose_files import write_compose_files
 from services.provisioner.secrets import kept_place, provision_secrets
 
 app = group()
@@ -26,6 +27,8 @@ class SecretsMade(BaseModel):
     made: tuple[str, ...]
     kept: int
     expires: dict[str, datetime]
+    compose: tuple[str, ...]
+    """Files and folders made beside compose.yaml."""
 
 
 @app.callback()
@@ -66,6 +69,9 @@ def init(
 ) -> None:
     """Make every secret that is missing, and the two servers' files: nats.conf and roles.sql.
 
+    In a clone, for deploy/secrets, also what compose.yaml needs beside it: .env with the owner of
+    the secrets, deskbus.toml for settings, and the folders that containers write into.
+
     What exists is kept, and nothing secret is shown. Run it again after an upgrade: permissions
     become those of the new version, and where NATS is stays as in nats.conf unless an option says
     otherwise. To replace a secret delete its file first.
@@ -83,7 +89,11 @@ def init(
     kept = replace(kept_place(folder), **places)
     done = provision_secrets(folder, kept, tls=tls, hosts=host or ())
     answer = SecretsMade(
-        directory=folder, made=done.made, kept=done.kept, expires=dict(done.expires)
+        directory=folder,
+        made=done.made,
+        kept=done.kept,
+        expires=dict(done.expires),
+        compose=write_compose_files(Path.cwd(), folder),
     )
     if json:
         emit([answer])
@@ -98,6 +108,8 @@ def _tell(answer: SecretsMade) -> None:
         f"{answer.directory}: {amounts.count(len(answer.made), 'secret')} made, {answer.kept} "
         "kept; nats.conf and roles.sql written"
     )
+    if answer.compose:
+        err().print(f"for compose.yaml: {', '.join(answer.compose)} written")
     for name, at in answer.expires.items():
         days = (at - datetime.now(UTC)).days
         err().print(

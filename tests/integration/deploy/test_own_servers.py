@@ -48,7 +48,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 IN_IMAGE = {
     "python": sys.executable,
-    "/opt/deskbus/healthcheck.py": str(ROOT / "deploy/healthcheck.py"),
+    "/opt/code/healthcheck.py": str(ROOT / "deploy/healthcheck.py"),
 }
 READY_TIMEOUT_S = 90
 CYCLE_TIMEOUT_S = 90

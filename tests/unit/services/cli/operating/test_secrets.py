@@ -10,6 +10,9 @@ from libs.runtime.settings import Settings
 from services.cli import main as cli
 from services.cli.operating.doctor import Verdict, machine
 from services.cli.shell.problem import ExitCode
+from services.provisioner.secrets import NatsPlace, kept_place, provision_secrets
+
+ROOT = Path(__file__).parents[5]
 
 
 def init(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -156,3 +159,42 @@ def test_a_cluster_without_certificates_is_refused(
     folder = str(tmp_path / "secrets")
     assert init(monkeypatch, folder, "--nats-node", "nats-0.nats:6222") == ExitCode.FAILED
     assert "add --tls" in capsys.readouterr().err
+
+
+def test_monitoring_listens_on_loopback_wherever_clients_come_from(tmp_path: Path) -> None:
+    """It tells who asks the names of everybody's inboxes."""
+    for listen in ("0.0.0.0", "10.0.0.7"):
+        place = NatsPlace(listen=listen)
+        provision_secrets(tmp_path / listen, place)
+        conf = json.loads((tmp_path / listen / "nats.conf").read_text())
+        assert (conf["host"], conf["http"]) == (listen, "127.0.0.1:8222")
+        assert kept_place(tmp_path / listen) == place
+
+
+def test_beside_compose_yaml_it_makes_what_that_needs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "deploy").mkdir()
+    for name in ("compose.yaml", "deploy/env.example", "deploy/deskbus.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.chdir(tmp_path)
+
+    assert init(monkeypatch, "deploy/secrets") == ExitCode.OK
+    env = (tmp_path / ".env").read_text()
+    assert f"\nDESKBUS_UID={os.getuid()}\nDESKBUS_GID={os.getgid()}\n" in env
+    assert (tmp_path / "deskbus.toml").exists()
+    assert all((tmp_path / name).is_dir() for name in ("strategies", "exit_signals", "reports"))
+    assert "for compose.yaml: " in capsys.readouterr().err
+
+    (tmp_path / "deskbus.toml").write_text("day_cost_usd_max = 2\n")
+    (tmp_path / ".env").write_text("DESKBUS_UID=4242\nDESKBUS_HTTP_PORT=9000\n")
+    assert init(monkeypatch, "deploy/secrets") == ExitCode.OK
+    owned = f"DESKBUS_UID={os.getuid()}\nDESKBUS_HTTP_PORT=9000\nDESKBUS_GID={os.getgid()}\n"
+    assert (tmp_path / ".env").read_text() == owned, "nothing else is changed"
+    assert (tmp_path / "deskbus.toml").read_text() == "day_cost_usd_max = 2\n"
+
+    (tmp_path / ".env").unlink()
+    assert init(monkeypatch, "elsewhere") == ExitCode.OK
+    assert not (tmp_path / ".env").exists(), "these are not the secrets of compose.yaml"

