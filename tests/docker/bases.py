@@ -88,9 +88,7 @@ def _unpack_plugins(sid: Path, folder: Path) -> None:
     plugins = folder / "config/cli-plugins"
     plugins.mkdir(parents=True, exist_ok=True)
     for name in PLUGINS:
-        (found,) = (
-            path for path in unpacked.rglob(name) if path.is_file() and os.access(path, os.X_OK)
-        )
+        found = next(unpacked.rglob(f"cli-plugins/{name}"))
         shutil.copy(found, plugins / name)
 
 
@@ -145,15 +143,8 @@ def _servers(engine: Engine, tree: Path) -> str:
 
 
 def _import(engine: Engine, tree: Path, name: str, changes: Sequence[str]) -> None:
-    for needless in (
-        "var/cache/apt",
-        "var/lib/apt/lists",
-        "usr/share/doc",
-        "usr/share/locale",
-        "proc",
-        "sys",
-    ):
-        run(["find", str(tree / needless), "-xdev", "-mindepth", "1", "-delete"], 60, check=False)
+    for needless in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/locale"):
+        shutil.rmtree(tree / needless, ignore_errors=True)
     command = ["docker", "import", *(f"--change={each}" for each in changes), "-", name]
     with subprocess.Popen(
         ["tar", "--directory", str(tree), "--create", "--one-file-system", "."],

@@ -29,7 +29,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from libs.servers.placement import choose_port
+from libs.runtime.ports import choose_port
 from tests.chaos.books import broken
 from tests.docker import ports
 from tests.docker.bases import ensure_bases
