@@ -385,7 +385,7 @@ async def test_the_commands_for_containers_in_the_backups_page_bring_everything_
     """docs/backup.md: Postgres' own programs in its container, as its superuser."""
     place = f"127.0.0.1:{desk.postgres.postgres_port}"
     text = (ROOT / "docs/backup.md").read_text()
-    told = re.findall(r"^docker compose exec -T --user postgres postgres (.+)$", text, re.MULTILINE)
+    told = re.findall(r"docker compose exec -T --user postgres postgres (.+)", text)
     before, back = (re.split(" [<>] ", each)[0].split() for each in told)
     superuser = dsn_for(f"postgresql://{place}/postgres", "postgres", desk.postgres.secrets_dir)
     db = await asyncpg.connect(superuser)
