@@ -9,10 +9,10 @@ import typer
 from pydantic import BaseModel
 
 from libs.facts import amounts
+from libs.keys.compose_files import write_compose_files
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings
 from services.cli.shell.terminal import emit, err, out
-from services.provisioner.compose_files import write_compose_files
 from services.provisioner.secrets import kept_place, provision_secrets
 
 app = group()
