@@ -29,13 +29,14 @@ class HeldLine(Value):
     """One position as its owner states it, at `line` of a file.
 
     `cost` is that of one of the shares held now, in `currency`: the one that the ticker trades in,
-    where it is left out. `opened_on` is the session since which some were held without a break.
+    where it is left out; 0 for what was given. `opened_on` is the session since which some were
+    held without a break.
     """
 
     line: int = Field(ge=1)
     ticker: Ticker
     quantity: Quantity = Field(gt=0, le=SHARES_MAX)
-    cost: Decimal = Field(gt=0, le=PRICE_MAX, max_digits=14, decimal_places=6)
+    cost: Decimal = Field(ge=0, le=PRICE_MAX, max_digits=14, decimal_places=6)
     opened_on: date
     currency: Currency | None = None
 

@@ -162,7 +162,7 @@ def _of_texts(
         )
         return table.fault(row, why, WRITE, column)
 
-    order = _order(texts)  # what the dates themselves say counts more than what a vendor does
+    order = months_first(texts)  # what the dates themselves say counts more than what a vendor does
     month_first = month_first if order is None else order
     stamps: dict[str, Stamp] = {}
     for text in texts:
@@ -182,7 +182,7 @@ def _of_texts(
     return taken
 
 
-def _order(texts: Sequence[str]) -> bool | None:
+def months_first(texts: Sequence[str]) -> bool | None:
     """Whether months come first in dates like 03/15/2024; None where these texts do not say."""
     matches = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
     is_day_first = any(int(match["first"]) > 12 for match in matches)

@@ -106,12 +106,14 @@ def up(
 
 def _start_in_background(settings: Settings, *, json: bool) -> None:
     words = [word for word in sys.argv[1:] if word not in {"--detach", "-d", "--json"}]
+    is_new = not (settings.data_dir / RECORD_DIR).is_dir()
     with Progress(err()) as progress:
         progress.says(STARTING)
         desk = background.start(words, settings)
     if json:
         emit([_ready(desk)])
-    announce(desk, settings, notes=asking(market_note(settings)), in_background=True)
+    notes = asking(market_note(settings))
+    announce(desk, settings, notes=notes, in_background=True, is_new=is_new)
 
 
 def _ready(desk: RunningDesk) -> Ready:
@@ -283,6 +285,14 @@ def _next_steps(first: str, *, in_background: bool) -> Sequence[str]:
             "deskbus status    says how the desk is",
             "deskbus logs -f   follows its log",
             "deskbus down      stops it; nothing is lost",
+            *(
+                (
+                    "next: deskbus portfolio import FILE    your broker's export; or ask at once:",
+                    f"      {first}",
+                )
+                if first
+                else ()
+            ),
         )
     return (
         f"In another terminal: deskbus open, deskbus tail{first and ','}",

@@ -35,7 +35,7 @@ from libs.market.replay.formats import ADJUSTED, SPLITS, SPLITS_AND_DIVIDENDS, V
 from libs.market.replay.layout import TICKERS_MAX
 from libs.market.symbols import HUNDREDTHS, currency, spelled, venue_of
 from libs.runtime.settings import Settings
-from services.cli.shell.options import JsonOption
+from services.cli.shell.options import DateOrder, JsonOption
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.questions import Questions, is_confirmed
 from services.cli.shell.running import find_desk, load_settings
@@ -58,13 +58,6 @@ class Adjusted(StrEnum):
     NONE = "none"
     SPLITS = "splits"
     ALL = "all"
-
-
-class DateOrder(StrEnum):
-    """How dates such as 03/04/2024 are meant."""
-
-    DAY_FIRST = "day-first"
-    MONTH_FIRST = "month-first"
 
 
 ADJUSTED_FOR = {Adjusted.NONE: "", Adjusted.SPLITS: SPLITS, Adjusted.ALL: SPLITS_AND_DIVIDENDS}

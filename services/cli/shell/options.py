@@ -2,6 +2,7 @@
 everywhere.
 """
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -15,6 +16,13 @@ JsonOption = Annotated[
 ApprovalOption = Annotated[
     bool, typer.Option("--approval", help="Require a person's approval before placing orders.")
 ]
+
+
+class DateOrder(StrEnum):
+    """How dates such as 03/04/2024 are meant."""
+
+    DAY_FIRST = "day-first"
+    MONTH_FIRST = "month-first"
 
 
 def group(kind: type[TyperGroup] = ShapedGroup) -> typer.Typer:

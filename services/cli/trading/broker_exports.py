@@ -1,8 +1,9 @@
 """Files of holdings as brokers export them: which rows are positions, and which cell means what.
 
 A form is known by its headings. Text before the headings and below the table, rows of cash and
-sums are no positions. Interactive Brokers, Schwab and Trading 212 were tried on small files in
-their form; Fidelity and Degiro are built from public documentation.
+sums are no positions. Some exports list trades: see `trade_history`. Interactive Brokers'
+statement, Schwab and Trading 212 were tried on small files in their form; the others are built from
+public documentation.
 """
 
 import csv
@@ -10,15 +11,14 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import bad
 from libs.files.numbers import NoNumber, has_decimal_comma, number_of
 from libs.files.text import separator_of, text_of
-from libs.market.symbols import spelled
+from libs.market.symbols import no_share, spelled
 
 FILE_BYTES_MAX = 256_000
 PREAMBLE_ROWS_MAX = 40
@@ -27,48 +27,138 @@ COST_STEP = Decimal("0.000001")
 MEANINGS: Final[Mapping[str, frozenset[str]]] = {
     "ticker": frozenset({"ticker", "symbol", "symbol/isin", "instrument"}),
     "quantity": frozenset(
-        {"quantity", "qty", "shares", "no. of shares", "qty (quantity)", "amount", "units"}
+        {
+            *("quantity", "qty", "shares", "no. of shares", "qty (quantity)", "amount", "units"),
+            *("position", "number of shares"),
+        }
     ),
     "cost": frozenset(
         {
-            "cost",
-            "avg cost",
-            "average cost",
-            "cost price",
-            "avg price",
-            "average price",
-            "price paid",
-            "purchase price",
-            "unit cost",
-            "cost/share",
-            "average cost basis",
-            "price / share",
+            *("cost", "avg cost", "average cost", "cost price", "avg price", "average price"),
+            *("price paid", "purchase price", "unit cost", "cost/share", "average cost basis"),
+            *("price / share", "costbasisprice", "cost per share", "avg. cost", "avg cost basis"),
         }
     ),
-    "basis": frozenset({"cost basis", "cost basis total", "total cost", "book value"}),
-    "opened_on": frozenset(
-        {"opened_on", "opened on", "date acquired", "acquired", "purchase date", "open date"}
+    "basis": frozenset(
+        {"cost basis", "cost basis total", "total cost", "book value", "costbasismoney"}
     ),
-    "currency": frozenset({"currency", "ccy", "currency (price / share)"}),
-    "value": frozenset({"mkt val (market value)", "market value", "current value", "value"}),
+    "opened_on": frozenset(
+        {
+            *("opened_on", "opened on", "date acquired", "acquired", "purchase date"),
+            *("open date", "opendatetime"),
+        }
+    ),
+    "currency": frozenset({"currency", "ccy", "currency (price / share)", "currencyprimary"}),
+    "value": frozenset(
+        {
+            *("mkt val (market value)", "market value", "current value", "value", "value in eur"),
+            *("positionvalue", "total value"),
+        }
+    ),
     "action": frozenset({"action"}),
     "time": frozenset({"time"}),
+    "name": frozenset({"description", "name", "product", "security description"}),
+    "kind": frozenset(
+        {"asset category", "assetclass", "asset class", "security type", "asset type", "type"}
+    ),
+    "account": frozenset({"account number", "account", "clientaccountid"}),
 }
 """The headings of each cell that is read, in lower case."""
-CASH: Final = re.compile(r"cash\b.*|(spaxx|fdrxx|fzfxx|fcash|core)\*{0,2}", re.IGNORECASE)
-SUM: Final = re.compile(r"(account |grand |sub)?total.*", re.IGNORECASE)
-IBKR_TABLE: Final = "open positions"
-TRADE: Final = re.compile(r"(market|limit|stop|stop limit) (buy|sell)", re.IGNORECASE)
-NO_TRADE: Final = re.compile(
-    r"(deposit|withdrawal|dividend|(lending )?interest|currency conversion|(new )?card|"
-    r"spending cashback|result adjustment|fee).*",
+CASH: Final = re.compile(r"cash\b.*|(fcash|core)\*{0,2}|[a-z]{3}xx\*{0,2}", re.IGNORECASE)
+"""Cash and money-market funds, whose symbols in the US end in XX: one share is one dollar."""
+SUM: Final = re.compile(r"((account|positions|grand|sub) ?)?total.*", re.IGNORECASE)
+PENDING: Final = "pending activity"
+SHARES: Final = re.compile(
+    r"-*|stocks?|stk|equit(y|ies)|common stocks?|etfs?\b.*|adrs?|shares?|cash|margin|reits?"
+    r"|(mutual |closed end )?funds?\b.*|exchange traded funds?.*",
     re.IGNORECASE,
 )
+"""Kinds of positions that are shares, or are bought and sold as they are."""
+OPTION: Final = re.compile(
+    r"-?[A-Z.]{1,6} *\d{6}[CP]\d+(\.\d+)?|[A-Z.]{1,6} \d{1,2}/\d{1,2}/\d{2,4} \$?[\d.]+ "
+    r"(C|P|CALL|PUT)|[A-Z.]{1,6} \d{1,2}[A-Z]{3}\d{2} [\d.]+ [CP]|.* (call|put) \$[\d.]+",
+    re.IGNORECASE,
+)
+"""Symbols of options, and Robinhood's description of one."""
+SYMBOL: Final = re.compile(r"[A-Za-z0-9.^=/-]{1,15}")
+ISIN: Final = re.compile(r"[A-Z]{2}[A-Z0-9]{9}[0-9]")
+IBKR_TABLE: Final = "open positions"
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """An export of a broker, known by its headings. `columns` are headings that mean something else
+    in it than elsewhere; `is_trades` where it lists trades, `is_tried` where a file was read."""
+
+    key: str
+    name: str
+    marks: frozenset[str]
+    columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    is_trades: bool = False
+    is_tried: bool = False
+    month_first: bool | None = None
+
+
+def _one(**columns: str) -> Mapping[str, frozenset[str]]:
+    return {meaning: frozenset(heads.split("|")) for meaning, heads in columns.items()}
+
+
+IBKR: Final = Broker("ibkr", "Interactive Brokers' statement", frozenset(), is_tried=True)
+BROKERS: Final = (
+    Broker("ibkr", "Interactive Brokers' Flex query", frozenset({"symbol", "costbasisprice"})),
+    Broker("schwab", "Schwab's positions", frozenset({"symbol", "qty (quantity)"}), is_tried=True),
+    Broker("schwab", "Schwab's positions", frozenset({"symbol", "quantity", "day change %"})),
+    Broker(
+        "fidelity",
+        "Fidelity's positions",
+        frozenset({"symbol", "current value", "cost basis total"}),
+        month_first=True,
+    ),
+    Broker(
+        "robinhood",
+        "Robinhood's account activity",
+        frozenset({"activity date", "instrument", "trans code"}),
+        _one(
+            ticker="instrument",
+            quantity="quantity",
+            cost="price",
+            action="trans code",
+            time="activity date",
+        ),
+        is_trades=True,
+        month_first=True,
+    ),
+    Broker(
+        "trading212",
+        "Trading 212's history",
+        frozenset({"action", "no. of shares"}),
+        is_trades=True,
+        is_tried=True,
+    ),
+    Broker("degiro", "Degiro's portfolio", frozenset({"product", "symbol/isin"})),
+    *(
+        Broker(
+            "degiro",
+            "Degiro's transactions",
+            frozenset(columns["quantity"] | {"isin"}),
+            {**columns, "ticker": frozenset({"isin"})},
+            is_trades=True,
+            month_first=False,
+        )
+        for columns in (
+            _one(quantity="quantity", cost="price", time="date", clock="time", name="product"),
+            _one(quantity="number", cost="price", time="date", clock="time", name="product"),
+            _one(quantity="aantal", cost="koers", time="datum", clock="tijd", name="product"),
+            _one(quantity="anzahl", cost="kurs", time="datum", clock="uhrzeit", name="produkt"),
+        )
+    ),
+)
+BROKER_KEYS: Final = tuple(dict.fromkeys((IBKR.key, *(broker.key for broker in BROKERS))))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One position of a file: cells by their meaning, at the line where it begins."""
+    """One position or trade of a file: cells by their meaning, at the line where it begins."""
 
     line: int
     cells: Mapping[str, str]
@@ -80,16 +170,19 @@ class Export:
 
     rows: list[Row] = field(default_factory=list)
     meanings: Sequence[str] = ()
-    cash_texts: list[str] = field(default_factory=list)
-    """The amounts in the rows of cash."""
+    cash: list[tuple[str, str]] = field(default_factory=list)
+    """The amounts in the rows of cash, each with its currency, "" where it has none."""
     separator: str = ","
     unused: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
+    broker: Broker | None = None
+    """None for a file in nobody's form."""
 
 
-def read_export(path: Path) -> Export:
-    """The positions in a file. Raises BadFile where nothing in it looks like a table of them."""
-    text = text_of(path, FILE_BYTES_MAX)
+def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
+    """The rows of a file; `columns` names the heading of a meaning. Raises BadFile where nothing in
+    it looks like a table of positions or trades."""
+    text = text_of(path, FILE_BYTES_MAX, is_windows_allowed=True)
     separator = _separator(text)
     reader = csv.reader(
         io.StringIO(text.decode(), newline=""), delimiter=separator.decode(), strict=True
@@ -99,21 +192,55 @@ def read_export(path: Path) -> Export:
     except csv.Error as error:
         raise bad(path, reader.line_num, f"no CSV: {error}", "write it again") from None
     filled = [(line, cells) for line, cells in numbered if any(cells)]
-    ours = _open_positions(filled)
-    at = 0 if ours else _heading_row(filled)
+    if statement := _statement(path, filled):
+        statement.separator = separator.decode()
+        return statement
+    at, broker, named = _heading_row(filled, columns or {})
     if at is None:
         first = {_heading(cell) for cell in filled[0][1]} if filled else set()
-        missing = [name for name in ("ticker", "quantity") if not first & MEANINGS[name]]
+        missing = [name for name in ("ticker", "quantity") if not first & named[name]]
         what = f"its first line has no column {' and no column '.join(missing)}"
         raise bad(path, 1, what, "name the columns")
-    table = ours or filled[at:]
-    heads = [_heading(cell) for cell in table[0][1]]
-    by_meaning = _meanings(path, heads)
-    export = Export(meanings=list(by_meaning), separator=separator.decode())
+    heads = [_heading(cell) for cell in filled[at][1]]
+    by_meaning = _meanings(path, filled[at][0], heads, named)
+    export = Export(meanings=[*by_meaning], separator=separator.decode(), broker=broker)
+    if broker is not None and broker.is_trades and "currency" not in by_meaning:
+        beside = by_meaning.get("cost", len(heads)) + 1
+        if beside < len(heads) and not heads[beside]:  # Degiro's currency has no heading
+            by_meaning["currency"] = beside
     export.unused = [head for n, head in enumerate(heads) if head and n not in by_meaning.values()]
-    _fill(export, table[1:], heads, by_meaning)
-    if "action" in by_meaning:
-        export = _netted(path, export)
+    _fill(export, filled[at + 1 :], heads, by_meaning)
+    _note_accounts(export)
+    return export
+
+
+def _statement(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Export | None:
+    """The positions and the cash in a statement of Interactive Brokers, whose lines begin with the
+    name of their table; None for another file."""
+    export = Export(broker=IBKR)
+    heads: list[str] = []
+    by_meaning: dict[str, int] = {}
+    base = ""
+    sums: dict[str, str] = {}
+    for line, cells in rows:
+        match [cell.casefold() for cell in cells[:3]]:
+            case [table, "header", *_] if table == IBKR_TABLE:
+                heads = [_heading(cell) for cell in cells[2:]]
+                by_meaning = _meanings(path, line, heads, MEANINGS)
+                export.meanings = [*by_meaning]
+            case [table, "data", "summary"] if table == IBKR_TABLE:
+                _fill(export, [(line, cells[2:])], heads, by_meaning)
+            case ["account information", "data", "base currency"] if len(cells) > 3:
+                base = cells[3]
+            case ["cash report", "data", "ending cash"] if len(cells) > 4:
+                sums[cells[3].casefold()] = cells[4]
+    if not heads:
+        return None
+    whole = sums.pop("base currency summary", None)
+    if whole is not None and (base or len(sums) == 1):
+        export.cash = [(whole, base or next(iter(sums)).upper())]
+        if len(sums) > 1:
+            export.notes.append(f"cash in {len(sums)} currencies counts at the statement's rates")
     return export
 
 
@@ -129,38 +256,33 @@ def _heading(cell: str) -> str:
     return " ".join(cell.replace("_", " ").split()).casefold().replace("opened on", "opened_on")
 
 
-def _heading_row(rows: Sequence[tuple[int, list[str]]]) -> int | None:
+def _heading_row(
+    rows: Sequence[tuple[int, list[str]]], columns: Mapping[str, str]
+) -> tuple[int | None, Broker | None, Mapping[str, frozenset[str]]]:
+    """Where the headings stand, whose they are, and what each heading means there."""
+    chosen = {name: frozenset({_heading(head)}) for name, head in columns.items()}
     for at, (_, cells) in enumerate(rows[:PREAMBLE_ROWS_MAX]):
         heads = {_heading(cell) for cell in cells}
-        if heads & MEANINGS["ticker"] and heads & MEANINGS["quantity"]:
-            return at
-    return None
+        broker = next((known for known in BROKERS if known.marks <= heads), None)
+        own = broker.columns if broker is not None else {}
+        named = {**MEANINGS, **own, **chosen}
+        if heads & named["ticker"] and heads & named["quantity"]:
+            return at, broker, named
+    return None, None, {**MEANINGS, **chosen}
 
 
-def _open_positions(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """The table of positions in a statement of Interactive Brokers, without its sums and lots."""
-    own = [
-        (line, cells)
-        for line, cells in rows
-        if len(cells) > 2 and cells[0].casefold() == IBKR_TABLE
-    ]
-    return [
-        (line, cells[2:])
-        for line, cells in own
-        if cells[1].casefold() == "header"
-        or (cells[1].casefold(), cells[2].casefold()) == ("data", "summary")
-    ]
-
-
-def _meanings(path: Path, heads: Sequence[str]) -> dict[str, int]:
+def _meanings(
+    path: Path, line: int, heads: Sequence[str], named: Mapping[str, frozenset[str]]
+) -> dict[str, int]:
     columns: dict[str, int] = {}
-    for meaning, names in MEANINGS.items():
+    for meaning, names in named.items():
         at = [n for n, head in enumerate(heads) if head in names]
         if meaning == "quantity" and len(at) > 1:
             at = [n for n in at if heads[n] != "amount"]
         is_doubled = len({heads[n] for n in at}) < len(at)
         if len(at) > 1 and (is_doubled or meaning in {"quantity", "cost"}):
-            raise bad(path, 1, f"the column {meaning} stands in it twice", "keep one of the two")
+            what = f"the column {meaning} stands in it twice"
+            raise bad(path, line, what, f"keep one, or name it: --columns {meaning}=...")
         if at:
             columns[meaning] = at[0]
     return columns
@@ -172,14 +294,20 @@ def _fill(
     heads: Sequence[str],
     by_meaning: Mapping[str, int],
 ) -> None:
+    is_trades = export.broker is not None and export.broker.is_trades
     for line, cells in rows:
         meant = {name: cells[n] for name, n in by_meaning.items() if n < len(cells)}
-        ticker = meant.get("ticker", "")
-        has_cost = any(char.isdigit() for name in ("cost", "basis") for char in meant.get(name, ""))
+        label = meant.get("ticker", "").strip("-") or meant.get("name", "")
         texts = [cell for cell in cells if cell]
-        if CASH.fullmatch(ticker) and not has_cost:
-            export.cash_texts.append(meant.get("value") or meant.get("quantity", ""))
-        elif SUM.fullmatch(ticker) or (len(texts) == 1 and " " in texts[0]):
+        if [_heading(cell) for cell in cells] == [*heads]:
+            continue  # the table of another account
+        if not is_trades and _is_cash(label, meant):
+            amount = meant.get("value") or meant.get("quantity", "")
+            export.cash.append((amount, meant.get("currency", "")))
+        elif label.casefold() == PENDING:
+            amount = meant.get("value", "")
+            export.notes.append(f"{label} {amount} is not counted".replace("  ", " "))
+        elif SUM.fullmatch(label) or (len(texts) == 1 and " " in texts[0]):
             continue  # a sum, or a line of text below the table
         elif len(cells) > len(heads) and any(cells[len(heads) :]):
             meant["too many"] = f"{len(cells)} cells under a header of {len(heads)}"
@@ -191,16 +319,48 @@ def _fill(
             export.rows.append(Row(line, meant))
 
 
-def stated_cash(export: Export, *, comma: bool) -> Decimal | None:
-    """The cash that the file states; None, so that it is asked for, where it states none, or one
-    amount of it cannot be read."""
+def _is_cash(label: str, cells: Mapping[str, str]) -> bool:
+    """Whether a row is cash. A share may have the ticker CASH: then it has a cost."""
+    has_cost = any(char.isdigit() for name in ("cost", "basis") for char in cells.get(name, ""))
+    is_fund = label.strip("*").upper().endswith("XX")
+    return CASH.fullmatch(label) is not None and (is_fund or not has_cost)
+
+
+def _note_accounts(export: Export) -> None:
+    accounts = {row.cells.get("account", "") for row in export.rows} - {""}
+    if len(accounts) > 1:
+        export.notes.append(f"{len(accounts)} accounts of the file are taken together")
+
+
+def other_kind(row: Row) -> str:
+    """The kind of thing that a row is where it is no share; "" for a share."""
+    ticker, kind = row.cells.get("ticker", ""), row.cells.get("kind", "")
+    if OPTION.fullmatch(ticker) or OPTION.fullmatch(row.cells.get("name", "")):
+        return "an option"
+    if not SHARES.fullmatch(kind):
+        return kind
+    return no_share(spelled(ticker)) if SYMBOL.fullmatch(ticker) else ""
+
+
+def stated_cash(export: Export, *, comma: bool) -> tuple[Decimal | None, str]:
+    """The cash that the file states, and its currency ("" where it states none). None, so that it
+    is asked for, where there is no such row, one of them cannot be read, or they have several
+    currencies."""
+    currencies = {money.upper() for _, money in export.cash}
     try:
-        amounts = [number_of(text, comma=comma) for text in export.cash_texts]
+        amounts = [number_of(text, comma=comma) for text, _ in export.cash]
     except NoNumber:
-        return None
+        return None, ""
+    if len(currencies) > 1:
+        text = ", ".join(f"{amount} {money}" for amount, money in export.cash)
+        export.notes.append(
+            f"the file states cash in several currencies, which is not used: {text}"
+        )
+        return None, ""
     if not amounts or None in amounts:
-        return None
-    return sum((amount for amount in amounts if amount is not None), Decimal(0))
+        return None, ""
+    whole = sum((amount for amount in amounts if amount is not None), Decimal(0))
+    return whole, next(iter(currencies))
 
 
 def decimal_comma(export: Export) -> bool:
@@ -212,68 +372,6 @@ def decimal_comma(export: Export) -> bool:
         if row.cells.get(name)
     ]
     return has_decimal_comma(texts, is_comma_between=export.separator == ",")
-
-
-def _netted(path: Path, export: Export) -> Export:
-    """Positions from a history of trades: bought and sold shares at average cost, oldest first."""
-    held: dict[str, list[Decimal]] = {}
-    first: dict[str, Row] = {}
-    since: dict[str, str] = {}
-    for row in sorted(export.rows, key=lambda row: row.cells.get("time", "")):
-        action = row.cells.get("action", "")
-        if NO_TRADE.fullmatch(action):
-            continue
-        trade = TRADE.fullmatch(action)
-        if trade is None:
-            what = f"the action {action[:40]!r} may change what is held, and is not known"
-            raise bad(path, row.line, what, "write the positions instead of the trades")
-        if wrong := row.cells.get("too many") or row.cells.get("too few"):
-            raise bad(path, row.line, wrong, "correct the row")
-        ticker, (quantity, cost) = row.cells["ticker"], _trade(path, row)
-        shares, spent = held.setdefault(ticker, [Decimal(0), Decimal(0)])
-        if shares and first[ticker].cells.get("currency") != row.cells.get("currency"):
-            what = f"a trade of {ticker} in another currency than the one before"
-            raise bad(path, row.line, what, "write the positions instead of the trades")
-        if trade[2].casefold() == "sell":
-            if quantity > shares:
-                what = f"more of {ticker} is sold than was bought: trades are missing"
-                raise bad(path, row.line, what, "write the positions instead of the trades")
-            quantity, cost = -quantity, spent / shares
-        if not shares:
-            first[ticker], since[ticker] = row, row.cells.get("time", "")[:10]
-        held[ticker] = [shares + quantity, spent + quantity * cost]
-    rows = []
-    for ticker, (shares, spent) in held.items():
-        if shares:
-            cells = {
-                **{name: first[ticker].cells.get(name, "") for name in ("currency",)},
-                "ticker": ticker,
-                "quantity": f"{shares.normalize():f}",
-                "cost": f"{(spent / shares).quantize(COST_STEP, ROUND_HALF_EVEN).normalize():f}",
-                "opened_on": since[ticker],
-            }
-            rows.append(Row(first[ticker].line, cells))
-    note = (
-        "positions are made of the file's trades, at average cost; the file must have all of them"
-    )
-    return Export(
-        rows,
-        meanings=["ticker", "quantity", "cost", "opened_on", "currency"],
-        unused=export.unused,
-        notes=[note],
-        cash_texts=export.cash_texts,
-    )
-
-
-def _trade(path: Path, row: Row) -> tuple[Decimal, Decimal]:
-    try:
-        quantity, cost = (number_of(row.cells.get(name, "")) for name in ("quantity", "cost"))
-        stamp_of(row.cells.get("time", "")[:10])
-    except (NoNumber, NoDate) as error:
-        raise bad(path, row.line, f"a trade that cannot be read ({error})", "correct it") from None
-    if quantity is None or cost is None or quantity <= 0:
-        raise bad(path, row.line, "a trade without quantity or price", "correct it")
-    return quantity, cost
 
 
 def merged_lots(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:

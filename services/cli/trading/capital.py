@@ -1,11 +1,16 @@
 """`deskbus portfolio import`, `deposit` and `withdraw`: what an owner brings in and takes out.
 
-Each is shown first, with a hash; the same command with that hash does it.
+Each is shown first, with a hash; the same command with that hash does it. An import can be answered
+with yes too, in a terminal or by --yes.
 """
 
+import shlex
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,8 +33,9 @@ from contracts.subjects.subject import Asked, Subject
 from libs.facts import amounts
 from libs.quant.ticks import priced
 from services.cli.shell.invalid import invalid
-from services.cli.shell.options import JsonOption
+from services.cli.shell.options import DateOrder, JsonOption
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.questions import is_confirmed, is_terminal
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
 
@@ -52,6 +58,21 @@ AmountArgument = Annotated[
     str, typer.Argument(help="How much, in the account's currency, e.g. 1000 or 250.50.")
 ]
 HASH_CHARS_MIN = 8
+COLUMNS = frozenset(
+    {"ticker", "quantity", "cost", "basis", "opened_on", "currency", "value", "action", "time"}
+)
+"""The desk's columns of a file of holdings or trades."""
+
+
+class BrokerName(StrEnum):
+    """Brokers whose exports are known."""
+
+    IBKR = "ibkr"
+    SCHWAB = "schwab"
+    FIDELITY = "fidelity"
+    ROBINHOOD = "robinhood"
+    TRADING_212 = "trading212"
+    DEGIRO = "degiro"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -66,7 +87,7 @@ def import_file(
         Path,
         typer.Argument(help="Your broker's export, or a CSV file of your own."),
     ],
-    account: Annotated[str, typer.Option(help="A name for the new account.")],
+    account: Annotated[str, typer.Option(help="A name for the new account.")] = "main",
     cash: Annotated[
         str | None, typer.Option(help="What it has in cash, in its currency; 0 for none.")
     ] = None,
@@ -80,55 +101,126 @@ def import_file(
             formats=["%Y-%m-%d"], help="Since when they are held, where the file does not say it."
         ),
     ] = None,
+    broker: Annotated[
+        BrokerName | None,
+        typer.Option("--from", help="Whose export it is, where its headings do not say it."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Headings of the columns, as ticker=Symbol,quantity=Units,cost=Avg."),
+    ] = None,
+    tickers: Annotated[
+        list[str] | None,
+        typer.Option("--ticker", help="The desk's name of a share, as SAP=SAP.DE; repeatable."),
+    ] = None,
+    dates: Annotated[
+        DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
+    ] = None,
+    shares_only: Annotated[
+        bool, typer.Option("--shares-only", help="Leave out options, bonds and crypto.")
+    ] = False,
     confirmed: HashOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Open it without asking.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Open a new account with the holdings of a file: shown first, then with --hash.
+    """Open a new account with the holdings of a file: shown first, then opened after your yes.
 
-    The file is an export of your broker (Interactive Brokers, Schwab, Fidelity, Trading 212,
-    Degiro), or one with the columns `ticker`, `quantity` (shares, as of today's splits),
+    The file is an export of your broker (Interactive Brokers, Schwab, Fidelity, Robinhood, Trading
+    212, Degiro), or one with the columns `ticker`, `quantity` (shares, as of today's splits),
     `cost` (of one share, before fees), `opened_on` (the session since which some are held) and,
-    where you like, `currency`. Nothing is guessed: what is missing is asked for.
+    where you like, `currency`. Of trades positions are made at average cost. Nothing is guessed:
+    what is missing is asked for.
     """
-    from services.cli.trading.holdings_file import read_holdings  # noqa: PLC0415 - loads polars
+    from services.cli.trading.holdings_file import Reading, read_holdings  # noqa: PLC0415 - polars
 
-    read = read_holdings(file, opened_on.date() if opened_on else None)
+    reading = Reading(
+        opened_on=opened_on.date() if opened_on else None,
+        broker=broker.value if broker else None,
+        columns=_pairs("--columns", (columns or "").split(","), COLUMNS),
+        tickers=_pairs("--ticker", tickers or ()),
+        month_first=None if dates is None else dates is DateOrder.MONTH_FIRST,
+        is_shares_only=shares_only,
+    )
+    can_ask = is_terminal() and not json
+    read = read_holdings(file, reading)
+    if can_ask and any(it.field == "opened_on" and not it.line for it in read.findings):
+        reading = replace(reading, opened_on=_day("since when are they held? YYYY-MM-DD"))
+        read = read_holdings(file, reading)
     findings = [*read.findings]
-    if cash is None and read.cash is not None:
-        cash = str(read.cash)
-    if cash is None:
+    stated = str(read.cash) if cash is None and read.cash is not None else None
+    if cash is None and stated is None and can_ask:
+        cash = str(typer.prompt("how much has the account in cash? 0 for none", err=True))
+    if cash is None and stated is None:
         findings = _asked_for_cash(findings)
     if not read.lines:
         _refuse(findings, read, file)
-    request = _import_request(account, read, cash or "0", as_of)
+    request = _import_request(account, read, cash or stated or "0", as_of)
     shown = _ask(IMPORT_HOLDINGS, request)
     findings += shown.findings
-    if confirmed is not None and not findings:
-        request = request.model_copy(update={"confirmed": _confirmed(confirmed, shown.hash)})
-        shown = _ask(IMPORT_HOLDINGS, request)
+    if stated is not None and read.cash_currency not in {"", shown.cash.currency}:
+        text = f"the file's cash is in {read.cash_currency}, the account in {shown.cash.currency}"
+        findings.append(ImportFinding(field="cash", message=f"{text}: say it with --cash"))
+    if not json and shown.positions:
+        write(_import_screen(shown, is_whole=not findings), out())
+        _tell_unused(read)
+    if not findings and (digest := _answer(shown, confirmed, is_yes=yes, can_ask=can_ask)):
+        shown = _ask(IMPORT_HOLDINGS, request.model_copy(update={"confirmed": digest}))
     if json:
         emit([shown.model_copy(update={"findings": tuple(findings)})])
-    elif shown.positions:
-        write(_import_screen(shown, is_whole=not findings), out())
     if findings:
         _refuse(findings, read, file)
-    if json:
-        return
-    _tell_unused(read)
-    for note in read.notes:
-        err().print(Text(note, style="dim"))
+    if not json:
+        _end(shown, account, as_of)
+
+
+def _answer(
+    shown: HoldingsImport, confirmed: str | None, *, is_yes: bool, can_ask: bool
+) -> str | None:
+    """The hash to confirm; None where it is not confirmed. Raises `Problem` for another hash."""
+    if confirmed is not None:
+        return _confirmed(confirmed, shown.hash)
+    if shown.opened or not (is_yes or (can_ask and is_confirmed("Open this account?"))):
+        return None
+    return shown.hash
+
+
+def _end(shown: HoldingsImport, account: str, as_of: str | None) -> None:
+    """Say what was done, and the next command."""
     if not shown.opened:
-        _how(
-            f"deskbus portfolio import {file} --account {account} --cash {cash}"
-            + (f" --as-of {as_of}" if as_of else "")
-            + (f" --opened-on {opened_on:%Y-%m-%d}" if opened_on else ""),
-            shown.hash,
-        )
+        _how(shlex.join(["deskbus", *sys.argv[1:]]), shown.hash)
     elif shown.changed:
         out().print(f"account {account} is open")
-        err().print(f"deskbus portfolio {account}", style="dim")
+        day = f" --as-of {shown.as_of}" if as_of else ""
+        named = "" if account == "main" else f" --account {account}"
+        err().print(f"next: deskbus cycle request{named}{day} --wait", style="dim")
     else:
         out().print(f"account {account} was opened with these holdings before; nothing changed")
+
+
+def _day(question: str) -> date:
+    while True:
+        try:
+            return date.fromisoformat(str(typer.prompt(question, err=True)).strip())
+        except ValueError:
+            err().print("write YYYY-MM-DD", style="dim")
+
+
+def _pairs(
+    option: str, texts: Sequence[str], known: frozenset[str] = frozenset()
+) -> dict[str, str]:
+    """The values of an option NAME=VALUE by name, in capitals where no name is `known`. Raises
+    `Problem`."""
+    pairs = {}
+    for text in filter(None, texts):
+        name, _, value = (part.strip() for part in text.partition("="))
+        name = name.lower() if known else name.upper()
+        if not value or (known and name not in known):
+            example = f"{option} ticker=Symbol" if known else f"{option} SAP=SAP.DE"
+            names = f"; the columns are {', '.join(sorted(known))}" if known else ""
+            what = f"{option} {text!r} is not valid"
+            raise Problem(ExitCode.USAGE, what, f"write {example}{names}")
+        pairs[name] = value
+    return pairs
 
 
 def deposit(
@@ -267,14 +359,19 @@ def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path)
     write(Group(Text(), facts(rows)), err())
     if len(findings) > FINDINGS_SHOWN_MAX:
         err().print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more", style="dim")
-    _tell_unused(read)
+    if not read.lines:
+        _tell_unused(read)
     count = amounts.count(len(findings), "thing")
-    raise Problem(
-        ExitCode.REJECTED, f"{count} to settle before an account can be opened", f"correct {file}"
-    )
+    hint = f"correct {file}"
+    if any("is not in source" in item.message for item in findings):
+        hint += "; where the desk's market data has a share under another name: --ticker SAP=SAP.DE"
+    raise Problem(ExitCode.REJECTED, f"{count} to settle before an account can be opened", hint)
 
 
 def _tell_unused(read: "HoldingsFile") -> None:
+    """Say what was made of the file, and what of it is not used."""
+    for note in read.notes:
+        err().print(Text(f"- {note}", style="yellow"), soft_wrap=True)
     if read.unused:
         err().print(f"columns that are not used: {', '.join(read.unused)}", style="dim")
 

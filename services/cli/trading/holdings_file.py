@@ -10,23 +10,28 @@ from pydantic import ValidationError
 
 from contracts.capital import HOLDINGS_MAX, PRICE_MAX, SHARES_MAX, HeldLine, ImportFinding
 from libs.facts.amounts import cut, plain
-from libs.files.dates import NoDate, stamp_of
-from libs.files.finding import BadFile
+from libs.files.dates import NoDate, months_first, stamp_of
+from libs.files.finding import BadFile, bad
 from libs.files.numbers import NoNumber, number_of
 from libs.market.symbols import UnknownCurrency, currency, spelled
 from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.trading.broker_exports import (
+    BROKERS,
     COST_STEP,
     FILE_BYTES_MAX,
+    IBKR,
+    ISIN,
     Export,
     Row,
     decimal_comma,
     merged_lots,
+    other_kind,
     read_export,
     stated_cash,
 )
+from services.cli.trading.trade_history import days_of, is_history, netted
 
 __all__ = ["FILE_BYTES_MAX", "HoldingsFile", "read_holdings"]
 
@@ -51,6 +56,22 @@ class HoldingsFile:
     unused: Sequence[str] = ()
     cash: Decimal | None = None
     notes: Sequence[str] = field(default_factory=list)
+    cash_currency: str = ""
+    """Of `cash`; "" where the file does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read: whose export it is, the headings of the desk's columns, other names of
+    tickers, whether months come first in dates, whether rows that are no shares are left out, and
+    since when shares are held that have no date; each None or empty where the file says it."""
+
+    opened_on: date | None = None
+    broker: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    tickers: Mapping[str, str] = field(default_factory=dict)
+    month_first: bool | None = None
+    is_shares_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +85,25 @@ class _Lot:
     currency: str
 
 
-def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
-    """The file's positions, the lots of a ticker as one; `opened_on` is for rows without a date.
-    Raises `Problem` where it is no such file at all."""
-    export, comma = _export(path)
+def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
+    """The file's positions, the lots of a ticker as one. Raises `Problem` where it is no such file
+    at all."""
+    export, comma, month_first = _export(path, reading)
+    opened_on = reading.opened_on
     lines: list[HeldLine] = []
     findings: list[ImportFinding] = []
     if "opened_on" not in export.meanings and opened_on is None:
         text = "the file does not say since when they are held; say it with --opened-on YYYY-MM-DD"
         findings.append(ImportFinding(field="opened_on", message=text))
         opened_on = date.min
-    notes = list(export.notes)
+    notes = export.notes
     for ticker, rows in merged_lots(export.rows):
         lots, wrong = [], []
         for row in rows:
-            faults = [*_wrong(row, export, opened_on, comma=comma)]
+            faults = [*_wrong(row, export, opened_on, comma=comma, month_first=month_first)]
             wrong += faults
             if not faults:
-                lots.append(_lot(row, opened_on, comma=comma))
+                lots.append(_lot(row, opened_on, comma=comma, month_first=month_first))
         if not wrong:
             try:
                 lines.append(_line(ticker, lots))
@@ -98,45 +120,116 @@ def read_holdings(path: Path, opened_on: date | None = None) -> HoldingsFile:
         findings += wrong
     if opened_on == date.min:
         lines = []  # nothing can be shown without a date
-    cash = stated_cash(export, comma=comma)
-    return HoldingsFile(lines, findings, export.unused, cash, notes)
+    cash, money = stated_cash(export, comma=comma)
+    return HoldingsFile(lines, findings, export.unused, cash, notes, money)
 
 
-def _export(path: Path) -> tuple[Export, bool]:
-    """The positions of the file, and whether its numbers have decimal commas. Raises `Problem`."""
+def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
+    """The positions of the file, whether its numbers have decimal commas, and whether months come
+    first in its dates. Raises `Problem`."""
     try:
-        export = read_export(path)
+        export = read_export(path, reading.columns)
+        _require_broker(path, export, reading.broker)
+        _leave_out(export, reading)
         comma = decimal_comma(export)
+        month_first = _order(export, reading)
+        if is_history(export):
+            export = netted(path, export, comma=comma, month_first=month_first)
+            comma, month_first = False, None
     except BadFile as error:
         where = f"line {error.finding.line}: " if (error.finding.line or 1) > 1 else ""
-        raise _unreadable(path, f"{where}{error.finding.what}") from None
+        raise _unreadable(path, f"{where}{error.finding.what}", error.finding.remedy) from None
     except NoNumber as error:
         raise _unreadable(path, str(error)) from None
     if not {"cost", "basis"} & {*export.meanings}:
-        raise _unreadable(path, "its first line has no column cost")
+        remedy = "name it with --columns cost=..., or add it"
+        if export.broker is not None and export.broker.key == "degiro":
+            remedy = "Degiro's portfolio does not say what shares cost: export its transactions"
+        raise _unreadable(path, "its first line has no column cost", remedy)
     if not export.rows:
         raise _unreadable(path, "it has a header and no line below it")
     if len(export.rows) > HOLDINGS_MAX:
         many = len(export.rows)
         raise _unreadable(path, f"it has {many} lines, at most {HOLDINGS_MAX} can be read")
-    return export, comma
+    export.rows = [_renamed(row, reading.tickers) for row in export.rows]
+    if export.broker is not None:
+        untested = "" if export.broker.is_tried else ", untested here: built from documentation"
+        export.notes.insert(0, f"read as {export.broker.name}{untested}")
+    return export, comma, month_first
 
 
-def _unreadable(path: Path, why: str) -> Problem:
+def _require_broker(path: Path, export: Export, key: str | None) -> None:
+    """Raise BadFile where the file is another broker's than was named."""
+    if key is not None and export.broker is not None and export.broker.key != key:
+        named = next(it.name for it in (IBKR, *BROKERS) if it.key == key)
+        what = f"its headings are those of {export.broker.name}, not of {named}"
+        raise bad(path, 1, what, "leave --from out, or name the right one")
+
+
+def _leave_out(export: Export, reading: Reading) -> None:
+    """Leave out what is no share, where that was asked for, and note it."""
+    if not reading.is_shares_only:
+        return
+    others = [row for row in export.rows if other_kind(row)]
+    export.rows = [row for row in export.rows if row not in others]
+    for row in others:
+        label = row.cells.get("ticker") or row.cells.get("name", "")
+        export.notes.append(f"left out: {_quoted(label)}, {other_kind(row)} (line {row.line})")
+
+
+def _order(export: Export, reading: Reading) -> bool | None:
+    """Whether months come first in the file's dates: as was said, else as the dates themselves say,
+    else as the broker writes them. Notes what the dates alone leave open."""
+    texts = [row.cells.get("opened_on", "") for row in export.rows]
+    if is_history(export):
+        texts = [*days_of(export.rows)]
+    texts = [text for text in texts if "/" in text or text[2:3] == "-"]
+    if not texts:
+        return None
+    by_dates = months_first(texts)
+    by_broker = export.broker.month_first if export.broker is not None else None
+    order = next((it for it in (reading.month_first, by_dates, by_broker) if it is not None), None)
+    if order is not None:
+        export.notes.append(f"dates are read {'month' if order else 'day'} first, as {texts[0]}")
+    return order
+
+
+def _renamed(row: Row, tickers: Mapping[str, str]) -> Row:
+    ticker = row.cells.get("ticker", "")
+    other = tickers.get(ticker.upper())
+    return row if other is None else Row(row.line, {**row.cells, "ticker": other})
+
+
+def _unreadable(path: Path, why: str, remedy: str = "") -> Problem:
     shown = EXAMPLE.replace("\n", "\n    ")
-    return Problem(ExitCode.USAGE, f"{path}: {why}", f"write it like this:\n    {shown}")
+    first = f"{remedy}, or " if remedy else ""
+    return Problem(ExitCode.USAGE, f"{path}: {why}", f"{first}write it like this:\n    {shown}")
 
 
 def _wrong(
-    row: Row, export: Export, opened_on: date | None, *, comma: bool
+    row: Row, export: Export, opened_on: date | None, *, comma: bool, month_first: bool | None
 ) -> Iterator[ImportFinding]:
-    """The missing values, and those that are no number or date."""
+    """The missing values, those that are no number or date, and what is no share."""
     cells = row.cells
+    ticker = cells.get("ticker", "")
+    if kind := other_kind(row):
+        text = (
+            f"{_quoted(ticker)} is {kind}, and the desk holds shares: leave it out (--shares-only)"
+        )
+        yield ImportFinding(line=row.line, field="ticker", message=text)
+        return
+    if ISIN.fullmatch(ticker):
+        name = f" ({_quoted(cells['name'])})" if cells.get("name") else ""
+        text = f"{ticker}{name} is an ISIN: say its ticker with --ticker {ticker}=TICKER"
+        yield ImportFinding(line=row.line, field="ticker", message=text)
+        return
     if many := cells.get("too many") or cells.get("too few"):
         text = f"{many}; write numbers without commas"
         yield ImportFinding(line=row.line, message=text)
         return
-    cost = "basis" if "cost" not in export.meanings else "cost"
+    cost = "cost" if cells.get("cost") or "cost" in export.meanings else "basis"
+    if not cells.get("cost") and cells.get("basis"):
+        cost = "basis"
     for head in ("ticker", "quantity", cost, "opened_on"):
         text = cells.get(head, "")
         name = "cost" if head == "basis" else head
@@ -145,7 +238,7 @@ def _wrong(
             if head != "opened_on" or opened_on is None:
                 why = f"{name} is missing: {WHAT[name]}"
         elif head == "opened_on":
-            why = _no_date(text)
+            why = _no_date(text, month_first=month_first)
         elif head != "ticker":
             why = _no_number(name, text, comma=comma)
         if why:
@@ -162,25 +255,32 @@ def _no_number(head: str, text: str, *, comma: bool) -> str:
         return f"{head} is {_quoted(text)}, no number: write it like {example}"
     if number > (SHARES_MAX if head == "quantity" else SHARES_MAX * PRICE_MAX):
         return f"{head} is {_quoted(text)}: too large"
-    if number <= 0:
+    if number < 0 or (number == 0 and head == "quantity"):
         short = " (the desk holds no short positions)" if head == "quantity" else ""
-        return f"{head} is {_quoted(text)}: it must be more than 0{short}"
+        least = "more than 0" if head == "quantity" else "0 or more"
+        return f"{head} is {_quoted(text)}: it must be {least}{short}"
     return ""
 
 
-def _no_date(text: str) -> str:
+def _no_date(text: str, *, month_first: bool | None) -> str:
     try:
-        stamp_of(text)
+        stamp_of(_day(text), month_first=month_first)
     except NoDate as error:
-        return f"opened_on is {_quoted(text)}, no date ({error}): write YYYY-MM-DD"
+        options = ", or say --dates day-first or month-first" if "could be" in str(error) else ""
+        return f"opened_on is {_quoted(text)}, no date ({error}): write YYYY-MM-DD{options}"
     return ""
+
+
+def _day(text: str) -> str:
+    """The day of a date with a time behind it."""
+    return text.replace(";", " ").replace(",", " ").split(" ")[0] if text[:4].isdigit() else text
 
 
 def _quoted(text: str) -> str:
     return repr(cut(plain(text), CELL_CHARS_MAX))
 
 
-def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
+def _lot(row: Row, opened_on: date | None, *, comma: bool, month_first: bool | None) -> _Lot:
     cells: Mapping[str, str] = row.cells
     quantity = number_of(cells["quantity"], comma=comma) or Decimal(0)
     cost = number_of(cells.get("cost") or cells["basis"], comma=comma) or Decimal(0)
@@ -189,7 +289,9 @@ def _lot(row: Row, opened_on: date | None, *, comma: bool) -> _Lot:
     if cost != cost.quantize(COST_STEP, ROUND_HALF_EVEN):
         cost = cost.quantize(COST_STEP, ROUND_HALF_EVEN)
     cost = Decimal(f"{cost.normalize():f}")  # 20, not 2E+1
-    day = stamp_of(cells["opened_on"]).day if cells.get("opened_on") else opened_on
+    day = opened_on
+    if stated := cells.get("opened_on"):
+        day = stamp_of(_day(stated), month_first=month_first).day
     return _Lot(row.line, quantity, cost, day or date.min, cells.get("currency", ""))
 
 

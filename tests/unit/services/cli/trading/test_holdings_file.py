@@ -10,15 +10,15 @@ import pytest
 
 from contracts.capital import HOLDINGS_MAX
 from services.cli.shell.problem import Problem
-from services.cli.trading.holdings_file import FILE_BYTES_MAX, HoldingsFile, read_holdings
+from services.cli.trading.holdings_file import FILE_BYTES_MAX, HoldingsFile, Reading, read_holdings
 
 HEAD = "ticker,quantity,cost,opened_on"
 
 
-def read(tmp_path: Path, text: str | bytes) -> HoldingsFile:
+def read(tmp_path: Path, text: str | bytes, **how: Any) -> HoldingsFile:
     path = tmp_path / "holdings.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_holdings(path)
+    return read_holdings(path, Reading(**how))
 
 
 def test_a_file_is_read_whatever_the_order_and_spelling_of_its_columns(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_line_that_cannot_be_used_is_told_and_the_others_are_read(
         (f"{HEAD}\n\n", "no line below"),
         (f'{HEAD}\n"AAPL,1', "line 2: no CSV"),
         (f"{HEAD}\n" + "AAPL,1,1,2010-03-01\n" * (HOLDINGS_MAX + 1), "at most 200"),
-        (b"\xff" + HEAD.encode(), "not UTF-8"),
+        (b"\xff" + HEAD.encode(), "no column ticker"),
         (b"a" * (FILE_BYTES_MAX + 1), "larger than 256,000 bytes"),
     ],
 )
@@ -216,8 +216,160 @@ def test_a_brokers_export_is_read_or_asks_one_question(name: str, expected: dict
     if opened_on or "asks" in expected:
         (question,) = read_holdings(path).findings
         assert expected.get("asks", "--opened-on") in question.message
-    found = read_holdings(path, opened_on)
+    found = read_holdings(path, Reading(opened_on=opened_on))
     if opened_on or "asks" not in expected:
         read_lines = [[it.ticker, str(it.quantity), str(it.cost)] for it in found.lines]
         assert read_lines == expected["lines"]
     assert str(found.cash or "") == expected.get("cash", "")
+
+
+def positions(found: HoldingsFile) -> list[tuple[str, str, str]]:
+    assert not found.findings
+    return [(it.ticker, f"{it.quantity.normalize():f}", str(it.cost)) for it in found.lines]
+
+
+DAY = {"opened_on": date(2024, 3, 15)}
+FIDELITY = """\ufeffAccount Number,Account Name,Symbol,Description,Quantity,Last Price,\
+Last Price Change,Current Value,Today's Gain/Loss Dollar,Percent Of Account,Cost Basis Total,\
+Average Cost Basis,Type
+Z1,Individual,SPAXX**,HELD IN MONEY MARKET,,,,$1250.50,,10.00%,,,Cash,
+Z1,Individual,ACME,ACME INC,10.5,$21.44,-$0.35,"$1,225.12",,80%,"$1,210.00",$115.24,Margin,
+Z2,Roth IRA,ACME,ACME INC,4.5,$21.44,-$0.35,$96.48,,10%,$90.00,$20.00,Cash,
+Z1,Individual,Pending Activity,,,,,-$100.00,,,,,
+
+"The data and information in this spreadsheet is provided to you solely for your use."
+"Date downloaded Mar-15-2024 4:30 p.m ET"
+"""
+ROBINHOOD = """"Activity Date","Process Date","Settle Date","Instrument","Description",\
+"Trans Code","Quantity","Price","Amount"
+"3/15/2024","3/15/2024","3/18/2024","ACME","Acme Inc
+CUSIP: 000000000","Sell","5","$40.00","$200.00"
+"2/1/2024","2/1/2024","2/5/2024","ACME","Acme Inc","Buy","10","$30.00","($300.00)"
+"1/3/2024","1/3/2024","1/5/2024","ACME","Acme Inc","Buy","10","$20.00","($200.00)"
+"1/2/2024","1/2/2024","1/2/2024","","ACH Deposit","ACH","","","$900.00"
+
+"","","","","","","","","","The data provided is for informational purposes only."
+"""
+DEGIRO = """Datum,Tijd,Product,ISIN,Beurs,Uitvoeringsplaats,Aantal,Koers,,Lokale waarde,,Waarde,,\
+Wisselkoers,Transactiekosten,,Totaal,,Order ID
+15-03-2024,10:30,ACME NV,NL0000000001,EAM,XAMS,-5,"40,00",EUR,"200,00",EUR,"200,00",EUR,,"-2,00",\
+EUR,"198,00",EUR,a
+15-03-2024,09:30,ACME NV,NL0000000001,EAM,XAMS,10,"30,50",EUR,"-305,00",EUR,"-305,00",EUR,,"-2,00",\
+EUR,"-307,00",EUR,b
+"""
+IBKR = """\ufeffStatement,Header,Field Name,Field Value
+Account Information,Data,Base Currency,USD
+Open Positions,Header,DataDiscriminator,Asset Category,Currency,Symbol,Quantity,Cost Price
+Open Positions,Data,Summary,Stocks,USD,ACME,"1,000",20.00
+Open Positions,Data,Lot,Stocks,USD,ACME,"1,000",20.00
+Open Positions,Total,,Stocks,USD,,,
+Open Positions,Header,DataDiscriminator,Asset Category,Currency,Symbol,Mult,Quantity,Cost Price
+Open Positions,Data,Summary,Equity and Index Options,USD,ACME 17JAN25 25 C,100,2,1.50
+Cash Report,Header,Currency Summary,Currency,Total
+Cash Report,Data,Ending Cash,Base Currency Summary,"1,234.5"
+Cash Report,Data,Ending Cash,EUR,100
+Cash Report,Data,Ending Cash,USD,1125
+"""
+
+
+def test_fidelitys_positions_and_money_market_are_read(tmp_path: Path) -> None:
+    found = read(tmp_path, FIDELITY, **DAY)
+    assert positions(found) == [("ACME", "15", "86.668000")]
+    assert found.cash == Decimal("1250.50")
+    notes = " | ".join(found.notes)
+    for words in ("untested", "Pending Activity -$100.00 is not counted", "2 accounts"):
+        assert words in notes
+
+
+def test_robinhoods_trades_become_positions_newest_first(tmp_path: Path) -> None:
+    found = read(tmp_path, ROBINHOOD)
+    assert positions(found) == [("ACME", "15", "25")]
+    assert found.lines[0].opened_on == date(2024, 1, 3)
+    notes = " | ".join(found.notes)
+    for words in ("untested", "at average cost", "splits between them are not known"):
+        assert words in notes
+    split = ROBINHOOD.replace('"Sell","5","$40.00"', '"SPL","5",""')
+    with pytest.raises(Problem, match="the action 'SPL' may change what is held"):
+        read(tmp_path, split)
+
+
+def test_degiros_trades_have_isins_that_are_asked_for(tmp_path: Path) -> None:
+    (question,) = read(tmp_path, DEGIRO).findings
+    assert "NL0000000001 ('ACME NV') is an ISIN: say its ticker with --ticker" in question.message
+    found = read(tmp_path, DEGIRO, tickers={"NL0000000001": "ACME.AS"})
+    assert positions(found) == [("ACME.AS", "5", "30.5")]
+    assert (found.lines[0].currency, found.lines[0].opened_on) == ("EUR", date(2024, 3, 15))
+    assert "dates are read day first, as 15-03-2024" in found.notes
+
+
+def test_a_statement_names_its_options_and_has_its_cash(tmp_path: Path) -> None:
+    found = read(tmp_path, IBKR, **DAY)
+    (finding,) = found.findings
+    assert "is an option, and the desk holds shares: leave it out" in finding.message
+    found = read(tmp_path, IBKR, **DAY, is_shares_only=True)
+    assert positions(found) == [("ACME", "1000", "20")]
+    assert (found.cash, found.cash_currency) == (Decimal("1234.5"), "USD")
+    assert "left out: 'ACME 17JAN25 25 C', an option (line 8)" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("ACME,-10,20,Equity", "no short positions"),
+        ("BTC-USD,1,20,Cryptocurrency", "is Cryptocurrency, and the desk holds shares"),
+        ("BTC-USD,1,20,", "is a crypto or currency pair"),
+        ("-ACME240119C150,1,20,", "is an option"),
+        ("ACME  240119C00150000,1,20,", "is an option"),
+        ("ACME 01/19/2024 150.00 C,1,20,Option", "is an option"),
+        ("ESH4,1,20,Futures", "is Futures"),
+        ("US912828,1,20,Fixed Income", "is Fixed Income"),
+        ("ACME,1,n/a,Equity", "cost is 'n/a', no number"),
+    ],
+)
+def test_what_is_no_share_is_refused_by_name(tmp_path: Path, row: str, why: str) -> None:
+    found = read(tmp_path, f"Symbol,Quantity,Cost Price,Asset Class\n{row}\n", **DAY)
+    assert why in found.findings[0].message
+
+
+def test_columns_may_be_named_and_a_gift_costs_nothing(tmp_path: Path) -> None:
+    text = "Wertpapier;St\u00fcck;Einstand;Kauf\nACME;1,5;0;03/04/2024\nOTHR;2;1,25;\u00e9\n"
+    named = {
+        "ticker": "wertpapier",
+        "quantity": "ST\u00dcCK",
+        "cost": "Einstand",
+        "opened_on": "Kauf",
+    }
+    found = read(tmp_path, text.encode("cp1252"), columns=named, month_first=False)
+    assert [(it.ticker, it.quantity, it.cost) for it in found.lines] == [
+        ("ACME", Decimal("1.5"), 0)
+    ]
+    assert found.lines[0].opened_on == date(2024, 4, 3)
+    (asked, _) = read(tmp_path, text.encode("utf-16"), columns=named).findings
+    assert "say --dates day-first or month-first" in asked.message
+
+
+def test_dates_are_read_in_the_order_that_they_say_themselves(tmp_path: Path) -> None:
+    rows = "AAPL,1,1,03/04/2010\nIBM,1,1,03/25/2010\n"
+    found = read(tmp_path, f"{HEAD}\n{rows}")
+    assert found.lines[0].opened_on == date(2010, 3, 4)
+    assert found.notes == ["dates are read month first, as 03/04/2010"]
+
+
+def test_cash_in_several_currencies_is_asked_for(tmp_path: Path) -> None:
+    head = "Symbol,Quantity,Cost Price,Currency,Value\nACME,1,20,USD,20\n"
+    found = read(tmp_path, f"{head}Cash,,,USD,5\nCash,,,EUR,7\n", **DAY)
+    assert found.cash is None
+    assert "cash in several currencies, which is not used: 5 USD, 7 EUR" in found.notes[-1]
+    found = read(tmp_path, f"{head}Cash,,,EUR,7\n", **DAY)
+    assert (found.cash, found.cash_currency) == (Decimal(7), "EUR")
+
+
+def test_another_brokers_headings_and_a_portfolio_without_cost_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="are those of Fidelity's positions, not of Robinhood"):
+        read(tmp_path, FIDELITY, broker="robinhood")
+    portfolio = (
+        'Product,Symbol/ISIN,Amount,Closing,Local value,,Value in EUR\nACME,NL1,1,"2,0",EUR,2,2\n'
+    )
+    with pytest.raises(Problem) as refused:
+        read(tmp_path, portfolio)
+    assert "export its transactions" in refused.value.hint

@@ -1,0 +1,141 @@
+"""Positions from a broker's history of trades: average cost, the oldest trade first.
+
+A sale takes its part of the average cost. Splits and transfers between the trades are not in such a
+history, or cannot be told from it: what may change the number of shares is refused by name.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Decimal
+from pathlib import Path
+from typing import Final
+
+from libs.files.dates import NoDate, stamp_of
+from libs.files.finding import bad
+from libs.files.numbers import NoNumber, number_of
+from libs.market.symbols import spelled
+from services.cli.trading.broker_exports import COST_STEP, Export, Row
+
+TRADE: Final = re.compile(r"((market|limit|stop|stop limit) )?(?P<side>buy|sell)", re.IGNORECASE)
+NO_TRADE: Final = re.compile(
+    r"(deposit|withdrawal|dividend|(lending )?interest|currency conversion|(new )?card|"
+    r"spending cashback|result adjustment|fee).*"
+    r"|cdiv|mdiv|ach|rtp|int|slip|gold|[adm]fee|dtax|mint|misc|gmpc|jnlc|cfir|xent(_cc)?",
+    re.IGNORECASE,
+)
+"""What moves cash alone: Trading 212's words, and Robinhood's codes."""
+INSTEAD: Final = "write the positions instead of the trades"
+NOTE: Final = (
+    "positions are made of the file's trades, at average cost: it must have all of them, and "
+    "splits between them are not known (compare the shares with your broker's)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trade:
+    row: Row
+    day: date
+    clock: str
+    quantity: Decimal
+    """Below zero where they are sold."""
+    price: Decimal
+
+
+@dataclass
+class _Position:
+    first: Row
+    since: date
+    shares: Decimal = Decimal(0)
+    spent: Decimal = Decimal(0)
+
+
+def is_history(export: Export) -> bool:
+    """Whether the rows of a file are trades."""
+    is_broker = export.broker is not None and export.broker.is_trades
+    return is_broker or "action" in export.meanings
+
+
+def netted(path: Path, export: Export, *, comma: bool, month_first: bool | None = None) -> Export:
+    """The positions that the trades of a file leave. Raises BadFile."""
+    trades = [
+        trade
+        for row in export.rows
+        if (trade := _trade(path, row, comma=comma, month_first=month_first)) is not None
+    ]
+    if trades and trades[0].day > trades[-1].day:
+        trades.reverse()  # newest first
+    held: dict[str, _Position] = {}
+    for trade in sorted(trades, key=lambda it: (it.day, it.clock)):
+        _post(path, held, trade)
+    rows = [Row(it.first.line, _cells(it)) for it in held.values() if it.shares]
+    return replace(
+        export,
+        rows=rows,
+        meanings=["ticker", "quantity", "cost", "opened_on", "currency"],
+        notes=[*export.notes, NOTE],
+    )
+
+
+def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _Trade | None:
+    """The trade in a row; None where it moves cash alone. Raises BadFile."""
+    cells = row.cells
+    action = cells.get("action", "")
+    if "action" in cells and NO_TRADE.fullmatch(action):
+        return None
+    trade = TRADE.fullmatch(action) if "action" in cells else None
+    if "action" in cells and trade is None:
+        what = f"the action {action[:40]!r} may change what is held, and is not known"
+        raise bad(path, row.line, what, INSTEAD)
+    if wrong := cells.get("too many") or cells.get("too few"):
+        raise bad(path, row.line, wrong, "correct the row")
+    text, _, clock = cells.get("time", "").replace("T", " ").partition(" ")
+    try:
+        quantity = number_of(cells.get("quantity", ""), comma=comma)
+        price = number_of(cells.get("cost", ""), comma=comma)
+        day = stamp_of(text, month_first=month_first).day
+    except (NoNumber, NoDate) as error:
+        raise bad(path, row.line, f"a trade that cannot be read ({error})", "correct it") from None
+    if not cells.get("ticker") or not quantity or price is None or price < 0:
+        raise bad(path, row.line, "a trade without ticker, quantity or price", "correct it")
+    if trade is not None:
+        if quantity < 0 and trade["side"].casefold() == "buy":
+            raise bad(path, row.line, "a purchase of less than nothing", "correct it")
+        quantity = abs(quantity) if trade["side"].casefold() == "buy" else -abs(quantity)
+    return _Trade(row, day, cells.get("clock", clock), quantity, price)
+
+
+def _post(path: Path, held: dict[str, _Position], trade: _Trade) -> None:
+    """Add a trade to what is held. Raises BadFile."""
+    ticker, row = spelled(trade.row.cells["ticker"]), trade.row
+    position = held.setdefault(ticker, _Position(row, trade.day))
+    if not position.shares:
+        position.first, position.since = row, trade.day
+    elif position.first.cells.get("currency") != row.cells.get("currency"):
+        what = f"a trade of {ticker} in another currency than the one before"
+        raise bad(path, row.line, what, INSTEAD)
+    price = trade.price
+    if trade.quantity < 0:
+        if -trade.quantity > position.shares:
+            what = f"more of {ticker} is sold than was bought: trades are missing, or it was split"
+            raise bad(path, row.line, what, INSTEAD)
+        price = position.spent / position.shares
+    position.shares += trade.quantity
+    position.spent = position.spent + trade.quantity * price if position.shares else Decimal(0)
+
+
+def _cells(position: _Position) -> Mapping[str, str]:
+    cost = (position.spent / position.shares).quantize(COST_STEP, ROUND_HALF_EVEN)
+    cells = position.first.cells
+    return {
+        **{name: cells.get(name, "") for name in ("ticker", "currency", "name")},
+        "quantity": f"{position.shares.normalize():f}",
+        "cost": f"{cost.normalize():f}",
+        "opened_on": position.since.isoformat(),
+    }
+
+
+def days_of(rows: Sequence[Row]) -> Sequence[str]:
+    """The texts of the days of trades, without their times."""
+    return [row.cells.get("time", "").replace("T", " ").partition(" ")[0] for row in rows]
