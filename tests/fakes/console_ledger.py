@@ -48,8 +48,8 @@ class Ledger:
     def clock(self) -> date:
         return self.taken[-1].session if self.taken else FIRST
 
-    def held(self, ticker: str) -> int:
-        return int(self.books.quantity(ticker))
+    def held(self, ticker: str) -> Decimal:
+        return self.books.quantity(ticker)
 
     def rate(self, ticker: str, day: date, rate: Decimal) -> ExchangeRate | None:
         if ticker not in self.foreign:
@@ -60,17 +60,17 @@ class Ledger:
         self.books = self.books.posted(entry)
         self.entries.append((entry, order))
 
-    def bring_in(self, ticker: str, shares: int, cost: Decimal, rate: Decimal) -> None:
+    def bring_in(self, ticker: str, shares: Decimal, cost: Decimal, rate: Decimal) -> None:
         day = FIRST - timedelta(30)
         known = self.rate(ticker, day, rate)
         paid = ticks.priced(cost, known.currency if known else CURRENCY)
-        self.post(ledger.brought_in(ticker, D(shares), paid, day, known))
+        self.post(ledger.brought_in(ticker, shares, paid, day, known))
 
     def fill(
-        self, side: Side, ticker: str, shares: int, price: Decimal, day: date, rate: Decimal
+        self, side: Side, ticker: str, shares: Decimal, price: Decimal, day: date, rate: Decimal
     ) -> None:
         order = UUID(int=1_000 + len(self.entries))
-        filled = Filled(price, D(shares), D("1.07"), day, rate=self.rate(ticker, day, rate))
+        filled = Filled(price, shares, D("1.07"), day, rate=self.rate(ticker, day, rate))
         entry = ledger.filled(order, ticker, side, filled, self.books)
         self.post(entry, order_id=order, side=side.value, filled=filled)
 

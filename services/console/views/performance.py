@@ -17,8 +17,9 @@ from contracts.performance import (
     TradeFigures,
     YearReturn,
 )
+from contracts.types import plain_shares
 from libs.quant.returns import ONE, drawdowns, monthly, yearly
-from libs.quant.sizing import kept_shares
+from libs.quant.sizing import SHARE_STEP
 from libs.quant.standing import Standing
 from libs.quant.strategy import performance as figures
 from libs.quant.ticks import PRICE_STEP
@@ -178,8 +179,8 @@ def round_trip(trip: Trip, stands: Standing) -> RoundTrip:
         opened=trip.opened,
         closed=trip.closed,
         sessions=trip.sessions(list(stands.grown)),
-        quantity=kept_shares(trip.shares),
-        sold=kept_shares(trip.shares_sold),
+        quantity=plain_shares(trip.shares.quantize(SHARE_STEP)),
+        sold=plain_shares(trip.shares_sold.quantize(SHARE_STEP)),
         held=trip.held,
         entry_price=_price(trip.entry_price),
         exit_price=_price(trip.exit_price),

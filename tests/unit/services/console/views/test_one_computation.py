@@ -21,6 +21,7 @@ from contracts.performance import AccountSummary, PerformanceQuery, PerformanceV
 from contracts.report import ReportQuery, ReportView
 from libs.facts import amounts
 from libs.market.calendar import exchange_calendar
+from libs.quant.sizing import kept_shares
 from libs.quant.ticks import priced
 from libs.report import account as account_words
 from libs.report import board as board_words
@@ -39,13 +40,14 @@ KINDS = ("split", "dividend", "cash", "sell", "sell_all", "buy")
 """In the order in which execution does them in one session."""
 
 prices = st.integers(50, 90_000).map(lambda cents: D(cents) / 100)
+brought = st.decimals(D("0.000001"), D(400), places=6)
 rates = st.integers(80, 160).map(lambda number: D(number) / 100 + D("0.0013"))
 acts = st.tuples(
     st.sampled_from(KINDS),
     st.sampled_from((HOME, ABROAD)),
     st.integers(1, 60),
     prices,
-    st.sampled_from([D("1.5"), D("0.1"), D(10), D("0.7"), D(3)]),
+    st.sampled_from([D("1.5"), D("0.1"), D(10), D("0.7"), D(3), D(repr(1 / 7))]),
 )
 days = st.tuples(st.lists(acts, max_size=4, unique_by=lambda act: act[:2]), prices, prices, rates)
 
@@ -68,7 +70,7 @@ class Shown:
 def ledgers(draw: st.DrawFn) -> Ledger:
     made = Ledger(D(5_000_000), foreign=frozenset({ABROAD}))
     for ticker in draw(st.sets(st.sampled_from((HOME, ABROAD)))):
-        made.bring_in(ticker, draw(st.integers(1, 400)), draw(prices), draw(rates))
+        made.bring_in(ticker, draw(brought), draw(prices), draw(rates))
     lived = draw(st.lists(days, min_size=2, max_size=6))
     for number, (listed, home, abroad, rate) in enumerate(lived):
         for act in sorted(listed if number else (), key=lambda act: KINDS.index(act[0])):
@@ -85,11 +87,11 @@ def do(made: Ledger, act: tuple[str, str, int, Decimal, Decimal], day: date, rat
     kind, ticker, number, price, ratio = act
     held = made.held(ticker)
     if kind == "buy":
-        made.fill(Side.BUY, ticker, number, price, day, rate)
+        made.fill(Side.BUY, ticker, D(number), price, day, rate)
     elif kind == "cash":
         made.move_cash(price * (1 if number % 2 else -1), day)
     elif held and kind in {"sell", "sell_all"}:
-        sold = held if kind == "sell_all" else min(number, held)
+        sold = held if kind == "sell_all" else min(kept_shares(D(number) / 7), held)
         made.fill(Side.SELL, ticker, sold, price, day, rate)
     elif held and kind == "split":
         made.split(ticker, ratio, price, day, rate)
