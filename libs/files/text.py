@@ -68,6 +68,8 @@ def _require_text(path: Path, body: bytes) -> None:
         raise bad(path, None, "an Excel workbook", AS_CSV)
     if body.startswith(COMPRESSED):
         raise bad(path, None, "the file is compressed", "unpack it, or use Parquet")
+    if body.lstrip()[:1] in (b"{", b"["):
+        raise bad(path, None, "JSON, not CSV", "ask its source for CSV")
     if body[:HEADER_BYTES_MAX].lstrip(codecs.BOM_UTF8).lstrip().lower().startswith(PAGES):
         raise bad(path, None, "a web page or XML, not CSV", "open it in a spreadsheet, save as CSV")
 

@@ -8,13 +8,17 @@ import csv
 import io
 import random
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 from libs.files.finding import BadFile
 from libs.market.calendar import ExchangeCalendar
+from libs.market.imports.series import Wanted, series_in
 from libs.market.replay.files import read_prices
+from services.cli.shell.problem import Problem
+from services.cli.trading.holdings_file import Reading, read_holdings
 
 COLUMNS = ("date", "open", "high", "low", "close", "volume")
 Row = tuple[date, float, float, float, float, float]
@@ -124,6 +128,26 @@ def judge(case: Case, path: Path, calendar: ExchangeCalendar) -> str:
     if read in (case.rows, _known(case)):
         return ""
     return f"read {len(read)} rows that do not stand in the file: {read[:3]}"
+
+
+EXPORTS = sorted((Path(__file__).parents[1] / "data" / "own_files" / "holdings").iterdir())
+
+
+def crash_of_imports(seed: int, case: Case, path: Path, calendar: ExchangeCalendar) -> str:
+    """ "" where the imports of prices and of a broker's export read a damaged file, or refuse it in
+    words; else the exception."""
+    export = path.with_name("holdings.csv")
+    export.write_bytes(_damaged(random.Random(seed), EXPORTS[seed % len(EXPORTS)].read_bytes()))
+    path.write_bytes(case.body)
+    try:
+        with suppress(BadFile):
+            for series in series_in(path, Wanted()):
+                series.prices(calendar)
+        with suppress(Problem):
+            read_holdings(export, Reading(opened_on=date(2024, 3, 15)))
+    except Exception as error:  # noqa: BLE001 - the finding is any other exception
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _known(case: Case) -> tuple[Row, ...] | None:

@@ -39,6 +39,9 @@ _NAMES = (
     re.compile(r"(?P<ticker>[A-Z0-9]{1,6}(?:[.-][A-Z0-9]{1,3})?)"),
 )
 """Names of files that say which ticker they hold."""
+FOOTER_LINES_MAX = 20
+_PROSE = re.compile(r"(?=(?:[^,;\t]*[A-Za-z]{3,}){3})[^;\t]*[A-Za-z.!)]")
+"""A line of words below a table: three words before any mark between columns."""
 _TICKER: TypeAdapter[str] = TypeAdapter(Ticker)
 
 
@@ -98,17 +101,20 @@ def series_in(path: Path, wanted: Wanted) -> Sequence[Series]:
         if wanted.vendor == LEAN.vendor:
             what = "not a zip file, as Lean's daily prices are"
             raise bad(path, None, what, "name its data folder, or leave --from out")
-        opened = _opened(path, wanted)
+        opened, notes = _opened(path, wanted)
+        opened = replace(opened, may_be_empty=True)
     if not opened.tickers:
         ticker = ticker_in_name(path)
-        return [Series(path, opened, "", ticker, "the file's name" if ticker else "")]
+        return [Series(path, opened, "", ticker, "the file's name" if ticker else "", notes)]
     return [
-        Series(path, opened, name, _spelled(name, opened.form), "the file")
+        Series(path, opened, name, _spelled(name, opened.form), "the file", notes)
         for name in opened.tickers
     ]
 
 
-def _opened(path: Path, wanted: Wanted) -> PriceTable:
+def _opened(path: Path, wanted: Wanted) -> tuple[PriceTable, Sequence[str]]:
+    """The cells of a file, and what of it is not read."""
+
     def choose(names: Sequence[str], form: PriceFormat) -> PriceFormat:
         if wanted.columns:
             form = mapped(names, wanted.columns)
@@ -118,12 +124,27 @@ def _opened(path: Path, wanted: Wanted) -> PriceTable:
             form = replace(form, month_first=wanted.month_first)
         return form
 
-    text = None
+    text, notes = None, []
     if not is_parquet(path):
         text = text_of(path, FILE_BYTES_MAX, is_windows_allowed=True)
         if not text.strip():
             raise bad(path, None, "no rows", "fill in the file or remove it")
-    return open_prices(path, text, choose)
+        text, footer = _without_footer(text)
+        notes = [f"not read: {line[:80]!r}" for line in footer]
+    return open_prices(path, text, choose), notes
+
+
+def _without_footer(text: bytes) -> tuple[bytes, Sequence[str]]:
+    """The text without the lines of prose at its end, and these."""
+    footer: list[str] = []
+    while len(footer) < FOOTER_LINES_MAX:
+        rest, _, last = text.rstrip().rpartition(b"\n")
+        line = last.strip(b"\"',;\t ").decode()
+        if not rest or not _PROSE.fullmatch(line):
+            break
+        footer.append(line)
+        text = rest
+    return text, footer[::-1]
 
 
 def _of_vendor(path: Path, names: Sequence[str], form: PriceFormat, vendor: str) -> PriceFormat:

@@ -4,15 +4,17 @@ A bad file is refused as a whole, naming the file, the line and what to do: pric
 right would be worse than none. Every refusal is a `BadFile`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import polars as pl
 
-from libs.files.dates import WRITE, SessionOf, dates
+from libs.files.dates import WRITE, NoDate, SessionOf, dates, months_first, stamp_of
 from libs.files.finding import bad, only_bad_files
 from libs.files.numbers import numbers
 from libs.files.table import Table, read_table, table_in
@@ -76,6 +78,8 @@ class Prices:
     form: PriceFormat = OWN
     tickers: frozenset[str] = frozenset()
     """The tickers that the file names inside, where its form does."""
+    empty: int = 0
+    """Rows without any price, which were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class PriceTable:
     tickers: Sequence[str] = ()
     unused: Sequence[str] = field(default_factory=tuple)
     """Headings that are not read."""
+    may_be_empty: bool = False
+    """Whether rows without any price are left out; they are refused otherwise."""
 
     @property
     def says_adjusted(self) -> bool:
@@ -137,6 +143,9 @@ def open_prices(
     form = format_of(names, is_download=seen.is_download)
     if choose is not None:
         form = choose(names, form)
+    if "datetime" in names and "datetime" not in form.headings:
+        what = "the column Datetime: bars within a day"
+        raise table.fault(None, what, "the desk reads daily ones (yfinance: interval='1d')")
     _require_columns(table, form, names)
     if table.frame.is_empty():
         raise bad(path, None, "no rows", "fill in the file or remove it")
@@ -170,14 +179,17 @@ def prices_in(
     frame = pl.DataFrame([days, *values.values()]).with_row_index("row")
     if TICKER in table.frame.columns and len(opened.tickers) > 1:
         frame = frame.filter(table.frame[TICKER].cast(pl.String) == ticker)
-    elif len(opened.tickers) > 1:
+    rows = frame.height
+    if opened.may_be_empty or len(opened.tickers) > 1:
         # One row a day of any of the tickers: those of the others are empty here.
         absent = pl.all_horizontal(
             pl.col(*PRICE_COLUMNS).is_null() | pl.col(*PRICE_COLUMNS).is_nan()
         )
         frame = frame.filter(~absent)
         if frame.is_empty():
-            raise table.fault(None, f"no prices of {ticker}", "download them again")
+            raise table.fault(
+                None, f"no prices of {ticker}" if ticker else "no prices", "download them again"
+            )
     frame = frame.with_columns(
         _action(frame, "dividend", default=0.0), _action(frame, "split_factor", default=1.0)
     ).select("row", *BAR_COLUMNS, *ACTION_COLUMNS)
@@ -187,7 +199,8 @@ def prices_in(
     _require_daily(table, frame["date"])
     if calendar is not None:
         _require_sessions(table, frame, calendar, other or calendar)
-    return Prices(frame.drop("row"), form, frozenset(opened.tickers))
+    empty = rows - frame.height if len(opened.tickers) < 2 else 0
+    return Prices(frame.drop("row"), form, frozenset(opened.tickers), empty)
 
 
 def _of_ticker(opened: PriceTable, ticker: str) -> Table:
@@ -487,10 +500,31 @@ def _known(raw: pl.DataFrame) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
             pl.lit(None, dtype=pl.Date).alias("known_on"),
         )
     # A naive Parquet time turns into text without a zone here and is refused like one in a CSV.
-    text = column.cast(pl.String).str.strip_chars()
+    text = column.cast(pl.String).str.strip_chars().replace(_iso(raw["known_at"]))
     text = pl.when(text != "").then(text)
     return (
         text.alias("known_raw"),
         text.str.to_datetime("%+", strict=False, time_unit="us", time_zone="UTC").alias("known_at"),
         text.str.to_date("%Y-%m-%d", strict=False, exact=True).alias("known_on"),
     )
+
+
+def _iso(cells: pl.Series) -> dict[str, str]:
+    """Dates, and times with a zone, that are written in another way, as ISO 8601 writes them. What
+    is none of both stays as it is, to be refused."""
+    if cells.dtype != pl.String:
+        return {}
+    texts = [text.strip() for text in cells.drop_nulls().unique()]
+    month_first = months_first(texts)
+    written = {}
+    for text in texts:
+        with suppress(NoDate):
+            stamp = stamp_of(text, month_first=month_first)
+            if stamp.zone is not None and not _FRACTION.search(text):
+                written[text] = datetime.combine(stamp.day, stamp.at, stamp.zone).isoformat()
+            elif ":" not in text:
+                written[text] = stamp.day.isoformat()
+    return written
+
+
+_FRACTION = re.compile(r":\d\d\.\d")

@@ -281,6 +281,9 @@ def _read(work: _Import, series: Series) -> None:
         work.refused.append(f"{ticker}: {_in_place(error)}")
         return
     days = prices.frame["date"]
+    if prices.empty:
+        note = f"{amounts.count(prices.empty, 'row')} without prices left out"
+        series = replace(series, notes=[*series.notes, note])
     series = replace(series, opened=replace(series.opened, form=prices.form))
     work.reads.append(_Read(series, ticker, place, change, len(days), days[0], days[-1]))
 
@@ -399,7 +402,9 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
         if form.adjusted:
             notes.append(f"{form.caveat}; {COST}")
         if form.vendor and not form.is_tried:
-            notes.append(f"{form.name}'s form is untested here: built from public documentation")
+            notes.append(
+                f"the form of {form.name} is untested here: built from public documentation"
+            )
         if read.place.source == "assumed":
             notes.append(
                 f"assumed of tickers without a suffix: {read.place.exchange}, "

@@ -66,7 +66,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "accounts": ("deskbus accounts",),
     "trades": ("deskbus trades", "deskbus trades main --ticker AAPL --limit 100"),
     "portfolio show": ("deskbus portfolio", "deskbus portfolio mine"),
-    "portfolio import": ("deskbus portfolio import holdings.csv --account mine --cash 2500",),
+    "portfolio import": (
+        "deskbus portfolio import schwab.csv --opened-on 2024-03-15",
+        "deskbus portfolio import holdings.csv --account mine --cash 2500 --yes",
+        "deskbus portfolio import own.csv --columns ticker=Symbol,quantity=Units,cost=Avg --cash 0",
+    ),
     "portfolio deposit": ("deskbus portfolio deposit 1000 --account mine",),
     "portfolio withdraw": ("deskbus portfolio withdraw 250.50 --account mine",),
     "performance": (

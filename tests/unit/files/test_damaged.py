@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from libs.market.calendar import exchange_calendar
-from tests.fakes.mutated_files import case_of, judge
+from tests.fakes.mutated_files import case_of, crash_of_imports, judge
 
 FILES = 500
 DAMAGE = """
@@ -46,6 +46,16 @@ def test_no_damaged_file_crashes_the_reader_or_loses_a_row(tmp_path: Path) -> No
         if (said := judge(case_of(seed, calendar), tmp_path / "A.csv", calendar))
     }
     assert not found
+
+
+def test_no_damaged_file_crashes_an_import(tmp_path: Path) -> None:
+    calendar = exchange_calendar()
+    crashes = {
+        seed: crash
+        for seed in range(FILES)
+        if (crash := crash_of_imports(seed, case_of(seed, calendar), tmp_path / "A.csv", calendar))
+    }
+    assert not crashes
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -187,6 +187,8 @@ def test_lean_without_a_factor_file_says_so_and_a_zip_bomb_is_bounded(tmp_path: 
         (f"{HEAD}\n03/04/2024,1,1,1,1,1\n".encode(), "could be a day and a month"),
         (f"{HEAD}\n2024-01-06,1,1,1,1,1\n".encode(), "a weekend"),
         (b"Close,Price\n1,2\n", "no column date"),
+        (b'{"Meta Data": {}}', "JSON, not CSV"),
+        (b"Datetime,Open,High,Low,Close,Volume\n1,1,1,1,1,1\n", "bars within a day"),
         (b"", "no rows"),
         (b"\n\n", "no rows"),
         (
@@ -201,6 +203,20 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(
     path = tmp_path / "ACME.csv"
     path.write_bytes(body)
     with pytest.raises(BadFile, match=why):
+        of(series_in(path, ANY)[0])
+
+
+def test_rows_without_prices_and_words_at_the_end_are_left_out_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "ACME.csv"
+    path.write_text(
+        f"{HEAD}\n2024-03-14,1,1,1,1,10\n2024-03-15,null,null,null,null,null\n\n"
+        '"Data provided by Acme, all rights reserved."\n'
+    )
+    (series,) = series_in(path, ANY)
+    assert (of(series).frame.height, of(series).empty) == (1, 1)
+    assert series.notes == ["not read: 'Data provided by Acme, all rights reserved.'"]
+    path.write_text(f"{HEAD}\n2024-03-14,1,1,1,1,10\n2024-03-15,null,1,1,1,1\n")
+    with pytest.raises(BadFile, match="line 3: open is 'null'"):
         of(series_in(path, ANY)[0])
 
 

@@ -1,3 +1,4 @@
+import asyncio
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -201,6 +202,36 @@ async def test_a_known_time_without_a_zone_is_refused(tmp_path: Path) -> None:
         BadReplayData, match=r"news\.csv, line 3: known_at is .*: not a time with a zone"
     ):
         await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("15.03.2024", datetime(2024, 3, 15, 20, tzinfo=UTC)),
+        ("03/15/2024", datetime(2024, 3, 15, 20, tzinfo=UTC)),
+        ('"Mar 15, 2024"', datetime(2024, 3, 15, 20, tzinfo=UTC)),
+        ("20240315", datetime(2024, 3, 15, 20, tzinfo=UTC)),
+        ("15.03.2024 10:00 +02:00", datetime(2024, 3, 15, 8, tzinfo=UTC)),
+        ("2024-03-15 10:00:00Z", datetime(2024, 3, 15, 10, tzinfo=UTC)),
+        ("15.03.2024 10:00", None),
+        ("03/04/2024", None),
+        ("soon", None),
+    ],
+)
+def test_known_at_is_read_as_other_dates_are(
+    tmp_path: Path, text: str, known: datetime | None
+) -> None:
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, f"AAA,{text},up", header="ticker,known_at,title", name="news.csv")
+    reading = asyncio.run(_records_of(tmp_path))
+    assert reading == known or (known is None and "known_at is" in str(reading))
+
+
+async def _records_of(folder: Path) -> object:
+    try:
+        return (await ReplayStore(folder).records("news", "news"))["known_at"][0]
+    except BadReplayData as error:
+        return error.message
 
 
 async def test_records_in_parquet_keep_their_zone(tmp_path: Path) -> None:
