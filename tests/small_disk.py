@@ -38,24 +38,54 @@ class Disk:
 
 @contextmanager
 def small_disk(path: Path, size_bytes: int = DISK_BYTES) -> Iterator[Disk]:
-    """A disk at `path`, which is made; it belongs to whom embedded servers run as.
+    """A disk in memory at `path`, which is made; it belongs to whom embedded servers run as.
 
     Raises NoSmallDisk.
     """
-    identity = server_identity()
-    if os.geteuid() != 0 or identity is None:
-        raise NoSmallDisk("root: only root mounts a small disk")
+    uid, gid = _owner()
     path.mkdir(parents=True)
-    options = f"size={size_bytes},uid={identity.uid},gid={identity.gid},mode=700"
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if mounted.returncode != 0:
-        raise NoSmallDisk(f"root: no disk can be mounted here ({mounted.stderr.strip()})")
+    _run("mount", "-t", "tmpfs", "-o", f"size={size_bytes},uid={uid},gid={gid}", "tmpfs", str(path))
+    path.chmod(0o700)
     try:
         yield Disk(path)
     finally:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+@contextmanager
+def small_ext4(path: Path, size_bytes: int) -> Iterator[Disk]:
+    """The same as a file system on a loop device, where writes and their errors are a real disk's.
+
+    Its file lies beside `path`. Raises NoSmallDisk.
+    """
+    uid, gid = _owner()
+    path.mkdir(parents=True)
+    image = path.with_name(f"{path.name}.ext4")
+    with image.open("wb") as file:
+        file.truncate(size_bytes)
+    # No room is kept for root, and nothing is set up later: a full disk is full.
+    lazy = "lazy_itable_init=0,lazy_journal_init=0"
+    _run("mkfs.ext4", "-q", "-m", "0", "-E", f"root_owner={uid}:{gid},{lazy}", str(image))
+    _run("mount", "-o", "loop", str(image), str(path))
+    path.chmod(0o700)
+    (path / "lost+found").rmdir()
+    try:
+        yield Disk(path)
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def _owner() -> tuple[int, int]:
+    """The user and the group of a disk. Raises NoSmallDisk."""
+    identity = server_identity()
+    if os.geteuid() != 0 or identity is None:
+        raise NoSmallDisk("root: only root mounts a small disk")
+    return identity.uid, identity.gid
+
+
+def _run(*command: str) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        words = getattr(error, "stderr", "") or error
+        raise NoSmallDisk(f"root: no disk can be mounted here ({words})") from error

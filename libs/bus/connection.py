@@ -1,6 +1,7 @@
 """One connection a process, under that process's own key."""
 
 import asyncio
+import secrets
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import nats.errors
 import structlog
 from nats.aio.client import Client
+from nats.nuid import NUID
 from nats.protocol.parser import PERMISSIONS_ERR
 
 from libs.keys import tls
@@ -46,6 +48,7 @@ SERVER_FULL = "maximum connections exceeded"
 ERRORS_KEPT_MAX = 64
 ANSWERS_WITHIN_S = 1.0
 """A process is ready only where its server answers as fast."""
+NAME_BYTES = 16
 FLUSH_GIVEN_UP_S = 3_600
 """By then the connection is another one, and its late answer cannot come any more."""
 
@@ -85,13 +88,27 @@ class TlsMismatch(nats.errors.Error):
     """One side speaks TLS and the other does not; the text says which."""
 
 
+class RandomNames(NUID):
+    """Names of nats-py's length, each from the system's random source alone."""
+
+    def next(self) -> bytearray:
+        """A name of 22 characters, 128 bits of them random, that may be part of a subject."""
+        return bytearray(secrets.token_urlsafe(NAME_BYTES), "ascii")
+
+
 class Connection(Client):
     """nats-py, but that TLS is as the address says: by itself it goes on in plain text where a
     `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong. And
     that a flush is one: by itself it asks the server before it has sent what was published. And
     that a server which ends a connection ends that one only: by itself it never comes back after
-    some of the reasons. A key that is no longer let in is tried at growing intervals.
+    some of the reasons. A key that is no longer let in is tried at growing intervals. And that the
+    names of inboxes and the tokens of replies are random: by itself it counts them, so that one
+    gives away the next.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._nuid = RandomNames()
 
     _was_connected = False
     _refusals = 0

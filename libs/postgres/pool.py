@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import asyncpg
@@ -25,7 +25,6 @@ from libs.runtime.proxies import is_loopback
 from libs.telemetry import readiness
 
 __all__ = [
-    "NOT_STORABLE",
     "Connection",
     "DatabaseUnavailable",
     "Pool",
@@ -34,12 +33,14 @@ __all__ = [
     "SerializationError",
     "UniqueViolationError",
     "connected",
+    "is_not_storable",
+    "is_outage",
     "open_pool",
 ]
 
 # The server cannot be reached, does not let us in, has no room, or can write nothing now. Whatever
 # is asked of it then is asked again.
-OUTAGE = (
+_OUTAGES = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,  # the connection is closed
@@ -56,12 +57,22 @@ OUTAGE = (
     asyncpg.PostgresSystemError,  # 58
 )
 
-DAMAGED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)  # XX001, XX002
-LOST = (*OUTAGE, *DAMAGED)
-"""What leaves a block as an `Unavailable`."""
+_DAMAGED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)  # XX001, XX002
+
+# Postgres gives some errors of its disk a state that has another meaning elsewhere: 42501 where the
+# file system is read-only, XX000 where a quota is used up, 54000 where no transaction id is left
+# until somebody vacuums. The source file of the error tells them apart.
+_AMBIGUOUS = (
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.InternalServerError,
+    asyncpg.ProgramLimitExceededError,
+)
+_STORAGE_SOURCES = frozenset(
+    ("md.c", "fd.c", "buffile.c", "slru.c", "xlog.c", "varsup.c", "multixact.c")
+)
 
 # The fault is in what was to be written. Any other error is the database's or the program's.
-NOT_STORABLE = (
+_NOT_STORABLE = (
     asyncpg.DataError,  # 22
     asyncpg.IntegrityConstraintViolationError,  # 23
     asyncpg.ProgramLimitExceededError,  # 54
@@ -100,6 +111,19 @@ CHECKED_MODES = ("verify-ca", "verify-full")
 """Values of `sslmode` with which a server must show a certificate."""
 WRITERS = ("deskbus_orchestrator", "deskbus-execution")
 """What the pools of those who write are called; an own Postgres may know one user for all."""
+
+
+def is_outage(error: BaseException | None) -> TypeGuard[BaseException]:
+    """Whether Postgres could not do it now, for no fault of what was asked."""
+    if isinstance(error, _DAMAGED):
+        return False
+    of_storage = getattr(error, "server_source_filename", None) in _STORAGE_SOURCES
+    return isinstance(error, _OUTAGES) or (of_storage and isinstance(error, _AMBIGUOUS))
+
+
+def is_not_storable(error: BaseException) -> bool:
+    """Whether the fault is in what was to be written."""
+    return isinstance(error, _NOT_STORABLE) and not is_outage(error)
 
 
 class DatabaseUnavailable(Unavailable):
@@ -149,7 +173,7 @@ class _Acquired(PoolAcquireContext):  # type: ignore[misc]
     async def __aenter__(self) -> Any:
         try:
             return await super().__aenter__()
-        except OUTAGE as error:
+        except _OUTAGES as error:
             raise _unavailable(error) from error
 
     async def __aexit__(
@@ -163,14 +187,19 @@ class _Acquired(PoolAcquireContext):  # type: ignore[misc]
             await self.pool.expire_connections()
         try:
             await super().__aexit__(kind, error, trace)
-        except OUTAGE as lost:
-            raise _unavailable(error if isinstance(error, OUTAGE) else lost) from lost
-        if isinstance(error, LOST):
-            raise _unavailable(error) from error
+        except _OUTAGES as lost:
+            raise _unavailable(error if is_outage(error) else lost) from lost
+        _raise_if_lost(error)
+
+
+def _raise_if_lost(error: BaseException | None) -> None:
+    """Raise an outage or damaged data as `Unavailable`; anything else stays as it is."""
+    if isinstance(error, _DAMAGED) or is_outage(error):
+        raise _unavailable(error) from error
 
 
 def _unavailable(error: BaseException) -> Unavailable:
-    if isinstance(error, DAMAGED):
+    if isinstance(error, _DAMAGED):
         return DatabaseDamaged(error)
     return DatabaseUnavailable(f"Postgres cannot be used now ({type(error).__name__}: {error})")
 
@@ -267,12 +296,13 @@ async def connected(dsn: str) -> AsyncIterator[Connection]:
     while it is used leaves the block as `DatabaseUnavailable`, as with a pool."""
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, **explicit(dsn))
-    except OUTAGE as error:
+    except _OUTAGES as error:
         raise DatabaseNotReachable(dsn, error) from error
     try:
         yield connection
-    except LOST as error:
-        raise _unavailable(error) from error
+    except Exception as error:
+        _raise_if_lost(error)
+        raise
     finally:
         await connection.close()
 

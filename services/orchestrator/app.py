@@ -108,7 +108,9 @@ async def _orchestrating(
         patience_s = settings.reply_timeout_s
         refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)
-        desk_clock = DeskClock(pool, settings, lambda: client.is_connected, relay.wake)
+        desk_clock = DeskClock(
+            pool, settings, lambda: client.is_connected, relay.wake, lambda: committer.refused
+        )
         time = Time(desk_clock.now, exchange_calendar(), sessions.latest)
         clock = Clock(pool, handler.cycle, time, settings)
         studies = Studies(pool, handler.cycle, outbox, door, sessions, settings)
@@ -130,10 +132,15 @@ async def _orchestrating(
             study_answers.run(pool, settings.study_answers_kept_s),
             certificates.run(settings),
         )
+
+        async def not_committed() -> str:
+            return committer.refused
+
         async with Background(*parts, closed()) as background:
             log.info("service.started", service=ORCHESTRATOR, workflows=len(workflows))
             try:
-                yield background
+                with checked("commits", not_committed):
+                    yield background
             finally:
                 if local is not None:
                     local.close()

@@ -22,13 +22,13 @@ from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from contracts.operation import ClaimAnswer, RecordAnswer, ResultAnswer
 from libs.postgres.pool import (
-    NOT_STORABLE,
-    OUTAGE,
     Connection,
     Pool,
     PostgresError,
     SerializationError,
     UniqueViolationError,
+    is_not_storable,
+    is_outage,
 )
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
@@ -143,6 +143,11 @@ class Committer:
         await self._loops[self._split.part_of(item)].put(ask)
         return await ask.answer
 
+    @property
+    def refused(self) -> str:
+        """Why inputs wait that Postgres did not commit; empty where none do."""
+        return next((loop.refused for loop in self._loops if loop.refused), "")
+
     async def run(self) -> None:
         """Commit what `ask` queued until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -176,6 +181,8 @@ class CommitLoop:
         self._queue: asyncio.Queue[inputs.Ask] = asyncio.Queue(places)
         self._waiting = 0
         self._loaded = False
+        self.refused = ""
+        """Why Postgres did not commit the newest group, which is tried again; else empty."""
 
     async def put(self, ask: inputs.Ask) -> None:
         """Queue an input; waits where the queue is full."""
@@ -192,8 +199,9 @@ class CommitLoop:
                     while True:
                         waiting = waiting or await self._group()
                         await self._settle(db, waiting)
-                        waiting = ()
+                        waiting, self.refused = (), ""
             except Unavailable as error:
+                self.refused = str(error)[:400] if waiting else ""
                 log.warning("orchestrator.postgres_lost", error=str(error)[:400])
                 metrics.COMMIT_RETRIES.add("postgres_lost")
                 await asyncio.sleep(RETRY_AFTER_S)
@@ -208,15 +216,16 @@ class CommitLoop:
         return group
 
     async def _settle(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
-        """Commit a group; raises one of `OUTAGE`, and the group is to be tried again."""
+        """Commit a group; raises an error of an outage, and the group is to be tried again."""
         asks = [ask for ask in asks if not ask.answer.done()]
         if not asks:
             return  # whoever asked has given up, and asks again
         try:
             await self._commit_in_turn(db, asks)
-        except OUTAGE:
-            raise
-        except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
+        except Exception as error:
+            if is_outage(error):
+                raise
+            # One bad input must not stop the desk.
             await self._one_by_one(db, asks, error)
 
     async def _commit_in_turn(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
@@ -352,7 +361,7 @@ def _is_refusal(answer: Message | None) -> bool:
 
 def _is_its_own_fault(error: Exception) -> bool:
     """Whether an input cannot be committed for what it holds; else the database is not in order."""
-    return isinstance(error, NOT_STORABLE) or not isinstance(error, PostgresError)
+    return is_not_storable(error) or not isinstance(error, PostgresError)
 
 
 class InputRefused(Exception):

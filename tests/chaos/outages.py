@@ -16,7 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -42,10 +42,11 @@ from tests.chaos import books, invariants
 from tests.chaos.load import User, user_of
 from tests.chaos.machines import Machine, postgres_machine
 from tests.open_folder import open_folder
-from tests.small_disk import Disk
+from tests.small_disk import Disk, NoSmallDisk, small_ext4
 
 REPOSITORY = Path(__file__).parents[2]
 AS_OF = "2012-06-29"
+POSTGRES_DISK_BYTES = 256 * 1024**2
 NATS_STORE = "js"
 """Below the servers' folder."""
 UP_TIMEOUT_S = 90.0
@@ -74,6 +75,8 @@ class Outage(StrEnum):
     """Others have them all, and those that were open are ended."""
     STANDBY = "a standby"
     """It comes back as a standby, and is promoted only then."""
+    FULL = "out of room"
+    """The disk of its data and its WAL is full."""
 
 
 @dataclass
@@ -87,6 +90,8 @@ class OwnServers:
     cluster: Path
     login: PsqlLogin
     secrets_dir: Path
+    postgres_disk: Disk | None
+    """None where no small disk can be mounted."""
 
     async def wipe(self) -> None:
         """NATS is killed and comes back without its store."""
@@ -138,6 +143,11 @@ class OwnServers:
                 )
                 await asyncio.sleep(lasts_s)
                 await self._sql(f"alter database {DATABASE} connection limit -1")
+            case Outage.FULL:
+                assert self.postgres_disk is not None, "root: only root mounts a small disk"
+                self.postgres_disk.fill()
+                await asyncio.sleep(lasts_s)
+                self.postgres_disk.free()
 
     async def _read_only(self, value: str) -> None:
         await self._sql(f"alter system set default_transaction_read_only = {value}")
@@ -151,6 +161,10 @@ class OwnServers:
 async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
     """Both, up; `folder` is one that every user may enter."""
     secrets, run_as = folder / "secrets", server_identity()
+    disks = ExitStack()
+    postgres_disk = None
+    with suppress(NoSmallDisk):
+        postgres_disk = disks.enter_context(small_ext4(folder / "postgres", POSTGRES_DISK_BYTES))
     ensure_secrets(secrets, nats_identities=permissions(), postgres_roles=(SUPERUSER, *ROLES))
     port = choose_port(None, set())
     monitor_port = choose_port(None, {port})
@@ -185,9 +199,11 @@ async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
         passwords = {role: postgres_password(secrets, role) for role in ROLES}
         await ensure_roles(login, passwords=passwords, database=DATABASE, owner=OWNER_ROLE)
         url = f"nats://{LOOPBACK}:{port}"
-        yield OwnServers(nats, url, folder / NATS_STORE, postgres, cluster, login, secrets)
+        store = folder / NATS_STORE
+        yield OwnServers(nats, url, store, postgres, cluster, login, secrets, postgres_disk)
     finally:
         await asyncio.gather(nats.kill(), postgres.kill())
+        disks.close()
 
 
 @dataclass

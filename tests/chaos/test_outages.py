@@ -23,6 +23,14 @@ CYCLES = 12
 LASTS_S = 4.0
 BEGUN_S = 1.0
 """By then an outage has begun."""
+FULL_S, FULL_LIMIT_S = 40.0, 30.0
+"""How long the disk is full, and the time limit of the cycles meanwhile."""
+
+
+def skip_without_disk(desk: OwnDesk, outage: Outage) -> None:
+    """Leave out a full disk where none can be mounted."""
+    if outage is Outage.FULL and desk.servers.postgres_disk is None:
+        pytest.skip("root: only root mounts a small disk")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -43,8 +51,25 @@ async def own_desk(module_dir: Path) -> AsyncIterator[OwnDesk]:
 async def test_while_postgres_cannot_be_used_cycles_wait_and_none_fails(
     own_desk: OwnDesk, outage: Outage
 ) -> None:
+    skip_without_disk(own_desk, outage)
     outcome = await survive(own_desk, outage, LASTS_S, CYCLES)
     assert outcome.broken == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(180)
+@pytest.mark.asyncio(loop_scope="session")
+async def test_no_cycle_fails_while_the_disk_of_postgres_is_full_for_longer_than_its_limit(
+    own_desk: OwnDesk,
+) -> None:
+    skip_without_disk(own_desk, Outage.FULL)
+    outcome = await survive(own_desk, Outage.FULL, FULL_S, CYCLES, timeout_s=FULL_LIMIT_S)
+    async with own_desk.database() as db:
+        stood_s = await db.fetchval(
+            "select max(extract(epoch from until_at - since_at)) from outages"
+        )
+    assert outcome.broken == []
+    assert stood_s > FULL_S / 2
 
 
 @pytest.mark.timeout(180)
@@ -53,6 +78,7 @@ async def test_while_postgres_cannot_be_used_cycles_wait_and_none_fails(
 async def test_a_desk_that_begins_meanwhile_waits_or_says_why_not(
     own_desk: OwnDesk, outage: Outage
 ) -> None:
+    skip_without_disk(own_desk, outage)
     striking = asyncio.create_task(own_desk.servers.strike(outage, LASTS_S))
     await asyncio.sleep(BEGUN_S)
     keeping = asyncio.create_task(own_desk.keep())

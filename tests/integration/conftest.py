@@ -5,8 +5,13 @@ deploy always has programs of its own.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from pathlib import Path
 
 import pytest
@@ -14,7 +19,7 @@ import pytest
 from libs.bus.permissions import permissions
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.servers.embedded import Servers, embedded_servers
+from libs.servers.embedded import embedded_servers
 from libs.servers.embedded_thread import held_in_thread
 from tests.integration.own_servers import (
     OwnServers,
@@ -25,7 +30,7 @@ from tests.integration.own_servers import (
 )
 from tests.open_folder import open_folder
 
-ServersIn = Callable[[Path], AbstractContextManager[Servers | OwnServers]]
+ServersIn = Callable[[Path], AbstractContextManager[OwnServers]]
 OwnEnvironmentIn = Callable[[Path], AbstractContextManager[Mapping[str, str]]]
 
 
@@ -53,16 +58,23 @@ def starter(request: pytest.FixtureRequest) -> Starter | None:
 def servers_in(starter: Starter | None) -> ServersIn:
     """A pair of servers in a folder that every user may enter, held while the block runs."""
 
-    def opened(folder: Path) -> AbstractAsyncContextManager[Servers | OwnServers]:
-        if starter is not None:
-            return own_servers(folder, starter)
-        return embedded_servers(folder / "desk", permissions(), ROLES, database_owner=OWNER_ROLE)
+    def opened(folder: Path) -> AbstractAsyncContextManager[OwnServers]:
+        return embedded(folder) if starter is None else own_servers(folder, starter)
 
     return lambda folder: held_in_thread(lambda: opened(folder))
 
 
+@asynccontextmanager
+async def embedded(folder: Path) -> AsyncIterator[OwnServers]:
+    """Embedded servers as a suite sees them, by the class that it sees containers by."""
+    desk, owner = folder / "desk", OWNER_ROLE
+    async with embedded_servers(desk, permissions(), ROLES, database_owner=owner) as held:
+        host, port = held.postgres_host, held.postgres_port
+        yield OwnServers(held.nats_url, host, port, held.data_dir, held.secrets_dir)
+
+
 @contextmanager
-def migrated_servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+def migrated_servers(servers_in: ServersIn) -> Iterator[OwnServers]:
     """A pair of servers of its own, with the desk's tables."""
     with open_folder() as folder, servers_in(folder) as held:
         asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))

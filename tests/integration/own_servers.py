@@ -48,7 +48,8 @@ NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # this embedded 
 
 @dataclass(frozen=True)
 class OwnServers:
-    """The pair, by the names that `libs.servers.embedded.Servers` has for the same things."""
+    """All that a suite may know of its pair, embedded or not: so one that runs on embedded servers
+    runs on containers too."""
 
     nats_url: str
     postgres_host: str
@@ -62,16 +63,17 @@ class OwnServers:
         """What an operator sets to run the desk on servers of their own."""
         return {
             "DESKBUS_NATS_URL": self.nats_url,
-            "DESKBUS_POSTGRES_DSN": self._address,
+            "DESKBUS_POSTGRES_DSN": self.postgres_address,
             "DESKBUS_SECRETS_DIR": str(self.secrets_dir),
         }
 
     def postgres_dsn(self, role: str) -> str:
         """A URL with the role's password in it."""
-        return dsn_for(self._address, role, self.secrets_dir)
+        return dsn_for(self.postgres_address, role, self.secrets_dir)
 
     @property
-    def _address(self) -> str:
+    def postgres_address(self) -> str:
+        """The database's URL without a login."""
         return f"postgresql://{self.postgres_host}:{self.postgres_port}/{self.database}"
 
 

@@ -52,8 +52,9 @@ create index cycles_of_session on cycles (as_of, accepted_at);
 create unique index cycles_one_strategy on cycles (kind) where kind = 'strategy' and status = 'running';
 
 -- Fails where a commit would: read-only, a standby, no room left, or a synchronous standby away.
--- It changes no row. What is read twice is larger than work_mem: it takes a quarter of a megabyte of
--- disk, and gives it back at once.
+-- It changes no row. The message makes it a commit that is flushed, and that a synchronous standby
+-- confirms. What is read twice is larger than work_mem: it takes 640 kB of disk, more than the most by
+-- which Postgres extends a table at once (512 kB), and gives them back.
 create function can_commit() returns void language plpgsql set work_mem = '64kB' as $$
 declare
     rows bigint;
@@ -62,8 +63,8 @@ begin
         raise exception 'nothing can be committed in a read-only transaction'
             using errcode = 'read_only_sql_transaction';
     end if;
-    perform pg_current_xact_id();
-    with kept as materialized (select repeat('x', 1000) || n as filler from generate_series(1, 256) n)
+    perform pg_logical_emit_message(true, 'can_commit', '');
+    with kept as materialized (select repeat('x', 1000) || n as filler from generate_series(1, 640) n)
     select count(*) into strict rows from kept one where filler >= (select max(filler) from kept two);
 end $$;
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from libs.facts import amounts
 from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
-from libs.postgres.pool import OUTAGE, OWNER_ROLE, PostgresError, dsn_for, open_pool
+from libs.postgres.pool import OWNER_ROLE, PostgresError, dsn_for, is_outage, open_pool
 from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_models
 from libs.report.settings import without_login
@@ -56,9 +56,11 @@ def migrate(json: JsonOption = False) -> None:
     dsn = database_dsn(load_settings(), OWNER_ROLE)
     try:
         done = asking(run_migrations(dsn))
-    except (*OUTAGE, PostgresError) as error:
+    except Exception as error:
+        if not is_outage(error) and not isinstance(error, PostgresError):
+            raise
         raise Problem(
-            ExitCode.NOT_REACHABLE if isinstance(error, OUTAGE) else ExitCode.FAILED,
+            ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
             f"the migration did not run at {without_login(dsn)}: {error or type(error).__name__}",
             "is Postgres running, does DESKBUS_POSTGRES_DSN name its owner, and are the roles made "
             "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console)?",

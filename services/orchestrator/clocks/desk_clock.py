@@ -1,9 +1,10 @@
 """The desk's clock, by which limits and leases run out: it stands while nothing can be committed.
 
-Every orchestrator beats: a small commit that lets the clock go on for a part of a lease. Where
-Postgres takes no commit, or NATS brings no result, nobody does, and the clock stands. The first
-beat after that, under the lock of the clock's one row and of all running cycles, gives what runs
-the time back; how often and how long it stood is on record in the table `outages`.
+Every orchestrator beats: a small commit that lets the clock go on for a part of a lease. None does
+where Postgres takes no commit, neither the beat's nor that of the work that waits, or where NATS
+brings no result. Then the clock stands. The first beat after that, under the lock of the clock's
+one row and of all running cycles, gives what runs the time back; how often and how long it stood is
+on record in the table `outages`.
 
 Beats are counted. Where Postgres counts fewer than this orchestrator has seen, it has lost commits
 that it had confirmed: a standby that was behind became the primary, or another server answers.
@@ -22,7 +23,7 @@ from typing import Literal, get_args
 import structlog
 
 from contracts.event_data import OutageEnded
-from libs.postgres.pool import CAN_COMMIT, Pool
+from libs.postgres.pool import CAN_COMMIT, DatabaseUnavailable, Pool
 from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
@@ -44,7 +45,8 @@ log = structlog.get_logger()
 
 
 class DeskClock:
-    """Keeps the clock going from `run` on, while `connected` says that the bus is there."""
+    """Keeps the clock going from `run` on, while `connected` says that the bus is there, and
+    `refused`, which gives why Postgres commits no input, gives nothing."""
 
     def __init__(
         self,
@@ -52,8 +54,10 @@ class DeskClock:
         settings: Settings,
         connected: Callable[[], bool] = lambda: True,
         on_commit: OnCommit | None = None,
+        refused: Callable[[], str] = str,
     ) -> None:
         self._pool = pool
+        self._refused = refused
         self._settings = settings
         self._connected = connected
         self._on_commit = on_commit
@@ -68,11 +72,13 @@ class DeskClock:
         """Beat until cancelled."""
         while True:
             try:
-                if self._connected():
+                if not self._connected():
+                    self._away = "nats"
+                elif why := self._refused():
+                    raise DatabaseUnavailable(why)
+                else:
                     await self.beat()
                     self._away = "desk"
-                else:
-                    self._away = "nats"
             except Unavailable as error:
                 self._away = "postgres"
                 log.warning("desk_clock.stands", why=str(error)[:400])

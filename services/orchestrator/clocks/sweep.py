@@ -15,7 +15,7 @@ from contracts.operation import WAITS
 from contracts.subjects.subject import PREFIX
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
-from libs.postgres.pool import NOT_STORABLE, Pool, Record
+from libs.postgres.pool import Pool, PostgresError, Record, is_not_storable
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from libs.telemetry import metrics
@@ -91,7 +91,9 @@ class Sweep:
                     "select ensure_partitions(($1::date + $2 * interval '1 month')::date)",
                     *(today, ahead),
                 )
-            except NOT_STORABLE as error:
+            except PostgresError as error:
+                if not is_not_storable(error):
+                    raise
                 log.warning("sweep.rows_before_partition", error=str(error)[:400])
 
     async def _resend(self) -> None:

@@ -20,7 +20,7 @@ Connect = Callable[[str], Coroutine[Any, Any, Client]]
 
 
 @pytest.fixture(scope="session")
-def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+def servers(servers_in: ServersIn) -> Iterator[OwnServers]:
     """One pair of servers for all tests here."""
     with open_folder() as folder, servers_in(folder) as held:
         yield held

@@ -40,7 +40,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.settings import Settings
 from tests.integration.bus.conftest import Connect
-from tests.integration.conftest import Servers
+from tests.integration.own_servers import OwnServers
 
 ROWS = {row.message: row for row in COMMANDS if row.message in {OpenBooks, BuildDigest}}
 PATIENCE_S = 20.0
@@ -111,7 +111,7 @@ async def orchestrator(publisher: Client) -> AsyncIterator[Orchestrator]:
 
 @pytest.fixture
 async def start(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch, publisher: Client
+    servers: OwnServers, monkeypatch: pytest.MonkeyPatch, publisher: Client
 ) -> AsyncIterator[Start]:
     """Begins a service with one handler; stops it in the end."""
     monkeypatch.setattr(service_module, "RETRY_DELAY_S", 0.01)

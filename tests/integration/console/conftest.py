@@ -37,14 +37,14 @@ NOW = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session")
-def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+def servers(servers_in: ServersIn) -> Iterator[OwnServers]:
     """One pair of servers for all tests here; each test makes cycles and accounts of its own."""
     with migrated_servers(servers_in) as held:
         asyncio.run(_provision(held))
         yield held
 
 
-async def _provision(servers: Servers | OwnServers) -> None:
+async def _provision(servers: OwnServers) -> None:
     client = await connect(servers.nats_url, PROVISIONER, servers.secrets_dir)
     await Provisioner(client, COMMANDS).provision()
     await client.close()

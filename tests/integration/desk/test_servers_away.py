@@ -22,7 +22,7 @@ from services.cli.operating.checks import Verdict
 from services.cli.operating.doctor import running
 from tests.integration.desk.caller import wish
 from tests.integration.desk.conftest import Desk, desk_in
-from tests.small_disk import Disk, NoSmallDisk, small_disk
+from tests.small_disk import Disk, NoSmallDisk, small_disk, small_ext4
 
 PATIENCE_S = 60.0
 POSTGRES_DISK_BYTES = 192 * 1024 * 1024
@@ -195,7 +195,7 @@ async def test_a_full_disk_of_postgres_is_seen_before_anything_is_refused(
     with ExitStack() as stack:
         try:
             place = open_dir / "data" / "servers" / "postgres"
-            disk = stack.enter_context(small_disk(place, POSTGRES_DISK_BYTES))
+            disk = stack.enter_context(small_ext4(place, POSTGRES_DISK_BYTES))
         except NoSmallDisk as error:
             pytest.skip(str(error))
         for folder in (open_dir / "data", open_dir / "data" / "servers"):

@@ -72,7 +72,7 @@ THURSDAY = date(2012, 7, 5)  # the 4th is a holiday
 
 
 @pytest.fixture(scope="session")
-def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+def servers(servers_in: ServersIn) -> Iterator[OwnServers]:
     """One pair of servers for all tests here; each test uses accounts of its own."""
     with migrated_servers(servers_in) as held:
         yield held

@@ -74,7 +74,7 @@ WORKFLOW = Workflow(
 
 
 @pytest.fixture(scope="session")
-def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+def servers(servers_in: ServersIn) -> Iterator[OwnServers]:
     """One pair of servers for all tests here; each test makes cycles of its own."""
     with migrated_servers(servers_in) as held:
         yield held

@@ -48,8 +48,8 @@ from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Reply
 from libs.runtime.settings import Settings
-from libs.servers.embedded import Servers
 from libs.servers.postgres_server import SUPERUSER
+from libs.servers.server_record import ServerRecord
 from services.orchestrator import app
 from tests.fakes.local_desk import (
     COMMIT_POINTS,
@@ -62,6 +62,7 @@ from tests.fakes.local_desk import (
     Services,
     renews,
 )
+from tests.integration.own_servers import OwnServers
 
 DAY = date(2012, 6, 29)
 PATIENCE_S = 90.0
@@ -72,7 +73,7 @@ SERVICES = sorted({row.owner for row in COMMANDS})
 
 
 @pytest.fixture
-def settings(servers: Servers) -> Settings:
+def settings(servers: OwnServers) -> Settings:
     return Settings(
         data_dir=servers.data_dir,
         nats_url=servers.nats_url,
@@ -84,7 +85,7 @@ def settings(servers: Servers) -> Settings:
 
 
 @pytest.fixture
-async def nats(servers: Servers) -> AsyncIterator[Client]:
+async def nats(servers: OwnServers) -> AsyncIterator[Client]:
     """Looks at the streams; they are new and empty."""
     client = await connect(servers.nats_url, PROVISIONER, servers.secrets_dir)
     await Provisioner(client, COMMANDS).provision()
@@ -394,15 +395,16 @@ async def test_no_line_is_the_orchestrators(local: LocalBus) -> None:
 
 
 async def test_while_nats_hears_nothing_a_cycle_of_one_process_comes_to_its_end(
-    local: LocalBus, settings: Settings, pool: Pool, servers: Servers
+    local: LocalBus, settings: Settings, pool: Pool, servers: OwnServers
 ) -> None:
+    nats_pid = ServerRecord.load(servers.data_dir).processes["nats"].pid
     async with at_work(settings, local):
-        os.kill(servers.pid("nats"), signal.SIGSTOP)
+        os.kill(nats_pid, signal.SIGSTOP)
         try:
             cycle_id = await begin(local)
             assert await ended(pool, cycle_id) == "completed"
         finally:
-            os.kill(servers.pid("nats"), signal.SIGCONT)
+            os.kill(nats_pid, signal.SIGCONT)
 
     await each_row_once(pool, cycle_id)
 
@@ -411,7 +413,7 @@ async def test_postgres_lost_before_every_word_that_it_commits_the_cycle_has_eac
     local: LocalBus,
     settings: Settings,
     pool: Pool,
-    servers: Servers,
+    servers: OwnServers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ask, lost_before, key = LocalBus.ask, list[str](), uuid4().hex

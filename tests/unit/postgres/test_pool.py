@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from libs.postgres.pool import NOT_STORABLE, OUTAGE
+from libs.postgres.pool import is_not_storable, is_outage
 
 AWAY = {
     "08000": "connection_exception",
@@ -44,24 +44,45 @@ NOT_IN_ORDER = {
 }
 
 
-def said(sqlstate: str) -> Exception:
+OF_STORAGE = {
+    "42501": "md.c",  # could not extend file: Read-only file system
+    "XX000": "buffile.c",  # could not write to file: Disk quota exceeded
+    "54000": "varsup.c",  # no transaction ids are left until somebody vacuums
+}
+
+
+def said(sqlstate: str, source: str = "execMain.c") -> Exception:
     """The error as asyncpg makes it of a server's message."""
-    error: Exception = asyncpg.PostgresError.new({"C": sqlstate, "S": "ERROR", "M": "words"})
+    words = {"C": sqlstate, "S": "ERROR", "M": "words", "F": source}
+    error: Exception = asyncpg.PostgresError.new(words)
     return error
 
 
 @pytest.mark.parametrize("sqlstate", AWAY, ids=AWAY.get)
 def test_a_server_that_cannot_be_used_is_an_outage(sqlstate: str) -> None:
-    assert isinstance(said(sqlstate), OUTAGE)
-    assert not isinstance(said(sqlstate), NOT_STORABLE)
+    assert is_outage(said(sqlstate))
+    assert not is_not_storable(said(sqlstate))
 
 
 @pytest.mark.parametrize("sqlstate", OFFENDING, ids=OFFENDING.get)
 def test_a_fault_of_what_is_written_is_refused(sqlstate: str) -> None:
-    assert isinstance(said(sqlstate), NOT_STORABLE)
-    assert not isinstance(said(sqlstate), OUTAGE)
+    assert is_not_storable(said(sqlstate))
+    assert not is_outage(said(sqlstate))
 
 
 @pytest.mark.parametrize("sqlstate", NOT_IN_ORDER, ids=NOT_IN_ORDER.get)
 def test_anything_else_is_neither(sqlstate: str) -> None:
-    assert not isinstance(said(sqlstate), (*OUTAGE, *NOT_STORABLE))
+    assert not is_outage(said(sqlstate))
+    assert not is_not_storable(said(sqlstate))
+
+
+@pytest.mark.parametrize(("sqlstate", "source"), OF_STORAGE.items())
+def test_an_error_of_postgres_own_storage_is_an_outage_whatever_its_state(
+    sqlstate: str, source: str
+) -> None:
+    assert is_outage(said(sqlstate, source))
+    assert not is_not_storable(said(sqlstate, source))
+
+
+def test_damaged_data_is_no_outage() -> None:
+    assert not is_outage(said("XX001", "md.c"))
