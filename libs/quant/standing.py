@@ -168,7 +168,7 @@ def standing(
     return Standing(
         closes=tuple(closes),
         trips=None if moves is None else tuple(round_trips(counted, prices)),
-        fills=tuple(sorted(move.session for move in moves or () if move.traded)),
+        fills=tuple(sorted(move.session for move in moves or () if move.order is not None)),
         traded=sum((move.traded for move in counted), Decimal(0)),
         paid_in_now=paid_in_now,
         sold_later=_sold_later(moves or (), later, prices),

@@ -60,6 +60,27 @@ def test_holdings_open_an_account_that_is_shown_with_its_cost_and_moves_cash(
     assert (much.code, "3,500.00 is free" in much.err) == (4, True)
 
 
+def test_a_fraction_is_brought_in_shown_and_half_of_it_sold(deskbus: CommandLine) -> None:
+    account = f"part-{uuid4().hex[:8]}"
+    holdings = (
+        "ticker,quantity,cost,opened_on\nAAPL,10.5,201.35,2010-03-01\nMSFT,0.25,24,2010-03-01\n"
+    )
+    (deskbus.cwd / "part.csv").write_text(holdings)
+    typed = f"portfolio import part.csv --account {account} --cash 0 --as-of 2010-06-30"
+    digest = deskbus(f"{typed} --json").rows[0]["hash"]
+    assert deskbus(f"{typed} --hash {digest}").code == 0
+    words = deskbus(f"portfolio {account}").out
+    assert ("10.5" in words, "0.25" in words) == (True, True)
+    check_agreement(deskbus, account)
+
+    sold = deskbus(f"exit now AAPL --share 50 --account {account} --as-of 2010-07-01")
+    assert sold.code == 0, sold.err
+    positions = deskbus(f"portfolio {account} --json").rows[0]["portfolio"]["positions"]
+    assert {it["ticker"]: it["quantity"] for it in positions} == {"AAPL": "5.25", "MSFT": "0.25"}
+    trades = {it["ticker"]: it for it in deskbus(f"trades {account} --json").rows}
+    assert (trades["AAPL"]["quantity"], trades["MSFT"]["held"]) == ("10.5", "0.25")
+
+
 def check_agreement(deskbus: CommandLine, account: str) -> None:
     """The P&L of holdings that were brought in, which are open trades without a fill."""
     view = deskbus(f"portfolio {account} --json").rows[0]

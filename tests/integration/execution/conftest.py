@@ -223,7 +223,9 @@ class Desk:
             command.model_copy(update={"decision_validation": validation.model_copy(update=update)})
         )
 
-    async def sell(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
+    async def sell(
+        self, ticker: str, quantity: Decimal | int, as_of: date = FRIDAY
+    ) -> ExecutionResult:
         return await self.execute(self.command({ticker: -quantity}, as_of))
 
     async def exit(
@@ -260,7 +262,7 @@ class Desk:
 
     def command(
         self,
-        legs: dict[str, int],
+        legs: Mapping[str, Decimal | int],
         as_of: date = FRIDAY,
         cycle: UUID | None = None,
         price: Decimal = TEN,
@@ -325,7 +327,7 @@ class Desk:
         }
 
 
-def decision(ticker: str, shares: int, price: Money) -> PortfolioDecision:
+def decision(ticker: str, shares: Decimal | int, price: Money) -> PortfolioDecision:
     asked = (shares * price.amount / 100).quantize(D("0.0001"), ROUND_CEILING)
     return PortfolioDecision(
         action=DecisionAction.BUY if shares > 0 else DecisionAction.SELL,

@@ -10,6 +10,7 @@ import pytest
 from contracts.account import PortfolioQuery
 from contracts.capital import CashMoved, HeldLine, HoldingsImport, ImportHoldings, MoveCash
 from libs.market.errors import NotASession
+from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool
 from libs.quant.returns import Worth, growth
 from libs.runtime.nearest import UnknownAccount
@@ -248,6 +249,28 @@ async def test_what_was_brought_in_is_sold_as_what_was_bought(desk: Desk, postgr
     books = await _books(postgres, desk.account)
     assert books["position"] == 0
     assert -books["realised"] == D(175)  # 1,000 for what cost 825
+
+
+async def test_fractions_are_brought_in_sold_and_split_and_none_is_lost(desk: Desk, postgres: Pool):
+    await opened(desk, line(quantity="10.5"), line("BBB", "0.333333", "20", line=3))
+    await desk.open(FRIDAY)
+    (fill,) = (await desk.sell("AAA", D("3.5"))).fills
+    assert (fill.quantity, fill.value) == (D("3.5"), D("35.00"))
+    desk.prices.events = [CorporateAction("AAA", TUESDAY, D(repr(1 / 7)), D(0))]
+    desk.prices.closes |= {("AAA", day): D(70) for day in (TUESDAY, THURSDAY)}
+    desk.prices.opens |= {("AAA", day): D(70) for day in (TUESDAY, THURSDAY)}
+    await desk.open(MONDAY)
+    held = {p.ticker: p for p in (await desk.open(TUESDAY)).positions}
+    assert {name: str(p.quantity) for name, p in held.items()} == {"AAA": "1", "BBB": "0.333333"}
+    assert held["BBB"].value == D("3.33333")
+
+    await desk.sell("BBB", D("0.333333"), TUESDAY)
+    (rest,) = (await desk.open(THURSDAY)).positions
+    assert (rest.ticker, rest.quantity, rest.value) == ("AAA", 1, 70)
+    books = await _books(postgres, desk.account)
+    # Of 86.63 for AAA a third was sold, and all of 6.67 for BBB.
+    assert books["position"] == D("57.75")
+    assert books["cash"] == D(500) + D("35.00") - D("0.04") + D("3.33") - D("0.01")
 
 
 async def test_a_deposit_is_shown_first_and_counts_from_the_next_session_on(
