@@ -194,7 +194,7 @@ def import_files(
         _write(work, labels)
     if json:
         emit([_row(read, is_done=is_done) for read in work.reads])
-    _end(work, settings, where, is_done=is_done, is_set=not is_first or SETTINGS_FILE in labels)
+    _end(work, settings, where, is_done=is_done, is_set=SETTINGS_FILE in labels)
 
 
 def _columns(text: str | None) -> dict[str, str] | None:
@@ -454,7 +454,8 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
         err().print(Text(f"✓ {done}", style="green"))
         if source_of(settings) is not SourceName.REPLAY:
             err().print("this desk reads another source: set DESKBUS_MARKET=replay", style="yellow")
-        is_same = settings.replay_dir == where or is_set
+        own = settings.replay_dir
+        is_same = is_set or (own is not None and own.resolve() == where.resolve())
         start = "" if is_same else f"DESKBUS_REPLAY_DIR={shlex.quote(str(where))} "
         err().print(f"next: {start}{_next(settings)}", style="dim", soft_wrap=True)
     if work.refused:
@@ -467,7 +468,7 @@ def _next(settings: Settings) -> str:
         find_desk(settings)
     except Problem:
         return "deskbus up --detach"
-    return "deskbus check"
+    return "deskbus down && deskbus up --detach"
 
 
 def _first(refused: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """Questions to a person: asked in a terminal; elsewhere an error names the options for them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import typer
@@ -16,7 +17,23 @@ def is_terminal() -> bool:
 
 def is_confirmed(question: str) -> bool:
     """The answer to a yes-or-no question; no where nobody can be asked."""
-    return is_terminal() and typer.confirm(question, default=False, err=True)
+    with _until_it_is_left():
+        return is_terminal() and typer.confirm(question, default=False, err=True)
+
+
+def answer_to(question: str) -> str:
+    """The answer that a person types in a terminal."""
+    with _until_it_is_left():
+        return str(typer.prompt(question, err=True)).strip()
+
+
+@contextmanager
+def _until_it_is_left() -> Iterator[None]:
+    """The end of the input ends the command as Ctrl-C does."""
+    try:
+        yield
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 @dataclass
@@ -34,7 +51,7 @@ class Questions:
             self.open.append((shown, f"{option} {value}".strip()))
             return None
         while True:
-            answer = str(typer.prompt(shown, err=True)).strip()
+            answer = answer_to(shown)
             if not choices or answer in choices:
                 return answer
 

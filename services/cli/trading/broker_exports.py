@@ -62,6 +62,7 @@ MEANINGS: Final[Mapping[str, frozenset[str]]] = {
         {"asset category", "assetclass", "asset class", "security type", "asset type", "type"}
     ),
     "account": frozenset({"account number", "account", "clientaccountid"}),
+    "detail": frozenset({"levelofdetail", "datadiscriminator"}),
 }
 """The headings of each cell that is read, in lower case."""
 CASH: Final = re.compile(r"cash\b.*|(fcash|core)\*{0,2}|[a-z]{3}xx\*{0,2}", re.IGNORECASE)
@@ -200,8 +201,8 @@ def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
         first = {_heading(cell) for cell in filled[0][1]} if filled else set()
         missing = [name for name in ("ticker", "quantity") if not first & named[name]]
         what = f"its first line has no column {' and no column '.join(missing)}"
-        raise bad(path, 1, what, "name the columns")
-    heads = [_heading(cell) for cell in filled[at][1]]
+        raise bad(path, 1, what, "name the columns (--columns ticker=...,quantity=...)")
+    heads = _without_copies([_heading(cell) for cell in filled[at][1]], filled[at + 1 :])
     by_meaning = _meanings(path, filled[at][0], heads, named)
     export = Export(meanings=[*by_meaning], separator=separator.decode(), broker=broker)
     if broker is not None and broker.is_trades and "currency" not in by_meaning:
@@ -210,8 +211,25 @@ def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
             by_meaning["currency"] = beside
     export.unused = [head for n, head in enumerate(heads) if head and n not in by_meaning.values()]
     _fill(export, filled[at + 1 :], heads, by_meaning)
+    details = {row.cells.get("detail", "").casefold() for row in export.rows}
+    if "summary" in details:  # its lots stand below each position again
+        export.rows = [r for r in export.rows if "lot" not in r.cells.get("detail", "").casefold()]
     _note_accounts(export)
     return export
+
+
+def _without_copies(heads: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> list[str]:
+    """The headings, "" for each whose column is a copy of one before it under the same heading."""
+    kept: list[str] = []
+    for n, head in enumerate(heads):
+        first = heads.index(head)
+        is_copy = (
+            first < n
+            and bool(rows)
+            and all(cells[n : n + 1] == cells[first : first + 1] for _, cells in rows)
+        )
+        kept.append("" if is_copy else head)
+    return kept
 
 
 def _statement(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Export | None:
@@ -299,7 +317,7 @@ def _fill(
         meant = {name: cells[n] for name, n in by_meaning.items() if n < len(cells)}
         label = meant.get("ticker", "").strip("-") or meant.get("name", "")
         texts = [cell for cell in cells if cell]
-        if [_heading(cell) for cell in cells] == [*heads]:
+        if [_heading(cell) for cell in cells if cell] == [head for head in heads if head]:
             continue  # the table of another account
         if not is_trades and _is_cash(label, meant):
             amount = meant.get("value") or meant.get("quantity", "")

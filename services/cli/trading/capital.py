@@ -35,7 +35,7 @@ from libs.quant.ticks import priced
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import DateOrder, JsonOption
 from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.questions import is_confirmed, is_terminal
+from services.cli.shell.questions import answer_to, is_confirmed, is_terminal
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
 
@@ -149,7 +149,7 @@ def import_file(
     findings = [*read.findings]
     stated = str(read.cash) if cash is None and read.cash is not None else None
     if cash is None and stated is None and can_ask:
-        cash = str(typer.prompt("how much has the account in cash? 0 for none", err=True))
+        cash = answer_to("how much has the account in cash? 0 for none")
     if cash is None and stated is None:
         findings = _asked_for_cash(findings)
     if not read.lines:
@@ -200,7 +200,7 @@ def _end(shown: HoldingsImport, account: str, as_of: str | None) -> None:
 def _day(question: str) -> date:
     while True:
         try:
-            return date.fromisoformat(str(typer.prompt(question, err=True)).strip())
+            return date.fromisoformat(answer_to(question))
         except ValueError:
             err().print("write YYYY-MM-DD", style="dim")
 

@@ -16,7 +16,7 @@ from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import bad
 from libs.files.numbers import NoNumber, number_of
 from libs.market.symbols import spelled
-from services.cli.trading.broker_exports import COST_STEP, Export, Row
+from services.cli.trading.broker_exports import COST_STEP, Export, Row, other_kind
 
 TRADE: Final = re.compile(r"((market|limit|stop|stop limit) )?(?P<side>buy|sell)", re.IGNORECASE)
 NO_TRADE: Final = re.compile(
@@ -84,6 +84,10 @@ def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _T
     action = cells.get("action", "")
     if "action" in cells and NO_TRADE.fullmatch(action):
         return None
+    if kind := other_kind(row):
+        label = cells.get("name") or cells.get("ticker", "")
+        what = f"{label[:40]!r} is {kind}, and the desk holds shares"
+        raise bad(path, row.line, what, "leave it out (--shares-only)")
     trade = TRADE.fullmatch(action) if "action" in cells else None
     if "action" in cells and trade is None:
         what = f"the action {action[:40]!r} may change what is held, and is not known"

@@ -64,6 +64,15 @@ def test_a_person_is_asked_in_a_terminal(folder: Path, monkeypatch: pytest.Monke
     assert not (folder / "data").exists()
     assert run("VOD.L.csv", "none\nGBX\ny\n").exit_code == 0
     assert ReplayStore(folder / "data").currency == "GBX"
+    bars().to_csv("BP.L.csv")
+    assert run("BP.L.csv", "").exit_code == 130, "the input ended"
+
+
+def test_another_folder_is_named_in_the_next_command(folder: Path) -> None:
+    download({"ACME": bars()}).to_csv("prices.csv")
+    done = run("prices.csv --out other --yes")
+    assert "next: DESKBUS_REPLAY_DIR=other deskbus up --detach" in done.output
+    assert not (folder / "deskbus.toml").exists()
 
 
 def test_a_row_of_the_past_is_replaced_only_after_yes(folder: Path) -> None:

@@ -373,3 +373,27 @@ def test_another_brokers_headings_and_a_portfolio_without_cost_are_refused(tmp_p
     with pytest.raises(Problem) as refused:
         read(tmp_path, portfolio)
     assert "export its transactions" in refused.value.hint
+
+
+def test_the_lots_of_a_flex_query_are_not_counted_beside_their_sum(tmp_path: Path) -> None:
+    head = "Symbol,Quantity,CostBasisPrice,OpenDateTime,LevelOfDetail\n"
+    lots = "ACME,4,20,20230105;093000,LOT\nACME,6,20,20230106;093000,LOT\n"
+    found = read(tmp_path, f"{head}ACME,10,20,,SUMMARY\n{lots}", **DAY)
+    assert positions(found) == [("ACME", "10", "20")]
+    found = read(tmp_path, head + lots)
+    assert positions(found) == [("ACME", "10", "20.000000")]
+    assert found.lines[0].opened_on == date(2023, 1, 5)
+
+
+def test_a_column_that_stands_twice_alike_is_read_once(tmp_path: Path) -> None:
+    found = read(tmp_path, "Symbol,Symbol,Quantity,Avg Cost\nACME,ACME,10,20\n", **DAY)
+    assert positions(found) == [("ACME", "10", "20")]
+
+
+def test_an_option_among_trades_is_named_and_may_be_left_out(tmp_path: Path) -> None:
+    option = '"1/4/2024","","","ACME","ACME 1/19/2024 Call $25.00","BTO","1","$2.00","($200.00)"'
+    text = ROBINHOOD.replace('"1/2/2024"', f'{option}\n"1/2/2024"', 1)
+    with pytest.raises(Problem, match=r"'ACME 1/19/2024 Call \$25.00' is an option") as refused:
+        read(tmp_path, text)
+    assert "--shares-only" in refused.value.hint
+    assert positions(read(tmp_path, text, is_shares_only=True)) == [("ACME", "15", "25")]
