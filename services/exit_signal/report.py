@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from contracts.account import OpenOrder
 from contracts.exit_signal import ExitFormat
+from contracts.types import plainly
 from libs.quant.exits.rules import Fired, NotEvaluated
 from libs.quant.sizing import is_whole
 from libs.quant.ticks import quoted
@@ -182,7 +183,7 @@ def _condensed(result: Mapping[str, Any]) -> Json:
     shares = count(row(result.get("position")).get("shares"))
     sizing = row(result.get("sizing"))
     sold = count(sizing.get("sell_quantity"))
-    sells = f" — sell {sold} of {shares} shares" if eligible and actions else ""
+    sells = f" — sell {_plain(sold)} of {_plain(shares)} shares" if eligible and actions else ""
     return {
         **common,
         "verdict": f"{ticker}: {overall}{sells}",
@@ -284,7 +285,7 @@ def _recommended(snapshot: Mapping[str, Any]) -> list[Json]:
     if snapshot.get("trade_eligible") is not True or sold <= 0:
         return []
     share = sold / shares * 100 if shares > 0 else 0.0
-    sentence = f"Recommended: sell {sold} shares ({share:.0f}% of position)"
+    sentence = f"Recommended: sell {_plain(sold)} shares ({share:.0f}% of position)"
     return [_flag("trade_recommended", "info", sentence)]
 
 
@@ -342,6 +343,11 @@ def number(value: Any, default: float = 0.0) -> float:
 def in_json(shares: Decimal) -> int | float:
     """A number of shares: of up to 15 digits, which a float has exactly."""
     return int(shares) if is_whole(shares) else float(shares)
+
+
+def _plain(shares: float) -> str:
+    """A number of shares without an exponent."""
+    return plainly(Decimal(str(shares)))
 
 
 def count(value: Any) -> int | float:
