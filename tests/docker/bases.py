@@ -14,9 +14,9 @@ No registry of images is asked. Where they differ from the official ones:
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from libs.servers.binaries import find_nats_server
@@ -39,13 +39,32 @@ def ensure_bases(engine: Engine) -> str:
     """
     versions = engine.folder / "versions"
     if not versions.exists():
-        with tempfile.TemporaryDirectory(dir=engine.folder, ignore_cleanup_errors=True) as made:
-            trees = {suite: Path(made) / suite for suite in SUITES}
+        with _quick_folder(engine.folder) as made:
+            trees = {suite: made / suite for suite in SUITES}
             _bootstrap(trees)
             _unpack_plugins(trees["sid"], engine.folder)
             text = _python(engine, trees["trixie"]) + _servers(engine, trees["sid"])
         versions.write_text(text)
+    try:
+        engine.docker("run", "--rm", "--network", "none", "python:3.13-slim", "python", "--version")
+        engine.docker("network", "create", "deskbus-kit-tried")
+        engine.docker("network", "rm", "deskbus-kit-tried")
+    except AssertionError as error:
+        raise NoEngine(f"the engine runs no container or makes no network here: {error}") from error
     return versions.read_text()
+
+
+@contextmanager
+def _quick_folder(beside: Path) -> Iterator[Path]:
+    """A folder in memory where that can be had: dpkg waits for the disk at every file."""
+    with tempfile.TemporaryDirectory(dir=beside, ignore_cleanup_errors=True) as made:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=3g,mode=755", "tmpfs", made]
+        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+        try:
+            yield Path(made)
+        finally:
+            if mounted:
+                run(["umount", "--lazy", made], 30)
 
 
 def _bootstrap(trees: dict[str, Path]) -> None:
@@ -161,7 +180,3 @@ def _import(engine: Engine, tree: Path, name: str, changes: Sequence[str]) -> No
         )
     if done.returncode or packing.returncode:
         raise AssertionError(f"docker import {name}: {done.stderr}")
-
-
-if __name__ == "__main__":
-    sys.exit("`make docker` runs the whole of it")
