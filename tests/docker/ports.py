@@ -21,20 +21,22 @@ METRICS, HTTP, NATS, POSTGRES = 9400, 8000, 4222, 5432
 Reach = dict[str, set[tuple[str, int]]]
 
 SCAN = """
-import asyncio, json, sys
-async def one(name, address, port, gate):
-    async with gate:
-        try:
-            _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), 1)
-        except (OSError, asyncio.TimeoutError):
-            return None
-        writer.close()
-        return name, port
-async def main():
-    gate = asyncio.Semaphore(200)
-    asked = [one(*each, gate) for each in json.load(sys.stdin)]
-    print(json.dumps(sorted({each for each in await asyncio.gather(*asked) if each})))
-asyncio.run(main())
+import json, select, socket, sys, time
+poll, asked, reached = select.poll(), {}, set()
+for name, address, port in json.load(sys.stdin):
+    one = socket.socket()
+    one.setblocking(False)
+    if one.connect_ex((address, port)) in (0, 115):  # done, or begun
+        poll.register(one, select.POLLOUT)
+        asked[one.fileno()] = one, name, port
+until = time.monotonic() + 2
+while asked and (left := until - time.monotonic()) > 0:
+    for number, _ in poll.poll(left * 1000):
+        one, name, port = asked.pop(number)
+        poll.unregister(one)
+        if not one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            reached.add((name, port))
+print(json.dumps(sorted(reached)))
 """
 SCAN_LIMIT_S = 60
 
