@@ -23,7 +23,7 @@ Reach = dict[str, set[tuple[str, int]]]
 SCAN = """
 import json, select, socket, sys, time
 poll, asked, reached = select.poll(), {}, set()
-for name, address, port in json.load(sys.stdin):
+for name, address, port in json.loads(sys.argv[1]):
     one = socket.socket()
     one.setblocking(False)
     if one.connect_ex((address, port)) in (0, 115):  # done, or begun
@@ -69,16 +69,13 @@ def reached(containers: Mapping[str, Mapping[str, object]]) -> Reach:
             for address in theirs
             for port in sorted(ports)
         ]
-        scan = subprocess.Popen(
-            ["nsenter", "--target", str(pid), "--net", sys.executable, "-I", "-S", "-c", SCAN],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        program = [sys.executable, "-I", "-S", "-c", SCAN, json.dumps(asked)]
+        scans[name] = subprocess.Popen(
+            ["nsenter", "--target", str(pid), "--net", *program], stdout=subprocess.PIPE, text=True
         )
-        scans[name] = (scan, json.dumps(asked))
     reach: Reach = {}
-    for name, (scan, asked_text) in scans.items():
-        printed, _ = scan.communicate(asked_text, timeout=SCAN_LIMIT_S)
+    for name, scan in scans.items():
+        printed, _ = scan.communicate(timeout=SCAN_LIMIT_S)
         reach[name] = {(other, port) for other, port in json.loads(printed)}
     return reach
 
