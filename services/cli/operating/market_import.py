@@ -457,18 +457,21 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
         own = settings.replay_dir
         is_same = is_set or (own is not None and own.resolve() == where.resolve())
         start = "" if is_same else f"DESKBUS_REPLAY_DIR={shlex.quote(str(where))} "
-        err().print(f"next: {start}{_next(settings)}", style="dim", soft_wrap=True)
+        err().print(
+            f"next: {_stop(settings)}{start}deskbus up --detach", style="dim", soft_wrap=True
+        )
     if work.refused:
         text = f"{amounts.count(len(work.refused), 'file or ticker')} left out: {work.refused[0]}"
         raise Problem(ExitCode.FAILED, text, "the others are as shown")
 
 
-def _next(settings: Settings) -> str:
+def _stop(settings: Settings) -> str:
+    """The command before `deskbus up` where a desk runs: it reads its files when it starts."""
     try:
         find_desk(settings)
     except Problem:
-        return "deskbus up --detach"
-    return "deskbus down && deskbus up --detach"
+        return ""
+    return "deskbus down && "
 
 
 def _first(refused: Sequence[str]) -> str:
