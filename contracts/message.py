@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contracts.stages import CODE, OF_TEXTS, RULES, Stage, Substitute, Why, with_stages
-from contracts.types import CycleId, Name, OperationId, ShortText, Text, Value
+from contracts.types import CycleId, Name, OperationId, ShortText, Text, Value, is_none
 
 MESSAGE_BYTES_MAX = 512_000
 CORRECTIONS_MAX = 20
@@ -103,7 +103,9 @@ class Pipeline(Value):
 class Command(Message):
     """Work for one service, self-contained: a handler needs no clock and no other message.
 
-    `as_of` is the session whose close is the present; `now` is when the cycle was accepted.
+    `as_of` is the session whose close is the present; `now` is when the cycle was accepted, and
+    `data_version` the state of the market data then, which all its work reads: a hash; None where
+    the source has none, as a live one.
     `errors` are the corrections of the previous attempt's answer. `fallback` is the failure
     that made it a fallback's: `pipeline.stages` then names that provider. Subclasses add the
     contracts they need, and the `STAGE` that a model answers.
@@ -115,6 +117,7 @@ class Command(Message):
     op_id: OperationId
     as_of: date
     now: datetime
+    data_version: ShortText | None = Field(default=None, exclude_if=is_none)
     pipeline: Pipeline
     state: Name
     step: Name

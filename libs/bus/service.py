@@ -46,6 +46,7 @@ from libs.bus.route import Route, Routes
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
 from libs.bus.traced_command import traced_command, traced_handler
+from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError, NoAnswer, NotOnRecord, Unavailable
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
@@ -218,13 +219,16 @@ class ServiceRunner:
             await self._bury(route, delivery, error)
             return "unreadable"
         deal = self._claim if route.hears.claimed else self._answer
-        with bound_contextvars(
-            service=self._routes.service,
-            cycle_id=str(command.cycle_id),
-            pipeline=command.pipeline.name,
-            state=command.state,
-            step=command.step,
-            op_id=str(command.op_id),
+        with (
+            reading(command.data_version),
+            bound_contextvars(
+                service=self._routes.service,
+                cycle_id=str(command.cycle_id),
+                pipeline=command.pipeline.name,
+                state=command.state,
+                step=command.step,
+                op_id=str(command.op_id),
+            ),
         ):
             work = deal(route, command, delivery)
             return await traced_command(route.hears, command, delivery, work)

@@ -224,6 +224,22 @@ class BadReplayDir(BadReplayData):
         super().__init__(Finding(str(directory), what, remedy))
 
 
+class ContentGone(DeskError):
+    """A file is no longer what it was in the version of the data that the work began with.
+
+    No MarketError: it says nothing of a ticker, and no work may go on without it. The same request,
+    sent again, gets the newest data.
+    """
+
+    code = "data_changed"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the market data changed after this cycle was accepted, and its earlier state is not "
+            f"kept: {what}; request the cycle again"
+        )
+
+
 UNPRICED = (UnknownTicker, CryptoNotSupported, NoHistory, BadVendorData, BadReplayData)
 """Errors that say of a ticker that it has no prices to be used; not that its source is away."""
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from contracts.types import ExchangeRate
 from libs.market.errors import NotInSource
 from libs.market.replay.store import ReplayStore
+from libs.market.replay.versions import HasVersions
 from libs.market.source import MarketData, price_kept
 from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
 
@@ -42,6 +43,17 @@ async def mark(
         return Mark(price, currency, price)
     rate = rates.get(currency)
     return Mark(price, currency, None if rate is None else price_in(price, rate), rate)
+
+
+class VersionedRates:
+    """`ExchangeRates` over the versions of a folder."""
+
+    def __init__(self, versions: HasVersions) -> None:
+        self._versions = versions
+
+    async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
+        """See ExchangeRates.into."""
+        return await (await self._versions.read()).of(ReplayRates).into(currency, at)
 
 
 _Known = tuple[list[datetime], list[ExchangeRate]]

@@ -16,8 +16,11 @@ from libs.market.asking.shared_pace import SharedPace
 from libs.market.choice import Kind, PartName, SourceName, chosen, named, source_of, yahoo_tickers
 from libs.market.filings.concepts import CONCEPTS
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
-from libs.market.rates import ExchangeRates, ReplayRates
+from libs.market.rates import ExchangeRates, ReplayRates, VersionedRates
+from libs.market.replay.kept import KeptVersions
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.versioned import VersionedFills, VersionedMarket
+from libs.market.replay.versions import Versions
 from libs.market.sessions import Sessions, Span
 from libs.market.source import FillPrices, ListingSearch, MarketData
 from libs.runtime.settings import Settings
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
     from libs.market.yahoo.feed import YahooFeed
     from libs.market.yahoo.market import YahooMarket
 
-    Whole = ReplayMarket | YahooMarket
+    Whole = ReplayMarket | VersionedMarket | YahooMarket
 
 CACHE_DIR = "cache/yahoo"
 """Where yfinance keeps cookies and time zones, below the data directory."""
+VERSIONS_DIR = "market"
+"""Where all processes keep the versions of a folder of recorded data, below the data directory."""
 EDGAR_PACE = "cache/edgar/pace"
 """Where all processes keep EDGAR's pace, below the data directory."""
 
@@ -70,7 +75,10 @@ def _other(settings: Settings, kind: Kind, prices: "Whole") -> "Whole":
 def _whole(settings: Settings, name: SourceName) -> "Whole":
     match name:
         case SourceName.REPLAY:
-            return ReplayMarket(_store(settings.replay_dir), settings.market_jump_pct)
+            versions = versions_of(settings)
+            if versions is None:
+                return ReplayMarket(_bundled(), settings.market_jump_pct)
+            return VersionedMarket(versions, settings.market_jump_pct)
         case SourceName.YAHOO:
             return yahoo_of(settings)
 
@@ -86,7 +94,8 @@ def fills_of(settings: Settings) -> FillPrices:
     """The chosen source, read past as_of: for execution only."""
     match source_of(settings):
         case SourceName.REPLAY:
-            return ReplayFills(_store(settings.replay_dir))
+            versions = versions_of(settings)
+            return ReplayFills(_bundled()) if versions is None else VersionedFills(versions)
         case SourceName.YAHOO:
             from libs.market.yahoo.market import YahooFills  # noqa: PLC0415
 
@@ -97,7 +106,8 @@ def rates_of(settings: Settings) -> ExchangeRates:
     """Exchange rates of the chosen source: for whoever keeps or shows the books."""
     match source_of(settings):
         case SourceName.REPLAY:
-            return ReplayRates(_store(settings.replay_dir))
+            versions = versions_of(settings)
+            return ReplayRates(_bundled()) if versions is None else VersionedRates(versions)
         case SourceName.YAHOO:
             from libs.market.yahoo.rates import YahooRates  # noqa: PLC0415 - for whoever chose it
 
@@ -113,7 +123,8 @@ def tickers_of(settings: Settings) -> tuple[str, ...]:
     """The tickers that can be told without asking anybody: of recorded data all of them."""
     match source_of(settings):
         case SourceName.REPLAY:
-            return _store(settings.replay_dir).tickers
+            versions = versions_of(settings)
+            return (_bundled() if versions is None else versions.known.store).tickers
         case SourceName.YAHOO:
             return yahoo_tickers(settings)
 
@@ -122,8 +133,15 @@ def sessions_of(settings: Settings) -> Sessions:
     """The sessions of the chosen source; of a live one nobody is asked for them."""
     match source_of(settings):
         case SourceName.REPLAY:
-            store = _store(settings.replay_dir)
-            return Sessions(store.label.name, store.calendar, _Recorded(store))
+            versions = versions_of(settings)
+            if versions is None:
+                return Sessions(_bundled().label.name, _bundled().calendar, _Recorded(_bundled()))
+            store = versions.known.store
+
+            async def span() -> Span:
+                return await (await versions.read()).of(_Recorded)()
+
+            return Sessions(store.label.name, store.calendar, span)
         case SourceName.YAHOO:
             feed = feed_of(settings)
             return Sessions(SourceName.YAHOO, feed.calendar, _Settled(feed))
@@ -150,10 +168,33 @@ def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
     return named(settings.yahoo_currencies)
 
 
+def data_version_of(settings: Settings) -> Callable[[], Awaitable[str | None]]:
+    """A function that gives the newest version of the data; None where no folder has any of it."""
+    in_folder = any(chosen(settings, kind) is SourceName.REPLAY for kind in Kind)
+    versions = versions_of(settings) if in_folder else None
+
+    async def newest() -> str | None:
+        return None if versions is None else (await versions.newest()).id
+
+    return newest
+
+
+def versions_of(settings: Settings) -> Versions | None:
+    """The versions of the folder of recorded data; None for the bundled data."""
+    if settings.replay_dir is None:
+        return None
+    return _versions(settings.replay_dir, (settings.data_dir / VERSIONS_DIR).absolute())
+
+
 @lru_cache(maxsize=4)
-def _store(directory: Path | None) -> ReplayStore:
+def _versions(directory: Path, kept: Path) -> Versions:
     """One for all services of a process: each file is read once."""
-    return ReplayStore(directory)
+    return Versions(directory, KeptVersions(kept))
+
+
+@lru_cache(maxsize=1)
+def _bundled() -> ReplayStore:
+    return ReplayStore()
 
 
 @lru_cache(maxsize=4)

@@ -30,6 +30,7 @@ from libs.bus.publisher import Publisher
 from libs.bus.pull import HandedOver
 from libs.bus.server import Refuse, Server, Unreadable
 from libs.runtime import ids
+from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError
 from services.orchestrator.commit import Command, Committer, InputRefused, NotCommitted
 from services.orchestrator.group import inputs
@@ -42,6 +43,8 @@ from services.orchestrator.preflight import OutlookOf
 
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
+# Gives the newest version of the market data, None where its source has none.
+DataVersion = Callable[[], Awaitable[str | None]]
 
 
 REASON_CHARS_MAX = 400
@@ -60,6 +63,7 @@ class Handler:
         committer: Committer,
         publisher: Publisher,
         latest_session: LatestSession,
+        data_version: DataVersion,
         outlook_of: OutlookOf,
         refusals: Refusals,
         patience_s: float,
@@ -67,6 +71,7 @@ class Handler:
         self._committer = committer
         self._publisher = publisher
         self._latest_session = latest_session
+        self._data_version = data_version
         self._outlook_of = outlook_of
         self._refusals = refusals
         self._patience_s = patience_s
@@ -89,10 +94,12 @@ class Handler:
         if requester != STUDY and (kept := _kept_for_studies(request)) is not None:
             return kept
         try:
-            as_of = request.as_of or await self._latest_session()
+            version = await self._data_version()
+            with reading(version):
+                as_of = request.as_of or await self._latest_session()
+                outlook = await self._outlook_of(requester, request, as_of)
         except DeskError as error:
             return rejection(error.code, error.message, "as_of")
-        outlook = await self._outlook_of(requester, request, as_of)
         body = request.model_dump_json().encode()
         asked = inputs.CycleAsked(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
@@ -102,6 +109,7 @@ class Handler:
             body_sha256=_digest(request),
             hindrance=outlook.hindrance,
             needs=outlook.needs,
+            data_version=version,
         )
         answer = await self._request(asked)
         if answer is None:

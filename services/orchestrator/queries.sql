@@ -21,7 +21,7 @@ from (
 
 -- name: load_cycles
 select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
-       reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
+       reason, state, accepted_at, data_version, deadline_at, tokens_max, cost_usd_max, tokens_spent,
        tokens_reserved, cost_usd_spent, cost_usd_reserved, revision,
        waiting_since is null and deadline_at <= (select desk_now()) and not exists (
            select from operations o where o.cycle_id = cycles.cycle_id and o.status = 'pending'
@@ -171,14 +171,14 @@ set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_ful
 -- name: write_group
 -- What nearly every group writes, in one statement: cycles; ended, new and claimed operations;
 -- finished calls; events. A cycle that somebody else has locked, or that is no longer as it was read,
--- refuses the whole; so does an operation that another claim has had since, and a cycle ($77) that
+-- refuses the whole; so does an operation that another claim has had since, and a cycle ($78) that
 -- would order or ask a person although its time is up.
 -- A command of a study's cell rests while a live cycle is at work, if it may: the one that begins in
 -- this very statement is not seen, and the cell's next command rests instead. Returns what rests.
 with held as materialized (
-    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($61::uuid[])
+    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($62::uuid[])
         as complete
-    from unnest($1::uuid[] || $11::uuid[] || $61::uuid[]) as t (id)
+    from unnest($1::uuid[] || $11::uuid[] || $62::uuid[]) as t (id)
     where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
@@ -199,7 +199,7 @@ updated as (
             cost_reserved, waiting)
     where c.cycle_id = t.id and c.revision = t.revision
       and (select complete from held)
-      and (c.cycle_id <> all($77::uuid[]) or c.waiting_since is not null
+      and (c.cycle_id <> all($78::uuid[]) or c.waiting_since is not null
            or c.deadline_at > (select desk_now())
            or exists (select from operations r where r.cycle_id = c.cycle_id and r.status = 'pending'
                                                  and r.rests_since is not null))
@@ -208,15 +208,16 @@ updated as (
 accepted as (
     insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
                         request, as_of, started_on, status, reason, state, accepted_at, deadline_at,
-                        ended_at, tokens_max, cost_usd_max)
+                        ended_at, tokens_max, cost_usd_max, data_version)
     select id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
            accepted_at, clock_timestamp() + timeout_s * interval '1 second',
-           case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max
+           case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max,
+           data_version
     from unnest($11::uuid[], $12::text[], $13::int[], $14::text[], $15::text[], $16::bytea[],
                 $17::bytea[], $18::date[], $19::date[], $20::text[], $21::text[], $22::bytea[],
-                $23::timestamptz[], $24::float8[], $25::bigint[], $26::numeric[])
+                $23::timestamptz[], $24::float8[], $25::bigint[], $26::numeric[], $27::text[])
       as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason,
-            state, accepted_at, timeout_s, tokens_max, cost_max)
+            state, accepted_at, timeout_s, tokens_max, cost_max, data_version)
 ),
 ended as (
     update operations o
@@ -224,8 +225,8 @@ ended as (
         tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
         tokens_reserved = 0, cost_usd_reserved = 0,
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
-    from unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[], $31::bigint[], $32::numeric[],
-                $33::int[])
+    from unnest($28::uuid[], $29::text[], $30::bytea[], $31::text[], $32::bigint[], $33::numeric[],
+                $34::int[])
       as t (id, status, result, failure, tokens, cost_usd, epoch)
     where o.op_id = t.id and o.finished_at is null and o.epoch = coalesce(t.epoch, o.epoch)
     returning t.epoch
@@ -242,9 +243,9 @@ started as (
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
            clock_timestamp(), case when rests then clock_timestamp() end,
            epoch, case when epoch > 0 then clock_timestamp() end
-    from unnest($34::uuid[], $35::uuid[], $36::date[], $37::text[], $38::text[], $39::text[], $40::text[],
-                $41::text[], $42::int[], $43::date[], $44::bool[], $45::bool[], $46::bytea[],
-                $47::float8[], $48::float8[], $49::bool[], $50::int[])
+    from unnest($35::uuid[], $36::uuid[], $37::date[], $38::text[], $39::text[], $40::text[], $41::text[],
+                $42::text[], $43::int[], $44::date[], $45::bool[], $46::bool[], $47::bytea[],
+                $48::float8[], $49::float8[], $50::bool[], $51::int[])
       as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
             must_answer, command, due_in_s, limit_s, may_rest, epoch),
          lateral (select may_rest and (select live_at_work()) > 0 as rests) r
@@ -255,8 +256,8 @@ told as (
                               session_id, data)
     select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
            t.session_id, t.data::jsonb
-    from unnest($51::date[], $52::uuid[], $53::int[], $54::uuid[], $55::text[], $56::text[], $57::text[],
-                $58::text[], $59::text[])
+    from unnest($52::date[], $53::uuid[], $54::int[], $55::uuid[], $56::text[], $57::text[], $58::text[],
+                $59::text[], $60::text[])
       as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
     on conflict do nothing
 ),
@@ -269,8 +270,8 @@ touched as (
         progress = coalesce(t.progress::jsonb, o.progress),
         started_at = coalesce(o.started_at, clock_timestamp()),
         due_at = clock_timestamp() + t.lease_s * interval '1 second'
-    from unnest($60::uuid[], $61::uuid[], $62::int[], $63::int[], $64::int[], $65::bigint[],
-                $66::numeric[], $67::bigint[], $68::numeric[], $69::bool[], $70::text[], $71::float8[])
+    from unnest($61::uuid[], $62::uuid[], $63::int[], $64::int[], $65::int[], $66::bigint[],
+                $67::numeric[], $68::bigint[], $69::numeric[], $70::bool[], $71::text[], $72::float8[])
       as t (id, cycle_id, revision, epoch_before, epoch, tokens, cost_usd, tokens_reserved,
             cost_reserved, reserved_today, progress, lease_s)
     where o.op_id = t.id and o.finished_at is null and o.epoch = t.epoch_before
@@ -280,13 +281,13 @@ touched as (
 ),
 called as (
     insert into journal (started_on, op_id, index, epoch, entry)
-    select * from unnest($72::date[], $73::uuid[], $74::int[], $75::int[], $76::bytea[])
+    select * from unnest($73::date[], $74::uuid[], $75::int[], $76::int[], $77::bytea[])
 )
 select refuse_stale(
     (select count(*) from updated) + (select count(*) from touched)
         + (select count(epoch) from ended) + (select complete::int from held),
-    cardinality($1::uuid[]) + cardinality($60::uuid[])
-        + cardinality(array_remove($33::int[], null)) + 1
+    cardinality($1::uuid[]) + cardinality($61::uuid[])
+        + cardinality(array_remove($34::int[], null)) + 1
 ), array(select op_id from started where rests_since is not null) as resting
 
 -- name: keep_texts

@@ -251,7 +251,7 @@ async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, 
 
 
 # How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 7, 17, 9
+CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 17, 7, 17, 9
 TOUCHED_COLUMNS, ENTRY_COLUMNS = 12, 5
 
 Row = tuple[object, ...]
@@ -275,6 +275,7 @@ def _new_cycle(row: CycleRow) -> Row:
         row.timeout_s,
         row.purse.tokens_max,
         row.purse.cost_usd_max,
+        row.data_version,
     )
 
 

@@ -415,7 +415,7 @@ def _keep(kept: dict[K, V], key: K, value: V, count_max: int) -> None:
     kept[key] = value
 
 
-def _has(dates: list[date], day: date) -> bool:
+def _has(dates: Sequence[date], day: date) -> bool:
     at = bisect_left(dates, day)
     return at < len(dates) and dates[at] == day
 

@@ -4,9 +4,11 @@ Nothing here is point-in-time: `libs.market.replay.market` cuts what the store h
 """
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,21 +19,21 @@ import structlog
 from contracts.types import LOT_MAX
 from libs.files.finding import BadFile, Finding, bad
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar, exchange_calendar
-from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
+from libs.market.errors import BadReplayData, ContentGone, NotInSource, UnknownTicker
 from libs.market.listed_calendars import compute, known_calendar
 from libs.market.replay.files import Check, read_bundled, read_prices, read_records
 from libs.market.replay.formats import OWN, PriceFormat
-from libs.market.replay.layout import layout_of
+from libs.market.replay.layout import Layout, layout_of
 from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
+from libs.market.replay.parsed import Days, Key, Outline, Parsed, ParsedFiles
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
 from libs.market.symbols import spelled, venue_of
 
 log = structlog.get_logger(__name__)
 
-TICKERS_CACHED_MAX = 512
-"""Above the largest universe of a request (500): whoever goes through more than are kept, in order,
-finds none of them. Ten years of a ticker take about 0.2 MB."""
+COMPANIES_CACHED_MAX = 512
+"""Above the largest universe of a request (500)."""
 RATE_MIN, RATE_MAX = 1e-6, 1e6
 """No pair of currencies is further apart; contracts keep ten places of a rate."""
 
@@ -150,16 +152,29 @@ _CHECKS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The contents of one version of a folder: its files, and the hash of the content of each, by ticker
+    or kind of records. `parsed` is shared with other versions."""
+
+    layout: Layout
+    hashes: Mapping[str, str]
+    parsed: ParsedFiles
+
+
 class ReplayStore:
     """The files of one replay directory, read when first needed and kept within bounds.
 
-    `directory` None means the prices bundled with bokeh-sampledata. Raises BadReplayData for a
-    directory that is none or holds no prices. A bad file raises BadReplayData whenever it is asked
-    for, and costs nothing else. Safe to share between threads.
+    `directory` None means the prices bundled with bokeh-sampledata. With `contents` it is one
+    version of the directory, and reads nothing else: ContentGone where a file is no longer what it
+    was. Raises BadReplayData for a directory that is none or holds no prices. A bad file raises
+    BadReplayData whenever it is asked for, and costs nothing else. Safe to share between threads.
     """
 
-    def __init__(self, directory: Path | None = None) -> None:
-        self._layout = layout_of(directory)
+    def __init__(self, directory: Path | None = None, contents: Contents | None = None) -> None:
+        self._layout = layout_of(directory) if contents is None else contents.layout
+        self._hashes: Mapping[str, str] = {} if contents is None else contents.hashes
+        self._parsed = ParsedFiles() if contents is None else contents.parsed
         self._directory = directory
         self.label = SourceLabel(
             self._layout.name, self._layout.description, self._layout.synthetic
@@ -167,10 +182,7 @@ class ReplayStore:
         self.currency = self._layout.currency
         self.exchange = self._layout.exchange
         self.calendar: ExchangeCalendar = exchange_calendar(self.exchange)
-        self._bars: dict[str, pl.DataFrame] = {}
-        self._dates: dict[str, list[date]] = {}
-        self._splits: dict[str, Sequence[tuple[date, float]]] = {}
-        self._forms: dict[str, PriceFormat] = {}
+        self._keys: dict[str, Key] = {}
         self._records: dict[str, pl.DataFrame] = {}
         self._faults: dict[str, Finding] = dict(self._layout.doubled)
         self.dropped: dict[str, int] = {}
@@ -210,7 +222,9 @@ class ReplayStore:
 
     def form(self, ticker: str) -> PriceFormat:
         """The form in which the prices of a ticker that was read are written."""
-        return self._forms.get(ticker, OWN)
+        key = self._keys.get(ticker)
+        outline = None if key is None else self._parsed.outline(key)
+        return OWN if outline is None else outline.form
 
     async def readable(self, tickers: Iterable[str]) -> Sequence[str]:
         """Those of the tickers whose file can be used, in their order; the others' faults are in
@@ -229,11 +243,20 @@ class ReplayStore:
         refuse_crypto(ticker)
         if ticker not in self._layout.prices:
             raise UnknownTicker(ticker, self.label.name)
-        bars = self._bars.get(ticker)
+        if ticker in self._faults:
+            raise BadReplayData(self._faults[ticker])
+        key = self._keys.get(ticker)
+        bars = None if key is None else self._parsed.bars(key)
         if bars is not None:
             return bars
         calendar = await self._calendar_of(ticker)
-        return await asyncio.to_thread(self._load_bars, ticker, calendar)
+        key = self._keys[ticker] = self._key_of(ticker, calendar)
+        return await asyncio.to_thread(self._load_bars, ticker, key, calendar)
+
+    def _key_of(self, ticker: str, calendar: ExchangeCalendar) -> Key:
+        """The content of a ticker's file with the calendars that it is read by."""
+        content = self._hashes.get(ticker, str(self._layout.prices[ticker]))
+        return (ticker, content, calendar.exchange, self.exchange)
 
     async def _calendar_of(self, ticker: str) -> ExchangeCalendar:
         """The calendar of a ticker's own exchange, by its listing or suffix; that of the source
@@ -253,18 +276,22 @@ class ReplayStore:
         await compute([exchange])
         return known_calendar(exchange) or self.calendar
 
-    async def dates(self, ticker: str) -> list[date]:
+    async def dates(self, ticker: str) -> Sequence[date]:
         """The sessions that a ticker has bars for, ascending; not point-in-time."""
-        if ticker not in self._dates:
-            await self.bars(ticker)
-        return self._dates[ticker]
+        return (await self._outline(ticker)).dates
 
     async def splits(self, ticker: str) -> Sequence[tuple[date, float]]:
         """The sessions that began with a split, ascending, each with the new shares for one old;
         not point-in-time."""
-        if ticker not in self._splits:
+        return (await self._outline(ticker)).splits
+
+    async def _outline(self, ticker: str) -> Outline:
+        key = self._keys.get(ticker)
+        outline = None if key is None else self._parsed.outline(key)
+        while outline is None:
             await self.bars(ticker)
-        return self._splits[ticker]
+            outline = self._parsed.outline(self._keys[ticker])
+        return outline
 
     async def records(self, kind: str, what: str) -> pl.DataFrame:
         """A file of records sorted by known_at, the undated dropped; NotInSource without it."""
@@ -293,7 +320,7 @@ class ReplayStore:
         )
         filings = await self.records("filings", "filings")
         if ticker not in self._companies:
-            if len(self._companies) >= TICKERS_CACHED_MAX:
+            if len(self._companies) >= COMPANIES_CACHED_MAX:
                 del self._companies[next(iter(self._companies))]
             self._companies[ticker] = company_of(ticker, filings, stated)
         return self._companies[ticker]
@@ -323,45 +350,59 @@ class ReplayStore:
         newest = ((name, known_last(self._described.get(name, ()), close)) for name in tickers)
         return {name: row for name, row in newest if row is not None}
 
-    def _load_bars(self, ticker: str, calendar: ExchangeCalendar) -> pl.DataFrame:
-        with self._lock:
-            if ticker in self._bars:
-                return self._bars[ticker]
-            if self._layout.bundled is not None:
-                loaded = read_bundled(self._layout.bundled)
-            else:
-                with self._finding(ticker):
-                    path = self._layout.prices[ticker]
-                    prices = read_prices(path, calendar, self.calendar)
-                    _require_ticker(path, ticker, prices.tickers)
-                loaded = {ticker: prices.frame}
-                self._forms[ticker] = prices.form
-            for name, frame in loaded.items():
-                if len(self._bars) >= TICKERS_CACHED_MAX:
-                    del self._bars[next(iter(self._bars))]
-                self._dates[name] = frame["date"].to_list()
-                self._splits[name] = splits_in(frame)
-                self._bars[name] = with_growth(frame)
-            return self._bars[ticker]
+    def _load_bars(self, ticker: str, key: Key, calendar: ExchangeCalendar) -> pl.DataFrame:
+        if self._layout.bundled is not None:
+            return self._load_bundled(ticker, self._layout.bundled)
+
+        def read() -> Parsed:
+            path = self._layout.prices[ticker]
+            with self._finding(ticker, path):
+                prices = read_prices(path, calendar, self.calendar)
+                _require_ticker(path, ticker, prices.tickers)
+            return _parsed(prices.frame, prices.form)
+
+        return self._parsed.read(key, read)
+
+    def _load_bundled(self, ticker: str, path: Path) -> pl.DataFrame:
+        """Read the one file of the bundled prices, which has all of them."""
+
+        def read() -> Parsed:
+            for name, frame in read_bundled(path).items():
+                self._keys[name] = self._key_of(name, self.calendar)
+                self._parsed.put(self._keys[name], _parsed(frame, OWN))
+            return Parsed(pl.DataFrame(), Outline((), (), OWN))
+
+        self._parsed.read((str(path),), read)
+        bars = self._parsed.bars(self._keys[ticker])
+        return bars if bars is not None else _parsed(read_bundled(path)[ticker], OWN).bars
+
+    def _require_content(self, name: str, path: Path) -> None:
+        """Raise ContentGone where a file has changed since its version was taken."""
+        wanted = self._hashes.get(name)
+        if wanted is not None and hash_of(path) != wanted:
+            raise ContentGone(path.name)
 
     @contextmanager
-    def _finding(self, name: str) -> Iterator[None]:
-        """Turn the fault of a file into BadReplayData, now and whenever the file is asked for."""
+    def _finding(self, name: str, path: Path) -> Iterator[None]:
+        """Turn the fault of a file into BadReplayData, now and whenever the file is asked for.
+        Raises ContentGone where the file that was read is not that of the version."""
         if name in self._faults:
             raise BadReplayData(self._faults[name])
         try:
             yield
         except (BadFile, BadReplayData) as error:
+            self._require_content(name, path)
             self._faults[name] = error.finding
             log.warning("market.file_refused", name=name, why=error.message)
             raise BadReplayData(error.finding) from error
+        self._require_content(name, path)
 
     def _load_records(self, kind: str, filings: pl.DataFrame | None = None) -> pl.DataFrame:
         with self._lock:
             if kind not in self._records:
                 required, optional = _RECORDS[kind]
                 path = self._layout.records[kind]
-                with self._finding(kind):
+                with self._finding(kind, path):
                     read = read_records(path, required, optional, _CHECKS.get(kind, ()))
                     frame = self._dated(path, kind, read)
                 dated = frame.filter(pl.col("known_at").is_not_null())
@@ -374,7 +415,7 @@ class ReplayStore:
                     self.dropped[kind] = dropped
                 ordered = usable.sort("known_at", nulls_last=False, maintain_order=True)
                 if kind == "reported":
-                    with self._finding(kind):
+                    with self._finding(kind, path):
                         require_filings(path, ordered, filings)
                 self._records[kind] = ordered
             return self._records[kind]
@@ -409,6 +450,20 @@ def _require_ticker(path: Path, ticker: str, named: Collection[str]) -> None:
     if others:
         what = f"it holds prices of {', '.join(sorted(others))[:60]}"
         raise bad(path, 1, what, "name it after the ticker inside")
+
+
+def hash_of(path: Path) -> str:
+    """The SHA-256 of a file's content; empty where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _parsed(frame: pl.DataFrame, form: PriceFormat) -> Parsed:
+    dates = Days(frame["date"].to_list())
+    return Parsed(with_growth(frame), Outline(dates, splits_in(frame), form))
 
 
 def splits_in(bars: pl.DataFrame) -> Sequence[tuple[date, float]]:

@@ -18,6 +18,7 @@ create table cycles (
     reason           text,
     state            bytea not null,           -- the state machine's own JSON, read and written whole
     accepted_at      timestamptz not null,
+    data_version     text,                     -- the state of the market data that its work reads
     deadline_at      timestamptz not null,
     ended_at         timestamptz,
     tokens_max       bigint not null,

@@ -11,7 +11,7 @@ create view desk.cycles as
 select c.cycle_id, c.kind, c.as_of, c.status, nullif(c.reason, '') as reason, c.requester,
        c.idempotency_key, convert_from(c.request, 'UTF8')::jsonb as request, c.accepted_at,
        c.deadline_at, c.ended_at, c.tokens_spent as tokens, c.tokens_max,
-       case when not c.unpriced then c.cost_usd_spent end as cost_usd, c.cost_usd_max
+       case when not c.unpriced then c.cost_usd_spent end as cost_usd, c.cost_usd_max, c.data_version
 from public.cycles c;
 
 comment on view desk.cycles is 'One row per cycle.';
@@ -30,6 +30,7 @@ comment on column desk.cycles.tokens is 'Tokens of all its model calls';
 comment on column desk.cycles.tokens_max is 'Its token budget';
 comment on column desk.cycles.cost_usd is 'Cost of its model calls; null where a model has no known price';
 comment on column desk.cycles.cost_usd_max is 'Its cost budget';
+comment on column desk.cycles.data_version is 'State of the market data that it read; null of a live source';
 
 
 create view desk.operations as

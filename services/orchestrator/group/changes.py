@@ -201,6 +201,7 @@ def command_json(
             "op_id": start.op_id,
             "as_of": row.as_of,
             "now": row.accepted_at,
+            **({"data_version": row.data_version} if row.data_version else {}),
             "pipeline": pipeline,
             "state": start.state,
             "step": start.step.name,

@@ -179,6 +179,7 @@ class Group:
             as_of=asked.as_of,
             started_on=self._now.date(),
             accepted_at=self._now,
+            data_version=asked.data_version,
             state=begin(
                 *(asked.cycle_id, names, request.main_pipeline, passes, request.attempts),
                 fallbacks=fallbacks,

@@ -24,6 +24,7 @@ class CycleAsked:
 
     `hindrance` is why a new cycle could not begin; one that there is already goes on. `needs` is
     the least that a call of its dearest model may cost, None where nothing in it is counted.
+    `data_version` is the state of the market data that all its work reads.
     """
 
     cycle_id: UUID
@@ -33,6 +34,7 @@ class CycleAsked:
     body_sha256: bytes
     hindrance: RequestAnswer | None = None
     needs: Reserve | None = None
+    data_version: str | None = None
 
     def settled(self, trader_samples: int) -> bytes:
         """The request as it is kept: what the desk's settings choose is part of it."""

@@ -79,6 +79,7 @@ class CycleRow:
     is_late: bool = False
     waiting: bool = False
     revision: int = 0
+    data_version: str | None = None
     idempotency_key: str = ""
     new: bool = False
     changed: bool = False
@@ -96,6 +97,7 @@ class CycleRow:
             as_of=row["as_of"],
             started_on=row["started_on"],
             accepted_at=row["accepted_at"],
+            data_version=row["data_version"],
             state=load_state(row["cycle_id"], row["state"], row["status"], row["reason"]),
             purse=Purse(
                 row["tokens_max"],

@@ -92,11 +92,14 @@ async def wound(pool: Pool) -> AsyncIterator[Wound]:
     async def latest() -> date:
         return LATEST
 
+    async def no_version() -> None:
+        return None
+
     async def outlook(*_: object) -> Outlook:
         return Outlook()
 
     refusals = Refusals(60, lambda: 0.0)
-    handler = Handler(committer, cast(Publisher, None), latest, outlook, refusals, 5.0)
+    handler = Handler(committer, cast(Publisher, None), latest, no_version, outlook, refusals, 5.0)
     async with AsyncExitStack() as stack:
         running = asyncio.create_task(committer.run())
         stack.callback(running.cancel)

@@ -12,6 +12,7 @@ from libs.market.filings.reported import Filing
 from libs.market.kinds import answered_by, label_of
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.replay.market import ReplayMarket
+from libs.market.replay.versioned import VersionedMarket
 from libs.market.source import (
     EarningsReport,
     Fundamentals,
@@ -125,7 +126,7 @@ def test_without_a_choice_of_its_own_each_kind_comes_from_the_market() -> None:
     for name in SourceName:
         settings = Settings(market=name)
         assert {chosen(settings, kind) for kind in Kind} == {name}
-    assert isinstance(market_of(Settings(replay_dir=FIXTURE)), ReplayMarket)
+    assert isinstance(market_of(Settings(replay_dir=FIXTURE)), VersionedMarket)
 
 
 def test_each_kind_takes_the_sources_that_can_answer_it_and_no_other() -> None:

@@ -1,16 +1,16 @@
 import asyncio
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from contracts.cycle import UNIVERSE_MAX
 from libs.files import table
 from libs.files.finding import BadFile
 from libs.market.errors import BadReplayData
 from libs.market.issuers import issuer_of
-from libs.market.replay import files, layout
+from libs.market.replay import files, layout, parsed
 from libs.market.replay import store as replay_store
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.data.fixture_market import make_fixture
@@ -272,21 +272,37 @@ async def test_share_classes_have_the_issuer_that_the_file_names_from_when_it_is
         assert [await issuer_of(market, listing) for listing in listed] == issuers
 
 
-def test_the_prices_of_a_requests_whole_universe_are_kept() -> None:
-    assert replay_store.TICKERS_CACHED_MAX > UNIVERSE_MAX
-
-
 async def test_the_cache_of_prices_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay_store, "TICKERS_CACHED_MAX", 8)
     for n in range(10):
         directory_of(tmp_path, *GOOD, name=f"T{n:04}.csv")
     store = ReplayStore(tmp_path)
+    one = (await store.bars("T0000")).estimated_size()
+    monkeypatch.setattr(parsed, "BARS_BYTES_MAX", 8 * one)
     listings = await ReplayMarket(store).universe(DAY)
     assert len(listings) == 10
-    assert len(store._bars) == 8
+    assert len(store._parsed._bars) == 8
     assert (await ReplayMarket(store).bars("T0000", DAY, 1)).height == 1
+
+
+async def test_who_traded_is_known_without_reading_files_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(10):
+        directory_of(tmp_path, *GOOD, name=f"T{n:04}.csv")
+    store = ReplayStore(tmp_path)
+    monkeypatch.setattr(parsed, "BARS_BYTES_MAX", 1)
+    read, reads = replay_store.read_prices, []
+
+    def counted(path: Path, *calendars: Any) -> Any:
+        reads.append(path.name)
+        return read(path, *calendars)
+
+    monkeypatch.setattr(replay_store, "read_prices", counted)
+    for _ in range(3):
+        assert len(await ReplayMarket(store).universe(DAY)) == 10
+    assert len(reads) == 10
 
 
 def test_a_missing_bundled_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,7 +352,8 @@ async def test_a_share_of_another_exchange_has_bars_on_its_own_sessions(tmp_path
         name="sectors.csv",
     )
     store = ReplayStore(tmp_path)
-    assert await store.dates("SAP.DE") == await store.dates("TOY") == [date(2024, 7, 4)]
+    for ticker in ("SAP.DE", "TOY"):
+        assert list(await store.dates(ticker)) == [date(2024, 7, 4)]
     with pytest.raises(BadReplayData, match="on which XNYS is closed"):
         await store.dates("OWN")
 

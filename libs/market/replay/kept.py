@@ -1,0 +1,206 @@
+"""The kept versions of a folder of market data: lists of files, and their contents.
+
+All processes of a desk share it, below the data directory. Contents are copies, as a file that is
+appended to or cut off in its place is gone for whoever still works with its earlier state. It is
+bounded, and may be deleted: work that needs a version that is no longer there fails typed.
+"""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from libs.files.finding import Finding
+from libs.runtime.whole_file import OWN
+
+VERSIONS_KEPT_MAX = 32
+CONTENTS_BYTES_MAX = 4_000_000_000
+"""Of all contents together; a folder that is larger is read where it is."""
+YOUNG_S = 600.0
+"""A content may be so much older than the first version that names it."""
+ID_CHARS = 16
+CORRECTIONS_MAX = 50
+NEWEST = "newest.json"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of a version: its name, the SHA-256 of its content, and its fault where there is one;
+    nothing of such a file is used."""
+
+    name: str
+    sha256: str
+    fault: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSettings:
+    """The settings in source.toml, or the defaults without it."""
+
+    name: str
+    description: str
+    synthetic: bool
+    currency: str
+    exchange: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a version, by ticker or kind of records, and the settings of its folder."""
+
+    settings: FolderSettings
+    files: Mapping[str, Entry]
+
+    @property
+    def id(self) -> str:
+        """The version: a hash of all that a reader of it sees."""
+        return hashlib.sha256(_MANIFEST.dump_json(self)).hexdigest()[:ID_CHARS]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Bars of a ticker that were there before and are now others, from `first` to `last`; `was` and
+    `now` are the close of the first of them, None where there is no such bar."""
+
+    ticker: str
+    file: str
+    first: date
+    last: date
+    bars: int
+    was: float | None
+    now: float | None
+    before: str
+    after: str
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest version; the state of each file of the folder that it was made from (by ticker or
+    kind of records: the name, and what `stat` says); files whose newest content is not used; and
+    the corrections that were seen."""
+
+    directory: str
+    version: str
+    seen: Mapping[str, tuple[str | int, ...]]
+    refused: Mapping[str, Finding] = field(default_factory=dict)
+    corrections: tuple[Correction, ...] = ()
+
+
+T = TypeVar("T")
+_MANIFEST = TypeAdapter(Manifest)
+_NEWEST = TypeAdapter(Newest)
+
+
+class KeptVersions:
+    """The versions and contents in a directory, as far as it can be written; of what cannot be kept
+    there, this process knows the newest version."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._bytes: int | None = None
+        self._newest: Newest | None = None
+        self._manifest: Manifest | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether a desk keeps versions here."""
+        return (self._directory / NEWEST).is_file()
+
+    def newest(self) -> Newest | None:
+        """The newest version, as it was written last."""
+        return self._read(self._directory / NEWEST, _NEWEST.validate_json) or self._newest
+
+    def manifest(self, version: str) -> Manifest | None:
+        """The files of a version."""
+        at_hand = self._read(self._manifest_path(version), _MANIFEST.validate_json)
+        if at_hand is None and self._manifest is not None and self._manifest.id == version:
+            return self._manifest
+        return at_hand
+
+    def content(self, entry: Entry) -> Path | None:
+        """The copy of an entry's file, under the file's own name."""
+        path = self._content_path(entry.sha256, entry.name)
+        return path if path.is_file() else None
+
+    def keep(self, name: str, body: bytes) -> str:
+        """Keep the content of a file where there is room; returns its SHA-256."""
+        sha256 = hashlib.sha256(body).hexdigest()
+        path = self._content_path(sha256, name)
+        try:
+            if path.is_file() and path.stat().st_size == len(body):
+                return sha256
+            if self._bytes is None:
+                kept = self._directory.glob("contents/*/*")
+                self._bytes = sum(path.stat().st_size for path in kept)
+            if self._bytes + len(body) <= CONTENTS_BYTES_MAX:
+                _write(path, body)
+                self._bytes += len(body)
+        except OSError as error:
+            log.warning("market.content_not_kept", file=name, why=str(error)[:200])
+        return sha256
+
+    def write(self, manifest: Manifest, newest: Newest) -> None:
+        """Keep a version, and that it is the newest; the oldest go."""
+        self._manifest, self._newest = manifest, newest
+        path = self._manifest_path(manifest.id)
+        try:
+            _write(path, _MANIFEST.dump_json(manifest))
+            _write(self._directory / NEWEST, _NEWEST.dump_json(newest))
+            self._tidy()
+        except OSError as error:
+            log.warning("market.version_not_kept", version=manifest.id, why=str(error)[:200])
+
+    def _tidy(self) -> None:
+        paths = sorted(self._directory.glob("versions/*.json"), key=_changed_at, reverse=True)
+        for path in paths[VERSIONS_KEPT_MAX:]:
+            path.unlink(missing_ok=True)
+        manifests = filter(None, (self.manifest(path.stem) for path in paths[:VERSIONS_KEPT_MAX]))
+        used = {entry.sha256 for manifest in manifests for entry in manifest.files.values()}
+        for folder in self._directory.glob("contents/*"):
+            if folder.name not in used and time.time() - _changed_at(folder) > YOUNG_S:
+                for file in folder.iterdir():
+                    file.unlink(missing_ok=True)
+                folder.rmdir()
+        self._bytes = None
+
+    def _manifest_path(self, version: str) -> Path:
+        return self._directory / "versions" / f"{version}.json"
+
+    def _content_path(self, sha256: str, name: str) -> Path:
+        return self._directory / "contents" / sha256 / name
+
+    def _read(self, path: Path, parse: Callable[[bytes], T]) -> T | None:
+        try:
+            return parse(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            log.warning("market.version_unreadable", file=path.name, why=str(error)[:200])
+            return None
+
+
+def _write(path: Path, body: bytes) -> None:
+    """Write a file whole or not at all; its hash is checked whenever it is read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.parent / f".{os.getpid()}-{threading.get_ident()}"
+    partial.write_bytes(body)
+    partial.chmod(OWN)
+    partial.replace(path)
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,304 @@
+"""A folder whose files change: when a change counts, and who reads which version."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from shutil import move
+
+import pytest
+
+from libs.market.errors import BadReplayData, ContentGone, NoHistory, UnknownTicker
+from libs.market.replay import kept as kept_module
+from libs.market.replay import versions as versions_module
+from libs.market.replay.kept import KeptVersions
+from libs.market.replay.layout import LABEL_FILE
+from libs.market.replay.versioned import VersionedFills, VersionedMarket
+from libs.market.replay.versions import Version, Versions
+from libs.runtime.data_version import reading
+
+HEADER = "date,open,high,low,close,volume\n"
+FIRST, SECOND, THIRD = date(2024, 1, 2), date(2024, 1, 3), date(2024, 1, 4)
+ROWS = {
+    FIRST: "2024-01-02,10,11,9,10.5,1000\n",
+    SECOND: "2024-01-03,10.5,12,10,11.5,2000\n",
+    THIRD: "2024-01-04,11.5,12,11,11.75,3000\n",
+}
+CORRECTED = "2024-01-03,10.5,12,10,11.25,2000\n"
+AAA, BBB = "AAA.csv", "BBB.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in (AAA, BBB):
+        (data / name).write_text(HEADER + ROWS[FIRST] + ROWS[SECOND])
+    return data
+
+
+@pytest.fixture
+def opened(folder: Path, tmp_path: Path) -> Callable[[], Versions]:
+    """The folder as another process of the same desk opens it."""
+    return lambda: Versions(folder, KeptVersions(tmp_path / "desk"))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change counts at once, and is looked for at each question."""
+    monkeypatch.setattr(versions_module, "SETTLED_S", 0.0)
+    monkeypatch.setattr(versions_module, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(versions_module, "WAIT_S", 0.0)
+
+
+async def close(versions: Versions, day: date, ticker: str = "AAA") -> float:
+    bars = await VersionedMarket(versions, 40.0).bars(ticker, day, 1)
+    return float(bars["close"][-1])
+
+
+async def fixed(versions: Versions) -> str:
+    newest = await versions.newest()
+    assert newest.id is not None
+    return newest.id
+
+
+async def test_a_row_that_is_appended_is_seen_and_earlier_work_does_not_see_it(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    after = await fixed(versions)
+    assert after != before
+    assert await close(versions, THIRD) == 11.75
+    fills = VersionedFills(versions)
+    with reading(before), pytest.raises(NoHistory):
+        await close(versions, THIRD)
+    with reading(before), pytest.raises(NoHistory):
+        await fills.next_open("AAA", SECOND)
+    with reading(after):
+        assert (await fills.next_open("AAA", SECOND)).session == THIRD
+
+
+async def test_another_process_reads_the_version_that_a_cycle_was_accepted_with(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    before = await fixed(opened())
+    (folder / AAA).write_text(HEADER + ROWS[FIRST] + CORRECTED)
+    other = opened()
+    assert await close(other, SECOND) == 11.25
+    with reading(before):
+        assert await close(other, SECOND) == 11.5
+        assert await close(opened(), SECOND) == 11.5
+
+
+async def test_the_same_contents_are_the_same_version_in_every_process(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions]
+) -> None:
+    elsewhere = Versions(folder, KeptVersions(tmp_path / "another desk"))
+    before = await fixed(opened())
+    assert await fixed(elsewhere) == before
+    text = (folder / AAA).read_text()
+    (folder / AAA).write_text(HEADER + ROWS[FIRST])
+    assert await fixed(opened()) != before
+    (folder / AAA).write_text(text)
+    assert await fixed(opened()) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", HEADER, HEADER + ROWS[FIRST] + "2024-01-03,10.5,12,1", "date,open\n2024-01-02,1\n"],
+    ids=["empty", "no rows", "half a row", "no columns"],
+)
+async def test_a_file_that_goes_bad_leaves_what_it_was(
+    folder: Path, opened: Callable[[], Versions], text: str
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / AAA).write_text(text)
+    assert await fixed(versions) == before
+    assert await close(versions, SECOND) == 11.5
+    again = opened()
+    assert await close(again, SECOND) == 11.5
+    assert "AAA.csv" in str(versions.refused["AAA"])
+    (folder / AAA).write_text(HEADER + ROWS[FIRST] + CORRECTED)
+    assert await close(versions, SECOND) == 11.25
+    assert versions.refused == {}
+
+
+async def test_a_file_that_was_never_good_costs_its_ticker_and_no_other(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / "CCC.csv").write_text("nonsense\n")
+    assert await fixed(versions) != before
+    with pytest.raises(BadReplayData, match=r"CCC\.csv"):
+        await close(versions, SECOND, "CCC")
+    assert await close(versions, SECOND, "BBB") == 11.5
+
+
+async def test_new_and_removed_files_are_seen(folder: Path, opened: Callable[[], Versions]) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / "CCC.csv").write_text(HEADER + ROWS[FIRST] + ROWS[SECOND])
+    (folder / AAA).unlink()
+    assert await close(versions, SECOND, "CCC") == 11.5
+    with pytest.raises(UnknownTicker):
+        await close(versions, SECOND)
+    with reading(before):
+        assert await close(versions, SECOND) == 11.5
+
+
+async def test_a_second_file_of_a_ticker_leaves_what_it_was(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / "aaa.CSV").write_text(HEADER + ROWS[FIRST] + CORRECTED)
+    assert await fixed(versions) == before
+    assert "AAA is also in" in str(versions.refused["AAA"])
+    (folder / "aaa.CSV").unlink()
+    assert await fixed(versions) == before
+    assert versions.refused == {}
+
+
+async def test_a_change_counts_once_the_file_has_rested(
+    folder: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    monkeypatch.setattr(versions_module, "SETTLED_S", 1e9)
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    (folder / BBB).unlink()
+    assert await fixed(versions) == before
+    monkeypatch.setattr(versions_module, "SETTLED_S", 0.0)
+    assert await fixed(versions) != before
+
+
+async def test_an_unchanged_file_is_neither_read_nor_parsed_again(
+    folder: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fixed(opened())
+    (folder / BBB).open("a").write(ROWS[THIRD])
+    kept = []
+    keep = KeptVersions.keep
+
+    def counted(self: KeptVersions, name: str, body: bytes) -> str:
+        kept.append(name)
+        return keep(self, name, body)
+
+    monkeypatch.setattr(KeptVersions, "keep", counted)
+    versions = opened()
+    await fixed(versions)
+    await fixed(versions)
+    assert kept == [BBB]
+
+
+async def test_the_folder_may_vanish(folder: Path, opened: Callable[[], Versions]) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    move(folder, folder.with_name("away"))
+    assert await fixed(versions) == before
+    assert await close(versions, SECOND) == 11.5
+    assert versions.refused
+
+
+async def test_settings_of_the_folder_wait_for_a_restart(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / LABEL_FILE).write_text('name = "other"\n')
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    assert await close(versions, THIRD) == 11.75
+    assert "restart the desk" in str(versions.refused[LABEL_FILE])
+    assert VersionedMarket(versions, 40.0).label.name == "data"
+    restarted = opened()
+    assert await fixed(restarted) != before
+    assert VersionedMarket(restarted, 40.0).label.name == "other"
+
+
+async def test_a_version_that_is_gone_is_an_error_and_no_other_data(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "CONTENTS_BYTES_MAX", 0)
+    versions = Versions(folder, KeptVersions(tmp_path / "desk"))
+    before = await fixed(versions)
+    (folder / AAA).write_text(HEADER + ROWS[FIRST] + CORRECTED)
+    await fixed(versions)
+    other = Versions(folder, KeptVersions(tmp_path / "desk"))
+    with reading(before):
+        assert await close(other, SECOND, "BBB") == 11.5
+        with pytest.raises(ContentGone, match="request the cycle again"):
+            await close(other, SECOND)
+    with reading("0123456789abcdef"), pytest.raises(ContentGone):
+        await close(other, SECOND, "BBB")
+
+
+async def test_a_desk_that_can_keep_nothing_reads_the_folder_itself(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    versions = Versions(folder, KeptVersions(tmp_path / "file" / "desk"))
+    before = await fixed(versions)
+    with reading(before):
+        assert await close(versions, SECOND) == 11.5
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    assert await close(versions, THIRD) == 11.75
+
+
+async def test_a_correction_of_a_past_bar_is_noted(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / AAA).write_text(HEADER + ROWS[FIRST] + CORRECTED + ROWS[THIRD])
+    (folder / BBB).open("a").write(ROWS[THIRD])
+    after = await fixed(versions)
+    (correction,) = versions.corrections
+    assert (correction.ticker, correction.first, correction.last) == ("AAA", SECOND, SECOND)
+    assert (correction.was, correction.now, correction.bars) == (11.5, 11.25, 1)
+    assert (correction.before, correction.after) == (before, after)
+
+
+async def test_old_versions_go(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "VERSIONS_KEPT_MAX", 2)
+    monkeypatch.setattr(kept_module, "YOUNG_S", -1.0)
+    versions = opened()
+    for rows in (ROWS[FIRST], ROWS[FIRST] + CORRECTED, ROWS[FIRST] + ROWS[SECOND] + ROWS[THIRD]):
+        (folder / AAA).write_text(HEADER + rows)
+        await fixed(versions)
+    assert len(list((tmp_path / "desk" / "versions").iterdir())) == 2
+    assert len(list((tmp_path / "desk" / "contents").iterdir())) == 3  # BBB, and AAA twice
+
+
+async def test_without_a_desk_the_files_are_read_as_they_are(
+    tmp_path: Path, opened: Callable[[], Versions]
+) -> None:
+    assert await close(opened(), SECOND) == 11.5
+    assert not (tmp_path / "desk").exists()
+
+
+async def test_a_new_exchange_of_a_ticker_is_seen(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    (folder / "sectors.csv").write_text("ticker,sector,currency\nAAA,Energy,EUR\n")
+    market = VersionedMarket(versions, 40.0)
+    (listing,) = await market.universe(SECOND, ("AAA",))
+    assert (listing.sector, listing.currency) == ("Energy", "EUR")
+    (folder / "sectors.csv").write_text("nothing\n")
+    (listing,) = await market.universe(SECOND, ("AAA",))
+    assert listing.sector == "Energy"
+    with reading(before):
+        (listing,) = await market.universe(SECOND, ("AAA",))
+    assert listing.currency == "USD"
+
+
+def test_a_version_makes_a_thing_once(opened: Callable[[], Versions]) -> None:
+    version = opened().known
+    assert isinstance(version, Version)
+    assert version.of(id) == version.of(id)
