@@ -225,7 +225,7 @@ class BadReplayDir(BadReplayData):
 
 
 class ContentGone(DeskError):
-    """A file is no longer what it was in the version of the data that the work began with.
+    """A file is no longer what it was in the version of the data that a cycle was accepted on.
 
     No MarketError: it says nothing of a ticker, and no work may go on without it. The same request,
     sent again, gets the newest data.

@@ -179,6 +179,14 @@ def data_version_of(settings: Settings) -> Callable[[], Awaitable[str | None]]:
     return newest
 
 
+async def begin_data(settings: Settings) -> None:
+    """Take the version of the data that a desk starts with; what goes bad later leaves its content
+    behind. Raises BadReplayData."""
+    versions = versions_of(settings) if source_of(settings) is SourceName.REPLAY else None
+    if versions is not None:
+        await versions.begin()
+
+
 def versions_of(settings: Settings) -> Versions | None:
     """The versions of the folder of recorded data; None for the bundled data."""
     if settings.replay_dir is None:

@@ -19,7 +19,7 @@ from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.bus.streams import not_stored
 from libs.market.calendar import exchange_calendar
-from libs.market.sources import data_version_of, sessions_of
+from libs.market.sources import begin_data, data_version_of, sessions_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, POOL_SIZE_MAX, dsn_for, open_pool
 from libs.runtime.background import Background
@@ -107,8 +107,8 @@ async def _orchestrating(
         door = Door(client, sessions, Accounts(pool), trading, settings.providers)
         patience_s = settings.reply_timeout_s
         refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
+        await begin_data(settings)
         data_version = data_version_of(settings)
-        await data_version()  # a file that goes bad from now on leaves its content behind
         handler = Handler(
             committer, publisher, sessions.latest, data_version, door, refusals, patience_s
         )

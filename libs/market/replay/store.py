@@ -154,8 +154,8 @@ _CHECKS = {
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of one version of a folder: its files, and the hash of the content of each, by ticker
-    or kind of records. `parsed` is shared with other versions."""
+    """The contents of one version of a folder: its files, and the hash of each, by ticker or kind
+    of records. `parsed` is shared with other versions."""
 
     layout: Layout
     hashes: Mapping[str, str]

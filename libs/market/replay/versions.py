@@ -25,10 +25,10 @@ from libs.market.replay.kept import (
     CORRECTIONS_MAX,
     Correction,
     Entry,
+    FolderSettings,
     KeptVersions,
     Manifest,
     Newest,
-    FolderSettings,
 )
 from libs.market.replay.layout import LABEL_FILE, RECORDS, Layout, layout_of
 from libs.market.replay.parsed import ParsedFiles
@@ -94,6 +94,7 @@ class Versions:
         self._newest: Newest | None = None
         self._checked_at = float("-inf")
         self._waiting: dict[str, tuple[State | None, float]] = {}
+        self._begins = False
         self._lock = threading.Lock()
         self._plain = Version(None, ReplayStore(directory))
 
@@ -121,6 +122,12 @@ class Versions:
             return await self._wanted(wanted)
         if self._newest is None and not self._kept.exists:
             return self._plain
+        return await self.newest()
+
+    async def begin(self) -> Version:
+        """The newest version as a desk starts: the files as they are now, whatever they were when
+        the desk ran last."""
+        self._begins, self._checked_at = True, float("-inf")
         return await self.newest()
 
     async def newest(self) -> Version:
@@ -205,7 +212,10 @@ class Versions:
         }
         if self._newest is None and manifest is not None and _settings(layout) != manifest.settings:
             changed |= states.keys()  # the whole folder is read by other settings
+        if self._begins and before is not None:
+            changed |= before.refused.keys() & states.keys()
         if before is not None and not changed:
+            self._begins = False
             self._take(manifest, before, before)
             return
         self._next(layout, states, changed, before, manifest)
@@ -213,6 +223,8 @@ class Versions:
     def _is_settled(self, key: str, state: State | None) -> bool:
         """Whether a file has been as it is for SETTLED_S: by its own times, or as seen here."""
         now = time.monotonic()
+        if self._begins:
+            return True
         if state is not None and time.time() - max(map(int, state[2:4])) / 1e9 >= SETTLED_S:
             self._waiting.pop(key, None)
             return True
@@ -264,11 +276,12 @@ class Versions:
             settings = old.settings
         manifest = Manifest(settings, files)
         for key, fault in self._faults(manifest, changed).items():
-            earlier = old.files.get(key) if old is not None else None
+            earlier = old.files.get(key) if old is not None and not self._begins else None
             if earlier is not None and earlier.fault is None and earlier != files[key]:
                 files[key], refused[key] = earlier, fault
             else:
                 files[key] = replace(files[key], fault=fault)
+        self._begins = False
         manifest = replace(manifest, files=dict(sorted(files.items())))
         corrections = before.corrections if before else ()
         if old is not None and before is not None:

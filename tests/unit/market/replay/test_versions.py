@@ -137,6 +137,19 @@ async def test_a_file_that_was_never_good_costs_its_ticker_and_no_other(
     assert await close(versions, SECOND, "BBB") == 11.5
 
 
+async def test_a_file_that_is_bad_when_a_desk_starts_is_bad(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    await fixed(opened())
+    (folder / AAA).write_text("nonsense\n")
+    assert await close(opened(), SECOND) == 11.5
+    versions = opened()
+    await versions.begin()
+    with pytest.raises(BadReplayData, match=r"AAA\.csv"):
+        await close(versions, SECOND)
+    assert await close(versions, SECOND, "BBB") == 11.5
+
+
 async def test_new_and_removed_files_are_seen(folder: Path, opened: Callable[[], Versions]) -> None:
     versions = opened()
     before = await fixed(versions)
