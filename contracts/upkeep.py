@@ -110,10 +110,12 @@ class BudgetView(Message):
 
 
 class StoringQuery(Message):
-    """Ask whether NATS stores commands."""
+    """Ask whether NATS stores commands, or whether Postgres commits."""
+
+    server: Literal["nats", "postgres"] = "nats"
 
 
 class Storing(Message):
-    """`problem` is why NATS does not store commands; empty where it does."""
+    """`problem` is why the server does not store what it is given; empty where it does."""
 
     problem: str = ""

@@ -225,8 +225,7 @@ async def open_client(
         closed.set()
 
     async def connected() -> Connection:
-        connecting = connect(url, identity, secrets_dir, on_closed=on_closed)
-        return await asyncio.wait_for(connecting, timeout_s)
+        return await connect(url, identity, secrets_dir, on_closed=on_closed, timeout_s=timeout_s)
 
     try:
         try:
@@ -239,8 +238,6 @@ async def open_client(
             connection = await connected()
     except BusNotReachable as error:
         raise DeskNotReachable(error.message) from error
-    except TimeoutError as error:
-        raise DeskNotReachable(f"NATS at {url} does not take {identity!r}") from error
     try:
         yield Client(connection, identity, closed)
     finally:

@@ -1,6 +1,7 @@
 """One connection a process, under that process's own key."""
 
 import asyncio
+import math
 import secrets
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -17,6 +18,7 @@ from nats.protocol.parser import PERMISSIONS_ERR
 from libs.keys import tls
 from libs.keys.credentials import CredentialError, nkey_seed_path, public_key_in
 from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.unreachable import unreachable
 from libs.telemetry import readiness
 
 __all__ = [
@@ -284,8 +286,10 @@ async def connect(
     *,
     on_closed: Callable[[], Awaitable[None]] | None = None,
     on_lost: Callable[[], None] | None = None,
+    timeout_s: float = math.inf,
 ) -> Connection:
-    """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`.
+    """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`, after
+    `timeout_s` at the latest where that is less than ATTEMPT_TIMEOUT_S.
 
     `on_lost` as in `options`.
 
@@ -299,7 +303,8 @@ async def connect(
     try:
         # With endless reconnects a first connect to nowhere would wait for ever too.
         await within(
-            ATTEMPT_TIMEOUT_S, client.connect(url.split(","), closed_cb=on_closed, **settings)
+            min(timeout_s, ATTEMPT_TIMEOUT_S),
+            client.connect(url.split(","), closed_cb=on_closed, **settings),
         )
     except _TlsRefused as error:
         why = error.__cause__
@@ -312,13 +317,19 @@ async def connect(
     except _NoneLeft as error:
         raise NoConnectionLeft(identity) from error
     except (OSError, TimeoutError, nats.errors.Error) as error:
-        seed = nkey_seed_path(secrets_dir, identity)
-        no_key = "" if seed.exists() else f"; there is no key {seed}"
-        raise BusNotReachable(
-            f"NATS at {url} does not take {identity!r} ({words_of(client.last_error or error)})"
-            f"{no_key}; is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
-        ) from error
+        why = client.last_error or error
+        raise BusNotReachable(_not_reached(url, identity, secrets_dir, why)) from error
     return client
+
+
+def _not_reached(url: str, identity: str, secrets_dir: Path, error: Exception) -> str:
+    """A sentence for each way in which a connection fails, with what to do."""
+    seed = nkey_seed_path(secrets_dir, identity)
+    no_key = "" if seed.exists() else f"; there is no key {seed}"
+    if AUTHORIZATION in str(error).lower():
+        todo = "set DESKBUS_SECRETS_DIR to the secrets of this server"
+        return f"NATS at {url} refuses the key of {identity!r}{no_key}; {todo}"
+    return unreachable("NATS", url, "DESKBUS_NATS_URL", error) + no_key
 
 
 async def within(timeout_s: float, work: Coroutine[Any, Any, None]) -> None:

@@ -22,6 +22,7 @@ from libs.keys import tls
 from libs.runtime.dsn import dsn_of
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.proxies import is_loopback
+from libs.runtime.unreachable import unreachable
 from libs.telemetry import readiness
 
 __all__ = [
@@ -154,9 +155,11 @@ class DatabaseNotReachable(Unavailable):
         parts = urlsplit(dsn)
         socket = parse_qs(parts.query).get("host", ["its socket"])[-1]
         address = parts.netloc.rpartition("@")[2] or socket
+        todo = _todo(dsn, error)
         super().__init__(
-            f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); "
-            f"{_todo(dsn, error)}"
+            f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); {todo}"
+            if todo
+            else unreachable("Postgres", address, "DESKBUS_POSTGRES_DSN", error)
         )
 
 
@@ -217,7 +220,7 @@ class PasswordUnreadable(DeskError):
 
 
 def _todo(dsn: str, error: BaseException) -> str:
-    """The advice for an error."""
+    """The advice for an error of a server that answers; empty for others."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if text := tls.wrong_time(error):
             return text
@@ -230,7 +233,13 @@ def _todo(dsn: str, error: BaseException) -> str:
         return "switch `ssl` on there, or leave sslmode out of DESKBUS_POSTGRES_DSN"
     if "no encryption" in str(error):
         return "it may want TLS: add ?sslmode=verify-full to DESKBUS_POSTGRES_DSN"
-    return "is it running, and is DESKBUS_POSTGRES_DSN right?"
+    todos = {
+        asyncpg.InvalidAuthorizationSpecificationError: "does DESKBUS_SECRETS_DIR hold the "
+        "passwords of this server?",
+        asyncpg.InvalidCatalogNameError: "name its database in DESKBUS_POSTGRES_DSN",
+        asyncpg.PostgresError: "is DESKBUS_POSTGRES_DSN right?",
+    }
+    return next((todo for kind, todo in todos.items() if isinstance(error, kind)), "")
 
 
 def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:

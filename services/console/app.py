@@ -157,7 +157,7 @@ def routes(
             on_query(REPORT, report.report, known=known),
             on_query(DEAD_LETTERS, handler.dead_letters, letters=letters),
             on_query(HALTS, handler.halts, store=store),
-            on_query(STORING, handler.storing, health=health),
+            on_query(STORING, handler.storing, health=health, pool=pool),
             on_query(ACCOUNT, accounts.account, store=store, synthetic=synthetic),
             on_query(EQUITY, accounts.equity, store=store),
         ),

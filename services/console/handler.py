@@ -40,10 +40,11 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.event_types import require_known
 from libs.bus.health import BusHealth
 from libs.postgres.events import Ranks, event_of
-from libs.postgres.pool import Pool, Record
+from libs.postgres.pool import CAN_COMMIT, Pool, Record
 from libs.report import ending, why_not
 from libs.report.reports import Reports
 from libs.runtime import ids
+from libs.runtime.errors import Unavailable
 from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
@@ -57,6 +58,8 @@ from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, par
 from services.console.store import Store
 from services.console.views import results, strategy, tree
 
+COMMIT_TIMEOUT_S = 3.0
+"""A person waits for the answer whether Postgres commits."""
 P = ParamSpec("P")
 T = TypeVar("T")
 CYCLE_TYPE = "cycle"
@@ -381,8 +384,14 @@ async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> Dead
     return DeadLettersPage(letters=() if letter is None else (letter,))
 
 
-async def storing(_: StoringQuery, *, health: BusHealth) -> Storing:
-    """Whether NATS stores commands."""
+async def storing(query: StoringQuery, *, health: BusHealth, pool: Pool) -> Storing:
+    """Whether NATS stores commands, or Postgres commits."""
+    if query.server == "postgres":
+        try:
+            await pool.execute(CAN_COMMIT, timeout=COMMIT_TIMEOUT_S)
+        except Unavailable as error:
+            return Storing(problem=error.message)
+        return Storing()
     return Storing(problem=await health.not_stored_now())
 
 

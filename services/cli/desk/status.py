@@ -16,8 +16,8 @@ from contracts.message import PAGE_MAX
 from contracts.subjects.approvals import APPROVALS
 from contracts.subjects.cycles import CYCLES
 from contracts.subjects.halts import HALTS
-from contracts.subjects.upkeep import DEAD_LETTERS
-from contracts.upkeep import DeadLettersQuery
+from contracts.subjects.upkeep import DEAD_LETTERS, STORING
+from contracts.upkeep import DeadLettersQuery, StoringQuery
 from libs.bus.client import open_client
 from libs.facts import amounts
 from libs.market.exit_terms import BadExitTerms, terms_in
@@ -99,8 +99,9 @@ async def _status(desk: RunningDesk, log: Path | None) -> Status:
     )
     try:
         async with open_client(desk.nats_url, desk.secrets_dir) as client:
-            services, running, waiting, letters, halts = await asyncio.gather(
+            services, storing, running, waiting, letters, halts = await asyncio.gather(
                 client.services(),
+                client.ask(STORING, StoringQuery(server="postgres")),
                 client.ask(CYCLES, CyclesQuery(status=CycleStatus.RUNNING, limit=PAGE_MAX)),
                 client.ask(APPROVALS, ApprovalsQuery(limit=PAGE_MAX)),
                 client.ask(DEAD_LETTERS, DeadLettersQuery(limit=PAGE_MAX)),
@@ -111,8 +112,9 @@ async def _status(desk: RunningDesk, log: Path | None) -> Status:
     missing = tuple(sorted(name for name, count in services.items() if not count))
     return place.model_copy(
         update={
-            "status": "unwell" if missing else "up",
-            "problem": f"no answer from {', '.join(missing)}" if missing else "",
+            "status": "unwell" if missing or storing.problem else "up",
+            "problem": storing.problem
+            or (f"no answer from {', '.join(missing)}" if missing else ""),
             "services": sum(map(bool, services.values())),
             "services_missing": missing,
             "running_cycles": len(running.cycles),

@@ -300,8 +300,7 @@ async def running(settings: Settings) -> Sequence[Check]:
     since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
     where = f"process {desk.pid}{since}" if desk.pid else "own servers"
     checks = [ok("desk", where), *await _bus(desk, settings)]
-    own = settings.postgres_dsn
-    dsn = own.get_secret_value() if own is not None else desk.postgres_dsn
+    dsn = _dsn(desk, settings)
     if dsn is not None:
         checks.append(await _database(desk, dsn))
     checks += await certificates.shown(desk, dsn)
@@ -311,6 +310,12 @@ async def running(settings: Settings) -> Sequence[Check]:
     return checks
 
 
+def _dsn(desk: RunningDesk, settings: Settings) -> str | None:
+    """The database's address; None where it is not known here, as from outside of containers."""
+    own = settings.postgres_dsn
+    return own.get_secret_value() if own is not None else desk.postgres_dsn
+
+
 async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[Check]:
     try:
         async with open_client(desk.nats_url, desk.secrets_dir) as client:
@@ -318,6 +323,7 @@ async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[Check]:
                 ok("nats", without_login(desk.nats_url)),
                 await _services(client),
                 *await _answers(client, settings),
+                *([await _committing(client)] if _dsn(desk, settings) is None else []),
                 *await channels_of(client, settings),
             ]
     except DeskError as error:
@@ -389,6 +395,17 @@ async def _storing(client: Client) -> Check:
     if storing.problem:
         return problem("storing", storing.problem, "make room on the disk of NATS")
     return ok("storing", "NATS stores what it is given")
+
+
+async def _committing(client: Client) -> Check:
+    """The database as the console finds it: its address is not known here."""
+    try:
+        storing = await client.ask(STORING, StoringQuery(server="postgres"))
+    except DeskError as error:
+        return problem("database", error.message, "see the log of the console and of Postgres")
+    if storing.problem:
+        return problem("database", storing.problem, "see the log of Postgres")
+    return ok("database", "Postgres commits")
 
 
 async def _database(desk: RunningDesk, dsn: str) -> Check:

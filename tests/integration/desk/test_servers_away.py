@@ -206,6 +206,9 @@ async def test_a_full_disk_of_postgres_is_seen_before_anything_is_refused(
         said = await until_ready(desk, lambda text: "postgres deskbus_orchestrator" in text)
         assert "No space left" in said
         assert "database" in await bad_checks(desk.settings)
+        async with desk.calling("user") as user:
+            # As `deskbus status` asks, and doctor where it does not know the database's address.
+            assert "No space left" in (await user.query("storing", server="postgres"))["problem"]
         disk.free()
         await until_ready(desk, lambda text: text == "ok\n")
         async with desk.calling("user") as user:

@@ -1,6 +1,9 @@
 """The first connect, in a fake of nats-py that loses cancellations as its own waiting may."""
 
 import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -8,10 +11,17 @@ import pytest
 from libs.bus import connection
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.connection import BusNotReachable, Connection, Repeats, connect, options
+from libs.postgres import pool
+from libs.runtime.errors import DeskError
 from tests.fakes.log_lines import log_lines
 
 NOWHERE = "nats://127.0.0.1:1"
 SOON_S = 5.0
+Opened = Callable[[str, Path], AbstractAsyncContextManager[object]]
+
+
+def opened_pool(url: str, _: Path) -> AbstractAsyncContextManager[object]:
+    return pool.open_pool(f"{url}/deskbus")
 
 
 @pytest.fixture
@@ -66,6 +76,30 @@ async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_mis
         await connect(NOWHERE, "mine", tmp_path)
     assert "(ConnectionRefusedError: " in str(caught.value)
     assert f"there is no key {tmp_path / 'mine.nk'}" in str(caught.value)
+
+
+@pytest.mark.parametrize("opened", [open_client, opened_pool], ids=["nats", "postgres"])
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("127.0.0.1:1", "does not listen at"),
+        ("no-such-host.invalid:1", "no host is known by the name in"),
+        ("hung", "gives no answer in time"),
+    ],
+)
+async def test_each_way_in_which_a_server_is_not_reached_has_a_sentence(
+    opened: Opened, host: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(connection, "ATTEMPT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_S", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        place = f"127.0.0.1:{hung.getsockname()[1]}" if host == "hung" else host
+        scheme = "nats" if opened is open_client else "postgresql"
+        with pytest.raises(DeskError) as caught:
+            async with opened(f"{scheme}://{place}", tmp_path):
+                pass
+    assert words in caught.value.message
+    assert place in caught.value.message
 
 
 async def test_an_error_that_repeats_is_logged_ever_more_rarely_and_anew_after_each_loss(
