@@ -62,7 +62,14 @@ class HttpAddress:
     @property
     def url(self) -> str:
         """The URL by which a program on this machine reaches it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return self._url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host))  # noqa: S104
+
+    @property
+    def listening_url(self) -> str:
+        """The URL of the address that it listens on, which may be all of this machine's."""
+        return self._url(self.host)
+
+    def _url(self, host: str) -> str:
         scheme = "http" if self.certificate is None else "https"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 

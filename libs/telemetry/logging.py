@@ -11,6 +11,10 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 QUIET = ("anthropic", "openai", "httpx", "httpx2", "httpcore", "httpcore2", "mcp", "nats")
 """Libraries that log bodies, headers or keys when they are let."""
 
+HARMLESS = "returning true from eof_received() has no effect when using ssl"
+"""asyncio's warning at the end of each TLS connection of nats-py, whose protocol object was made
+before the connection became TLS. Nothing follows from it."""
+
 
 class Sink(Protocol):
     """Where lines of a log go: a stream, or a file that begins a new one when it has grown."""
@@ -36,6 +40,7 @@ def configure_logging(
     people = file is None and (style == "console" or (style == "auto" and sys.stderr.isatty()))
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("asyncio").addFilter(_is_worth_a_line)
     renderer: structlog.typing.Processor = (
         # The default for consoles prints the variables of every frame, and a key may be one.
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
@@ -56,6 +61,10 @@ def configure_logging(
         logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, file or sys.stderr)),
         cache_logger_on_first_use=True,
     )
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    return record.msg != HARMLESS
 
 
 def _telling(on_error: Callable[[str], None]) -> "structlog.typing.Processor":

@@ -75,8 +75,9 @@ async def serving(
     server = _Server(config)
     with address.listening() as listening:
         task = asyncio.create_task(server.serve(sockets=[listening]))
-        log.info("http.listening", url=address.url, token=address.token is not None)
-        if certificate is None and not address.is_loopback:
+        log.info("http.listening", url=address.listening_url, token=address.token is not None)
+        # A port that takes no token, as that of the metrics, has none that could be read.
+        if address.token is not None and certificate is None and not address.is_loopback:
             log.warning(
                 "http.plain", why="tokens and answers can be read on the way: see docs/http.md"
             )

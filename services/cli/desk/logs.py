@@ -141,11 +141,12 @@ def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
         paths = [main, *own]
     there = [path for path in paths if path.exists()]
     if not there:
+        named = f" {service}" if service else ""
         raise Problem(
             ExitCode.NOT_FOUND,
             f"there is no log yet ({paths[0]})",
             "`deskbus up --detach` writes one; where standard error is no terminal, `deskbus up` "
-            "logs to that",
+            f"logs to that. In containers: `docker compose logs{named}`",
         )
     return there
 

@@ -14,7 +14,9 @@ def database_dsn(settings: Settings, role: str) -> str:
     if desk.postgres_dsn is None:
         raise Problem(
             ExitCode.NOT_REACHABLE,
-            "Postgres has no known address",
-            "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`",
+            "the address of Postgres is not known here",
+            "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`. In containers "
+            "Postgres is reached from inside alone: docs/deployment.md shows an export, "
+            "docs/backup.md a dump, and `docker compose run --rm migrations` migrates",
         )
     return dsn_for(desk.postgres_dsn, role, desk.secrets_dir)

@@ -1,12 +1,13 @@
 """Logs for people and for machines."""
 
 import json
+import logging
 from io import StringIO
 
 import pytest
 import structlog
 
-from libs.telemetry.logging import configure_logging
+from libs.telemetry.logging import HARMLESS, configure_logging
 
 KEY = "planted-key-0123456789"
 
@@ -49,3 +50,13 @@ def test_with_a_file_events_go_there_as_json_and_errors_are_told_by_name(
     assert [line["event"] for line in lines] == ["risk.assessed", "server.died"]
     assert errors == ["server.died"]
     assert capsys.readouterr().err == ""
+
+
+def test_asyncios_word_at_the_end_of_a_tls_connection_is_no_line_and_others_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    configure_logging()
+    asyncio_log = logging.getLogger("asyncio")
+    asyncio_log.warning(HARMLESS)
+    asyncio_log.warning("something else")
+    assert caplog.messages == ["something else"]
