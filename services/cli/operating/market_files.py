@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 from libs.market.choice import SourceName, source_of
 from libs.market.errors import MarketError
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import Check, problem
+from services.cli.operating.checks import Check, ok, problem
 
 LOOK_S_MAX = 2.0
 """A large folder is looked at for so long; `deskbus check` reads all of it."""
+CORRECTED_SHOWN = timedelta(days=14)
+"""How long a change of past prices is shown."""
 NAMED_MAX = 3
 """Files that are named in one line."""
 ALL = "`deskbus check` shows all files"
@@ -24,13 +27,44 @@ async def market_note(settings: Settings) -> Sequence[str]:
         notes.append(f"market files that cannot be used: {_few(refused)}; {ALL}")
     if ignored:
         notes.append(f"ignored market files: {_few(ignored)}")
+    unused, corrected = _changes(settings)
+    if unused:
+        notes.append(f"changed market files, used as they were before: {_few(unused)}")
+    if corrected:
+        notes.append(f"past prices changed: {_few(corrected)}")
     return tuple(notes)
 
 
 async def market_files(settings: Settings) -> Sequence[Check]:
-    """Those that cannot be used, as a check."""
+    """Those that cannot be used, and past prices that were changed, as checks."""
     refused, _ = await _refused(settings)
-    return (problem("market files", _few(refused), ALL),) if refused else ()
+    _, corrected = _changes(settings)
+    return (
+        *((problem("market files", _few(refused), ALL),) if refused else ()),
+        *((ok("past prices", f"changed: {_few(corrected)}"),) if corrected else ()),
+    )
+
+
+def _changes(settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
+    """Files that a running desk uses as they were before they went bad; and past prices that
+    changed lately, newest first, each with the version that earlier cycles saw."""
+    if settings.replay_dir is None or source_of(settings) is not SourceName.REPLAY:
+        return (), ()
+    from libs.market.replay.kept import KeptVersions  # noqa: PLC0415 - few bring files
+    from libs.market.sources import VERSIONS_DIR  # noqa: PLC0415
+
+    newest = KeptVersions(settings.data_dir / VERSIONS_DIR).newest()
+    if newest is None or newest.directory != str(settings.replay_dir.resolve()):
+        return (), ()
+    since = datetime.now(UTC) - CORRECTED_SHOWN
+    corrected = [
+        f"{one.file}, {one.bars} bars from {one.first} on: close {one.was} is now "
+        f"{'gone' if one.now is None else one.now}; cycles up to data version {one.before} saw "
+        f"the earlier ones (desk.cycles.data_version)"
+        for one in reversed(newest.corrections)
+        if one.seen_at >= since
+    ]
+    return [str(finding) for finding in newest.refused.values()], corrected
 
 
 def _few(words: Sequence[str]) -> str:

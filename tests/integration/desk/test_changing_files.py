@@ -39,11 +39,6 @@ def deskbus(
         ended(process, 2)
 
 
-def version_of(deskbus: CommandLine, cycle: str) -> str:
-    (listed,) = deskbus(f"operations list --cycle {cycle} --json").rows[:1]
-    return str(listed["data_version"])
-
-
 def test_a_new_row_is_seen_and_a_cut_off_file_is_not(deskbus: CommandLine) -> None:
     data = Path(dict(deskbus.settings)["DESKBUS_REPLAY_DIR"])
     early = deskbus(f"cycle request --as-of {LAST} --wait")
@@ -63,4 +58,13 @@ def test_a_new_row_is_seen_and_a_cut_off_file_is_not(deskbus: CommandLine) -> No
     assert str(LAST) in shown.out
     assert deskbus("cycle request --wait").code == 0
     status = " ".join(deskbus("status").out.split())
-    assert "AAA.csv" in status
+    assert "used as they were before: AAA.csv" in status
+    corrected = whole.replace(row(LAST, 150), row(LAST, 151))
+    (data / "AAA.csv").write_text(corrected)
+    time.sleep(HALTED_S)
+    assert deskbus("cycle request --wait").code == 0
+    status = " ".join(deskbus("status").out.split())
+    assert "used as they were before" not in status
+    assert f"AAA.csv, 1 bars from {LAST} on: close 150.0 is now 151.0" in status
+    checks = {each["name"]: each["said"] for each in deskbus("doctor --json").rows}
+    assert "close 150.0 is now 151.0" in checks["past prices"]
