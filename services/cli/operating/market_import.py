@@ -455,18 +455,20 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
         if source_of(settings) is not SourceName.REPLAY:
             err().print("this desk reads another source: set DESKBUS_MARKET=replay", style="yellow")
         own = settings.replay_dir
-        is_same = is_set or (own is not None and own.resolve() == where.resolve())
-        start = "" if is_same else f"DESKBUS_REPLAY_DIR={shlex.quote(str(where))} "
-        err().print(
-            f"next: {_stop(settings)}{start}deskbus up --detach", style="dim", soft_wrap=True
-        )
+        is_read = own is not None and own.resolve() == where.resolve()
+        start = "" if is_set or is_read else f"DESKBUS_REPLAY_DIR={shlex.quote(str(where))} "
+        stop = _stop(settings)
+        command = f"{stop}{start}deskbus up --detach"
+        if stop and is_read:
+            command = "deskbus cycle request --wait (the running desk reads changes within seconds)"
+        err().print(f"next: {command}", style="dim", soft_wrap=True)
     if work.refused:
         text = f"{amounts.count(len(work.refused), 'file or ticker')} left out: {work.refused[0]}"
         raise Problem(ExitCode.FAILED, text, "the others are as shown")
 
 
 def _stop(settings: Settings) -> str:
-    """The command before `deskbus up` where a desk runs: it reads its files when it starts."""
+    """The command before `deskbus up` where a desk runs: it reads its settings when it starts."""
     try:
         find_desk(settings)
     except Problem:

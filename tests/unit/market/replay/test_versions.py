@@ -1,5 +1,7 @@
 """A folder whose files change: when a change counts, and who reads which version."""
 
+import asyncio
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -89,6 +91,40 @@ async def test_another_process_reads_the_version_that_a_cycle_was_accepted_with(
     with reading(before):
         assert await close(other, SECOND) == 11.5
         assert await close(opened(), SECOND) == 11.5
+
+
+READER = """
+import asyncio, sys
+from datetime import date
+from pathlib import Path
+from libs.market.replay.kept import KeptVersions
+from libs.market.replay.versioned import VersionedMarket
+from libs.market.replay.versions import Versions
+from libs.runtime.data_version import reading
+
+async def main() -> None:
+    market = VersionedMarket(Versions(Path(sys.argv[1]), KeptVersions(Path(sys.argv[2]))), 40.0)
+    with reading(sys.argv[3]):
+        print(*(await market.bars("AAA", date(2024, 1, 3), 9))["close"].to_list())
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_of_its_own_reads_the_version_while_files_are_cut_off_and_replaced(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    for text in (HEADER + "2024-01-0", HEADER + ROWS[FIRST] + CORRECTED, ""):
+        (folder / AAA).write_text(text)
+        await fixed(versions)
+        arguments = (str(folder), str(tmp_path / "desk"), before)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", READER, *arguments, stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await process.communicate()
+        assert out.decode().split() == ["10.5", "11.5"]
 
 
 async def test_the_same_contents_are_the_same_version_in_every_process(
