@@ -529,6 +529,8 @@ def whole(long: bool) -> None:
         disk = stack.enter_context(small_ext4(Path(folder) / "disk")) if long else None
         with step("set up"):
             set_up(desk, disk)
+            # What a run that was ended from outside left.
+            desk.compose("--profile", "watch", "down", "--volumes", "--remove-orphans")
         try:
             with step("build", 420):
                 build(desk)
@@ -560,6 +562,7 @@ def whole(long: bool) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run it; exit 1 where the desk fails."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the engine is ended too
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--long", action="store_true", help="kills, a full disk and layers too")
     try:
