@@ -37,7 +37,7 @@ def bound_text(path: Path, text: bytes, separator: bytes, above: int = 0) -> Non
     row = above + 1
     if len(header) > HEADER_BYTES_MAX:
         what = f"the header has more than {HEADER_BYTES_MAX:,} bytes, the limit"
-        raise bad(path, row, what, "keep to the columns that are read, or fewer tickers")
+        raise bad(path, row, what, "save it as Parquet, or with fewer tickers or columns")
     columns = header.count(separator) + 1
     while line := lines.readline(LINE_BYTES_MAX + 1):
         row += 1
