@@ -64,7 +64,8 @@ def test_a_container_is_what_compose_says(name: str, tmp_path: Path) -> None:
     assert container.image == service["image"]
     assert list(container.command) == service["command"]
     assert all(file.is_file() for file in container.mounts.values())
-    named = [*container.command, *container.environment.values()]
+    checked_by = service["healthcheck"]["test"]
+    named = [*container.command, *container.environment.values(), *checked_by]
     used = {path for word in named for path in re.findall(r"/(?:etc|run)/\S+", word)}
     assert used == set(container.mounts)  # each file that it is told of is there, and no other
 
