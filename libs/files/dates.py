@@ -19,6 +19,13 @@ SessionOf = Callable[[datetime], date | None]
 """From a moment to the session that it belongs to; None where it belongs to none."""
 
 WRITE: Final = "write dates as YYYY-MM-DD"
+_PLAIN: Final = {
+    r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$": "%Y-%m-%d",
+    r"^[1-9][0-9]{3}/[0-9]{2}/[0-9]{2}$": "%Y/%m/%d",
+    r"^[1-9][0-9]{7}$": "%Y%m%d",
+    r"^[0-9]{2}\.[0-9]{2}\.[1-9][0-9]{3}$": "%d.%m.%Y",
+}
+"""Forms that leave nothing open: a column of one of them is read at once."""
 _TIME: Final = (
     r"(?:[T ](?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2})(?:\.\d+)?)?"
     r"\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?)?"
@@ -92,11 +99,11 @@ def dates(
         cells = cells.cast(pl.String)
     elif kind != pl.String:
         raise table.fault(0, "not a date", WRITE, column)
-    plain = cells.str.contains(r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$")
-    if plain.all():
-        taken = cells.str.to_date("%Y-%m-%d", strict=False)
-        if taken.null_count() == cells.null_count():
-            return taken
+    for form, written in _PLAIN.items():
+        if cells.str.contains(form).all():
+            taken = cells.str.to_date(written, strict=False)
+            if taken.null_count() == cells.null_count():
+                return taken
     texts = cells.drop_nulls().unique(maintain_order=True).to_list()
     by_text = _of_texts(table, column, texts, session_of, month_first)
     return cells.replace_strict(by_text, default=None, return_dtype=pl.Date)

@@ -95,27 +95,31 @@ def has_decimal_comma(texts: Iterable[str], *, is_comma_between: bool) -> bool:
     `is_comma_between` is True where commas part the cells: then one within a cell parts thousands
     unless it cannot.
     """
-    comma = point = unsure = False
-    for text in texts:
-        core = re.sub(r"[^0-9.,]", "", text)
-        commas, points = core.count(","), core.count(".")
-        is_group = len(core) - max(core.rfind(","), core.rfind(".")) == len(",123")
-        if commas and points:
-            is_comma = core.rindex(",") > core.rindex(".")
-            comma, point = comma or is_comma, point or not is_comma
-        elif commas > 1 or points > 1:
-            comma, point = comma or points > 1, point or commas > 1
-        elif commas and (not is_group or core.startswith(("0", ","))):
-            comma = True
-        elif commas:
-            unsure = True
-        elif points and not is_group:
-            point = True
+    cores = pl.Series([*texts], dtype=pl.String).str.replace_all(r"[^0-9.,]", "").alias("core")
+    core = pl.col("core")
+    commas, points = (core.str.count_matches(mark, literal=True) for mark in ",.")
+    both = (commas > 0) & (points > 0)
+    is_last_comma = core.str.contains(r",[0-9]*$")
+    one_comma, one_point = ((commas == 1) & (points == 0), (points == 1) & (commas == 0))
+    # `0,123` and `,123` part no thousands.
+    could_group = core.str.contains(r"[.,][0-9]{3}$")
+    parts_none = one_comma & (~could_group | core.str.contains("^[0,]"))
+    comma, point, unsure = (
+        cores.to_frame()
+        .select(
+            (both & is_last_comma | (commas == 0) & (points > 1) | parts_none).any().alias("comma"),
+            (both & ~is_last_comma | (points == 0) & (commas > 1) | one_point & ~could_group)
+            .any()
+            .alias("point"),
+            (one_comma & ~parts_none).any().alias("unsure"),
+        )
+        .row(0)
+    )
     if comma and point:
         raise NoNumber("its numbers have points and commas as decimal marks")
     if unsure and not comma and not point and not is_comma_between:
         raise NoNumber("a comma before three digits could part thousands or be a decimal mark")
-    return comma
+    return bool(comma)
 
 
 def numbers(
@@ -159,17 +163,47 @@ def _column(
         return cells.cast(pl.Float64, strict=False)
     if not len(odd) and not comma:
         return cells.cast(pl.Float64, strict=False)
-    values: dict[str, float | None] = {}
-    has_sign: bool | None = None
-    for text in cells.drop_nulls().unique(maintain_order=True):
+    texts = cells.drop_nulls().unique(maintain_order=True)
+    values = _common(texts, comma=comma)
+    amounts = texts.str.contains_any([*SIGNS])
+    refused: tuple[int, str] | None = None
+    others: dict[int, float | None] = {}
+    for at in values.is_null().arg_true():
         try:
-            number = number_of(text, comma=comma, percent=percent)
+            number = number_of(texts[at], comma=comma, percent=percent)
         except NoNumber as error:
-            raise _refused(table, name, text, str(error)) from None
-        if number is not None:
-            if has_sign not in (None, is_amount(text)):
-                why = "a currency's sign stands in some rows only"
-                raise _refused(table, name, text, why)
-            has_sign = is_amount(text)
-        values[text] = None if number is None else float(number)
-    return cells.replace_strict(values, default=None, return_dtype=pl.Float64)
+            refused = (at, str(error))
+            break
+        others[at] = None if number is None else float(number)
+    if others:
+        values = values.scatter([*others], [*others.values()])
+    # The sign of the first cell with a number is that of all before the one that is refused.
+    signs = amounts.filter(values.is_not_null())
+    odd_ones = (values.is_not_null() & (amounts != signs[0])).arg_true() if len(signs) else signs
+    if len(odd_ones) and (refused is None or odd_ones[0] < refused[0]):
+        refused = (odd_ones[0], "a currency's sign stands in some rows only")
+    if refused is not None:
+        raise _refused(table, name, texts[refused[0]], refused[1])
+    return cells.replace_strict(texts, values, default=None, return_dtype=pl.Float64)
+
+
+def _common(texts: pl.Series, *, comma: bool) -> pl.Series:
+    """The numbers of the texts in the forms that whole columns have, by the rules of `number_of`
+    but all at once: digits, marks of thousands, a sign of a currency and one word for a power of
+    ten. Null for all others, which `number_of` reads or refuses."""
+    point, group = (",", ".") if comma else (".", ",")
+    form = (
+        rf"^(?<sign>[+-]?)[{SIGNS}]?(?<whole>[0-9]+|[0-9]{{1,3}}(?:[{group}][0-9]{{3}})+)"
+        rf"(?:[{point}](?<part>[0-9]+))?(?<times>[KMBkmb]?)$"
+    )
+    found = texts.str.extract_groups(form).struct
+    zeros = (
+        found.field("times")
+        .str.to_lowercase()
+        .replace_strict(
+            {"": "", **{word: f"e{zeros}" for word, zeros in TIMES.items()}}, default=None
+        )
+    )
+    digits = found.field("whole").str.replace_all(group, "", literal=True)
+    plain = found.field("sign") + digits + "." + found.field("part").fill_null("0") + zeros
+    return plain.cast(pl.Float64, strict=False)
