@@ -508,7 +508,17 @@ SHORT = (
     (scan, 60),
     (export, 60),
 )
+SUITES = ("console", "execution", "desk")
+"""Those that run on containers too; the first also in the short form."""
 LONG = ((idle, 90), (layers, 400), (full_disk, 400), (kills, 1500))
+
+
+def on_containers(made: Engine, suite: str) -> None:
+    """A suite of integration tests, with NATS and Postgres in containers."""
+    pytest_ = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "--containers"]
+    command = [sys.executable, *pytest_, "-m", "not soak", f"tests/integration/{suite}"]
+    env = {**made.env, "TESTCONTAINERS_RYUK_DISABLED": "true"}  # its image comes from a registry
+    run(command, 1_500, env=env, cwd=ROOT)
 
 
 def whole(long: bool) -> None:
@@ -549,6 +559,9 @@ def whole(long: bool) -> None:
             for each in (backup, prometheus, down):
                 with step(each.__name__, 180):
                     each(desk)
+            for suite in SUITES if long else SUITES[:1]:
+                with step(f"tests/integration/{suite} on containers", 1_500):
+                    on_containers(made, suite)
         except AssertionError:
             say(desk.compose("ps", "--all", check=False))
             say(desk.compose("logs", "--tail", "15", check=False)[-12_000:])

@@ -4,8 +4,8 @@
 the two servers is the only thing that differs: `containers` (a Docker engine, through
 testcontainers, for `--containers`) or `processes` (plain programs of this machine).
 
-`processes` was run, with all three suites on it. `containers` has never met a real Docker engine:
-none was at hand.
+`make docker` runs the console's suite on `containers`, and `make soak` all three; the images there
+are stand-ins for the official ones (tests/docker/bases.py).
 """
 
 import asyncio
@@ -23,6 +23,7 @@ import yaml
 from docker.errors import DockerException
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient, get_docker_host
+from testcontainers.core.network import Network
 
 from libs.bus.connection import BusNotReachable, connect
 from libs.bus.permissions import PROVISIONER
@@ -167,14 +168,17 @@ async def processes(folder: Path, secrets: Path) -> AsyncIterator[Listening]:
 async def containers(folder: Path, secrets: Path) -> AsyncIterator[Listening]:
     """The containers `nats` and `postgres` of compose.yaml, on free ports of this machine.
 
-    The engine must run on this machine, because the containers mount files of it. Never run yet
-    by a Docker engine.
+    The engine must run on this machine, because the containers mount files of it. They have a
+    network of their own: an engine may have no default one.
     """
     provision_secrets(secrets)
     async with AsyncExitStack() as stack:
+        network = await asyncio.to_thread(Network().create)
+        stack.push_async_callback(asyncio.to_thread, network.remove)
         ports = {}
         for name, port in (("nats", NATS_PORT), ("postgres", POSTGRES_PORT)):
             container = container_of(name, secrets).made().with_exposed_ports(port)
+            container.with_network(network)
             stack.push_async_callback(asyncio.to_thread, container.stop)
             await asyncio.to_thread(container.start)
             ports[name] = container.get_exposed_port(port)

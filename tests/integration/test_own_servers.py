@@ -1,7 +1,7 @@
 """`--containers`: the way to servers of one's own without Docker, and the skip where it is missing.
 
-No Docker engine was at hand: that the containers themselves start was never seen. What is checked
-here is all that lies around them, with programs of this machine in their place.
+The containers themselves run in `make docker`. What is checked here is all that lies around them,
+with programs of this machine in their place.
 """
 
 import os
