@@ -4,7 +4,8 @@ Where a further one is forgotten here, mypy says so. What reads past as_of is ha
 `fills_of`: only execution asks for it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from libs.files.finding import Finding
 from libs.market.asking.shared_pace import SharedPace
 from libs.market.choice import Kind, PartName, SourceName, chosen, named, source_of, yahoo_tickers
+from libs.market.errors import BadReplayData
 from libs.market.filings.concepts import CONCEPTS
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.rates import ExchangeRates, ReplayRates, VersionedRates
@@ -39,6 +42,15 @@ VERSIONS_DIR = "market"
 """Where all processes keep the versions of a folder of recorded data, below the data directory."""
 EDGAR_PACE = "cache/edgar/pace"
 """Where all processes keep EDGAR's pace, below the data directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadFiles:
+    """Market files that cannot be used, by ticker or kind of records: nothing is used of those
+    `unused`, and of those in `earlier` the content before they went bad."""
+
+    unused: Mapping[str, Finding]
+    earlier: Mapping[str, Finding]
 
 
 def market_of(settings: Settings) -> MarketData:
@@ -185,6 +197,18 @@ async def begin_data(settings: Settings) -> None:
     versions = versions_of(settings) if source_of(settings) is SourceName.REPLAY else None
     if versions is not None:
         await versions.begin()
+
+
+async def bad_files_of(settings: Settings) -> BadFiles:
+    """The files of one's own that cannot be used, as far as the desk has read them."""
+    versions = versions_of(settings) if source_of(settings) is SourceName.REPLAY else None
+    if versions is None:
+        return BadFiles({}, {})
+    try:
+        store = (await versions.read()).store
+    except BadReplayData as error:
+        return BadFiles({error.finding.file: error.finding}, {})
+    return BadFiles(store.faults, versions.refused)
 
 
 def versions_of(settings: Settings) -> Versions | None:

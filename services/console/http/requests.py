@@ -26,7 +26,11 @@ from libs.bus.client import Client, DeskNotReachable, QuestionRefused
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth
 from libs.market.calendar import ExchangeCalendar
+from libs.market.replay.layout import LABEL_FILE, RECORDS
+from libs.market.sources import bad_files_of
 from libs.postgres.pool import Pool
+from libs.report import market_files
+from libs.report.view import Table
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
 from services.console.http.problems import Accepted, accepted, invalid, sent
@@ -180,6 +184,16 @@ class DeskAccess:
             history=self.history,
             settings=self.settings,
         )
+
+    async def bad_files(self, ticker: str | None = None) -> Table:
+        """The market files that cannot be used: all, or those that a ticker needs."""
+        bad = await bad_files_of(self.settings)
+        needed = None if ticker is None else {ticker, *RECORDS, LABEL_FILE}
+        unused, earlier = (
+            [one for key, one in sorted(of.items()) if needed is None or key in needed]
+            for of in (bad.unused, bad.earlier)
+        )
+        return market_files.bad_files(unused, earlier)
 
     @property
     def known(self) -> Known:

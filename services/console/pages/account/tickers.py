@@ -59,6 +59,7 @@ def tickers(desk: DeskAccess, show: Show) -> APIRouter:
             history=history,
             days=history.days[::-1][:DAYS_SHOWN],
             traded=await desk.store.traded_tickers(account),
+            bad_files=await desk.bad_files(ticker),
             as_of=as_of,
             span=span or "",
         )

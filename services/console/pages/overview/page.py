@@ -17,6 +17,7 @@ from contracts.risk import UnreadableDecision
 from contracts.upkeep import BudgetQuery, BudgetView, DeadLetter
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
+from libs.report.view import Table
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess
 from services.console.pages.folded import Shown, folded, with_results
@@ -98,6 +99,7 @@ class Overview:
     stuck: Sequence[Stuck]
     decisions: Sequence[Shown]
     budget: BudgetView
+    bad_files: Table
 
 
 def overview(desk: DeskAccess, show: Show) -> APIRouter:
@@ -144,6 +146,7 @@ async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
         stuck=tuple(map(_stuck, stuck)),
         decisions=await with_results(folded(decided, SHOWN_MAX), store=store),
         budget=budget,
+        bad_files=await desk.bad_files(),
         letters=None if letter_page is None else letter_page[:SHOWN_MAX],
     )
 

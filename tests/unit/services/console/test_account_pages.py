@@ -9,6 +9,8 @@ from fastapi import APIRouter, Request
 
 from contracts.account import Side
 from contracts.performance import PerformanceQuery, PerformanceView
+from libs.report import market_files
+from libs.report.view import Table
 from libs.runtime.settings import Settings
 from services.console.pages.account.performance import performance as performance_page
 from services.console.pages.account.portfolio import money
@@ -53,8 +55,12 @@ class Pages:
                 settings=Settings(),
                 synthetic=False,
                 performance=self.performance,
+                bad_files=self.bad_files,
             ),
         )
+
+    async def bad_files(self, ticker: str) -> Table:
+        return market_files.bad_files((), ())
 
     async def performance(self, query: PerformanceQuery) -> PerformanceView:
         return await performance.performance(

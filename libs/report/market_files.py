@@ -1,0 +1,42 @@
+"""Market files that cannot be used as they stand: where each is wrong, and what to do."""
+
+from collections.abc import Iterable
+
+from libs.files.finding import VALUE_CHARS_MAX, Finding
+from libs.report import view as cells
+from libs.report.view import Column, Row, Table
+
+FILES_SHOWN_MAX = 50
+"""Rows of the table; `deskbus check` shows all files."""
+_COLUMNS = (
+    Column("File"),
+    Column("Line", right=True),
+    Column("Column"),
+    Column("Value"),
+    Column("What is wrong", wraps=True),
+    Column("What to do", wraps=True),
+    Column("Until then"),
+)
+
+
+def bad_files(unused: Iterable[Finding], earlier: Iterable[Finding]) -> Table:
+    """The files of which nothing is used, and those of which the earlier content is used."""
+    rows = [_row(one, "not used") for one in unused]
+    rows += [_row(one, "used as it was before") for one in earlier]
+    more = len(rows) - FILES_SHOWN_MAX
+    note = f"{more:,} more are not shown here: `deskbus check` shows all files" if more > 0 else ""
+    shown = tuple(rows[:FILES_SHOWN_MAX])
+    return Table(_COLUMNS, shown, "Market files that cannot be used", notes=cells.notes(note))
+
+
+def _row(one: Finding, until_then: str) -> Row:
+    value = cells.BLANK if one.value is None else cells.say(one.value[:VALUE_CHARS_MAX] or "empty")
+    return cells.row(
+        cells.say(one.file),
+        cells.BLANK if one.line is None else cells.count(one.line),
+        cells.say(one.column or ""),
+        value,
+        cells.say(one.what),
+        cells.say(one.remedy),
+        cells.say(until_then),
+    )
