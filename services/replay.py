@@ -17,6 +17,7 @@ from contracts.stages import RULES
 from contracts.types import Failure
 from libs.bus.route import Route
 from libs.llm.recorded import RecordedProvider
+from libs.market.exit_terms import ExitRules
 from libs.market.sources import market_of
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
@@ -114,7 +115,7 @@ def _thinking(
         assessment.routes(market, providers, settings),
         strategy_design.routes(market, providers, settings),
     )
-    exits = exit_signal.commands(Reads(market), settings.exit_rules_file)
+    exits = exit_signal.commands(Reads(market), ExitRules(settings.exit_rules_file))
     commands = [*exits, *(route for routes in served for route in routes.commands)]
     return {route.hears.message: route for route in commands}
 

@@ -196,14 +196,14 @@ def _common(texts: pl.Series, *, comma: bool) -> pl.Series:
         rf"^(?<sign>[+-]?)[{SIGNS}]?(?<whole>[0-9]+|[0-9]{{1,3}}(?:[{group}][0-9]{{3}})+)"
         rf"(?:[{point}](?<part>[0-9]+))?(?<times>[KMBkmb]?)$"
     )
-    found = texts.str.extract_groups(form).struct
+    parts = texts.str.extract_groups(form).struct
     zeros = (
-        found.field("times")
+        parts.field("times")
         .str.to_lowercase()
         .replace_strict(
             {"": "", **{word: f"e{zeros}" for word, zeros in TIMES.items()}}, default=None
         )
     )
-    digits = found.field("whole").str.replace_all(group, "", literal=True)
-    plain = found.field("sign") + digits + "." + found.field("part").fill_null("0") + zeros
+    digits = parts.field("whole").str.replace_all(group, "", literal=True)
+    plain = parts.field("sign") + digits + "." + parts.field("part").fill_null("0") + zeros
     return plain.cast(pl.Float64, strict=False)

@@ -1,14 +1,18 @@
 """The exit rules as `exit_signals.toml` states them: read and checked."""
 
+import asyncio
 from decimal import Decimal
 from pathlib import Path
 
+import structlog
 from pydantic import ValidationError
 
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.errors import DeskError
 from libs.runtime.own_text import Unreadable, text_in, toml_in
 from libs.runtime.wording import place_of, worded
+
+log = structlog.get_logger()
 
 FAULTS_NAMED = 3
 """Faults of the file that one message names."""
@@ -35,6 +39,43 @@ def terms_in(path: Path) -> TermsFile:
         raise BadExitTerms(path, error.message) from error
     except ValidationError as error:
         raise BadExitTerms(path, _faults(error)) from error
+
+
+class ExitRules:
+    """The exit rules of a running desk: the file's at each read, or the last good ones."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._good: TermsFile | None = None
+        self.fault = ""
+        """Why the file could not be used at the last read; then the rules before it stand."""
+        try:
+            self._good = terms_in(path)
+        except BadExitTerms as error:
+            self._note(error.message)
+
+    async def read(self) -> TermsFile:
+        """The terms in the file, or the last good ones where it cannot be used. Raises BadExitTerms
+        where it could not be used since the start."""
+        try:
+            self._good = await asyncio.to_thread(terms_in, self._path)
+        except BadExitTerms as error:
+            self._note(error.message)
+            if self._good is None:
+                raise
+        else:
+            self._note("")
+        return self._good
+
+    def _note(self, fault: str) -> None:
+        """Log what has become of the file, once a change."""
+        if fault == self.fault:
+            return
+        self.fault = fault
+        if fault:
+            log.warning("market.exit_rules_bad", reason=fault, uses_earlier=self._good is not None)
+        else:
+            log.info("market.exit_rules_good_again", file=self._path.name)
 
 
 def _faults(error: ValidationError) -> str:

@@ -1,38 +1,31 @@
 """An account's exit rules, and the closes that they look at."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
-
-import structlog
 
 from contracts.exit_signal import ExitSignal
-from libs.market.exit_terms import BadExitTerms, terms_in
+from libs.market.exit_terms import BadExitTerms, ExitRules
 from libs.market.source import MarketData
 from libs.quant.exits.entry import signals_at_entry, wanted_at_entry
 from libs.quant.exits.history import History, Wanted, history_of, last_complete
 from libs.quant.exits.terms import ExitTerms
 
-log = structlog.get_logger()
-
 
 @dataclass(frozen=True)
 class AccountExits:
-    """The exit rules of one account, as the file has them when it is asked."""
+    """The exit rules of one account, as they are when asked for."""
 
-    path: Path | None
+    rules: ExitRules | None
     account: str
 
     async def of(self, ticker: str) -> ExitTerms | None:
-        """The terms of a position of the ticker; the defaults without a path, and None where the
-        file cannot be used: then nobody can say what they would sell."""
-        if self.path is None:
+        """The terms of a position of the ticker; the defaults without rules, and None where the
+        file could not be used since the start: then it is unknown what they would sell."""
+        if self.rules is None:
             return ExitTerms()
         try:
-            file = await asyncio.to_thread(terms_in, self.path)
-        except BadExitTerms as error:
-            log.warning("market.exit_rules_unread", reason=error.message)
+            file = await self.rules.read()
+        except BadExitTerms:
             return None
         return file.of(self.account, ticker)
 

@@ -9,6 +9,7 @@ from contracts.subjects.exits import HOLDINGS
 from contracts.subjects.halts import HALT, RESUME
 from libs.broker.paper import PaperBroker
 from libs.bus.route import Routes, on_command, on_query, on_request
+from libs.market.exit_terms import ExitRules
 from libs.market.sources import fills_of, latest_session_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
@@ -75,7 +76,7 @@ async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
                 market_of(settings),
                 fills_of(settings),
                 rates_of(settings),
-                settings.exit_rules_file,
+                ExitRules(settings.exit_rules_file),
             ),
             broker=PaperBroker(
                 settings.fee_bps, settings.slippage_bps, settings.fills.volume_pct_max

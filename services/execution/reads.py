@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from pathlib import Path
 
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.types import ExchangeRate
@@ -18,6 +17,7 @@ from libs.market.errors import (
     NothingTraded,
     UnknownTicker,
 )
+from libs.market.exit_terms import ExitRules
 from libs.market.exits import AccountExits
 from libs.market.facts import TEXT_CHARS_MAX, facts_of
 from libs.market.issuers import issuer_of
@@ -49,13 +49,13 @@ NO_PRICE = (
 class Reads:
     """The market as execution sees it: closes up to as_of, opens and splits after it, rates.
 
-    `exit_rules_file` has the accounts' exit rules, which judge buys; without one all are defaults.
+    `exit_rules` are the accounts', which judge buys; without them all are defaults.
     """
 
     market: MarketData
     fills: FillPrices
     rates: ExchangeRates
-    exit_rules_file: Path | None = None
+    exit_rules: ExitRules | None = None
 
     @property
     def calendar(self) -> ExchangeCalendar:
@@ -198,7 +198,7 @@ class Reads:
         self, account: str, assets: Collection[str], as_of: date
     ) -> Mapping[str, TickerFacts]:
         """The facts that the rules judge by, of those that have a price at as_of."""
-        exits = AccountExits(self.exit_rules_file, account)
+        exits = AccountExits(self.exit_rules, account)
         facts = {}
         for asset in sorted(assets):
             terms = await exits.of(asset)

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from contracts.exit_signal import Holdings, HoldingsQuery
 from contracts.subjects.commands import CHECK_EXITS
 from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
 from libs.bus.client import Client, open_client
 from libs.bus.route import Route, Routes, on_command, on_query
+from libs.market.exit_terms import ExitRules
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.exit_signal.files import ResultFiles
@@ -35,7 +35,7 @@ def routes(checking: Checking) -> Routes:
     """The service's messages with their handlers."""
     return Routes(
         service=SERVICE,
-        commands=commands(checking.reads, checking.terms_path),
+        commands=commands(checking.reads, checking.rules),
         questions=(
             on_query(EXIT_SIGNALS, check_exit_signals, checking=checking),
             on_query(EXIT_DISTANCES, exit_distances, checking=checking),
@@ -43,9 +43,9 @@ def routes(checking: Checking) -> Routes:
     )
 
 
-def commands(reads: Reads, terms_path: Path) -> tuple[Route, ...]:
+def commands(reads: Reads, rules: ExitRules) -> tuple[Route, ...]:
     """The part that cycles use."""
-    return (on_command(CHECK_EXITS, check_exits, reads=reads, terms_path=terms_path),)
+    return (on_command(CHECK_EXITS, check_exits, reads=reads, rules=rules),)
 
 
 @asynccontextmanager
@@ -56,7 +56,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
             Checking(
                 reads=Reads(market_of(settings)),
                 accounts=BusAccounts(client),
-                terms_path=settings.exit_rules_file,
+                rules=ExitRules(settings.exit_rules_file),
                 files=ResultFiles(settings.exit_signals_path, partial(datetime.now, UTC)),
             )
         )

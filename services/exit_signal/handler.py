@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
@@ -27,7 +26,7 @@ from contracts.exit_signal import (
 )
 from contracts.operation import CallKind
 from contracts.types import Failure
-from libs.market.exit_terms import terms_in
+from libs.market.exit_terms import ExitRules
 from libs.quant.exits.history import (
     Holding,
     facts_of,
@@ -42,7 +41,7 @@ from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.logic import Held, assess, check_of, held_in
 from services.exit_signal.reads import Reads
-from services.exit_signal.warnings import accounts_unknown, warnings_of
+from services.exit_signal.warnings import accounts_unknown, file_unused, warnings_of
 
 log = structlog.get_logger()
 
@@ -88,7 +87,7 @@ class Checking:
 
     reads: Reads
     accounts: AsksHoldings
-    terms_path: Path
+    rules: ExitRules
     files: ResultFiles
 
 
@@ -119,7 +118,7 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         held = held_in(holdings, query.ticker)
         if held is None:
             raise NotHeld(holdings, query.ticker)
-        file = await asyncio.to_thread(terms_in, checking.terms_path)
+        file = await checking.rules.read()
         terms = {query.ticker: file.of(query.account, query.ticker)}
         calendar = checking.reads.market.calendar
         sessions = calendar.sessions
@@ -135,6 +134,7 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
     orders = [open_order for open_order in holdings.open_orders if open_order.asset == query.ticker]
     assessment = assess(facts, terms[query.ticker], held)
     warnings = [
+        *file_unused(checking.rules.fault),
         *warnings_of(named_in_file, histories, account.largest),
         *accounts_unknown(file.owners(), holdings.accounts),
     ]
@@ -150,7 +150,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
     every = sorted(holdings.positions, key=lambda position: (-position.value, position.ticker))
     held = [own for position in every if (own := held_in(holdings, position.ticker)) is not None]
     nearest = held[:DISTANCES_MAX]
-    file = await asyncio.to_thread(terms_in, checking.terms_path)
+    file = await checking.rules.read()
     terms = {item.position.ticker: file.of(query.account, item.position.ticker) for item in nearest}
     calendar = checking.reads.market.calendar
     sessions = calendar.sessions
@@ -173,6 +173,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
         more=len(nearest) < len(held),
         market_source=checking.reads.market.label.in_words,
         warnings=(
+            *file_unused(checking.rules.fault),
             *warnings_of(named, histories, account.largest),
             *accounts_unknown(file.owners(), holdings.accounts),
         ),
@@ -180,7 +181,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
 
 
 async def check_exits(
-    command: CheckExits, journal: Journal, *, reads: Reads, terms_path: Path
+    command: CheckExits, journal: Journal, *, reads: Reads, rules: ExitRules
 ) -> ExitReport:
     """Check the account's open positions: all, or those that the request's universe names.
 
@@ -206,7 +207,7 @@ async def check_exits(
         if position.ticker in requested and (own := held_in(holdings, position.ticker)) is not None
     ]
     tickers = [item.position.ticker for item in held]
-    file = await _journalled_terms(journal, terms_path, books.account, tickers)
+    file = await _journalled_terms(journal, rules, books.account, tickers)
     terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
     calendar = reads.market.calendar
     sessions = calendar.sessions
@@ -255,12 +256,12 @@ def _by_hand(command: CheckExits, sale: SellNow, holdings: Holdings, reads: Read
 
 
 async def _journalled_terms(
-    journal: Journal, path: Path, account: str, tickers: Sequence[str]
+    journal: Journal, rules: ExitRules, account: str, tickers: Sequence[str]
 ) -> TermsFile:
     """The terms of these positions in the file, read once: it may change before a replay."""
 
     async def run() -> Reply:
-        file = (await asyncio.to_thread(terms_in, path)).only(account, tickers)
+        file = (await rules.read()).only(account, tickers)
         return Reply(file.model_dump(mode="json", exclude_unset=True))
 
     request: JsonValue = {"account": account, "tickers": list(tickers)}

@@ -10,6 +10,7 @@ from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
+from libs.market.exit_terms import ExitRules
 from libs.market.source import MarketData
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
@@ -53,7 +54,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
                 market=market,
                 role=analyst,
                 tickers_max=tickers_max,
-                terms_path=settings.exit_rules_file,
+                exit_rules=ExitRules(settings.exit_rules_file),
             ),
             on_command(
                 PROBE_INPUTS, probe_inputs, market=market, role=probe, tickers_max=tickers_max

@@ -1,7 +1,5 @@
 """Handlers of the research service: the plan, the quant's answer and the analyst's findings."""
 
-from pathlib import Path
-
 from contracts.research import (
     AnswerQuestion,
     MakePlan,
@@ -18,6 +16,7 @@ from libs.llm.agent import Role
 from libs.llm.loop import generate, generate_with_tools
 from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
 from libs.llm.reasoning import Reasoning
+from libs.market.exit_terms import ExitRules
 from libs.market.exits import AccountExits
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
@@ -84,11 +83,11 @@ async def research_tickers(
     market: MarketData,
     role: Role,
     tickers_max: int,
-    terms_path: Path,
+    exit_rules: ExitRules,
 ) -> ResearchReport:
     """The analyst's findings from the market tools, which answer for at most `tickers_max`, each
-    with the facts that the market source has of it, and what the account's exit rules (in
-    `terms_path`) would do with it.
+    with the facts that the market source has of it, and what the account's exit rules
+    would do with it.
     """
     task = task_for(
         command,
@@ -116,7 +115,7 @@ async def research_tickers(
         market,
         command.as_of,
         names,
-        AccountExits(terms_path, command.pipeline.account),
+        AccountExits(exit_rules, command.pipeline.account),
     )
     return ResearchReport.of(
         command,

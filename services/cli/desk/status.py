@@ -55,7 +55,8 @@ class Status(BaseModel):
     files: tuple[str, ...] = ()
     """Market files that cannot be used or are ignored."""
     exit_rules: str = ""
-    """Why the file of exit rules cannot be used; then no exit is checked. Empty where it can."""
+    """Why the file of exit rules cannot be used; then the desk keeps those that it read before.
+    Empty where it can."""
 
 
 @app.command()
@@ -84,7 +85,7 @@ def _fault_of(exit_rules: Path) -> str:
     try:
         terms_in(exit_rules)
     except BadExitTerms as error:
-        return error.message
+        return f"{error.message}; the desk keeps the exit rules that it read before"
     return ""
 
 

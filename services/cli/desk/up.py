@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from rich.text import Text
 
 from libs.market.choice import first_request
-from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.runtime.loop import keep_started
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
@@ -26,7 +25,7 @@ from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.desk import background
 from services.cli.desk.narrator import narrated
-from services.cli.operating.market_files import market_note
+from services.cli.operating.market_files import market_note, require_exit_rules
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
@@ -90,12 +89,7 @@ def up(
     if counts and not processes:
         raise Problem(ExitCode.USAGE, "--replicas needs --processes")
     _refuse_second(settings)
-    try:
-        terms_in(settings.exit_rules_file)
-    except BadExitTerms as error:
-        raise Problem(
-            ExitCode.FAILED, error.message, "correct the file, then start again"
-        ) from error
+    require_exit_rules(settings)
     if detach:
         _start_in_background(settings, json=json)
         return

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from libs.market.replay.checked import CheckedFile, checked_files
 from libs.market.replay.store import ReplayStore
+from services.cli.operating.market_files import require_exit_rules
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, load_settings
@@ -42,10 +43,11 @@ def check(
 ) -> None:
     """Read all market files, and say of each what it is and whether it can be used.
 
-    No desk is needed, and nothing is changed. The settings are read too, and refused where they
-    cannot be used. Exit 1 where a file cannot be used.
+    No desk is needed, and nothing is changed. The settings and the exit rules are read too, and
+    refused where they cannot be used. Exit 1 where a file cannot be used.
     """
     settings = load_settings()
+    require_exit_rules(settings)
     folder = directory or settings.replay_dir
     if folder is not None and not folder.is_dir():
         raise Problem(ExitCode.USAGE, f"{folder} is not a folder", "name one, or none")

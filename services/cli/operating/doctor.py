@@ -241,7 +241,9 @@ def _exit_rules(path: Path) -> Check:
         rules = terms_in(path)
     except BadExitTerms as error:
         return problem(
-            "exit rules", error.message, "correct the file: no exit is checked until then"
+            "exit rules",
+            error.message,
+            "correct the file: a running desk keeps the rules that it read before, none starts",
         )
     if not path.exists():
         return ok("exit rules", f"the defaults: there is no {path}")

@@ -1,4 +1,4 @@
-"""Market files of one's own that cannot be used: a line of `deskbus up`, a check of `doctor`."""
+"""Files of one's own that cannot be used: what `deskbus up`, `check` and `doctor` say of them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from libs.market.choice import SourceName, source_of
 from libs.market.errors import MarketError
+from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.runtime.settings import Settings
 from services.cli.operating.checks import Check, ok, problem
+from services.cli.shell.problem import ExitCode, Problem
 
 LOOK_S_MAX = 2.0
 """A large folder is looked at for so long; `deskbus check` reads all of it."""
@@ -16,6 +18,14 @@ CORRECTED_SHOWN = timedelta(days=14)
 NAMED_MAX = 3
 """Files that are named in one line."""
 ALL = "`deskbus check` shows all files"
+
+
+def require_exit_rules(settings: Settings) -> None:
+    """Raise Problem where the file of exit rules cannot be used."""
+    try:
+        terms_in(settings.exit_rules_file)
+    except BadExitTerms as error:
+        raise Problem(ExitCode.FAILED, error.message, "correct the file, then try again") from error
 
 
 async def market_note(settings: Settings) -> Sequence[str]:

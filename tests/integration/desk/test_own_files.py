@@ -23,6 +23,9 @@ class Told:
     started: str
     status: Said
     broken_rules: Said
+    check_of_rules: Said
+    exits: Said
+    doctor_of_rules: Said
     bought: Said
     doctor: Said
     held: Said
@@ -51,6 +54,9 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         whole = rules.read_text()
         rules.write_text("[default]\nstop_pc = 1\n[default.hold_period]\nsessions = 0\n")
         broken_rules = deskbus("status")
+        check_of_rules = deskbus("check")
+        exits = deskbus("exit-signals distances --json")
+        doctor_of_rules = deskbus("doctor --json")
         rules.write_text(whole)
         started = ended(process, signal.SIGINT).err
     spoil(folder / "data" / "AAPL.csv")
@@ -59,7 +65,8 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         portfolio = deskbus("portfolio main --json")
         sold = deskbus("cycle request --kind exit --as-of 2012-07-24 --wait --json")
         ended(process, signal.SIGINT)
-    return Told(check, started, status, broken_rules, bought, doctor, held, portfolio, sold)
+    rules_said = (broken_rules, check_of_rules, exits, doctor_of_rules)
+    return Told(check, started, status, *rules_said, bought, doctor, held, portfolio, sold)
 
 
 def spoil(path: Path) -> None:
@@ -95,6 +102,18 @@ def test_exit_rules_that_broke_after_the_start_are_a_line_of_status(told: Told) 
     shown = " ".join(told.broken_rules.out.split())
     assert "Exit rules exit_signals.toml cannot be used: default.stop_pc: unknown field" in shown
     assert "default.hold_period.sessions: must be at least 1" in shown
+    assert "the desk keeps the exit rules that it read before" in shown
+
+
+def test_a_running_desk_keeps_the_last_good_exit_rules_and_says_so(told: Told) -> None:
+    fault = "exit_signals.toml cannot be used: default.stop_pc: unknown field"
+    assert told.check_of_rules.code == 1
+    assert fault in " ".join(told.check_of_rules.err.split())
+    assert told.exits.code == 0
+    assert fault in " ".join(told.exits.rows[0]["warnings"])
+    rules = next(row for row in told.doctor_of_rules.rows if row["name"] == "exit rules")
+    assert fault in rules["said"]
+    assert "a running desk keeps the rules that it read before" in str(rules)
 
 
 def test_a_held_share_whose_file_is_bad_makes_the_equity_incomplete_and_nothing_is_bought(

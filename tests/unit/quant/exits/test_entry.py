@@ -4,17 +4,19 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from libs.market.calendar import exchange_calendar
-from libs.market.exit_terms import terms_in
+from libs.market.exit_terms import BadExitTerms, ExitRules, terms_in
 from libs.market.exits import AccountExits, exits_at_entry
 from libs.market.sources import market_of
 from libs.quant.exits.entry import signals_at_entry
 from libs.quant.exits.history import History
 from libs.quant.exits.terms import ExitTerms, TermsFile
 from libs.runtime.settings import Settings
+from tests.fakes.log_lines import log_lines
 
 AS_OF, NEXT = date(2012, 6, 29), date(2012, 7, 2)
 SESSIONS = exchange_calendar("XNYS").sessions
@@ -79,11 +81,11 @@ async def test_on_real_prices_it_says_what_the_check_says_and_the_accounts_terms
         assert apple.triggered is fires
 
 
-async def test_a_file_that_cannot_be_used_has_no_terms_and_a_missing_one_the_defaults(
+async def test_a_file_that_was_never_good_has_no_terms_and_a_missing_one_the_defaults(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "exit_signals.toml"
-    exits = AccountExits(path, "main")
+    exits = AccountExits(ExitRules(path), "main")
     assert await exits.of("AAPL") == ExitTerms()
     path.write_text("[default.momentum]\nleast_gap_pct = 2\n")
     terms = await exits.of("AAPL")
@@ -91,4 +93,29 @@ async def test_a_file_that_cannot_be_used_has_no_terms_and_a_missing_one_the_def
     assert terms is not None
     assert Decimal(str(terms.momentum.least_gap_pct)) == 2
     path.write_text("[default.trailing_stop]\npercent = 8\n")
-    assert await exits.of("AAPL") is None
+    assert await exits.of("AAPL") == terms, "a running desk keeps the last good file"
+    assert await AccountExits(ExitRules(path), "main").of("AAPL") is None
+
+
+async def test_a_file_that_breaks_is_logged_once_a_change_and_the_last_good_one_stands(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "exit_signals.toml"
+    path.write_text("[default]\nstop_pct = 8\n")
+    rules = ExitRules(path)
+    with log_lines() as logs:
+        path.write_text("[default]\nstop_pct = 9\n[default")
+        for _ in range(3):
+            assert (await rules.read()).default.stop_pct == 8
+        assert "exit_signals.toml cannot be used" in rules.fault
+        path.write_bytes(b"\xff\xfe\x00")
+        assert (await rules.read()).default.stop_pct == 8
+        path.write_text("[default]\nstop_pct = 9\n")
+        for _ in range(2):
+            assert (await rules.read()).default.stop_pct == 9
+    assert not rules.fault
+    bad, good = "market.exit_rules_bad", "market.exit_rules_good_again"
+    assert [line["event"] for line in logs] == [bad, bad, good]
+    path.write_text("stop")
+    with pytest.raises(BadExitTerms):
+        await ExitRules(path).read()

@@ -18,6 +18,7 @@ from contracts.exit_signal import (
 )
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
+from libs.market.exit_terms import ExitRules
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import DeskError
 from services.exit_signal.files import ResultFiles
@@ -99,7 +100,9 @@ async def checked(
     files = ResultFiles(prices.path.parent / "saved", lambda: datetime.now(UTC))
     reads = Reads(ReplayMarket(ReplayStore(prices.path)))
     query = CheckExitSignals(ticker=ticker, **{"format": ExitFormat.FULL, **asked})
-    answer = await check_exit_signals(query, checking=Checking(reads, holder, terms_path, files))
+    answer = await check_exit_signals(
+        query, checking=Checking(reads, holder, ExitRules(terms_path), files)
+    )
     return dict(answer.answer)
 
 

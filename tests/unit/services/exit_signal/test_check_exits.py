@@ -17,7 +17,7 @@ from contracts.operation import JournalEntry
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import SourceUnavailable
-from libs.market.exit_terms import BadExitTerms
+from libs.market.exit_terms import BadExitTerms, ExitRules
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal, RecordedJournal
@@ -86,7 +86,7 @@ async def checked(
     path = prices / "exit_signals.toml"
     path.write_text(terms)
     reads = Reads(ReplayMarket(ReplayStore(prices)))
-    report = await check_exits(asked, journal, reads=reads, terms_path=path)
+    report = await check_exits(asked, journal, reads=reads, rules=ExitRules(path))
     await journal.flush()
     return report, entries
 
@@ -202,6 +202,6 @@ async def test_a_replay_finds_the_same_without_a_read_or_a_file(
     for ticker in ("AAPL", "MSFT"):
         (prices / f"{ticker}.csv").unlink()
     again = await check_exits(
-        asked, RecordedJournal(entries), reads=nowhere, terms_path=prices / "gone.toml"
+        asked, RecordedJournal(entries), reads=nowhere, rules=ExitRules(prices / "gone.toml")
     )
     assert again == report
