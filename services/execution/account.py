@@ -183,7 +183,8 @@ class Quotes:
     says at as_of of what is asked for: the measured risk, the range, the reports and the dated
     events; `moves` how all that is exposed or was researched moved together;
     `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
-    cooling-off is counted in; `unreadable` why a file of something held cannot be read, by ticker.
+    cooling-off is counted in; `unreadable` why a file of something held cannot be read, by ticker;
+    `no_rates` why the file of exchange rates cannot be.
     """
 
     closes: Closes = field(default_factory=dict)
@@ -203,6 +204,7 @@ class Quotes:
     synthetic: bool = False
     past: Sequence[date] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    no_rates: str = ""
 
     def prices(self, as_of: date) -> Mapping[str, Decimal]:
         """The closes of as_of in the account's currency, where there are any."""
@@ -273,7 +275,8 @@ def positions_of(account: Account, as_of: date, quotes: Quotes) -> tuple[Positio
         valued = valued_at(ticker, held, as_of, quotes.closes, account.known, account.currency)
         mark = valued.mark
         if mark.amount is None:
-            raise NoExchangeRate(account.name, ticker, mark.currency, account.currency, as_of)
+            pair = (mark.currency, account.currency)
+            raise NoExchangeRate(account.name, ticker, *pair, as_of, quotes.no_rates)
         priced = _Priced(mark.amount, mark.foreign, valued.priced_on)
         return _position(account, ticker, held, priced, quotes)
 

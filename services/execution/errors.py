@@ -112,11 +112,12 @@ class NoExchangeRate(DeskError):
 
     code = "no_exchange_rate"
 
-    def __init__(self, account: str, what: str, currency: str, into: str, on: date) -> None:
-        super().__init__(
-            f"account {account} is in {into}, {what} in {currency}, and {no_rate(currency, into)} "
-            f"at {on}: add it to the market source (fx.csv of a replay directory)"
-        )
+    def __init__(
+        self, account: str, what: str, currency: str, into: str, on: date, unreadable: str = ""
+    ) -> None:
+        remedy = "add it to the market source (fx.csv of a replay directory)"
+        why = unreadable or f"{no_rate(currency, into)} at {on}: {remedy}"
+        super().__init__(f"account {account} is in {into}, {what} in {currency}, and {why}")
 
 
 class CurrencyChanged(DeskError):

@@ -147,7 +147,8 @@ async def _opened(
     if currency != CASH_CURRENCY:
         rate = quotes.rates.get(CASH_CURRENCY)
         if rate is None:
-            raise NoExchangeRate(name, "its starting cash", CASH_CURRENCY, currency, as_of)
+            what, pair = "its starting cash", (CASH_CURRENCY, currency)
+            raise NoExchangeRate(name, what, *pair, as_of, quotes.no_rates)
         cash = cents_in(cash, rate)
     limits = trading.limits_of(name)
     is_new = await store.open_account(db, name, currency, as_of, cash, limits)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
@@ -43,6 +43,8 @@ NO_PRICE = (
     OutsideCalendar,
     BadReplayData,
 )
+RATES = "fx"
+"""The kind of records that has exchange rates."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Reads:
                 rates=rates,
                 sectors=_sectors(await self._listed(assets, as_of)),
                 synthetic=synthetic,
+                no_rates=self._no_rates,
             )
         past = self._past(as_of)
         keys = {order.key for order in account.working} | {(asset, as_of) for asset in assets}
@@ -130,6 +133,7 @@ class Reads:
                 if session > account.clock
             },
             unreadable=self._unreadable(account.held(as_of)),
+            no_rates=self._no_rates,
         )
 
     async def shown(self, account: Account, as_of: date) -> Quotes:
@@ -146,6 +150,7 @@ class Reads:
             synthetic=self.market.label.synthetic,
             past=self._past(as_of),
             unreadable=self._unreadable(held),
+            no_rates=self._no_rates,
         )
 
     def _unreadable(self, held: Iterable[str]) -> Mapping[str, str]:
@@ -220,7 +225,21 @@ class Reads:
             return None
 
     async def _rates(self, currency: str, session: date) -> Mapping[str, ExchangeRate]:
-        return await self.rates.into(currency, self.calendar.close(session))
+        return await self._rates_at(currency, self.calendar.close(session))
+
+    async def _rates_at(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
+        """The rates into a currency; none where their file cannot be read. Then whatever needs one
+        is not bought, and what is held stays as it is until the file is corrected."""
+        try:
+            return await self.rates.into(currency, at)
+        except BadReplayData:
+            return {}
+
+    @property
+    def _no_rates(self) -> str:
+        """Why the file of rates cannot be read; empty where it can."""
+        fault = self.market.faults.get(RATES) if isinstance(self.market, HasFiles) else None
+        return "" if fault is None else f"the rates cannot be read ({fault})"
 
     async def _opening(self, currency: str, ticker: str, after: date) -> Opening | Refused | None:
         try:
@@ -232,7 +251,7 @@ class Reads:
             return None
         rate = await self._rate_at_open(at_open.currency, currency, at_open.session)
         if rate is None and at_open.currency != currency:
-            why = no_rate(at_open.currency, currency)
+            why = self._no_rates or no_rate(at_open.currency, currency)
             return Refused(f"it trades in {at_open.currency}, and {why} at the open it was for")
         ratio = at_open.action.split_ratio if at_open.action is not None else Decimal(1)
         return Opening(at_open.session, at_open.open, ratio, rate, _shares(at_open.volume))
@@ -289,7 +308,7 @@ class Reads:
     async def _rate_at_open(self, currency: str, into: str, session: date) -> ExchangeRate | None:
         if currency == into:
             return None
-        return (await self.rates.into(into, self.calendar.open(session))).get(currency)
+        return (await self._rates_at(into, self.calendar.open(session))).get(currency)
 
 
 def _settled(account: Account, ticker: str) -> date:

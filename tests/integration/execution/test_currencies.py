@@ -1,6 +1,7 @@
 """Other currencies: exchanged at a rate that was known, in books that balance in each of them."""
 
 import random
+import shutil
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -294,13 +295,56 @@ async def test_a_foreign_sale_waits_for_an_open_that_is_not_there_yet(abroad):
 # --- the made-up market, which has a share in euros and a file of rates -------------------------
 
 
-@pytest.fixture
-def fixture_desk(pool: Pool, orchestrator: Pool) -> Desk:
-    store = ReplayStore(FIXTURE)
+def desk_on(folder: Path, pool: Pool, orchestrator: Pool) -> Desk:
+    store = ReplayStore(folder)
     reads = Reads(ReplayMarket(store), ReplayFills(store), ReplayRates(store))
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
     trading = Trading(pool, reads, broker, starting_cash=D(100_000), limits_of=lambda _: WIDE)
     return Desk(trading, Prices(), orchestrator)
+
+
+@pytest.fixture
+def fixture_desk(pool: Pool, orchestrator: Pool) -> Desk:
+    return desk_on(FIXTURE, pool, orchestrator)
+
+
+async def test_rates_that_cannot_be_read_cost_what_trades_in_other_currencies(
+    pool, orchestrator, tmp_path
+):
+    folder = tmp_path / "prices"
+    shutil.copytree(FIXTURE, folder)
+    good = (folder / "fx.csv").read_text()
+    (folder / "fx.csv").write_text(good + "2024-03-15,EURUSD,0,2024-03-15\n")
+    as_of, after = date(2024, 3, 15), date(2024, 3, 18)
+
+    # Shares in the account's own currency are bought and sold as ever; a foreign one is not.
+    bad = desk_on(folder, pool, orchestrator)
+    assert (await bad.open(as_of)).rates == ()
+    close = (await bad.trading.reads.closes(["FOXT"], as_of, "USD"))["FOXT", as_of]
+    assert close is not None
+    command = bad.command({"FOXT": 50, "GOLF.DE": 20}, as_of, price=close.price)
+    result = await bad.execute(command)
+    by_ticker = {order.asset: order for order in result.orders}
+    assert by_ticker["FOXT"].status is OrderStatus.FILLED
+    assert by_ticker["GOLF.DE"].status is OrderStatus.REJECTED
+    assert "exchange_rate: buy" in by_ticker["GOLF.DE"].reason
+    assert not (await bad.open(after)).incomplete
+    assert (await bad.sell("FOXT", 50, after)).fills
+
+    # What is held in another currency has no value: the account fails by name and nothing moves.
+    whole = desk_on(FIXTURE, pool, orchestrator)
+    await whole.open(as_of)
+    close = (await whole.trading.reads.closes(["GOLF.DE"], as_of, "USD"))["GOLF.DE", as_of]
+    assert close is not None
+    command = whole.command({"GOLF.DE": 20}, as_of, price=close.amount)
+    assert (await whole.execute(command)).fills
+    held = replace(bad, account=whole.account)
+    with pytest.raises(NoExchangeRate, match=r"GOLF.DE in EUR.*fx.csv, line"):
+        await held.open(after)
+    clock = await pool.fetchval("select clock from accounts where account=$1", held.account)
+    assert clock == as_of
+    assert (await whole.open(after)).positions
+    await assert_balanced_in_each_currency(pool, whole.account)
 
 
 async def test_the_fixtures_german_share_trades_through_eurusd(fixture_desk, pool):
