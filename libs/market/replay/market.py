@@ -21,7 +21,7 @@ import polars as pl
 
 from contracts.facts import UNKNOWN_SECTOR
 from libs.files.finding import Finding
-from libs.market.calendar import ExchangeCalendar
+from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split, Vintages
@@ -333,7 +333,8 @@ def hidden(
     """Why a ticker cannot be looked at as of a session; empty where it can.
 
     Its exchange closes after the source's, so that its price of that day was not known then; or
-    nothing says whether its prices are in pence. `described` is its row of sectors.csv.
+    its exchange's calendar does not reach that day, so that its close is unknown; or nothing says
+    whether its prices are in pence. `described` is its row of sectors.csv.
     """
     try:
         money = _currency(store, ticker, described)
@@ -345,10 +346,20 @@ def hidden(
             f"nothing says whether the prices of {ticker} are in {minor} (hundredths) or {whole}: "
             f"write its currency into sectors.csv of source {store.label.name}"
         )
+    return _unknown_close(store, ticker, as_of, described)
+
+
+def _unknown_close(
+    store: ReplayStore, ticker: str, as_of: date, described: Mapping[str, str | None]
+) -> str:
     own = _calendar(store, ticker, described)
-    if own is store.calendar or not own.is_session(as_of):
-        return ""
-    if own.close(as_of) <= store.calendar.close(as_of):
+    if own is not store.calendar and own.kind(as_of) is DayKind.OUTSIDE:
+        return (
+            f"{as_of} lies outside the calendar of {own.exchange} ({own.first} to {own.last}), "
+            f"where {ticker} trades, so its close of that day is not known: leave it out, or "
+            f"install a newer exchange-calendars"
+        )
+    if not own.is_session(as_of) or own.close(as_of) <= store.calendar.close(as_of):
         return ""
     exchange = _exchange(store, ticker, described)
     return (

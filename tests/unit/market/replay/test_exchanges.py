@@ -55,6 +55,32 @@ async def test_what_has_closed_before_is_seen_and_filled_at_its_own_next_open(
     assert market.calendar.close(MONDAY) <= fill.opens_at < market.calendar.close(TUESDAY)
 
 
+@pytest.mark.parametrize(
+    ("other", "as_of", "before"),
+    [("XSHG", date(2027, 1, 4), date(2026, 12, 31)), ("XSAU", date(2020, 12, 31), None)],
+)
+async def test_a_day_that_its_exchange_s_calendar_does_not_reach_is_absent_and_says_so(
+    tmp_path: Path, other: str, as_of: date, before: date | None
+) -> None:
+    opened = store(tmp_path, "XNYS", {"OWN": "XNYS", "OTHER": other})
+    days = [day for day in (before, as_of) if day is not None]
+    rows = "".join(f"{day},10,30,9,{10 + n},1000\n" for n, day in enumerate(days))
+    for ticker in ("OWN", "OTHER"):
+        (tmp_path / f"{ticker}.csv").write_text("date,open,high,low,close,volume\n" + rows)
+    market = ReplayMarket(opened)
+    assert [listing.ticker for listing in await market.universe(as_of)] == ["OWN"]
+    why = rf"{as_of} lies outside the calendar of {other} \(.*newer exchange-calendars"
+    with pytest.raises(NoHistory, match=why):
+        await market.bars("OTHER", as_of, 5)
+    if before is not None:
+        assert (await market.bars("OTHER", before, 5))["close"].to_list() == [10]
+        (tmp_path / "OTHER.csv").write_text(
+            f"date,open,high,low,close,volume\n{before},10,30,9,10,1000\n"
+        )
+        with pytest.raises(NoHistory, match=why):  # it was not delisted
+            await ReplayMarket(ReplayStore(tmp_path)).bars("OTHER", as_of, 5)
+
+
 async def test_a_lot_is_the_listing_s_else_the_exchange_s(tmp_path: Path) -> None:
     listed = {"7203.T": "XTKS", "0700.HK": "XHKG", "0005.HK": "XHKG", "OWN": "XNYS"}
     opened = store(tmp_path, "XNYS", listed)
