@@ -51,7 +51,7 @@ def texts(tracked: list[Path], root: Path) -> dict[str, str]:
 
 
 def hits(texts: dict[str, str], patterns: list[str]) -> list[str]:
-    wanted = re.compile("|".join(patterns))
+    wanted = re.compile("|".join(patterns), re.MULTILINE)
     return [
         f"{name}:{number}: {line.strip()[:120]}"
         for name, text in texts.items()
@@ -63,6 +63,10 @@ def hits(texts: dict[str, str], patterns: list[str]) -> list[str]:
 
 def test_no_registry_is_named(texts: dict[str, str]) -> None:
     assert hits(texts, [re.escape(each) for each in HOSTS]) == []
+
+
+def test_no_merge_was_left_half_done(texts: dict[str, str]) -> None:
+    assert hits(texts, ["^" + sign * 7 + " " for sign in "<>"]) == []
 
 
 def test_no_index_is_asked_for(texts: dict[str, str]) -> None:
