@@ -18,6 +18,16 @@ def breaks(old: Schema, new: Schema) -> list[str]:
     return list(dict.fromkeys(_Comparison(old, new).at("", old, new)))
 
 
+def broken_schemas(old: Mapping[str, Schema], new: Mapping[str, Schema]) -> list[str]:
+    """The same for all definitions of a document, each change once, below the name that it has."""
+    compared = _Comparison({"$defs": old}, {"$defs": new})
+    return [
+        f"{name}: {change}"
+        for name in sorted(old.keys() & new.keys())
+        for change in compared.at("", {"$ref": name}, {"$ref": name})
+    ]
+
+
 class _Comparison:
     """Walks two schemas side by side, through their references."""
 
