@@ -22,9 +22,9 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "e5002fba129d29af7955a1b1b669779047f932ab"
-"""The commit that counts as the version before: with it one function makes the partitions of all
-tables, and readers with SQL have views of their own."""
+RELEASE = "a942ed65d84f532ae739ff1c5d32a90e2069e946"
+"""The commit that counts as the version before: with it a cycle names the market data that it reads,
+and shares have fractions."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"
