@@ -23,8 +23,8 @@ from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
 RELEASE = "a942ed65d84f532ae739ff1c5d32a90e2069e946"
-"""The commit that counts as the version before: with it a cycle names the market data that it reads,
-and shares have fractions."""
+"""The commit that counts as the version before: with it a cycle names the market data that it
+reads, and shares have fractions."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"
