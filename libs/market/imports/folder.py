@@ -25,6 +25,7 @@ from libs.market.replay.formats import ADJUSTED
 from libs.market.replay.layout import (
     DEFAULT_CURRENCY,
     LABEL_FILE,
+    RECORDS,
     SUFFIXES,
     entries,
     label_in,
@@ -107,14 +108,18 @@ def open_folder(path: Path) -> Folder:
     label = label_in(path)
     exchange = str(label.get("exchange", DEFAULT_EXCHANGE))
     currency = str(label.get("currency", DEFAULT_CURRENCY))
-    if not any(entry.suffix.lower() in SUFFIXES for entry in entries(path)):
-        return Folder(path, exchange, currency, is_labelled=bool(label))
+    tables = [entry for entry in entries(path) if entry.suffix.lower() in SUFFIXES]
+    if all(entry.stem.lower() in RECORDS for entry in tables):
+        sectors = next((entry for entry in tables if entry.stem.lower() == "sectors"), None)
+        return Folder(path, exchange, currency, {}, {}, _listed(sectors), bool(label))
     layout = layout_of(path)
-    listed: dict[str, Mapping[str, str]] = {}
-    if "sectors" in layout.records:
-        for row in _rows(layout.records["sectors"]):
-            listed[spelled(row.get("ticker", ""))] = row
+    listed = _listed(layout.records.get("sectors"))
     return Folder(path, exchange, currency, layout.prices, layout.doubled, listed, True)
+
+
+def _listed(sectors: Path | None) -> Mapping[str, Mapping[str, str]]:
+    rows = () if sectors is None else _rows(sectors)
+    return {spelled(row.get("ticker", "")): row for row in rows}
 
 
 def change_of(folder: Folder, ticker: str, prices: Prices) -> Change:

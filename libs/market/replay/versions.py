@@ -210,11 +210,12 @@ class Versions:
             if before is None
             or (states.get(key) != before.seen.get(key) and self._is_settled(key, states.get(key)))
         }
-        if self._newest is None and manifest is not None and _settings(layout) != manifest.settings:
-            changed |= states.keys()  # the whole folder is read by other settings
+        has_others = manifest is not None and _settings(layout) != manifest.settings
         if self._begins and before is not None:
-            changed |= before.refused.keys() & states.keys()
-        if before is not None and not changed:
+            # Other settings apply to the whole folder.
+            changed |= states.keys() if has_others else before.refused.keys() & states.keys()
+        is_same = before is not None and has_others == (LABEL_FILE in before.refused)
+        if before is not None and is_same and not changed:
             self._begins = False
             self._take(manifest, before, before)
             return
@@ -270,7 +271,7 @@ class Versions:
             if _state(paths[key], key in layout.doubled) == states[key]:  # else it changes now
                 files[key], seen[key] = entry, states[key]
         settings = _settings(layout)
-        if old is not None and self._newest is not None and old.settings != settings:
+        if old is not None and not self._begins and old.settings != settings:
             what = "its settings changed while the desk runs"
             refused[LABEL_FILE] = Finding(LABEL_FILE, what, "restart the desk to use them")
             settings = old.settings

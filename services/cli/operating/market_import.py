@@ -431,10 +431,14 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
 def _write(work: _Import, labels: dict[Path, str]) -> None:
     changes = [read.change for read in work.reads if not read.change.is_nothing]
     try:
+        # Prices come after what says their currency and exchange: a running desk may look between.
+        for path, text in labels.items():
+            if path != SETTINGS_FILE:
+                write(path, text)
         for change in changes:
             write_prices(change)
-        for path, text in labels.items():
-            write(path, text)
+        if SETTINGS_FILE in labels:
+            write(SETTINGS_FILE, labels[SETTINGS_FILE])
     except OSError as error:
         raise Problem(
             ExitCode.FAILED,

@@ -263,8 +263,27 @@ async def test_settings_of_the_folder_wait_for_a_restart(
     assert "restart the desk" in str(versions.refused[LABEL_FILE])
     assert VersionedMarket(versions, 40.0).label.name == "data"
     restarted = opened()
+    await restarted.begin()
     assert await fixed(restarted) != before
     assert VersionedMarket(restarted, 40.0).label.name == "other"
+    assert restarted.refused == {}
+
+
+async def test_another_process_does_not_apply_settings_to_a_running_desk(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    (folder / LABEL_FILE).write_text('currency = "USD"\n')
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    desk = opened()
+    before = (await desk.begin()).id
+    (folder / LABEL_FILE).write_text('currency = "GBP"\n')
+    for versions in (opened(), desk, opened()):
+        assert await fixed(versions) == before
+        assert (await VersionedFills(versions).next_open("AAA", SECOND)).currency == "USD"
+        assert "restart the desk" in str(versions.refused[LABEL_FILE])
+    (folder / LABEL_FILE).write_text('currency = "USD"\n')
+    assert await fixed(desk) == before
+    assert desk.refused == {}
 
 
 async def test_a_version_that_is_gone_is_an_error_and_no_other_data(

@@ -1,12 +1,15 @@
 """`deskbus market import`: a preview, questions, and nothing written before a yes."""
 
+import errno
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from libs.market.imports.folder import Change
 from libs.market.replay.store import ReplayStore
+from services.cli.operating import market_import
 from services.cli.operating.market import app
 from services.cli.shell import questions
 from services.cli.shell.problem import Problem
@@ -44,6 +47,28 @@ def test_nothing_is_written_before_yes_and_then_all_of_it_is(folder: Path) -> No
     store = ReplayStore(folder / "data")
     assert (store.tickers, store.exchange, store.currency) == (("ACME", "SAP.DE"), "XNYS", "USD")
     assert "nothing new" in run("prices.csv").output, "asked for nothing"
+
+
+def test_prices_are_written_after_what_says_their_currency(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars().to_csv("ACME.csv")
+    bars(2).to_csv("SAPX.csv")
+    imported = "SAPX.csv --adjusted none --exchange XETR --currency EUR --yes"
+
+    def fails(change: Change) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device", str(change.path))
+
+    for typed in ("ACME.csv --adjusted none --yes", imported):
+        with monkeypatch.context() as patched:
+            patched.setattr(market_import, "write_prices", fails)
+            assert "the same command continues" in str(refused(typed).hint)
+        if typed == imported:
+            assert "SAPX,unknown,XETR,EUR" in (folder / "data" / "sectors.csv").read_text()
+        else:
+            assert not (folder / "deskbus.toml").exists(), "no other command reads half a folder"
+        assert run(typed).exit_code == 0
+    assert ReplayStore(folder / "data").tickers == ("ACME", "SAPX")
 
 
 def test_all_that_is_not_known_is_asked_for_at_once(folder: Path) -> None:
