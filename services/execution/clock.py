@@ -53,6 +53,7 @@ def advance(
     begins with. Raises ClockBack, StaleQuotes and NoExchangeRate.
     """
     require_clock(account, as_of)
+    _require_rates(account, as_of, quotes)
     steps = [
         *_action_steps(account, as_of, quotes),
         *_fill_steps(account, as_of, quotes),
@@ -68,6 +69,26 @@ def advance(
             changes = _stepped(changes, step, quotes, broker)
         waiting.append((session, stops.open_stops(changes.account)))
     return _snapped(changes, as_of, quotes, waiting)
+
+
+def _require_rates(account: Account, as_of: date, quotes: Quotes) -> None:
+    """Raise NoExchangeRate where the file of rates cannot be read and something foreign is held or
+    ordered: without rates its orders would be refused for good, and its stops passed over."""
+    if not quotes.no_rates:
+        return
+    foreign = {
+        ticker: held.currency
+        for ticker, held in account.books.holdings.items()
+        if held.quantity > 0 and held.currency is not None
+    } | {
+        order.ticker: order.foreign.price.currency
+        for order in (*account.working, *account.stops)
+        if order.foreign is not None
+    }
+    for ticker, currency in sorted(foreign.items()):
+        raise NoExchangeRate(
+            account.name, ticker, currency, account.currency, as_of, quotes.no_rates
+        )
 
 
 def _as_known(snapshot: Snapshot, quotes: Quotes) -> Snapshot:
