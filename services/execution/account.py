@@ -29,7 +29,7 @@ from libs.quant.exchange import price_in
 from libs.quant.sizing import CENT
 from libs.quant.ticks import PRICE_STEP
 from libs.runtime.errors import ClockBack
-from services.execution.books import Books, Holding
+from services.execution.books import Books, EntryKind, Holding
 from services.execution.errors import CurrencyMismatch, NoExchangeRate
 from services.execution.exits import SplitOf, cooling_off, exits_at
 from services.execution.snapshots import Closes, Valued, valued_at
@@ -104,7 +104,7 @@ class Account:
     after it. `snapped` is the newest session that has a snapshot (the day before the opening where
     none has), `before` the equity of the newest one before the session that is looked at, `known`
     what the positions were last valued at, at or before it, `plans` those that the tickers were
-    bought with last.
+    bought with last, `actions` the sessions of their newest split and dividend up to the clock.
 
     Where they were loaded: `acted` are the exits of what is held at that session, as they were
     ordered and filled, `splits` those of their tickers since, `sales` the last sales by ticker.
@@ -125,6 +125,7 @@ class Account:
     splits: tuple[SplitOf, ...] = ()
     sales: Mapping[str, date] = field(default_factory=dict)
     plans: Mapping[str, HeldPlan] = field(default_factory=dict)
+    actions: Mapping[tuple[str, EntryKind], date] = field(default_factory=dict)
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:

@@ -125,6 +125,13 @@ where e.account = $1 and e.kind = 'split' and e.ticker = any ($2::text[]) and e.
   and p.book = 'position'
 order by e.session
 
+-- name: newest_actions
+-- Of each of the tickers $2 the session of its newest split and of its newest dividend up to $3.
+select ticker, kind, max(session) as session from entries
+where account = $1 and kind in ('split', 'dividend') and ticker = any ($2::text[])
+  and session <= $3
+group by ticker, kind
+
 -- name: last_sales
 -- Of each ticker the newest session, after $2 and up to $3, at which something of it was sold.
 select e.ticker, max(e.session) as sold_on

@@ -28,6 +28,7 @@ from libs.market.symbols import UnknownCurrency
 from libs.quant.exchange import Mark, no_rate
 from libs.runtime.untrusted import clean_line
 from services.execution.account import Account, Action, Quotes
+from services.execution.books import EntryKind
 from services.execution.errors import NoPrice
 from services.execution.exits import LOOK_BACK_DAYS
 from services.execution.snapshots import Closes
@@ -280,7 +281,7 @@ class Reads:
         return {
             ticker: [
                 await self._action(action, account.currency)
-                for action in _at_closes(actions, coming, closes)
+                for action in _at_closes(_not_booked(actions, account), coming, closes)
             ]
             for ticker in account.touched
             for actions in [await self._actions(ticker, _settled(account, ticker), as_of)]
@@ -318,6 +319,25 @@ def _settled(account: Account, ticker: str) -> date:
     if valued is None or valued.priced_on is None:
         return account.clock
     return min(account.clock, valued.priced_on)
+
+
+def _not_booked(actions: Sequence[CorporateAction], account: Account) -> Sequence[CorporateAction]:
+    """The actions without the splits and dividends that came before the newest one of their kind in
+    the books: all of those are booked, whatever session they are booked at."""
+
+    def is_booked(action: CorporateAction, kind: EntryKind) -> bool:
+        return action.session <= account.actions.get((action.ticker, kind), date.min)
+
+    return [
+        replace(
+            action,
+            split_ratio=Decimal(1) if is_booked(action, EntryKind.SPLIT) else action.split_ratio,
+            dividend_per_share=Decimal(0)
+            if is_booked(action, EntryKind.DIVIDEND)
+            else action.dividend_per_share,
+        )
+        for action in actions
+    ]
 
 
 def _at_closes(

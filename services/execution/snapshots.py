@@ -93,7 +93,9 @@ def snapshots(
     taken: list[Snapshot] = []
     for session in sessions:
         taken.append(_snapshot(books.as_of(session), session, closes, known, currency))
-        known = known_from(taken[-1].closes, session)
+        # One that had no exchange rate keeps what was known of it before.
+        kept = {ticker: known[ticker] for ticker in taken[-1].closes if ticker in known}
+        known = {**kept, **known_from(taken[-1].closes, session)}
     return tuple(taken)
 
 

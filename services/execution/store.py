@@ -18,6 +18,7 @@ from libs.postgres.queries import Queries
 from libs.runtime import ids
 from services.execution import exit_rows, rows
 from services.execution.account import Account, BookedOrder, session_before
+from services.execution.books import EntryKind
 from services.execution.changes import Changes
 from services.execution.exits import LOOK_BACK_DAYS
 from services.execution.record import OnRecord, require_on_record
@@ -89,10 +90,12 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         return loaded
     sectors = await db.fetch(sql.sectors, account, loaded.touched)
     plans = await db.fetch(sql.plans, account, as_of, loaded.touched)
+    actions = await db.fetch(sql.newest_actions, account, loaded.touched, loaded.clock)
     return replace(
         loaded,
         sectors={row["ticker"]: row["sector"] for row in sectors},
         plans={row["ticker"]: rows.held_plan(row) for row in plans},
+        actions={(row["ticker"], EntryKind(row["kind"])): row["session"] for row in actions},
     )
 
 
