@@ -20,7 +20,13 @@ from libs.files.text import text_of
 from libs.market.calendar import DEFAULT_EXCHANGE, TABLE_LAST
 from libs.market.errors import BadReplayData
 from libs.market.listed_calendars import known_calendar
-from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, Prices, read_prices
+from libs.market.replay.files import (
+    ACTION_COLUMNS,
+    BAR_COLUMNS,
+    PRICE_COLUMNS,
+    Prices,
+    read_prices,
+)
 from libs.market.replay.formats import ADJUSTED
 from libs.market.replay.layout import (
     DEFAULT_CURRENCY,
@@ -38,6 +44,8 @@ SECTOR_UNKNOWN = "unknown"
 _SECTOR_COLUMNS = ("ticker", "sector", "exchange", "currency")
 SAME = 1e-9
 """Two values that are no further apart, as a share of them, are one."""
+NOISE = 1e-6
+"""Adjusted prices of two downloads that are no further apart, as a share, have one base."""
 DIFFERING_NAMED_MAX = 3
 
 
@@ -142,7 +150,9 @@ def change_of(folder: Folder, ticker: str, prices: Prices) -> Change:
         )
         what = f"its prices are {had}, those of the import {has}"
         raise bad(path, None, what, "import into another folder (--out), or move it away")
-    both = older.frame.join(frame, on="date", suffix="_new")
+    both = older.frame.join(frame, on="date", suffix="_new").sort("date")
+    if adjusted:
+        _require_same_base(path, older.frame, frame, both)
     values = [*BAR_COLUMNS[1:], *ACTION_COLUMNS]
     differs = {
         name: ((pl.col(name) - pl.col(f"{name}_new")).abs() > SAME * pl.col(name).abs())
@@ -157,6 +167,27 @@ def change_of(folder: Folder, ticker: str, prices: Prices) -> Change:
         first = next(n for n in values if abs(row[n] - row[f"{n}_new"]) > SAME * abs(row[n]))
         words.append(f"{row['date']}: {first} {row[first]:g} becomes {row[f'{first}_new']:g}")
     return Change(path, whole, adjusted, whole.height - older.frame.height, words)
+
+
+def _require_same_base(
+    path: Path, older: pl.DataFrame, newer: pl.DataFrame, both: pl.DataFrame
+) -> None:
+    """Raise BadFile where two downloads of adjusted prices cannot be joined. A later split or
+    dividend changes all rows before it, so the first row of both says whether the earlier rows have
+    one base. Prices that take the place of all older rows need none."""
+    if older.join(newer, on="date", how="anti").is_empty():
+        return
+    remedy = "download the whole history, and import it into another folder (--out)"
+    if both.is_empty():
+        what = "adjusted prices without a day in common with the import: they may have two bases"
+        raise bad(path, None, what, remedy)
+    first = both.row(0, named=True)
+    if any(abs(first[name] - first[f"{name}_new"]) > NOISE * first[name] for name in PRICE_COLUMNS):
+        what = (
+            f"its prices have another base than those of the import: {first['date']} close "
+            f"{first['close']:g}, and {first['close_new']:g}"
+        )
+        raise bad(path, None, what, remedy)
 
 
 def labels_for(folder: Folder, places: Mapping[str, Place]) -> Mapping[Path, str]:

@@ -10,6 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -31,6 +33,8 @@ FACTOR_FILES = "factor_files"
 DAILY = "daily"
 NOISE = 1e-6
 """Below this a factor did not change."""
+FRACTION_MAX = 1000
+"""The largest denominator of a factor of splits."""
 
 
 def daily_files(folder: Path) -> Sequence[Path]:
@@ -99,9 +103,18 @@ def _actions(
     for (day, price, split, *stated), (_, later_price, later_split, *_) in pairwise(rows):
         if None in {day, price, split, later_price, later_split} or min(split, later_price) <= 0:
             raise bad(path, None, "a row without a date or factor", "download it again")
-        ratio = round(later_split / split, 6)
+        ratio = round(float(_exact(later_split) / _exact(split)), 6)
         step = price / later_price
         at = bisect_left(days, day)
         close = stated[0] if stated and stated[0] else closes[min(at, len(closes) - 1)]
         paid = round(close * (1 - step) / ratio, 4) if abs(1 - step) > NOISE else 0.0
         yield day, max(paid, 0.0), ratio
+
+
+def _exact(factor: float) -> Fraction:
+    """The small fraction that a factor was before it was cut to some digits, 1/7 of 0.142857; the
+    factor itself where none has these digits."""
+    written = Decimal(repr(factor))
+    small = Fraction(written).limit_denominator(FRACTION_MAX)
+    digit = Fraction(Decimal(1).scaleb(int(written.as_tuple().exponent)))
+    return small if small and abs(small - Fraction(written)) <= digit else Fraction(written)

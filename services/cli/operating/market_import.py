@@ -115,6 +115,8 @@ class _Import:
     questions: Questions = field(default_factory=Questions)
     reads: list[_Read] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    is_of_suffixes: bool = False
+    """Whether the option's currency is for tickers with a suffix alone."""
 
 
 def import_files(
@@ -236,6 +238,8 @@ def _read_all(work: _Import, files: Sequence[Path], wanted: Wanted) -> None:
     if work.answers.ticker and len(nameless) > 1:
         names = ", ".join(one.path.name for one in nameless[:3])
         raise Problem(ExitCode.USAGE, f"--ticker is for one file, and {names} have none")
+    tickers = [one.ticker or spelled(work.answers.ticker or "") for one in series]
+    work.is_of_suffixes = _is_of_suffixes(work.answers, tickers)
     for one in series:
         _read(work, one)
 
@@ -317,14 +321,28 @@ def _place(work: _Import, ticker: str) -> Place | None:
             choices,
         )
         return None if typed is None else replace(place, currency=typed, source="--currency")
-    if answers.exchange or answers.currency:
+    money = None if work.is_of_suffixes else answers.currency
+    if answers.exchange or money:
         exchange = answers.exchange or place.exchange
-        return Place(exchange, answers.currency or place.currency, "your options")
+        return Place(exchange, money or place.currency, "your options")
     if "." in ticker and len(suffix) > 1 and ticker not in work.folder.listed:
-        work.questions.ask(f"where does {ticker} trade? its suffix is not known", "--exchange MIC")
-        work.questions.ask(f"in which currency are the prices of {ticker}?", "--currency CODE")
-        return None
+        ask = work.questions.ask
+        where = ask(f"where does {ticker} trade? its suffix is not known", "--exchange MIC")
+        typed = ask(f"in which currency are the prices of {ticker}?", "--currency CODE")
+        return Place(where, currency(typed), "your answers") if where and typed else None
     return place
+
+
+def _is_of_suffixes(answers: _Answers, tickers: Sequence[str]) -> bool:
+    """Whether the option's currency is for tickers with a suffix whose prices may be in hundredths,
+    and so not for those without a suffix, unless the option names the same exchange for these."""
+    venues = [
+        venue_of(ticker)
+        for ticker in tickers
+        if answers.currency in HUNDREDTHS.get(ticker.rpartition(".")[2], ())
+    ]
+    exchanges = {venue.exchange for venue in venues if venue is not None}
+    return bool(exchanges) and answers.exchange not in exchanges
 
 
 # --- showing and writing ------------------------------------------------------------------------

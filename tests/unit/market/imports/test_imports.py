@@ -280,3 +280,32 @@ def test_a_folder_says_where_its_tickers_trade(tmp_path: Path) -> None:
     assert labels_for(there, places) == {}
     with pytest.raises(BadFile, match=r"VOD\.L trades at XLON in GBX"):
         labels_for(there, {"VOD.L": Place("XLON", "GBP")})
+
+
+def test_adjusted_prices_of_two_bases_are_not_joined(tmp_path: Path) -> None:
+    folder, path, whole = tmp_path / "data", tmp_path / "prices.csv", bars()
+    download({"ACME": whole.iloc[:40]}).to_csv(path)
+    imported(folder, path)
+    written = (folder / "ACME.csv").read_text()
+    halved = whole.assign(**{n: whole[n] / 2 for n in ("Open", "High", "Low", "Close")})
+    for later, why in (
+        (halved.iloc[40:], "without a day in common"),
+        (whole.iloc[40:], "without a day in common"),
+        (halved.iloc[37:], "another base"),
+        (halved.iloc[:39], "another base"),
+    ):
+        download({"ACME": later}).to_csv(path)
+        with pytest.raises(BadFile, match=f"{why}.*download the whole history.*--out"):
+            imported(folder, path)
+        assert (folder / "ACME.csv").read_text() == written
+    download({"ACME": halved}).to_csv(path)
+    assert len(imported(folder, path)) == 40, "all older rows are replaced"
+
+
+def test_cut_factors_of_lean_become_whole_splits(tmp_path: Path) -> None:
+    frame = bars()
+    first, second = frame.index[9], frame.index[19]
+    factors = f"{first:%Y%m%d},1,0.0714286\n{second:%Y%m%d},1,0.142857\n20501231,1,1\n"
+    (path,) = files_in(lean_folder(tmp_path / "data", frame, "acme", factors))
+    read = of(series_in(path, ANY)[0]).frame
+    assert [ratio for ratio in read["split_factor"] if ratio != 1] == [2.0, 7.0]

@@ -147,3 +147,20 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(
     error = run(f"{typed} --yes").exception
     assert why in str(error)
     assert not (folder / "data").exists()
+
+
+STOOQ_HEAD = "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>"
+
+
+def test_the_currency_of_pence_is_for_tickers_of_london_alone(folder: Path) -> None:
+    (folder / "bulk").mkdir()
+    for name in ("aapl.us", "brk-b.us", "vod.uk"):
+        row = f"{name.upper()},D,20240102,000000,1,1,1,1,5,0"
+        (folder / "bulk" / f"{name}.txt").write_text(f"{STOOQ_HEAD}\n{row}\n")
+    problem = refused("bulk --yes")
+    assert (problem.message.count("in which currency"), "VOD.L" in problem.message) == (1, True)
+    for typed in ("bulk --currency GBX --yes", "bulk --currency GBX --yes"):
+        assert run(typed).exit_code == 0
+        store = ReplayStore(folder / "data")
+        assert (store.exchange, store.currency) == ("XNYS", "USD")
+        assert "VOD.L,unknown,XLON,GBX" in (folder / "data" / "sectors.csv").read_text()
