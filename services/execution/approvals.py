@@ -122,8 +122,8 @@ def require_in_time(command: ExecuteDecisions, now: datetime) -> None:
 def require_near(command: ExecuteDecisions, quotes: Quotes, move_pct_max: Decimal) -> None:
     """Raise PriceDrifted where an approved asset's price is further off than `move_pct_max`.
 
-    Its open, where that is known already, else its close, against the price that was shown to the
-    approver. What nobody was asked about is left to the rules.
+    Its open, where the newest data has it already, else its close, against the price that was shown
+    to the approver. What nobody was asked about is left to the rules.
     """
     if command.approval is None:
         return

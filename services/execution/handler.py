@@ -201,14 +201,18 @@ async def execute_decisions(
         quotes = await trading.reads.quotes(
             account, account.currency, command.as_of, assets, researched
         )
-        return await _execute(Sent(approved, sha256), quotes, trading)
+        near = quotes
+        if approved.approval is not None:
+            near = await trading.reads.with_late_opens(quotes, account.currency)
+        return await _execute(Sent(approved, sha256), quotes, near, trading)
 
     return await _until_read(round_, command.pipeline.account)
 
 
 async def _execute(
-    sent: Sent[ExecuteDecisions], quotes: Quotes, trading: Trading
+    sent: Sent[ExecuteDecisions], quotes: Quotes, near: Quotes, trading: Trading
 ) -> ExecutionResult:
+    """`near` are the quotes that an approved price is compared with."""
     command = sent.command
     async with trading.pool.acquire() as db, db.transaction():
         account = await _locked(db, command.pipeline.account, command.as_of, trading)
@@ -219,7 +223,7 @@ async def _execute(
         if done is not None:
             return done
         approvals.require_in_time(command, await store.now(db))
-        approvals.require_near(command, quotes, trading.approval_move_pct_max)
+        approvals.require_near(command, near, trading.approval_move_pct_max)
         existing = await store.find_orders(db, logic.order_ids(command))
         result, changes = logic.execute(
             command, record.bounds, account, quotes, trading.broker, existing

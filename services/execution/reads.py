@@ -26,6 +26,7 @@ from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, HasFiles, Listing, MarketData
 from libs.market.symbols import UnknownCurrency
 from libs.quant.exchange import Mark, no_rate
+from libs.runtime.data_version import reading
 from libs.runtime.untrusted import clean_line
 from services.execution.account import Account, Action, Quotes
 from services.execution.books import EntryKind
@@ -136,6 +137,17 @@ class Reads:
             unreadable=self._unreadable(account.held(as_of)),
             no_rates=self._no_rates,
         )
+
+    async def with_late_opens(self, quotes: Quotes, currency: str) -> Quotes:
+        """The quotes with the opens that are in the newest data, and not in the version that this
+        cycle reads: an order that finds no open there fills at those later."""
+        with reading(None):
+            late = {
+                key: await self._opening(currency, *key)
+                for key, opening in quotes.openings.items()
+                if opening is None
+            }
+        return replace(quotes, openings={**quotes.openings, **late})
 
     async def shown(self, account: Account, as_of: date) -> Quotes:
         """The quotes to show the account at as_of. Raises NoPrice as `quotes` does."""

@@ -1,6 +1,7 @@
 """Approved proposals on a real ledger: in time, near the price, and once."""
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -10,9 +11,13 @@ from contracts.account import OrderStatus
 from contracts.approval import Approval, Verdict
 from contracts.execution import ExecuteDecisions
 from contracts.types import Money
+from libs.market.errors import NoHistory
+from libs.market.source import FillPrice
+from libs.runtime.data_version import reading, version_read
 from libs.runtime.errors import DeskError
 from services.execution.approvals import ApprovalTooOld, PriceDrifted, ProposalChanged
-from tests.integration.execution.conftest import FRIDAY, MONDAY, Desk, decision
+from services.execution.reads import Reads
+from tests.integration.execution.conftest import FRIDAY, MONDAY, Desk, Prices, decision
 
 D = Decimal
 
@@ -87,3 +92,51 @@ async def test_a_price_that_opens_near_the_approved_one_is_ordered(desk: Desk) -
     desk.prices.opens["AAA", MONDAY] = D("10.5")
     result = await desk.execute(approved(desk.command({"AAA": 40})))
     assert [order.status for order in result.orders] == [OrderStatus.FILLED]
+
+
+@dataclass
+class Growing(Prices):
+    """Prices of which the version "friday" ends on Friday."""
+
+    async def next_open(self, ticker: str, after: date) -> FillPrice:
+        self.reads.append(f"open {ticker} in {version_read()}")
+        if version_read() == "friday" and after >= FRIDAY:
+            raise NoHistory(f"{ticker} has no open after {after} yet")
+        return await super().next_open(ticker, after)
+
+
+@pytest.fixture
+def growing(desk: Desk) -> Desk:
+    """A folder to which Monday came after the cycle was accepted on Friday's version."""
+    prices = Growing()
+    reads = Reads(prices, prices, prices)  # type: ignore[arg-type]
+    return Desk(replace(desk.trading, reads=reads), prices, desk.orchestrator)
+
+
+@pytest.mark.parametrize("shares", [40, -40])
+async def test_an_open_that_came_after_the_cycle_was_accepted_is_compared(
+    growing: Desk, shares: int
+) -> None:
+    growing.prices.opens["AAA", MONDAY] = D(20)
+    command = growing.command({"AAA": shares})
+    with reading("friday"):
+        await refused(growing, approved(command), PriceDrifted)
+
+
+async def test_an_open_that_came_late_and_near_is_compared_and_not_filled_at(
+    growing: Desk,
+) -> None:
+    growing.prices.opens["AAA", MONDAY] = D("10.5")
+    await growing.open()
+    with reading("friday"):
+        command = approved(growing.command({"AAA": 40}))
+        result = await growing.execute(command)
+        assert await growing.execute(command) == result
+        # Whom nobody asked reads its own version only.
+        growing.prices.reads.clear()
+        await growing.execute(growing.command({"BBB": 40}))
+    assert [order.status for order in result.orders] == [OrderStatus.WORKING]
+    assert "open BBB in friday" in growing.prices.reads
+    assert "open BBB in None" not in growing.prices.reads
+    (position,) = [p for p in (await growing.open(MONDAY)).positions if p.ticker == "AAA"]
+    assert position.average_cost.amount == D("10.5")
