@@ -169,7 +169,7 @@ def test_a_wrong_password_is_told_without_it(deskbus: CommandLine) -> None:
 
 
 def test_servers_that_do_not_answer_are_named(tmp_path: Path) -> None:
-    dead, login = f"{LOOPBACK}:{choose_port(None, set())}", "me:secret"
+    dead, login = f"{LOOPBACK}:{choose_port(None, set())}", "me:hunter2"
     settings = (
         ("DESKBUS_NATS_URL", f"nats://{dead}"),
         ("DESKBUS_POSTGRES_DSN", f"postgresql://{login}@{dead}/deskbus"),
@@ -180,5 +180,5 @@ def test_servers_that_do_not_answer_are_named(tmp_path: Path) -> None:
         said = deskbus(typed)
         assert (said.code, said.out) == (5, "")
         assert dead in said.err
-        assert "secret" not in said.err
+        assert "hunter2" not in said.err
         assert "Traceback" not in said.err
