@@ -6,7 +6,7 @@ exchange's hours say so: a moment within a session, or its midnight in the excha
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Final
@@ -195,6 +195,12 @@ def months_first(texts: Sequence[str]) -> bool | None:
     is_day_first = any(int(match["first"]) > 12 for match in matches)
     is_month_first = any(int(match["second_"]) > 12 for match in matches)
     return None if is_day_first == is_month_first else is_month_first
+
+
+def year_last(texts: Iterable[str]) -> str:
+    """The first date like 03/04/2024, which is read by the order of day and month; "" for none."""
+    matches = (_YEAR_LAST.fullmatch(text) for text in texts)
+    return next((match[0] for match in matches if match and match["mark"] != "."), "")
 
 
 def _of_datetimes(table: Table, column: str, session_of: SessionOf | None) -> pl.Series:

@@ -18,6 +18,13 @@ NOTHING: Final = frozenset({"", "-", "--", "n/a", "na", "nan", "null", "none", "
 """Words that say that there is no number, in lower case."""
 SIGNS: Final = "$\u20ac\u00a3\u00a5"
 """Signs of currencies that may stand before or after an amount."""
+CURRENCIES: Final = {
+    "$": frozenset(["USD", "CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP"]),
+    "\u20ac": frozenset({"EUR"}),
+    "\u00a3": frozenset({"GBP"}),
+    "\u00a5": frozenset({"JPY", "CNY"}),
+}
+"""The currencies that each sign may mean."""
 BLANKS: Final = re.compile("[ \u00a0\u202f\u2009]")
 TIMES: Final = {"k": 3, "m": 6, "mio": 6, "b": 9, "bn": 9, "mrd": 9, "t": 12}
 """Words for powers of ten, and their zeros."""
@@ -72,7 +79,20 @@ def _refused(table: Table, name: str, text: str, why: str) -> BadFile:
 
 def is_amount(text: str) -> bool:
     """Whether the sign of a currency stands in the text."""
-    return any(sign in text for sign in SIGNS)
+    return bool(sign_of(text))
+
+
+def sign_of(text: str) -> str:
+    """The sign of a currency that stands in the text; "" where there is none."""
+    return next((sign for sign in SIGNS if sign in text), "")
+
+
+def sign_in(cells: pl.Series) -> str:
+    """The sign of a currency in a column that `numbers` has read, where all numbers have the same;
+    "" where there is none."""
+    if cells.dtype != pl.String:
+        return ""
+    return sign_of(next((text for text in cells if text and re.search("[0-9]", text)), ""))
 
 
 def _digits(text: str, marks: tuple[str, str]) -> str:
@@ -165,7 +185,7 @@ def _column(
         return cells.cast(pl.Float64, strict=False)
     texts = cells.drop_nulls().unique(maintain_order=True)
     values = _common(texts, comma=comma)
-    amounts = texts.str.contains_any([*SIGNS])
+    amounts = texts.str.extract(f"([{SIGNS}])").fill_null("")
     refused: tuple[int, str] | None = None
     others: dict[int, float | None] = {}
     for at in values.is_null().arg_true():
@@ -181,7 +201,9 @@ def _column(
     signs = amounts.filter(values.is_not_null())
     odd_ones = (values.is_not_null() & (amounts != signs[0])).arg_true() if len(signs) else signs
     if len(odd_ones) and (refused is None or odd_ones[0] < refused[0]):
-        refused = (odd_ones[0], "a currency's sign stands in some rows only")
+        is_other = signs[0] and amounts[odd_ones[0]]
+        why = "stands in some rows only" if not is_other else "is another than in the rows above"
+        refused = (odd_ones[0], f"a currency's sign {why}")
     if refused is not None:
         raise _refused(table, name, texts[refused[0]], refused[1])
     return cells.replace_strict(texts, values, default=None, return_dtype=pl.Float64)

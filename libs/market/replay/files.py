@@ -16,7 +16,7 @@ import polars as pl
 
 from libs.files.dates import WRITE, NoDate, SessionOf, dates, months_first, stamp_of
 from libs.files.finding import bad, only_bad_files
-from libs.files.numbers import numbers
+from libs.files.numbers import numbers, sign_in
 from libs.files.table import Table, read_table, table_in
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.holidays import holiday_name
@@ -80,6 +80,10 @@ class Prices:
     """The tickers that the file names inside, where its form does."""
     empty: int = 0
     """Rows without any price, which were left out."""
+    signs: frozenset[str] = frozenset()
+    """The signs of currencies that stand with the prices."""
+    without_volume: int = 0
+    """Rows with prices and without a volume, which count as zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,8 @@ class PriceTable:
     unused: Sequence[str] = field(default_factory=tuple)
     """Headings that are not read."""
     may_be_empty: bool = False
-    """Whether rows without any price are left out; they are refused otherwise."""
+    """Whether rows without any price are left out, and a volume that is missing counts as zero;
+    they are refused otherwise."""
 
     @property
     def says_adjusted(self) -> bool:
@@ -190,6 +195,10 @@ def prices_in(
             raise table.fault(
                 None, f"no prices of {ticker}" if ticker else "no prices", "download them again"
             )
+    volume = pl.col("volume").fill_nan(None)
+    without_volume = frame.select(volume.is_null().sum()).item() if opened.may_be_empty else 0
+    if without_volume:
+        frame = frame.with_columns(volume.fill_null(0.0))
     frame = frame.with_columns(
         _action(frame, "dividend", default=0.0), _action(frame, "split_factor", default=1.0)
     ).select("row", *BAR_COLUMNS, *ACTION_COLUMNS)
@@ -200,7 +209,9 @@ def prices_in(
     if calendar is not None:
         _require_sessions(table, frame, calendar, other or calendar)
     empty = rows - frame.height if len(opened.tickers) < 2 else 0
-    return Prices(frame.drop("row"), form, frozenset(opened.tickers), empty)
+    signs = frozenset(sign_in(table.frame[name]) for name in PRICE_COLUMNS) - {""}
+    frame = frame.drop("row")
+    return Prices(frame, form, frozenset(opened.tickers), empty, signs, without_volume)
 
 
 def _of_ticker(opened: PriceTable, ticker: str) -> Table:

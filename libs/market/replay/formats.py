@@ -94,7 +94,6 @@ FORMATS: Final = (
             "change %": "",
         },
         adjusted=SPLITS,
-        month_first=True,
         vendor="investing",
     ),
     PriceFormat(

@@ -9,12 +9,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 from pydantic import BaseModel
 from rich.text import Text
 
 from libs.facts import amounts
+from libs.files.dates import months_first, year_last
 from libs.files.finding import BadFile
+from libs.files.numbers import CURRENCIES
 from libs.market.calendar import exchange_calendar
 from libs.market.choice import SourceName, source_of
 from libs.market.errors import BadReplayData
@@ -31,7 +34,8 @@ from libs.market.imports.folder import (
 )
 from libs.market.imports.series import Series, Wanted, files_in, is_ticker, series_in
 from libs.market.listed_calendars import known_calendar
-from libs.market.replay.formats import ADJUSTED, SPLITS, SPLITS_AND_DIVIDENDS, VENDORS
+from libs.market.replay.files import Prices
+from libs.market.replay.formats import ADJUSTED, LEAN, SPLITS, SPLITS_AND_DIVIDENDS, VENDORS
 from libs.market.replay.layout import TICKERS_MAX
 from libs.market.symbols import HUNDREDTHS, currency, spelled, venue_of
 from libs.runtime.settings import Settings
@@ -284,12 +288,49 @@ def _read(work: _Import, series: Series) -> None:
     except BadFile as error:
         work.refused.append(f"{ticker}: {_in_place(error)}")
         return
+    if why := _other_currency(prices.signs, place):
+        work.refused.append(f"{ticker}: {why}")
+        return
     days = prices.frame["date"]
-    if prices.empty:
-        note = f"{amounts.count(prices.empty, 'row')} without prices left out"
-        series = replace(series, notes=[*series.notes, note])
+    series = replace(series, notes=[*series.notes, *_read_notes(series, prices)])
     series = replace(series, opened=replace(series.opened, form=prices.form))
     work.reads.append(_Read(series, ticker, place, change, len(days), days[0], days[-1]))
+
+
+def _other_currency(signs: frozenset[str], place: Place) -> str:
+    """Why the signs beside prices are not of the place's currency; "" where they are."""
+    for sign in sorted(signs):
+        if place.currency not in CURRENCIES[sign]:
+            return (
+                f"its prices have the sign {sign}, which is not {place.currency} "
+                f"({place.source}): name their own with --currency and --exchange, or write the "
+                "ticker with its suffix"
+            )
+    return ""
+
+
+def _read_notes(series: Series, prices: Prices) -> Sequence[str]:
+    """What to know of how a file was read."""
+    notes, frame = [], series.opened.table.frame
+    if prices.empty:
+        notes.append(f"{amounts.count(prices.empty, 'row')} without prices left out")
+    if prices.without_volume:
+        notes.append(f"{amounts.count(prices.without_volume, 'row')} without a volume: read as 0")
+    days = frame["date"].drop_nulls().to_list() if frame["date"].dtype == pl.String else []
+    if example := year_last(days):
+        order = months_first(days)
+        order = prices.form.month_first if order is None else order
+        notes.append(f"dates such as {example} are read {'month' if order else 'day'} first")
+    columns = {name.partition("@")[0] for name in frame.columns}
+    absent = [
+        word
+        for name, word in (("dividend", "dividends"), ("split_factor", "splits"))
+        if name not in columns
+    ]
+    if absent and not prices.form.adjusted and prices.form.vendor != LEAN.vendor:
+        none = " and ".join(f"no {word}" for word in absent)
+        notes.append(f"{none} are known: the file has no column for them")
+    return notes
 
 
 def _adjusted(work: _Import, series: Series) -> str | None:

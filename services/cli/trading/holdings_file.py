@@ -12,7 +12,7 @@ from contracts.capital import HOLDINGS_MAX, PRICE_MAX, SHARES_MAX, HeldLine, Imp
 from libs.facts.amounts import cut, plain
 from libs.files.dates import NoDate, months_first, stamp_of
 from libs.files.finding import BadFile, bad
-from libs.files.numbers import NoNumber, number_of
+from libs.files.numbers import CURRENCIES, NoNumber, number_of, sign_of
 from libs.market.symbols import UnknownCurrency, currency, spelled
 from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
@@ -241,6 +241,9 @@ def _wrong(
             why = _no_date(text, month_first=month_first)
         elif head != "ticker":
             why = _no_number(name, text, comma=comma)
+            stated = cells.get("currency", "").upper()
+            if not why and stated and stated not in CURRENCIES.get(sign_of(text), {stated}):
+                why = f"{name} is {_quoted(text)}, which is not {stated}: correct one of the two"
         if why:
             yield ImportFinding(line=row.line, field=name, message=why)
 
@@ -292,7 +295,9 @@ def _lot(row: Row, opened_on: date | None, *, comma: bool, month_first: bool | N
     day = opened_on
     if stated := cells.get("opened_on"):
         day = stamp_of(_day(stated), month_first=month_first).day
-    return _Lot(row.line, quantity, cost, day or date.min, cells.get("currency", ""))
+    meant = CURRENCIES.get(sign_of(cells.get("cost") or cells["basis"]), frozenset())
+    money = cells.get("currency") or (next(iter(meant)) if len(meant) == 1 else "")
+    return _Lot(row.line, quantity, cost, day or date.min, money)
 
 
 def _shares_of(lots: Sequence[_Lot]) -> Decimal:

@@ -120,3 +120,10 @@ def test_the_first_of_several_faults_is_named(tmp_path: Path) -> None:
     path.write_text("price;volume\n$1.50;1\n-;1\nten;1\n2.50;1\n")
     with pytest.raises(BadFile, match=r"line 4: price is 'ten': not a number"):
         numbers(read_table(path), ["price"])
+
+
+def test_two_currencies_signs_in_one_column_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ACME.csv"
+    path.write_text("close\n$1.50\n€1.60\n")
+    with pytest.raises(BadFile, match=r"line 3.*another than in the rows above"):
+        numbers(read_table(path), ["close"])

@@ -164,3 +164,55 @@ def test_the_currency_of_pence_is_for_tickers_of_london_alone(folder: Path) -> N
         store = ReplayStore(folder / "data")
         assert (store.exchange, store.currency) == ("XNYS", "USD")
         assert "VOD.L,unknown,XLON,GBX" in (folder / "data" / "sectors.csv").read_text()
+
+
+HEAD = "Date;Open;High;Low;Close;Volume\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "options", "is_fine"),
+    [
+        ("AIR", "€", "", False),
+        ("TSCO", "£", "", False),
+        ("TSCO", "$", "", True),
+        ("AIR", "$", "--exchange XPAR --currency EUR", False),
+        ("AIR", "€", "--exchange XPAR --currency EUR", True),
+        ("AIR.PA", "€", "", True),
+        ("SONY", "¥", "", False),
+        ("VOD.L", "£", "--currency GBX", False),
+        ("VOD.L", "£", "--currency GBP", True),
+    ],
+)
+def test_the_sign_of_another_currency_is_refused(
+    folder: Path, name: str, sign: str, options: str, *, is_fine: bool
+) -> None:
+    row = f"02.01.2024;{sign}1,5;{sign}1,6;{sign}1,4;{sign}1,5;100\n"
+    (folder / f"{name}.csv").write_text(HEAD + row)
+    typed = f"{name}.csv --adjusted none --yes {options}"
+    if is_fine:
+        assert run(typed).exit_code == 0
+    else:
+        assert f"its prices have the sign {sign}, which is not" in refused(typed).message
+        assert not (folder / "data").exists()
+
+
+def test_the_order_of_dates_and_the_absence_of_actions_and_volumes_are_noted(folder: Path) -> None:
+    head = "Date,Price,Open,High,Low,Vol.,Change %\n"
+    rows = '"03/05/2024",1,1,1,1,-,0%\n"02/05/2024",1,1,1,1,,0%\n"01/05/2024",1,1,1,1,5M,0%\n'
+    (folder / "ACME.csv").write_text(head + rows)
+    assert "say --dates day-first or month-first" in refused("ACME.csv --yes").message
+    shown = run("ACME.csv --dates day-first --adjusted none").output
+    for words in (
+        "2024-05-01",
+        "dates such as 03/05/2024 are read day first",
+        "ACME: 2 rows without a volume: read as 0",
+        "ACME: no dividends and no splits are known",
+    ):
+        assert words in shown
+    (folder / "NASD.csv").write_text(
+        "Date,Close/Last,Volume,Open,High,Low\n05/03/2024,$1,N/A,$1,$1,$1\n05/02/2024,$1,N/A,$1,$1,$1\n"
+    )
+    shown = run("NASD.csv --yes").output
+    assert "are read month first" in shown
+    assert "no dividends" not in shown, "its prices are adjusted"
+    assert "2024-05-03,1.0,1.0,1.0,1.0,0.0" in (folder / "data" / "NASD.csv").read_text()

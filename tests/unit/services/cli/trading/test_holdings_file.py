@@ -397,3 +397,11 @@ def test_an_option_among_trades_is_named_and_may_be_left_out(tmp_path: Path) -> 
         read(tmp_path, text)
     assert "--shares-only" in refused.value.hint
     assert positions(read(tmp_path, text, is_shares_only=True)) == [("ACME", "15", "25")]
+
+
+def test_the_sign_of_a_cost_says_its_currency(tmp_path: Path) -> None:
+    rows = "SAP,5,€40.00,2010-03-01\nVOD,5,£40.00,2010-03-01\nIBM,5,$40.00,2010-03-01\n"
+    found = read(tmp_path, f"{HEAD}\n{rows}")
+    assert [each.currency for each in found.lines] == ["EUR", "GBP", None]
+    found = read(tmp_path, f"{HEAD},currency\nSAP,5,€40.00,2010-03-01,USD\n")
+    assert "which is not USD" in found.findings[0].message
