@@ -1,6 +1,7 @@
 """The exit rules as `exit_signals.toml` states them: read and checked."""
 
 import asyncio
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from libs.runtime.wording import place_of, worded
 
 log = structlog.get_logger()
 
+GONE_AFTER_S = 2.0
+"""Rules count as gone once the file stayed empty or away so long: an editor may be saving it."""
 FAULTS_NAMED = 3
 """Faults of the file that one message names."""
 
@@ -47,6 +50,7 @@ class ExitRules:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._good: TermsFile | None = None
+        self._gone_at: float | None = None
         self.fault = ""
         """Why the file could not be used at the last read; then the rules before it stand."""
         try:
@@ -58,7 +62,7 @@ class ExitRules:
         """The terms in the file, or the last good ones where it cannot be used. Raises BadExitTerms
         where it could not be used since the start."""
         try:
-            self._good = await asyncio.to_thread(terms_in, self._path)
+            self._good = await asyncio.to_thread(self._settled)
         except BadExitTerms as error:
             self._note(error.message)
             if self._good is None:
@@ -66,6 +70,18 @@ class ExitRules:
         else:
             self._note("")
         return self._good
+
+    def _settled(self) -> TermsFile:
+        """The terms in the file. Raises BadExitTerms also while rules are gone only now."""
+        terms, gone_at, self._gone_at = terms_in(self._path), self._gone_at, None
+        if terms != TermsFile() or self._good in (None, terms):
+            return terms
+        now = time.monotonic()
+        self._gone_at = now if gone_at is None else gone_at
+        if max(now - self._gone_at, _rested_s(self._path)) < GONE_AFTER_S:
+            raise BadExitTerms(self._path, "it has no rules now, or is away")
+        log.warning("market.exit_rules_gone", file=self._path.name)
+        return terms
 
     def _note(self, fault: str) -> None:
         """Log what has become of the file, once a change."""
@@ -76,6 +92,15 @@ class ExitRules:
             log.warning("market.exit_rules_bad", reason=fault, uses_earlier=self._good is not None)
         else:
             log.info("market.exit_rules_good_again", file=self._path.name)
+
+
+def _rested_s(path: Path) -> float:
+    """For how long a file has not changed, or the folder that it is no longer in."""
+    try:
+        of = (path if path.exists() else path.parent).stat()
+    except OSError:
+        return 0.0
+    return time.time() - max(of.st_mtime, of.st_ctime)
 
 
 def _faults(error: ValidationError) -> str:

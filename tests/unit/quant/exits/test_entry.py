@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from libs.market import exit_terms
 from libs.market.calendar import exchange_calendar
 from libs.market.exit_terms import BadExitTerms, ExitRules, terms_in
 from libs.market.exits import AccountExits, exits_at_entry
@@ -119,3 +120,29 @@ async def test_a_file_that_breaks_is_logged_once_a_change_and_the_last_good_one_
     path.write_text("stop")
     with pytest.raises(BadExitTerms):
         await ExitRules(path).read()
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["empty", "away"])
+async def test_rules_that_are_gone_for_a_moment_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, away: bool
+) -> None:
+    path, text = tmp_path / "exit_signals.toml", "[default]\nstop_pct = 8\n"
+    path.write_text(text)
+    rules = ExitRules(path)
+    monkeypatch.setattr(exit_terms, "GONE_AFTER_S", 1e9)
+    with log_lines() as logs:
+        for _ in range(2):
+            path.unlink() if away else path.write_text("")
+            assert (await rules.read()).default.stop_pct == 8
+            assert "no rules" in rules.fault
+            path.write_text(text)
+            assert (await rules.read()).default.stop_pct == 8
+            assert not rules.fault
+        path.unlink() if away else path.write_text("")
+        await rules.read()
+        monkeypatch.setattr(exit_terms, "GONE_AFTER_S", 0.0)
+        for _ in range(2):
+            assert (await rules.read()).default.stop_pct is None
+    events = [line["event"] for line in logs]
+    assert events.count("market.exit_rules_bad") == 3
+    assert events.count("market.exit_rules_gone") == 1
