@@ -6,8 +6,7 @@ bounded, and may be deleted: work that needs a version that is no longer there f
 """
 
 import hashlib
-import os
-import threading
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,11 +18,20 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from libs.files.finding import Finding
-from libs.runtime.whole_file import OWN
+from libs.runtime.whole_file import OWN, beside
 
-VERSIONS_KEPT_MAX = 32
-CONTENTS_BYTES_MAX = 4_000_000_000
-"""Of all contents together; a folder that is larger is read where it is."""
+VERSIONS_KEPT_MIN = 32
+"""So many of the newest versions are kept as far as there is room, and all younger than this:"""
+YOUNG_VERSION_S = 26 * 3600.0
+"""Since a version was the newest; cycles end or wait for an approval so long."""
+MANIFESTS_BYTES_MAX = 32_000_000
+CONTENTS_BYTES_MAX = 1_000_000_000
+"""Of all contents together; where there is less room, ROOM_PART of it. What does not fit is read
+where it is."""
+ROOM_PART = 0.25
+FULL_PART = 0.75
+"""Older versions go until their contents are this part of the bound: the next ones need room."""
+TIDY_EVERY_S = 60.0
 YOUNG_S = 600.0
 """A content may be so much older than the first version that names it."""
 ID_CHARS = 16
@@ -111,6 +119,8 @@ class KeptVersions:
         self._bytes: int | None = None
         self._newest: Newest | None = None
         self._manifest: Manifest | None = None
+        self._is_written = True
+        self._tidied_at = float("-inf")
 
     @property
     def exists(self) -> bool:
@@ -118,8 +128,15 @@ class KeptVersions:
         return (self._directory / NEWEST).is_file()
 
     def newest(self) -> Newest | None:
-        """The newest version, as it was written last."""
+        """The newest version, as it was written last, or as it is known here if it could not be."""
+        if not self._is_written:
+            return self._newest
         return self._read(self._directory / NEWEST, _NEWEST.validate_json) or self._newest
+
+    @property
+    def written_at(self) -> float:
+        """When the newest version was written, in seconds since 1970; 0 where none was."""
+        return _changed_at(self._directory / NEWEST)
 
     def manifest(self, version: str) -> Manifest | None:
         """The files of a version."""
@@ -143,36 +160,65 @@ class KeptVersions:
             if self._bytes is None:
                 kept = self._directory.glob("contents/*/*")
                 self._bytes = sum(path.stat().st_size for path in kept)
-            if self._bytes + len(body) <= CONTENTS_BYTES_MAX:
+            if self._bytes + len(body) <= self._bytes_max():
                 _write(path, body)
                 self._bytes += len(body)
         except OSError as error:
             log.warning("market.content_not_kept", file=name, why=str(error)[:200])
         return sha256
 
+    def _bytes_max(self) -> int:
+        """The bound of all contents together, with the room that there is now."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        room = shutil.disk_usage(self._directory).free + (self._bytes or 0)
+        return min(CONTENTS_BYTES_MAX, int(room * ROOM_PART))
+
     def write(self, manifest: Manifest, newest: Newest) -> None:
         """Keep a version, and that it is the newest; the oldest go."""
-        self._manifest, self._newest = manifest, newest
-        path = self._manifest_path(manifest.id)
+        path, before = self._manifest_path(manifest.id), self.newest()
+        self._manifest, self._newest, self._is_written = manifest, newest, False
         try:
+            if before is not None and (older := self._manifest_path(before.version)).is_file():
+                older.touch()  # it was the newest until now
             _write(path, _MANIFEST.dump_json(manifest))
             _write(self._directory / NEWEST, _NEWEST.dump_json(newest))
-            self._tidy()
+            self._is_written = True
+            if time.monotonic() - self._tidied_at >= TIDY_EVERY_S:
+                self._tidy()
+                self._tidied_at = time.monotonic()
         except OSError as error:
             log.warning("market.version_not_kept", version=manifest.id, why=str(error)[:200])
 
     def _tidy(self) -> None:
         paths = sorted(self._directory.glob("versions/*.json"), key=_changed_at, reverse=True)
-        for path in paths[VERSIONS_KEPT_MAX:]:
-            path.unlink(missing_ok=True)
-        manifests = filter(None, (self.manifest(path.stem) for path in paths[:VERSIONS_KEPT_MAX]))
-        used = {entry.sha256 for manifest in manifests for entry in manifest.files.values()}
+        used: set[str] = set()
+        manifest_bytes = content_bytes = 0
+        bytes_max = self._bytes_max() * FULL_PART
+        is_full = False
+        for count, path in enumerate(paths):
+            is_young = time.time() - _changed_at(path) <= YOUNG_VERSION_S
+            is_wanted = not is_full and (is_young or count < VERSIONS_KEPT_MIN)
+            manifest = self.manifest(path.stem) if is_wanted else None
+            if manifest is not None:
+                new = {entry.sha256: entry for entry in manifest.files.values()}
+                manifest_bytes += path.stat().st_size
+                content_bytes += sum(self._size(new[sha256]) for sha256 in new.keys() - used)
+                fits = manifest_bytes <= MANIFESTS_BYTES_MAX and content_bytes <= bytes_max
+                is_full = count > 0 and not fits
+            if manifest is None or is_full:
+                path.unlink(missing_ok=True)
+            else:
+                used |= new.keys()
         for folder in self._directory.glob("contents/*"):
             if folder.name not in used and time.time() - _changed_at(folder) > YOUNG_S:
                 for file in folder.iterdir():
                     file.unlink(missing_ok=True)
                 folder.rmdir()
         self._bytes = None
+
+    def _size(self, entry: Entry) -> int:
+        path = self.content(entry)
+        return path.stat().st_size if path else 0
 
     def _manifest_path(self, version: str) -> Path:
         return self._directory / "versions" / f"{version}.json"
@@ -193,10 +239,8 @@ class KeptVersions:
 def _write(path: Path, body: bytes) -> None:
     """Write a file whole or not at all; its hash is checked whenever it is read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.parent / f".{os.getpid()}-{threading.get_ident()}"
-    partial.write_bytes(body)
-    partial.chmod(OWN)
-    partial.replace(path)
+    with beside(path, body, OWN) as partial:
+        partial.replace(path)
 
 
 def _changed_at(path: Path) -> float:

@@ -355,7 +355,7 @@ class ReplayStore:
             return self._load_bundled(ticker, self._layout.bundled)
 
         def read() -> Parsed:
-            path = self._layout.prices[ticker]
+            path = self._whole(ticker, self._layout.prices[ticker])
             with self._finding(ticker, path):
                 prices = read_prices(path, calendar, self.calendar)
                 _require_ticker(path, ticker, prices.tickers)
@@ -375,6 +375,18 @@ class ReplayStore:
         self._parsed.read((str(path),), read)
         bars = self._parsed.bars(self._keys[ticker])
         return bars if bars is not None else _parsed(read_bundled(path)[ticker], OWN).bars
+
+    def _whole(self, name: str, path: Path) -> Path:
+        """The copy of a version's file; the file of the folder where the copy is damaged or gone. A
+        damaged copy is removed."""
+        if self._directory is None or path.parent == self._directory or name not in self._hashes:
+            return path
+        if hash_of(path) == self._hashes[name]:
+            return path
+        log.warning("market.copy_damaged", name=name, file=path.name)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        return self._directory / path.name
 
     def _require_content(self, name: str, path: Path) -> None:
         """Raise ContentGone where a file has changed since its version was taken."""
@@ -401,7 +413,7 @@ class ReplayStore:
         with self._lock:
             if kind not in self._records:
                 required, optional = _RECORDS[kind]
-                path = self._layout.records[kind]
+                path = self._whole(kind, self._layout.records[kind])
                 with self._finding(kind, path):
                     read = read_records(path, required, optional, _CHECKS.get(kind, ()))
                     frame = self._dated(path, kind, read)

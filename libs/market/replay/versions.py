@@ -37,6 +37,9 @@ from libs.runtime.data_version import version_read
 
 SETTLED_S = 2.0
 CHECK_EVERY_S = 1.0
+VERSION_EVERY_S = 5.0
+"""A version is made so long after the last, or when a cycle is accepted: not with every file that a
+script writes."""
 LOADED_MAX = 4
 """Versions that are kept in memory; others are opened again."""
 WAIT_S = 6.0
@@ -88,21 +91,44 @@ class Versions:
 
     def __init__(self, directory: Path, kept: KeptVersions) -> None:
         self._directory = directory
+        self._name = str(directory.absolute())
         self._kept = kept
         self._parsed = ParsedFiles()
         self._open: dict[str, Version] = {}
         self._newest: Newest | None = None
         self._checked_at = float("-inf")
         self._waiting: dict[str, tuple[State | None, float]] = {}
-        self._begins = False
+        self._begins = self._is_postponed = False
         self._lock = threading.Lock()
-        self._plain = Version(None, ReplayStore(directory))
+        self._as_is = None if kept.exists else Version(None, ReplayStore(directory))
 
     @property
     def known(self) -> Version:
         """See HasVersions.known."""
         wanted = version_read() or (self._newest.version if self._newest else None)
-        return (self._opened(wanted) if wanted else None) or self._plain
+        at_hand = self._opened(wanted) if wanted else None
+        try:
+            return at_hand or self._plain
+        except BadReplayData:
+            kept = self._of_folder()
+            at_hand = self._opened(kept.version) if kept else None
+            if at_hand is None:
+                raise
+            return at_hand
+
+    @property
+    def _plain(self) -> Version:
+        """The files as they are. Raises BadReplayData."""
+        if self._as_is is None:
+            self._as_is = Version(None, ReplayStore(self._directory))
+        return self._as_is
+
+    def _of_folder(self) -> Newest | None:
+        """The newest version that is kept, where it is of this folder."""
+        kept = self._kept.newest()
+        if kept is None or kept.directory == self._name:
+            return kept
+        return kept if Path(kept.directory).resolve() == self._directory.resolve() else None
 
     @property
     def refused(self) -> Mapping[str, Finding]:
@@ -122,7 +148,7 @@ class Versions:
             return await self._wanted(wanted)
         if self._newest is None and not self._kept.exists:
             return self._plain
-        return await self.newest()
+        return await self._looked(accepts=False)
 
     async def begin(self) -> Version:
         """The newest version as a desk starts: the files as they are now, whatever they were when
@@ -131,9 +157,13 @@ class Versions:
         return await self.newest()
 
     async def newest(self) -> Version:
-        """The newest version, after a look at the files where the last one is a second ago."""
-        if self._newest is None or time.monotonic() - self._checked_at >= CHECK_EVERY_S:
-            await asyncio.to_thread(self._refresh)
+        """The newest version, for a cycle that is accepted: after a look at the files where the
+        last one is a second ago."""
+        return await self._looked(accepts=True)
+
+    async def _looked(self, *, accepts: bool) -> Version:
+        if self._is_due(accepts=accepts):
+            await asyncio.to_thread(self._refresh, accepts=accepts)
         newest = self._newest
         at_hand = self._opened(newest.version) if newest else None
         return at_hand or self._plain
@@ -178,27 +208,31 @@ class Versions:
 
     # --- changes ------------------------------------------------------------------------------
 
-    def _refresh(self) -> None:
+    def _is_due(self, *, accepts: bool) -> bool:
+        """Whether to look for changes: a look that made no version of them does not count for a
+        cycle that is accepted."""
+        is_old = time.monotonic() - self._checked_at >= CHECK_EVERY_S
+        return self._newest is None or is_old or (accepts and self._is_postponed)
+
+    def _refresh(self, *, accepts: bool) -> None:
         """Look for changes, and make a version of those that count. In a thread."""
         with self._lock:
-            if self._newest is not None and time.monotonic() - self._checked_at < CHECK_EVERY_S:
+            if not self._is_due(accepts=accepts):
                 return
             try:
-                self._look()
+                self._look(accepts=accepts)
             finally:
                 self._checked_at = time.monotonic()
 
-    def _look(self) -> None:
-        before = self._kept.newest()
-        if before is not None and before.directory != str(self._directory.resolve()):
-            before = None
+    def _look(self, *, accepts: bool) -> None:
+        before = self._of_folder()
         manifest = self._kept.manifest(before.version) if before else None
         if before is None or manifest is None:
             before = manifest = None
         try:
             layout = layout_of(self._directory)
         except BadReplayData as error:
-            if before is None:
+            if before is None or self._begins:
                 raise
             refused = {**before.refused, LABEL_FILE: error.finding}
             self._take(manifest, replace(before, refused=refused), before)
@@ -215,7 +249,10 @@ class Versions:
             # Other settings apply to the whole folder.
             changed |= states.keys() if has_others else before.refused.keys() & states.keys()
         is_same = before is not None and has_others == (LABEL_FILE in before.refused)
-        if before is not None and is_same and not changed:
+        is_changed = bool(changed) or not is_same
+        is_soon = not accepts and 0 <= time.time() - self._kept.written_at < VERSION_EVERY_S
+        self._is_postponed = before is not None and is_changed and is_soon
+        if before is not None and (self._is_postponed or not is_changed):
             self._begins = False
             self._take(manifest, before, before)
             return
@@ -278,7 +315,8 @@ class Versions:
         manifest = Manifest(settings, files)
         for key, fault in self._faults(manifest, changed).items():
             earlier = old.files.get(key) if old is not None and not self._begins else None
-            if earlier is not None and earlier.fault is None and earlier != files[key]:
+            is_good = earlier is not None and earlier.fault is None and earlier != files[key]
+            if earlier is not None and is_good and self._kept.content(earlier) is not None:
                 files[key], refused[key] = earlier, fault
             else:
                 files[key] = replace(files[key], fault=fault)
@@ -287,8 +325,7 @@ class Versions:
         corrections = before.corrections if before else ()
         if old is not None and before is not None:
             corrections += tuple(self._corrections(old, manifest, changed))
-        directory = str(self._directory.resolve())
-        newest = Newest(directory, manifest.id, seen, refused, corrections[-CORRECTIONS_MAX:])
+        newest = Newest(self._name, manifest.id, seen, refused, corrections[-CORRECTIONS_MAX:])
         for key, finding in refused.items():
             if before is None or before.refused.get(key) != finding:
                 log.warning("market.change_refused", name=key, why=str(finding))

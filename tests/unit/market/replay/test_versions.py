@@ -1,11 +1,15 @@
 """A folder whose files change: when a change counts, and who reads which version."""
 
 import asyncio
+import errno
+import os
+import shutil
 import sys
+import time
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from shutil import move
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,7 +53,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every change counts at once, and is looked for at each question."""
     monkeypatch.setattr(versions_module, "SETTLED_S", 0.0)
     monkeypatch.setattr(versions_module, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(versions_module, "VERSION_EVERY_S", 0.0)
     monkeypatch.setattr(versions_module, "WAIT_S", 0.0)
+    monkeypatch.setattr(kept_module, "TIDY_EVERY_S", 0.0)
 
 
 async def close(versions: Versions, day: date, ticker: str = "AAA") -> float:
@@ -246,7 +252,7 @@ async def test_an_unchanged_file_is_neither_read_nor_parsed_again(
 async def test_the_folder_may_vanish(folder: Path, opened: Callable[[], Versions]) -> None:
     versions = opened()
     before = await fixed(versions)
-    move(folder, folder.with_name("away"))
+    shutil.move(folder, folder.with_name("away"))
     assert await fixed(versions) == before
     assert await close(versions, SECOND) == 11.5
     assert versions.refused
@@ -332,7 +338,8 @@ async def test_a_correction_of_a_past_bar_is_noted(
 async def test_old_versions_go(
     folder: Path, tmp_path: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_module, "VERSIONS_KEPT_MAX", 2)
+    monkeypatch.setattr(kept_module, "VERSIONS_KEPT_MIN", 2)
+    monkeypatch.setattr(kept_module, "YOUNG_VERSION_S", -1.0)
     monkeypatch.setattr(kept_module, "YOUNG_S", -1.0)
     versions = opened()
     for rows in (ROWS[FIRST], ROWS[FIRST] + CORRECTED, ROWS[FIRST] + ROWS[SECOND] + ROWS[THIRD]):
@@ -340,6 +347,139 @@ async def test_old_versions_go(
         await fixed(versions)
     assert len(list((tmp_path / "desk" / "versions").iterdir())) == 2
     assert len(list((tmp_path / "desk" / "contents").iterdir())) == 3  # BBB, and AAA twice
+
+
+async def test_the_version_of_a_cycle_outlasts_a_script_that_writes_many_files(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions]
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+    week_ago = time.time() - 7 * 86_400
+    os.utime(tmp_path / "desk" / "versions" / f"{before}.json", (week_ago, week_ago))
+    for volume in range(2000, 2040):
+        (folder / AAA).write_text(HEADER + ROWS[FIRST] + f"2024-01-03,10,12,10,11.25,{volume}\n")
+        await fixed(versions)
+    with reading(before):
+        assert await close(opened(), SECOND) == 11.5
+
+
+async def test_old_versions_go_where_there_is_no_room(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "YOUNG_S", -1.0)
+    monkeypatch.setattr(kept_module, "CONTENTS_BYTES_MAX", 600)
+    versions = opened()
+    for volume in range(2000, 2020):
+        (folder / AAA).write_text(HEADER + ROWS[FIRST] + f"2024-01-03,10,12,10,11.25,{volume}\n")
+        newest = await fixed(versions)
+    kept = tmp_path / "desk"
+    assert sum(path.stat().st_size for path in kept.glob("contents/*/*")) <= 600
+    assert 1 < len(list(kept.glob("versions/*.json"))) < 10
+    with reading(newest):
+        assert await close(opened(), SECOND) == 11.25
+
+
+async def test_where_there_is_little_room_no_copies_are_kept(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=200))
+    versions = opened()
+    before = await fixed(versions)
+    assert not list((tmp_path / "desk" / "contents").glob(f"*/{AAA}"))
+    with reading(before):
+        assert await close(versions, SECOND) == 11.5
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    assert await close(versions, THIRD) == 11.75
+
+
+@pytest.mark.parametrize("body", [b"", None], ids=["empty", "gone"])
+async def test_a_damaged_copy_gives_way_to_the_file(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions], body: bytes | None
+) -> None:
+    before = await fixed(opened())
+    (copy,) = (tmp_path / "desk" / "contents").glob(f"*/{AAA}")
+    versions = opened()
+    assert await close(versions, SECOND, "BBB") == 11.5
+    copy.unlink() if body is None else copy.write_bytes(body)
+    assert await close(versions, SECOND) == 11.5
+    assert not copy.exists()
+    with reading(before):
+        assert await close(opened(), SECOND) == 11.5
+
+
+async def test_a_service_starts_while_the_settings_are_bad(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    before = await fixed(opened())
+    (folder / LABEL_FILE).write_text("currency = [")
+    service = opened()
+    assert VersionedMarket(service, 40.0).label.name == "data"
+    assert await close(service, SECOND) == 11.5
+    assert await fixed(service) == before
+    assert LABEL_FILE in service.refused
+    with pytest.raises(BadReplayData, match=LABEL_FILE):
+        await opened().begin()
+
+
+async def test_a_version_is_made_for_a_cycle_or_after_a_while(
+    folder: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions_module, "VERSION_EVERY_S", 1e9)
+    before = await fixed(opened())
+    versions = opened()
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    assert (await versions.read()).id == before
+    monkeypatch.setattr(versions_module, "CHECK_EVERY_S", 1e9)
+    assert await fixed(versions) != before
+    (folder / BBB).open("a").write(ROWS[THIRD])
+    monkeypatch.setattr(versions_module, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(versions_module, "VERSION_EVERY_S", 0.0)
+    assert await close(versions, THIRD, "BBB") == 11.75
+
+
+async def test_a_file_that_goes_bad_and_is_not_kept_costs_its_ticker(
+    folder: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_module, "CONTENTS_BYTES_MAX", 0)
+    versions = opened()
+    await fixed(versions)
+    (folder / AAA).write_text("nonsense\n")
+    await fixed(versions)
+    listed = await VersionedMarket(versions, 40.0).universe(SECOND)
+    assert [listing.ticker for listing in listed] == ["BBB"]
+
+
+async def test_a_version_that_could_not_be_written_is_the_newest(
+    folder: Path, opened: Callable[[], Versions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = opened()
+    before = await fixed(versions)
+
+    def fails(path: Path, body: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(kept_module, "_write", fails)
+    (folder / AAA).write_text(HEADER + ROWS[FIRST] + CORRECTED)
+    assert await fixed(versions) != before
+    (folder / AAA).write_text(HEADER + ROWS[FIRST] + ROWS[SECOND])
+    assert await fixed(versions) == before
+    assert [correction.now for correction in versions.corrections] == [11.25, 11.5]
+
+
+async def test_a_link_to_another_folder_is_a_change(
+    folder: Path, tmp_path: Path, opened: Callable[[], Versions]
+) -> None:
+    link, other = tmp_path / "link", tmp_path / "other"
+    link.symlink_to(folder)
+    versions = Versions(link, KeptVersions(tmp_path / "desk"))
+    before = await fixed(versions)
+    shutil.copytree(folder, other)
+    (other / AAA).write_text("nonsense\n")
+    (tmp_path / "new").symlink_to(other)
+    (tmp_path / "new").replace(link)
+    assert await fixed(versions) == before
+    assert await close(versions, SECOND) == 11.5
+    assert AAA in str(versions.refused["AAA"])
 
 
 async def test_without_a_desk_the_files_are_read_as_they_are(
