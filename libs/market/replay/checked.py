@@ -33,7 +33,9 @@ async def checked_files(store: ReplayStore) -> AsyncIterator[CheckedFile]:
             yield CheckedFile(path.name, what, refused=error.message)
             continue
         form = store.form(ticker)
-        yield CheckedFile(path.name, what, len(days), days[0], days[-1], note=form.caveat)
+        yield CheckedFile(
+            path.name, what, len(days), days[0], days[-1], note=form.caveat or form.doubt
+        )
     for kind, path in sorted(store.record_files.items()):
         try:
             rows = await store.records(kind, kind)

@@ -154,6 +154,8 @@ def open_prices(
     _require_columns(table, form, names)
     if table.frame.is_empty():
         raise bad(path, None, "no rows", "fill in the file or remove it")
+    if form == OWN and not {*ACTION_COLUMNS, ADJUSTED} & {*names}:
+        form = replace(form, is_assumed=_is_foreign(table, seen.names))
     unused = [name for name in names if not form.headings.get(name)]
     table = _renamed(table, form)
     tickers = seen.tickers
@@ -164,6 +166,18 @@ def open_prices(
             raise table.fault(row, "a row without a ticker", "fill it in", TICKER)
         tickers = column.unique(maintain_order=True).to_list()
     return PriceTable(table, form, tickers, unused)
+
+
+def _is_foreign(table: Table, headings: Sequence[str]) -> bool:
+    """Whether a file with the desk's headings may be a vendor's: it writes them with capitals, or
+    its dates with a zone."""
+    if any(name != name.casefold() for name in headings):
+        return True
+    days = table.frame["date"]
+    if isinstance(days.dtype, pl.Datetime):
+        return days.dtype.time_zone is not None
+    first = days.drop_nulls().head(1).cast(pl.String).to_list()
+    return any(_ZONED.search(text) for text in first)
 
 
 def prices_in(
@@ -538,4 +552,5 @@ def _iso(cells: pl.Series) -> dict[str, str]:
     return written
 
 
+_ZONED = re.compile(r"\d:\d\d.*(Z|UTC|[+-]\d\d:?\d\d)$")
 _FRACTION = re.compile(r":\d\d\.\d")

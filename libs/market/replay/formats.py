@@ -33,6 +33,18 @@ class PriceFormat:
     month_first: bool | None = None
     vendor: str = ""
     is_tried: bool = False
+    is_assumed: bool = False
+    """Whether nothing in the file says if its prices are adjusted, and they may be a vendor's."""
+
+    @property
+    def doubt(self) -> str:
+        """A sentence for whoever checks the files; "" where the form says what its prices are."""
+        if not self.is_assumed:
+            return ""
+        return (
+            "does not say whether it is adjusted: taken as traded; `deskbus market import` settles "
+            "it"
+        )
 
     @property
     def caveat(self) -> str:

@@ -18,6 +18,7 @@ CORRECTED_SHOWN = timedelta(days=14)
 NAMED_MAX = 3
 """Files that are named in one line."""
 ALL = "`deskbus check` shows all files"
+NOT_ALL = f"not all market files were looked at within {LOOK_S_MAX:g} s"
 
 
 def require_exit_rules(settings: Settings) -> None:
@@ -31,8 +32,10 @@ def require_exit_rules(settings: Settings) -> None:
 async def market_note(settings: Settings) -> Sequence[str]:
     """The first files that cannot be used or are ignored, and the command that shows all; nothing
     where there are none, or the files are not one's own."""
-    refused, ignored = await _refused(settings)
+    refused, ignored, is_all = await _refused(settings)
     notes = []
+    if not is_all:
+        notes.append(f"{NOT_ALL}; {ALL}")
     if refused:
         notes.append(f"market files that cannot be used: {_few(refused)}; {ALL}")
     if ignored:
@@ -47,10 +50,11 @@ async def market_note(settings: Settings) -> Sequence[str]:
 
 async def market_files(settings: Settings) -> Sequence[Check]:
     """Those that cannot be used, and past prices that were changed, as checks."""
-    refused, _ = await _refused(settings)
+    refused, _, is_all = await _refused(settings)
     _, corrected = _changes(settings)
     return (
         *((problem("market files", _few(refused), ALL),) if refused else ()),
+        *((ok("market files", f"{NOT_ALL}; {ALL}"),) if not is_all else ()),
         *((ok("past prices", f"changed: {_few(corrected)}"),) if corrected else ()),
     )
 
@@ -82,10 +86,10 @@ def _few(words: Sequence[str]) -> str:
     return " | ".join(words[:NAMED_MAX]) + more
 
 
-async def _refused(settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
-    """Why files cannot be used, and why others are ignored."""
+async def _refused(settings: Settings) -> tuple[Sequence[str], Sequence[str], bool]:
+    """Why files cannot be used, why others are ignored, and whether all were looked at in time."""
     if settings.replay_dir is None or source_of(settings) is not SourceName.REPLAY:
-        return (), ()
+        return (), (), True
     from libs.market.replay.checked import checked_files  # noqa: PLC0415 - few bring files
     from libs.market.replay.store import ReplayStore  # noqa: PLC0415
 
@@ -101,5 +105,5 @@ async def _refused(settings: Settings) -> tuple[Sequence[str], Sequence[str]]:
     except MarketError as error:
         refused.append(error.message)
     except TimeoutError:
-        refused.append(f"not all files were read within {LOOK_S_MAX:g} s")
-    return refused, ignored
+        return refused, ignored, False
+    return refused, ignored, True

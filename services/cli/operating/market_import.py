@@ -510,7 +510,7 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
     """Say what was done, and the next command. Raises `Problem` where a file could not be used."""
     if not is_done:
         err().print("nothing has been written yet; to do it:", style="dim")
-        err().print(f"  {_again()} --yes", soft_wrap=True)
+        err().print(f"  {_again(work.questions.options())} --yes", soft_wrap=True)
     else:
         count = sum(not read.change.is_nothing for read in work.reads)
         done = f"{amounts.count(count, 'file')} written into {where}" if count else "nothing new"
@@ -544,6 +544,7 @@ def _first(refused: Sequence[str]) -> str:
     return (refused[0] if refused else "no prices") + more
 
 
-def _again() -> str:
-    """The command that was typed."""
-    return shlex.join(["deskbus", *(word for word in sys.argv[1:] if word != "--json")])
+def _again(answers: Sequence[str] = ()) -> str:
+    """The command that was typed, with further options."""
+    typed = (word for word in sys.argv[1:] if word != "--json")
+    return shlex.join(["deskbus", *typed, *answers])

@@ -42,6 +42,8 @@ class Questions:
     at once."""
 
     open: list[tuple[str, str]] = field(default_factory=list)
+    answered: dict[str, set[str]] = field(default_factory=dict)
+    """The answers that a person typed, by their option."""
 
     def ask(self, question: str, option: str, choices: Sequence[str] = ()) -> str | None:
         """The answer, one of `choices` where there are any; None where it has to wait."""
@@ -53,7 +55,14 @@ class Questions:
         while True:
             answer = answer_to(shown)
             if not choices or answer in choices:
+                self.answered.setdefault(option.split(maxsplit=1)[0], set()).add(answer)
                 return answer
+
+    def options(self) -> Sequence[str]:
+        """The options that give the same answers; none for one that was asked for several times and
+        answered in several ways."""
+        one = ((option, *answers) for option, answers in self.answered.items() if len(answers) == 1)
+        return [word for pair in one for word in pair]
 
     def settle(self, command: str) -> None:
         """Raise `Problem` with the questions that wait, and the options that answer them."""

@@ -19,8 +19,10 @@ from libs.market.imports.folder import (
     write_prices,
 )
 from libs.market.imports.series import Series, Wanted, files_in, series_in, ticker_in_name
+from libs.market.replay.checked import checked_files
 from libs.market.replay.files import Prices, read_prices
 from libs.market.replay.formats import SPLITS, SPLITS_AND_DIVIDENDS
+from libs.market.replay.store import ReplayStore
 from tests.fakes.vendor_files import bars, download, history, lean_folder, to_parquet
 
 ANY = Wanted()
@@ -309,3 +311,22 @@ def test_cut_factors_of_lean_become_whole_splits(tmp_path: Path) -> None:
     (path,) = files_in(lean_folder(tmp_path / "data", frame, "acme", factors))
     read = of(series_in(path, ANY)[0]).frame
     assert [ratio for ratio in read["split_factor"] if ratio != 1] == [2.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("head", "day", "is_noted"),
+    [
+        ("Date,Open,High,Low,Close,Volume", "2024-02-01 00:00:00-05:00", True),
+        ("date,open,high,low,close,volume", "2024-02-01 00:00:00-05:00", True),
+        ("Date,Open,High,Low,Close,Volume", "2024-02-01", True),
+        ("date,open,high,low,close,volume", "2024-02-01", False),
+        ("Date,Open,High,Low,Close,Volume,Dividend", "2024-02-01", False),
+    ],
+)
+async def test_a_file_that_may_be_a_vendors_is_noted_by_check(
+    tmp_path: Path, head: str, day: str, *, is_noted: bool
+) -> None:
+    (tmp_path / "ACME.csv").write_text(f"{head}\n{day},1,1,1,1,1{',' * head.count('Dividend')}\n")
+    (file,) = [file async for file in checked_files(ReplayStore(tmp_path))]
+    assert (file.refused, file.first) == ("", date(2024, 2, 1))
+    assert ("`deskbus market import` settles it" in file.note) is is_noted

@@ -52,3 +52,14 @@ def test_it_stands_under_the_place_of_a_desk_that_is_up(
     assert (
         words.index("keys") < words.index("no market data: AAA.csv") < words.index("deskbus open")
     )
+
+
+async def test_files_that_were_not_looked_at_in_time_are_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.cli.operating.market_files.LOOK_S_MAX", 0.0)
+    settings = folder(tmp_path, AAA=GOOD)
+    (note,) = await market_note(settings)
+    assert note.startswith("not all market files were looked at within")
+    (check,) = await market_files(settings)
+    assert check.verdict is Verdict.OK

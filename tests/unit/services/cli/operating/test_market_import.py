@@ -216,3 +216,19 @@ def test_the_order_of_dates_and_the_absence_of_actions_and_volumes_are_noted(fol
     assert "are read month first" in shown
     assert "no dividends" not in shown, "its prices are adjusted"
     assert "2024-05-03,1.0,1.0,1.0,1.0,0.0" in (folder / "data" / "NASD.csv").read_text()
+
+
+def test_the_next_command_has_the_answers_that_were_typed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "is_terminal", lambda: True)
+    monkeypatch.setattr("sys.argv", ["deskbus", "market", "import", "prices.csv"])
+    bars().to_csv("prices.csv")
+    shown = run("prices.csv", "vod.l\nsplits\nGBX\nn\n").output
+    options = "--ticker vod.l --adjusted splits --currency GBX"
+    assert f"deskbus market import prices.csv {options} --yes" in shown
+    assert run(f"prices.csv {options} --yes").exit_code == 0
+    bars().to_csv("ACME.ZZZ.csv")
+    shown = run("ACME.ZZZ.csv --out other", "none\nXETR\nEUR\ny\n").output
+    assert "ACME.ZZZ" in shown
+    assert ReplayStore(folder / "other").currency == "EUR"
