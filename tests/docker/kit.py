@@ -288,9 +288,15 @@ def wrong_owner(desk: Desk) -> None:
 
 
 def up(desk: Desk) -> None:
-    """All of it, healthy."""
-    desk.compose("up", "--detach", "--wait", limit_s=150)
-    assert desk.all_well()
+    """All of it, healthy. Compose gives up at the first service that is unhealthy, as one is that
+    starts slowly on a busy machine and is started again: what counts is that all are well."""
+    try:
+        desk.compose("up", "--detach", "--wait", limit_s=150)
+    except AssertionError as error:
+        if "is unhealthy" not in str(error):
+            raise
+        say("docker:    a service was unhealthy while it started")
+    until("all containers are well", desk.all_well, WELL_LIMIT_S)
 
 
 def first_cycle(desk: Desk) -> None:
