@@ -3,7 +3,7 @@ guessed: where `1,234` could be two numbers, or a unit is missing, the cell is r
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -35,6 +35,11 @@ _PARTS: Final = re.compile(
 _GROUPS: Final = {
     mark: re.compile(rf"[0-9]{{1,3}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",.' "
 }
+_NUMBER: Final = (
+    rf"^\(?[+\u2212-]?[{SIGNS}]? ?-?([0-9]{{1,3}}([., '][0-9]{{3}})*|[0-9]+)?([.,][0-9]+)?"
+    rf" ?[{SIGNS}]?%?\)?$"
+)
+"""A number with either mark; not a date with points."""
 
 
 class NoNumber(Exception):
@@ -109,21 +114,36 @@ def _digits(text: str, marks: tuple[str, str]) -> str:
     return f"{whole or 0}{'.' if mark else ''}{part}"
 
 
-def has_decimal_comma(texts: Iterable[str], *, is_comma_between: bool) -> bool:
-    """Whether a comma is the decimal mark of these numbers. Raises NoNumber where nobody can say.
+def has_decimal_comma(texts: Iterable[str], beside: Iterable[str] = ()) -> bool:
+    """Whether a comma is the decimal mark of these numbers. Raises NoNumber where they are mixed or
+    nothing shows it.
 
-    `is_comma_between` is True where commas part the cells: then one within a cell parts thousands
-    unless it cannot.
+    `beside` are the other cells of the same file: the numbers among them decide where `texts` alone
+    could be either.
     """
+    comma, point, unsure = _marks(texts)
+    if comma and point:
+        raise NoNumber("its numbers have points and commas as decimal marks")
+    if unsure and not comma and not point:
+        others = pl.Series([*beside], dtype=pl.String)
+        comma, point, _ = _marks(others.filter(others.str.contains(_NUMBER)))
+        if comma == point:
+            raise NoNumber("a comma before three digits could part thousands or be a decimal mark")
+    return comma
+
+
+def _marks(texts: Iterable[str]) -> tuple[bool, bool, bool]:
+    """Whether some number must have a decimal comma, some a decimal point, and whether a comma in
+    one could be either."""
     cores = pl.Series([*texts], dtype=pl.String).str.replace_all(r"[^0-9.,]", "").alias("core")
     core = pl.col("core")
     commas, points = (core.str.count_matches(mark, literal=True) for mark in ",.")
     both = (commas > 0) & (points > 0)
     is_last_comma = core.str.contains(r",[0-9]*$")
     one_comma, one_point = ((commas == 1) & (points == 0), (points == 1) & (commas == 0))
-    # `0,123` and `,123` part no thousands.
-    could_group = core.str.contains(r"[.,][0-9]{3}$")
-    parts_none = one_comma & (~could_group | core.str.contains("^[0,]"))
+    # `0,123`, `,123` and `4574,400` part no thousands.
+    could_group = core.str.contains(r"^[1-9][0-9]{0,2}[.,][0-9]{3}$")
+    parts_none = one_comma & ~could_group
     comma, point, unsure = (
         cores.to_frame()
         .select(
@@ -135,11 +155,7 @@ def has_decimal_comma(texts: Iterable[str], *, is_comma_between: bool) -> bool:
         )
         .row(0)
     )
-    if comma and point:
-        raise NoNumber("its numbers have points and commas as decimal marks")
-    if unsure and not comma and not point and not is_comma_between:
-        raise NoNumber("a comma before three digits could part thousands or be a decimal mark")
-    return bool(comma)
+    return bool(comma), bool(point), bool(unsure)
 
 
 def numbers(
@@ -167,10 +183,18 @@ def _odd(cells: pl.Series) -> pl.Series:
 def _decimal_comma(table: Table, texts: dict[str, pl.Series]) -> bool:
     every = pl.concat([cells.drop_nulls().unique() for cells in texts.values()]).unique()
     try:
-        return has_decimal_comma(every, is_comma_between=table.separator == ",")
+        return has_decimal_comma(every, _beside(table, texts))
     except NoNumber as error:
         remedy = "write all numbers like 1234.5, without marks for thousands"
         raise table.fault(None, str(error), remedy) from None
+
+
+def _beside(table: Table, texts: dict[str, pl.Series]) -> Iterator[str]:
+    """The numbers in the file's other columns; read only where they are needed."""
+    for name, kind in table.frame.schema.items():
+        if kind == pl.String and name not in texts:
+            cells = table.frame[name]
+            yield from cells.filter(cells.str.contains(_NUMBER).fill_null(value=False)).unique()
 
 
 def _column(

@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ FILE_BYTES_MAX = 256_000
 PREAMBLE_ROWS_MAX = 40
 """Rows above the headings that are looked through."""
 COST_STEP = Decimal("0.000001")
+CENT = Decimal("0.01")
 MEANINGS: Final[Mapping[str, frozenset[str]]] = {
     "ticker": frozenset({"ticker", "symbol", "symbol/isin", "instrument"}),
     "quantity": frozenset(
@@ -62,12 +63,21 @@ MEANINGS: Final[Mapping[str, frozenset[str]]] = {
         {"asset category", "assetclass", "asset class", "security type", "asset type", "type"}
     ),
     "account": frozenset({"account number", "account", "clientaccountid"}),
+    "side": frozenset({"side", "direction", "long/short", "position side", "buy/sell"}),
+    "order": frozenset({"order id", "order-id"}),
     "detail": frozenset({"levelofdetail", "datadiscriminator"}),
 }
 """The headings of each cell that is read, in lower case."""
 CASH: Final = re.compile(r"cash\b.*|(fcash|core)\*{0,2}|[a-z]{3}xx\*{0,2}", re.IGNORECASE)
 """Cash and money-market funds, whose symbols in the US end in XX: one share is one dollar."""
-SUM: Final = re.compile(r"((account|positions|grand|sub) ?)?total.*", re.IGNORECASE)
+SUM: Final = re.compile(r"((account|positions|grand|sub)[ -]?)?totals?\b.*", re.IGNORECASE)
+"""A sum, where nothing but a value stands beside it: shares may be called so too."""
+SUM_ALONE: Final = re.compile(
+    r"((account|positions|grand|sub)[ -]?)?totals?( (usd|eur|gbp|chf|cad|aud|jpy))?:?",
+    re.IGNORECASE,
+)
+"""A sum that may have a cost, and below the tickers a quantity."""
+SHORT: Final = re.compile(r"s|short|sell|sold|sell short|short sell|sld|sto", re.IGNORECASE)
 PENDING: Final = "pending activity"
 SHARES: Final = re.compile(
     r"-*|stocks?|stk|equit(y|ies)|common stocks?|etfs?\b.*|adrs?|shares?|cash|margin|reits?"
@@ -76,11 +86,13 @@ SHARES: Final = re.compile(
 )
 """Kinds of positions that are shares, or are bought and sold as they are."""
 OPTION: Final = re.compile(
-    r"-?[A-Z.]{1,6} *\d{6}[CP]\d+(\.\d+)?|[A-Z.]{1,6} \d{1,2}/\d{1,2}/\d{2,4} \$?[\d.]+ "
-    r"(C|P|CALL|PUT)|[A-Z.]{1,6} \d{1,2}[A-Z]{3}\d{2} [\d.]+ [CP]|.* (call|put) \$[\d.]+",
+    r"-?[A-Z.]{1,6} *\d{6}[CP]\d+(\.\d+)?|[A-Z.]{1,6} \d{1,2}/\d{1,2}/\d{2,4} \$?[\d.,]+ "
+    r"(C|P|CALL|PUT)|[A-Z.]{1,6} \d{1,2}[A-Z]{3}\d{2} [\d.,]+ [CP]|.* (call|put) \$[\d.,]+",
     re.IGNORECASE,
 )
 """Symbols of options, and Robinhood's description of one."""
+OF_OPTIONS: Final = re.compile(r"bto|stc|sto|btc|oexp", re.IGNORECASE)
+"""Robinhood's codes of trades of options, and of one that expired."""
 SYMBOL: Final = re.compile(r"[A-Za-z0-9.^=/-]{1,15}")
 ISIN: Final = re.compile(r"[A-Z]{2}[A-Z0-9]{9}[0-9]")
 IBKR_TABLE: Final = "open positions"
@@ -176,6 +188,10 @@ class Export:
     separator: str = ","
     unused: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
+    cash_notes: list[str] = field(default_factory=list)
+    """How the file's cash is read."""
+    beside: list[str] = field(default_factory=list)
+    """All cells of the table, which show how its numbers are written."""
     broker: Broker | None = None
     """None for a file in nobody's form."""
 
@@ -258,7 +274,9 @@ def _statement(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Export | No
     if whole is not None and (base or len(sums) == 1):
         export.cash = [(whole, base or next(iter(sums)).upper())]
         if len(sums) > 1:
-            export.notes.append(f"cash in {len(sums)} currencies counts at the statement's rates")
+            export.cash_notes.append(
+                f"cash in {len(sums)} currencies counts at the statement's rates"
+            )
     return export
 
 
@@ -314,6 +332,7 @@ def _fill(
 ) -> None:
     is_trades = export.broker is not None and export.broker.is_trades
     for line, cells in rows:
+        export.beside += cells
         meant = {name: cells[n] for name, n in by_meaning.items() if n < len(cells)}
         label = meant.get("ticker", "").strip("-") or meant.get("name", "")
         texts = [cell for cell in cells if cell]
@@ -325,8 +344,10 @@ def _fill(
         elif label.casefold() == PENDING:
             amount = meant.get("value", "")
             export.notes.append(f"{label} {amount} is not counted".replace("  ", " "))
-        elif SUM.fullmatch(label) or (len(texts) == 1 and " " in texts[0]):
-            continue  # a sum, or a line of text below the table
+        elif _is_sum(label, meant):
+            export.notes.append(f"left out: {label[:40]!r}, a sum (line {line})")
+        elif len(texts) == 1 and " " in texts[0]:
+            continue  # a line of text below the table
         elif len(cells) > len(heads) and any(cells[len(heads) :]):
             meant["too many"] = f"{len(cells)} cells under a header of {len(heads)}"
             export.rows.append(Row(line, meant))
@@ -337,9 +358,26 @@ def _fill(
             export.rows.append(Row(line, meant))
 
 
+def _has_number(cells: Mapping[str, str], *names: str) -> bool:
+    return any(char.isdigit() for name in names for char in cells.get(name, ""))
+
+
+def _is_sum(label: str, cells: Mapping[str, str]) -> bool:
+    """Whether a row is a sum. With a quantity or a cost it is one only where its label says nothing
+    else, and with a quantity only where that stands below the tickers."""
+    if SUM_ALONE.fullmatch(label):
+        return bool(cells.get("ticker", "").strip("-")) or not _has_number(cells, "quantity")
+    return SUM.fullmatch(label) is not None and not _has_number(cells, "quantity", "cost", "basis")
+
+
+def is_short(row: Row) -> bool:
+    """Whether the row says in words that it is a short position."""
+    return SHORT.fullmatch(row.cells.get("side", "")) is not None
+
+
 def _is_cash(label: str, cells: Mapping[str, str]) -> bool:
     """Whether a row is cash. A share may have the ticker CASH: then it has a cost."""
-    has_cost = any(char.isdigit() for name in ("cost", "basis") for char in cells.get(name, ""))
+    has_cost = _has_number(cells, "cost", "basis")
     is_fund = label.strip("*").upper().endswith("XX")
     return CASH.fullmatch(label) is not None and (is_fund or not has_cost)
 
@@ -353,6 +391,8 @@ def _note_accounts(export: Export) -> None:
 def other_kind(row: Row) -> str:
     """The kind of thing that a row is where it is no share; "" for a share."""
     ticker, kind = row.cells.get("ticker", ""), row.cells.get("kind", "")
+    if OF_OPTIONS.fullmatch(row.cells.get("action", "")):
+        return "an option"
     if OPTION.fullmatch(ticker) or OPTION.fullmatch(row.cells.get("name", "")):
         return "an option"
     if not SHARES.fullmatch(kind):
@@ -364,6 +404,7 @@ def stated_cash(export: Export, *, comma: bool) -> tuple[Decimal | None, str]:
     """The cash that the file states, and its currency ("" where it states none). None, so that it
     is asked for, where there is no such row, one of them cannot be read, or they have several
     currencies."""
+    export.notes += export.cash_notes
     currencies = {money.upper() for _, money in export.cash}
     try:
         amounts = [number_of(text, comma=comma) for text, _ in export.cash]
@@ -378,18 +419,21 @@ def stated_cash(export: Export, *, comma: bool) -> tuple[Decimal | None, str]:
     if not amounts or None in amounts:
         return None, ""
     whole = sum((amount for amount in amounts if amount is not None), Decimal(0))
-    return whole, next(iter(currencies))
+    kept = whole.quantize(CENT, ROUND_HALF_EVEN)
+    if kept != whole:
+        export.notes.append(f"cash {whole:f} counts as {kept:f}: the books keep cents")
+    return kept, next(iter(currencies))
 
 
 def decimal_comma(export: Export) -> bool:
-    """Whether the file's numbers have decimal commas. Raises NoNumber where nobody can say."""
+    """Whether the file's numbers have decimal commas. Raises NoNumber where nothing shows it."""
     texts = [
         row.cells[name]
         for row in export.rows
         for name in ("quantity", "cost", "basis")
-        if row.cells.get(name)
+        if any(char.isdigit() for char in row.cells.get(name, ""))
     ]
-    return has_decimal_comma(texts, is_comma_between=export.separator == ",")
+    return has_decimal_comma([*texts, *(amount for amount, _ in export.cash)], export.beside)
 
 
 def merged_lots(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:

@@ -59,7 +59,10 @@ AmountArgument = Annotated[
 ]
 HASH_CHARS_MIN = 8
 COLUMNS = frozenset(
-    {"ticker", "quantity", "cost", "basis", "opened_on", "currency", "value", "action", "time"}
+    {
+        *("ticker", "quantity", "cost", "basis", "opened_on", "currency", "value"),
+        *("action", "time", "side"),
+    }
 )
 """The desk's columns of a file of holdings or trades."""
 
@@ -73,6 +76,13 @@ class BrokerName(StrEnum):
     ROBINHOOD = "robinhood"
     TRADING_212 = "trading212"
     DEGIRO = "degiro"
+
+
+class DecimalMark(StrEnum):
+    """What stands before the decimals of a number."""
+
+    COMMA = "comma"
+    POINT = "point"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -116,6 +126,9 @@ def import_file(
     dates: Annotated[
         DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
     ] = None,
+    decimal: Annotated[
+        DecimalMark | None, typer.Option(help="How numbers such as 3,812 are meant.")
+    ] = None,
     shares_only: Annotated[
         bool, typer.Option("--shares-only", help="Leave out options, bonds and crypto.")
     ] = False,
@@ -139,7 +152,9 @@ def import_file(
         columns=_pairs("--columns", (columns or "").split(","), COLUMNS),
         tickers=_pairs("--ticker", tickers or ()),
         month_first=None if dates is None else dates is DateOrder.MONTH_FIRST,
+        decimal_comma=None if decimal is None else decimal is DecimalMark.COMMA,
         is_shares_only=shares_only,
+        is_without_cash=cash is not None,
     )
     can_ask = is_terminal() and not json
     read = read_holdings(file, reading)
@@ -147,11 +162,15 @@ def import_file(
         reading = replace(reading, opened_on=_day("since when are they held? YYYY-MM-DD"))
         read = read_holdings(file, reading)
     findings = [*read.findings]
-    stated = str(read.cash) if cash is None and read.cash is not None else None
+    stated = None if read.cash is None else str(read.cash)
     if cash is None and stated is None and can_ask:
         cash = answer_to("how much has the account in cash? 0 for none")
     if cash is None and stated is None:
         findings = _asked_for_cash(findings)
+    if read.cash is not None and read.cash < 0:
+        text = f"the file's cash is {read.cash}, a debt, which the desk does not hold"
+        findings.append(ImportFinding(field="cash", message=f"{text}: leave it out with --cash 0"))
+        stated = None
     if not read.lines:
         _refuse(findings, read, file)
     request = _import_request(account, read, cash or stated or "0", as_of)

@@ -12,7 +12,7 @@ from contracts.capital import HOLDINGS_MAX, PRICE_MAX, SHARES_MAX, HeldLine, Imp
 from libs.facts.amounts import cut, plain
 from libs.files.dates import NoDate, months_first, stamp_of
 from libs.files.finding import BadFile, bad
-from libs.files.numbers import CURRENCIES, NoNumber, number_of, sign_of
+from libs.files.numbers import CURRENCIES, NoNumber, is_amount, number_of, sign_of
 from libs.market.symbols import UnknownCurrency, currency, spelled
 from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
@@ -26,12 +26,13 @@ from services.cli.trading.broker_exports import (
     Export,
     Row,
     decimal_comma,
+    is_short,
     merged_lots,
     other_kind,
     read_export,
     stated_cash,
 )
-from services.cli.trading.trade_history import days_of, is_history, netted
+from services.cli.trading.trade_history import days_of, is_history, left_out, netted
 
 __all__ = ["FILE_BYTES_MAX", "HoldingsFile", "read_holdings"]
 
@@ -63,15 +64,18 @@ class HoldingsFile:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How a file is read: whose export it is, the headings of the desk's columns, other names of
-    tickers, whether months come first in dates, whether rows that are no shares are left out, and
-    since when shares are held that have no date; each None or empty where the file says it."""
+    tickers, whether months come first in dates, whether numbers have decimal commas, whether rows
+    that are no shares are left out, whether its cash is left out, and since when shares are held
+    that have no date; each None or empty where the file says it."""
 
     opened_on: date | None = None
     broker: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     tickers: Mapping[str, str] = field(default_factory=dict)
     month_first: bool | None = None
+    decimal_comma: bool | None = None
     is_shares_only: bool = False
+    is_without_cash: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,9 @@ def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
             wrong += faults
             if not faults:
                 lots.append(_lot(row, opened_on, comma=comma, month_first=month_first))
-        if not wrong:
+        if not wrong and not kept_shares(_shares_of(lots)):
+            notes.append(left_out(ticker, _shares_of(lots)))
+        elif not wrong:
             try:
                 lines.append(_line(ticker, lots))
             except (ValidationError, ValueError, UnknownCurrency) as error:
@@ -120,7 +126,7 @@ def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
         findings += wrong
     if opened_on == date.min:
         lines = []  # nothing can be shown without a date
-    cash, money = stated_cash(export, comma=comma)
+    cash, money = (None, "") if reading.is_without_cash else stated_cash(export, comma=comma)
     return HoldingsFile(lines, findings, export.unused, cash, notes, money)
 
 
@@ -131,7 +137,9 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
         export = read_export(path, reading.columns)
         _require_broker(path, export, reading.broker)
         _leave_out(export, reading)
-        comma = decimal_comma(export)
+        comma = reading.decimal_comma
+        if comma is None:
+            comma = decimal_comma(export)
         month_first = _order(export, reading)
         if is_history(export):
             export = netted(path, export, comma=comma, month_first=month_first)
@@ -140,7 +148,7 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
         where = f"line {error.finding.line}: " if (error.finding.line or 1) > 1 else ""
         raise _unreadable(path, f"{where}{error.finding.what}", error.finding.remedy) from None
     except NoNumber as error:
-        raise _unreadable(path, str(error)) from None
+        raise _unreadable(path, str(error), "say --decimal comma or --decimal point") from None
     if not {"cost", "basis"} & {*export.meanings}:
         remedy = "name it with --columns cost=..., or add it"
         if export.broker is not None and export.broker.key == "degiro":
@@ -223,6 +231,13 @@ def _wrong(
         text = f"{ticker}{name} is an ISIN: say its ticker with --ticker {ticker}=TICKER"
         yield ImportFinding(line=row.line, field="ticker", message=text)
         return
+    if is_short(row):
+        text = (
+            f"{_quoted(ticker)} is a short position ({_quoted(cells['side'])}), and the desk holds"
+            " none: leave the row out"
+        )
+        yield ImportFinding(line=row.line, field="quantity", message=text)
+        return
     if many := cells.get("too many") or cells.get("too few"):
         text = f"{many}; write numbers without commas"
         yield ImportFinding(line=row.line, message=text)
@@ -250,6 +265,8 @@ def _wrong(
 
 def _no_number(head: str, text: str, *, comma: bool) -> str:
     example = "10" if head == "quantity" else "51.25"
+    if head == "quantity" and is_amount(text):
+        return f"quantity is {_quoted(text)}, an amount of money: write how many shares"
     try:
         number = number_of(text, comma=comma)
     except NoNumber:
@@ -308,7 +325,7 @@ def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
     """One position of its lots. Raises ValidationError, ValueError for two currencies, and
     UnknownCurrency."""
     if len({lot.currency for lot in lots}) > 1:
-        raise ValueError("its lots are in several currencies: keep those of one")
+        raise ValueError(f"the lots of {ticker} are in several currencies: keep those of one")
     quantity = _shares_of(lots)
     cost = lots[0].cost
     if len(lots) > 1:

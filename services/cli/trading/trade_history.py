@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
+from itertools import combinations
 from pathlib import Path
 from typing import Final
 
 from libs.files.dates import NoDate, stamp_of
-from libs.files.finding import bad
-from libs.files.numbers import NoNumber, number_of
+from libs.files.finding import BadFile, bad
+from libs.files.numbers import NoNumber, is_amount, number_of
 from libs.market.symbols import spelled
+from libs.quant.sizing import kept_shares
 from services.cli.trading.broker_exports import COST_STEP, Export, Row, other_kind
 
 TRADE: Final = re.compile(r"((market|limit|stop|stop limit) )?(?P<side>buy|sell)", re.IGNORECASE)
@@ -26,6 +28,7 @@ NO_TRADE: Final = re.compile(
     re.IGNORECASE,
 )
 """What moves cash alone: Trading 212's words, and Robinhood's codes."""
+EXAMPLES: Final = {"time": "Date", "cost": "Price"}
 INSTEAD: Final = "write the positions instead of the trades"
 NOTE: Final = (
     "positions are made of the file's trades, at average cost: it must have all of them, and "
@@ -59,6 +62,11 @@ def is_history(export: Export) -> bool:
 
 def netted(path: Path, export: Export, *, comma: bool, month_first: bool | None = None) -> Export:
     """The positions that the trades of a file leave. Raises BadFile."""
+    missing = [name for name in ("time", "cost") if name not in export.meanings]
+    if missing:
+        what = f"it lists trades, and has no column {' and no column '.join(missing)}"
+        example = ",".join(f"{name}={EXAMPLES[name]}" for name in missing)
+        raise bad(path, 1, what, f"name the columns (--columns {example})")
     trades = [
         trade
         for row in export.rows
@@ -66,16 +74,63 @@ def netted(path: Path, export: Export, *, comma: bool, month_first: bool | None 
     ]
     if trades and trades[0].day > trades[-1].day:
         trades.reverse()  # newest first
-    held: dict[str, _Position] = {}
-    for trade in sorted(trades, key=lambda it: (it.day, it.clock)):
-        _post(path, held, trade)
+    _require_orders(path, trades)
+    notes: list[str] = []
+    try:
+        held = _held(path, trades, notes)
+    except BadFile as error:
+        # Trades of one day do not show whether the newest stands first.
+        notes = []
+        try:
+            held = _held(path, trades[::-1], notes)
+        except BadFile:
+            raise error from None
     rows = [Row(it.first.line, _cells(it)) for it in held.values() if it.shares]
     return replace(
         export,
         rows=rows,
         meanings=["ticker", "quantity", "cost", "opened_on", "currency"],
-        notes=[*export.notes, NOTE],
+        notes=[*export.notes, NOTE, *notes],
     )
+
+
+def left_out(ticker: str, shares: Decimal) -> str:
+    """The note on less of a share than the books can keep."""
+    return f"{ticker}: {shares.normalize():f} shares are left out: the books keep six places"
+
+
+def _require_orders(path: Path, trades: Sequence[_Trade]) -> None:
+    """Raise BadFile for two opposite trades at one time, of one value and without an order: Degiro
+    books a split so, and the exchange of a share for another."""
+    alone = [it for it in trades if it.row.cells.get("order") == ""]
+    for first, second in combinations(alone, 2):
+        values = first.quantity * first.price, second.quantity * second.price
+        is_other = first.quantity != -second.quantity or _isin(first) != _isin(second)
+        if (
+            (first.day, first.clock) == (second.day, second.clock)
+            and is_other
+            and values[0] * values[1] < 0
+            and abs(values[0] + values[1]) <= abs(values[0]) / 100
+        ):
+            old, new = (first, second) if first.quantity < 0 else (second, first)
+            label = old.row.cells.get("name") or _isin(old)
+            what = (
+                f"{-old.quantity.normalize():f} shares of {label[:40]!r} were exchanged for"
+                f" {new.quantity.normalize():f} without an order: a split"
+            )
+            raise bad(path, max(first.row.line, second.row.line), what, INSTEAD)
+
+
+def _isin(trade: _Trade) -> str:
+    return trade.row.cells["ticker"]
+
+
+def _held(path: Path, trades: Sequence[_Trade], notes: list[str]) -> dict[str, _Position]:
+    """What is held after the trades, those of one moment in their order. Raises BadFile."""
+    held: dict[str, _Position] = {}
+    for trade in sorted(trades, key=lambda it: (it.day, it.clock)):
+        _post(path, held, trade, notes)
+    return held
 
 
 def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _Trade | None:
@@ -101,6 +156,9 @@ def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _T
         day = stamp_of(text, month_first=month_first).day
     except (NoNumber, NoDate) as error:
         raise bad(path, row.line, f"a trade that cannot be read ({error})", "correct it") from None
+    if is_amount(cells.get("quantity", "")):
+        what = f"the quantity {cells['quantity'][:40]!r} is an amount of money"
+        raise bad(path, row.line, what, "write how many shares")
     if not cells.get("ticker") or not quantity or price is None or price < 0:
         raise bad(path, row.line, "a trade without ticker, quantity or price", "correct it")
     if trade is not None:
@@ -110,8 +168,8 @@ def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _T
     return _Trade(row, day, cells.get("clock", clock), quantity, price)
 
 
-def _post(path: Path, held: dict[str, _Position], trade: _Trade) -> None:
-    """Add a trade to what is held. Raises BadFile."""
+def _post(path: Path, held: dict[str, _Position], trade: _Trade, notes: list[str]) -> None:
+    """Add a trade to what is held; less than the books keep is nothing. Raises BadFile."""
     ticker, row = spelled(trade.row.cells["ticker"]), trade.row
     position = held.setdefault(ticker, _Position(row, trade.day))
     if not position.shares:
@@ -121,7 +179,13 @@ def _post(path: Path, held: dict[str, _Position], trade: _Trade) -> None:
         raise bad(path, row.line, what, INSTEAD)
     price = trade.price
     if trade.quantity < 0:
-        if -trade.quantity > position.shares:
+        rest = position.shares + trade.quantity
+        if position.shares and not kept_shares(abs(rest)):
+            if rest:
+                notes.append(left_out(ticker, abs(rest)))
+            position.shares = position.spent = Decimal(0)
+            return
+        if rest < 0:
             what = f"more of {ticker} is sold than was bought: trades are missing, or it was split"
             raise bad(path, row.line, what, INSTEAD)
         price = position.spent / position.shares

@@ -73,13 +73,25 @@ def test_a_percent_sign_is_read_where_percents_are_asked_for() -> None:
 
 
 def test_a_decimal_comma_is_known_by_the_numbers_of_the_file() -> None:
-    assert has_decimal_comma(["101,61", "1.000.000"], is_comma_between=False)
-    assert not has_decimal_comma(["1,234", "99.50"], is_comma_between=False)
-    assert not has_decimal_comma(["1,234"], is_comma_between=True)
-    with pytest.raises(NoNumber, match="could part thousands"):
-        has_decimal_comma(["1,234"], is_comma_between=False)
+    assert has_decimal_comma(["101,61", "1.000.000"])
+    assert not has_decimal_comma(["1,234", "99.50"])
+    assert has_decimal_comma(["1,234", "1234,567"])
+    assert has_decimal_comma(["1,234"], ["-381,20", "05.03.2024", "ACME", "64M"])
+    assert not has_decimal_comma(["1,234"], ["(381.20)", "0,50 or so"])
+    for beside in [], ["12.50", "0,50%"], ["05.03.2024", "10:15"]:
+        with pytest.raises(NoNumber, match="could part thousands"):
+            has_decimal_comma(["1,234"], beside)
     with pytest.raises(NoNumber, match="points and commas"):
-        has_decimal_comma(["1,5", "2.25"], is_comma_between=False)
+        has_decimal_comma(["1,5", "2.25"])
+
+
+def test_another_column_shows_that_prices_have_decimal_commas(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('day,close,change\n28.06.2024,"11,442","0,50%"\n')
+    assert numbers(read_table(path), ["close"])["close"].to_list() == [11.442]
+    path.write_text('day,close\n28.06.2024,"11,442"\n')
+    with pytest.raises(BadFile, match="could part thousands or be a decimal mark"):
+        numbers(read_table(path), ["close"])
 
 
 def test_a_cell_that_is_no_number_is_named_by_line_column_and_value(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A file of holdings: what is read, and what is told line by line instead of guessed."""
 
+import csv
 import tomllib
 from datetime import date
 from decimal import Decimal
@@ -113,7 +114,7 @@ def test_lots_in_two_currencies_are_refused(tmp_path: Path) -> None:
     found = read(tmp_path, f"{HEAD},currency\n{rows}")
 
     assert not found.lines
-    assert "several currencies" in found.findings[0].message
+    assert "the lots of SAP are in several currencies" in found.findings[0].message
 
 
 def test_a_european_file_is_read(tmp_path: Path) -> None:
@@ -405,3 +406,147 @@ def test_the_sign_of_a_cost_says_its_currency(tmp_path: Path) -> None:
     assert [each.currency for each in found.lines] == ["EUR", "GBP", None]
     found = read(tmp_path, f"{HEAD},currency\nSAP,5,€40.00,2010-03-01,USD\n")
     assert "which is not USD" in found.findings[0].message
+
+
+def test_a_comma_before_three_digits_is_read_as_the_files_other_numbers_are(
+    tmp_path: Path,
+) -> None:
+    dutch = DEGIRO.replace('"40,00"', '"3,900"').replace('"30,50"', '"3,812"')
+    rows = csv.reader(dutch.splitlines())
+    for text in dutch, "\n".join(";".join(cells) for cells in rows):
+        found = read(tmp_path, text, tickers={"NL0000000001": "ACME.AS"})
+        assert positions(found) == [("ACME.AS", "5", "3.812")]
+    us = f'{HEAD}\nACME,"1,234",150.00,2024-03-04\n'
+    assert positions(read(tmp_path, us)) == [("ACME", "1234", "150")]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_comma_before_three_digits_is_asked_for_where_nothing_shows_it(
+    tmp_path: Path, separator: str
+) -> None:
+    text = f'{HEAD}\nACME,"1,250","3,812",2024-03-04\n'
+    if separator == ";":
+        text = "\n".join(";".join(cells) for cells in csv.reader(text.splitlines()))
+    with pytest.raises(Problem, match="could part thousands") as refused:
+        read(tmp_path, text)
+    assert "say --decimal comma or --decimal point" in refused.value.hint
+    found = read(tmp_path, text, decimal_comma=True)
+    assert positions(found) == [("ACME", "1.25", "3.812")]
+    assert positions(read(tmp_path, text, decimal_comma=False)) == [("ACME", "1250", "3812")]
+
+
+def test_an_amount_of_money_is_no_number_of_shares(tmp_path: Path) -> None:
+    text = 'Symbol,Amount,Avg Cost\nACME,"$1,787.20",$150.00\n'
+    (finding,) = read(tmp_path, text, **DAY).findings
+    assert "'$1,787.20', an amount of money: write how many shares" in finding.message
+    with pytest.raises(Problem, match="is an amount of money"):
+        read(tmp_path, ROBINHOOD.replace('"Buy","10","$20.00"', '"Buy","$10","$20.00"'))
+
+
+@pytest.mark.parametrize("head", ["Side", "Direction", "Long/Short"])
+@pytest.mark.parametrize("side", ["short", "SELL"])
+def test_a_short_position_is_refused_by_name(tmp_path: Path, head: str, side: str) -> None:
+    text = f"Symbol,Qty,{head},Cost Basis\nACME,10,{side},1500\nOTHR,5,long,1500\n"
+    found = read(tmp_path, text, **DAY)
+    assert [it.ticker for it in found.lines] == ["OTHR"]
+    assert "'ACME' is a short position" in found.findings[0].message
+
+
+def test_a_share_that_is_called_total_is_no_sum(tmp_path: Path) -> None:
+    head = "Symbol,Description,Quantity,Cost Basis,Market Value\n"
+    rows = (
+        "ACME,Acme,1,100,110\n"
+        ",TotalEnergies SE,10,600,700\n"
+        ",Total Gabelli,10,100,90\n"
+        ",TOTAL INTL STOCK INDEX,,100,90\n"
+        "Total Stock Fund,,10,100,90\n"
+        "Account Total,,,900,1080\n"
+        "Total EUR,,--,--,1080\n"
+        "Total,,31,900,1080\n"
+        "Totals of all accounts,,,,1080\n"
+    )
+    found = read(tmp_path, head + rows, **DAY)
+    assert [it.ticker for it in found.lines] == ["ACME"]
+    assert {it.line for it in found.findings} == {3, 4, 5, 6}
+    assert "ticker is missing" in found.findings[0].message
+    sums = [note for note in found.notes if "a sum" in note]
+    assert sums[0] == "left out: 'Account Total', a sum (line 7)"
+    assert len(sums) == 4
+
+
+DEGIRO_EN = """Date,Time,Product,ISIN,Venue,Quantity,Price,,Local value,,Order ID
+{}04-03-2024,15:45,ACME CORP,US0000000001,XNAS,10,850.0000,USD,-8500.00,USD,aaa
+"""
+
+
+@pytest.mark.parametrize("isin", ["US0000000001", "US0000000002"])
+def test_a_split_that_is_booked_as_two_trades_is_refused_by_name(tmp_path: Path, isin: str) -> None:
+    trade = "10-06-2024,07:00,ACME CORP,{},XNAS,{},{},USD,,USD,{}\n"
+    names = {"US0000000001": "ACME", "US0000000002": "NEWS"}
+    rows = [("US0000000001", -10, "1208.8800"), (isin, 100, "120.8880")]
+    split = "".join(trade.format(*row, "") for row in rows)
+    with pytest.raises(Problem, match="10 shares of 'ACME CORP' were exchanged for 100") as refused:
+        read(tmp_path, DEGIRO_EN.format(split), tickers=names)
+    assert "a split" in refused.value.message
+    ordered = "".join(trade.format(*row, "bbb") for row in rows)
+    assert [it.quantity for it in read(tmp_path, DEGIRO_EN.format(ordered), tickers=names).lines]
+
+
+def test_cash_counts_in_cents_and_is_not_read_where_it_is_not_asked_for(tmp_path: Path) -> None:
+    text = IBKR.replace('"1,234.5"', "23456.789012")
+    found = read(tmp_path, text, **DAY, is_shares_only=True)
+    assert found.cash == Decimal("23456.79")
+    notes = " | ".join(found.notes)
+    assert "cash 23456.789012 counts as 23456.79: the books keep cents" in notes
+    assert "cash in 2 currencies" in notes
+    found = read(tmp_path, text, **DAY, is_shares_only=True, is_without_cash=True)
+    assert found.cash is None
+    assert not any("cash" in note for note in found.notes)
+
+
+TRADES = "Action,Time,Ticker,No. of shares,Price / share\n"
+
+
+@pytest.mark.parametrize("sold", ["1.0000000014", "1.0000000021"])
+def test_less_than_the_books_keep_is_no_position(tmp_path: Path, sold: str) -> None:
+    rows = (
+        "Market buy,2024-03-04 14:30:01,ACME,1.0000000017,170\n"
+        f"Market sell,2024-04-04 14:30:01,ACME,{sold},180\n"
+        "Market buy,2024-04-05 14:30:01,OTHR,1,300\n"
+    )
+    found = read(tmp_path, TRADES + rows)
+    assert positions(found) == [("OTHR", "1", "300")]
+    assert "shares are left out: the books keep six places" in found.notes[-1]
+    found = read(tmp_path, f"{HEAD}\nACME,0.0000003,1,2024-03-04\nOTHR,1,300,2024-03-04\n")
+    assert positions(found) == [("OTHR", "1", "300")]
+    assert found.notes == ["ACME: 0.0000003 shares are left out: the books keep six places"]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [("BTO", "ACME 1/19/2024 Call $1,200.00"), ("OEXP", "Option Expiration for ACME"), ("STC", "")],
+)
+def test_options_above_999_and_their_codes_are_options(
+    tmp_path: Path, code: str, text: str
+) -> None:
+    option = f'"1/4/2024","","","ACME","{text}","{code}","1","$2.00","($200.00)"'
+    trades = ROBINHOOD.replace('"1/2/2024"', f'{option}\n"1/2/2024"', 1)
+    with pytest.raises(Problem, match="is an option"):
+        read(tmp_path, trades)
+    assert positions(read(tmp_path, trades, is_shares_only=True)) == [("ACME", "15", "25")]
+    found = read(tmp_path, f'{HEAD}\n"ACME 1/19/2024 $1,200.00 C",1,2,2024-03-04\n')
+    assert "is an option" in found.findings[0].message
+
+
+def test_the_trades_of_one_day_may_stand_newest_first(tmp_path: Path) -> None:
+    lines = ROBINHOOD.replace("2/1/2024", "3/15/2024").replace("1/3/2024", "3/15/2024")
+    assert positions(read(tmp_path, lines)) == [("ACME", "15", "25")]
+
+
+def test_a_history_whose_day_has_another_heading_asks_for_it(tmp_path: Path) -> None:
+    text = '"Date","Action","Symbol","Quantity","Price"\n"06/20/2024","Buy","ACME","5","$190.00"\n'
+    with pytest.raises(Problem, match="it lists trades, and has no column time") as refused:
+        read(tmp_path, text)
+    assert "--columns time=Date,cost=Price" in refused.value.hint
+    named = {"time": "Date", "cost": "Price"}
+    assert positions(read(tmp_path, text, columns=named)) == [("ACME", "5", "190")]
