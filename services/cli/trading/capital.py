@@ -79,7 +79,7 @@ class BrokerName(StrEnum):
 
 
 class DecimalMark(StrEnum):
-    """What stands before the decimals of a number."""
+    """The mark before the decimals of a number."""
 
     COMMA = "comma"
     POINT = "point"
