@@ -310,7 +310,7 @@ def _other_currency(signs: frozenset[str], place: Place) -> str:
 
 
 def _read_notes(series: Series, prices: Prices) -> Sequence[str]:
-    """What to know of how a file was read."""
+    """Notes on how a file was read."""
     notes, frame = [], series.opened.table.frame
     if prices.empty:
         notes.append(f"{amounts.count(prices.empty, 'row')} without prices left out")
