@@ -85,6 +85,7 @@ CONNECTION_QUERIES_MAX = 50_000
 CONNECTION_IDLE_S_MAX = 300.0
 """A connection is replaced after so many statements, and closed after so long without any."""
 CONNECT_TIMEOUT_S = 10.0
+"""For one server of an address."""
 COMMAND_TIMEOUT_S = 30.0
 IDLE_IN_TRANSACTION_S = 5
 """A process that is frozen inside a transaction loses it, or its locks would freeze all others."""
@@ -299,12 +300,40 @@ def explicit(dsn: str) -> Mapping[str, Any]:
     }
 
 
+class _Servers:
+    """The servers of an address, each with a time limit of its own; the one that was used last is
+    asked first. asyncpg has one time limit for all of them, which a host that is cut off uses up:
+    it says nothing, and no server after it would ever be asked."""
+
+    def __init__(self, dsn: str) -> None:
+        parts = urlsplit(dsn)
+        login, at, places = parts.netloc.rpartition("@")
+        self._dsns = [
+            dsn_of(parts._replace(netloc=f"{login}{at}{place}")) for place in places.split(",")
+        ]
+        self._here = bool(explicit(dsn))
+
+    async def connect(self, *_: str, **options: Any) -> Connection:
+        """A connection to the first server that takes it; else raises the first one's error."""
+        errors: list[BaseException] = []
+        for dsn in list(self._dsns):
+            arguments = {**options, **(explicit(dsn) if self._here else {})}
+            try:
+                connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, **arguments)
+            except _OUTAGES as error:
+                errors.append(error)
+            else:
+                self._dsns.sort(key=dsn.__ne__)
+                return connection
+        raise errors[0]
+
+
 @asynccontextmanager
 async def connected(dsn: str) -> AsyncIterator[Connection]:
     """One connection, for work on the tables themselves. Raises `DatabaseNotReachable`; an outage
     while it is used leaves the block as `DatabaseUnavailable`, as with a pool."""
     try:
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, **explicit(dsn))
+        connection = await _Servers(dsn).connect()
     except _OUTAGES as error:
         raise DatabaseNotReachable(dsn, error) from error
     try:
@@ -348,8 +377,7 @@ async def open_pool(
         max_inactive_connection_lifetime=CONNECTION_IDLE_S_MAX,
         reset=_as_it_is if transactions_only else None,
         loop=None,
-        timeout=CONNECT_TIMEOUT_S,
-        **explicit(dsn),
+        connect=_Servers(dsn).connect,
         command_timeout=COMMAND_TIMEOUT_S,
         server_settings={
             "application_name": name,

@@ -1,12 +1,15 @@
 """How execution's connections go back to their pool."""
 
+import socket
 from decimal import Decimal
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
+from libs.postgres import pool as pools
 from libs.postgres.pool import EXECUTION_ROLE, open_pool
+from libs.runtime.ports import LOOPBACK
 from libs.servers.embedded import Servers
 
 LAST = "select query from pg_stat_activity where pid = $1"
@@ -42,3 +45,14 @@ async def test_what_was_left_open_in_a_connection_is_undone_before_the_next_one_
             await db.execute(insert, account, Decimal(1))
         found = await pool.fetchval("select count(*) from accounts where account = $1", account)
     assert found == 0
+
+
+async def test_a_server_that_says_nothing_does_not_hide_the_next_one_of_the_address(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "CONNECT_TIMEOUT_S", 3.0)
+    with socket.create_server((LOOPBACK, 0)) as silent:
+        place = f"{LOOPBACK}:{silent.getsockname()[1]}"
+        dsn = servers.postgres_dsn(EXECUTION_ROLE).replace("@", f"@{place},")
+        async with open_pool(dsn) as pool:
+            assert await pool.fetchval("select 7") == 7
