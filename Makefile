@@ -71,7 +71,7 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.cycles
 	$(BIN)/python -m benchmarks.notices_beside
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; containers killed beside cycles, and without room
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power, and hosts cut off; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; containers killed beside cycles, and without room
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
 	$(BIN)/python -m tests.chaos.soak --cycles 1000 --one-process
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 1000
@@ -82,6 +82,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.fallback_crashes
 	$(BIN)/python -m benchmarks.series
 	$(BIN)/python -m tests.chaos.machines --cycles 600
+	$(BIN)/python -m tests.chaos.machines --cycles 140 --namespaces
 	$(BIN)/python -m tests.chaos.notices --moments 50
 	$(BIN)/python -m tests.chaos.floods
 	$(BIN)/python -m tests.chaos.hostile_mcp

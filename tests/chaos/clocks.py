@@ -23,11 +23,11 @@ from pathlib import Path
 
 from tests.chaos import books, invariants
 from tests.chaos.desk import QUICK
+from tests.chaos.hosts import LIBRARIES
 from tests.chaos.load import User, user_of
 from tests.chaos.outages import OwnDesk, OwnServers, desk_on, own_servers, wish
 from tests.open_folder import open_folder
 
-LIBRARIES = tuple(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 JUMPS_S = (3600, -3600, 86_400, -86_400)
 BEFORE_S = 0.5
 TIME_LIMIT_S = 300.0

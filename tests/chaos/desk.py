@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,13 +23,14 @@ from pydantic import SecretStr
 from libs.bus.permissions import permissions
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.ports import choose_port
+from libs.runtime.ports import LOOPBACK, choose_port
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.nats_server import store_dir
 from libs.servers.supervisor import Child, ChildError, Supervisor
+from tests.chaos.hosts import HERE, Host
 from tests.fakes import paid_model
-from tests.fakes.chaos_desk import MODEL_PORT, SERVICES, WHOLE
+from tests.fakes.chaos_desk import MODEL, SERVICES, WHOLE
 from tests.fakes.chaos_workflow import COMMANDS
 
 REPOSITORY = Path(__file__).parents[2]
@@ -220,12 +222,14 @@ async def desk_of(
     servers: Any,
     folder: Path,
     roles: Mapping[str, int] = ROLES_OF,
+    hosts: Sequence[Host] = (HERE,),
+    model_host: str = LOOPBACK,
 ) -> AsyncIterator[DeskT]:
-    """The desk's processes and the paid model, on servers that are up."""
-    port = choose_port(None, set())
+    """The desk's processes, spread over `hosts`, and the paid model, on servers that are up."""
+    model = f"{model_host}:{choose_port(None, set())}"
     log_path = folder / "model.log"
-    children = _children(settings, port, roles)
-    async with _model(port, log_path), Supervisor(children) as supervisor:
+    children = _children(settings, model, roles, hosts)
+    async with _model(model, log_path), Supervisor(children) as supervisor:
         names = [child.name for child in children]
         await supervisor.ready()
         yield kind(settings, servers, supervisor, names, paid_model.Log(log_path), roles)
@@ -242,15 +246,15 @@ async def tables(dsn: str) -> None:
 
 
 @asynccontextmanager
-async def _model(port: int, log_path: Path) -> AsyncIterator[None]:
+async def _model(address: str, log_path: Path) -> AsyncIterator[None]:
     """The paid model: the one process that no fault touches."""
-    argv = [str(Path(paid_model.__file__)), str(port), str(log_path)]
+    argv = [str(Path(paid_model.__file__)), address, str(log_path)]
     process = await asyncio.create_subprocess_exec(sys.executable, *argv)
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             while True:
                 with suppress(OSError):
-                    _, writer = await asyncio.open_connection(paid_model.HOST, port)
+                    _, writer = await asyncio.open_connection(*address.split(":"))
                     writer.close()
                     break
                 await asyncio.sleep(0.02)
@@ -260,8 +264,10 @@ async def _model(port: int, log_path: Path) -> AsyncIterator[None]:
         await process.wait()
 
 
-def _children(settings: Settings, model_port: int, roles: Mapping[str, int]) -> list[Child]:
-    env = {**os.environ, **settings.environment, MODEL_PORT: str(model_port)}
+def _children(
+    settings: Settings, model: str, roles: Mapping[str, int], hosts: Sequence[Host]
+) -> list[Child]:
+    env = {**os.environ, **settings.environment, MODEL: model}
     desk = {
         f"{role}-{number}": ["-m", "tests.fakes.chaos_desk", role]
         for role, count in roles.items()
@@ -271,10 +277,10 @@ def _children(settings: Settings, model_port: int, roles: Mapping[str, int]) -> 
     return [
         Child(
             name=name,
-            argv=[sys.executable, *words],
+            argv=[*host.words, sys.executable, *words],
             log_path=settings.data_dir / "logs" / f"{name}.log",
             env=env,
             cwd=REPOSITORY,
         )
-        for name, words in argv.items()
+        for (name, words), host in zip(argv.items(), cycle(hosts), strict=False)
     ]

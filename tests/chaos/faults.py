@@ -25,6 +25,9 @@ class Kind(StrEnum):
     WIPE = "kill, store wiped"
     DOWN = "down"
     """Killed, and not started again for a while; for a desk on several machines."""
+    CUT = "cut off"
+    SLOW = "slow and lossy"
+    """What happens to the cable of a host, with `tests.chaos.machines --namespaces`."""
 
 
 STRUCK = (Kind.KILL, Kind.FREEZE, Kind.FREEZE_LONG, Kind.WIPE)
@@ -98,10 +101,10 @@ async def do(desk: ChaosDesk, fault: Fault) -> Done:
     began_at = time.time()
     if fault.kind is Kind.WIPE:
         desk.wipe()
-    elif fault.kind is Kind.DOWN:
-        await desk.down(fault.target)
+    elif fault.kind in (Kind.DOWN, Kind.CUT, Kind.SLOW):
+        await desk.down(fault)
         await asyncio.sleep(fault.lasts_s)
-        await desk.up(fault.target)
+        await desk.up(fault)
     elif fault.kind is Kind.KILL:
         desk.kill(*(targets(desk) if fault.target == EVERYTHING else [fault.target]))
     else:

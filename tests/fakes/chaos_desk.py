@@ -34,7 +34,7 @@ from tests.fakes import chaos_workflow as wf
 from tests.fakes.chaos_workflow import Behaviour, Shape
 from tests.fakes.paid_model import ModelSays, ask_model
 
-MODEL_PORT = "CHAOS_MODEL_PORT"
+MODEL = "CHAOS_MODEL"
 WHOLE = "desk"
 SERVICES = tuple(sorted({row.owner for row in wf.COMMANDS}))
 START_RETRY_S = 0.3
@@ -93,7 +93,7 @@ class Calls:
         async def ask() -> Reply:
             try:
                 text = await ask_model(
-                    int(os.environ[MODEL_PORT]), op_id, index, delay_s=delay_s, fails=fails
+                    os.environ[MODEL], op_id, index, delay_s=delay_s, fails=fails
                 )
             except ModelSays as error:
                 raise ModelFailed(f"the model said {error}") from error

@@ -4,7 +4,7 @@ One request a line, one reply a line, both JSON. Every beginning, end and hang-u
 file, which tests count; `asked_at` is when the caller began to ask, which a frozen caller may have
 done long before the model hears of it.
 
-    python tests/fakes/paid_model.py PORT LOG_FILE
+    python tests/fakes/paid_model.py HOST:PORT LOG_FILE
 """
 
 import asyncio
@@ -18,19 +18,17 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-HOST = "127.0.0.1"
-
 
 class ModelSays(Exception):
     """The model refuses: the call was made, and has no reply."""
 
 
 async def ask_model(
-    port: int, op_id: UUID, index: int, *, delay_s: float, fails: bool = False
+    address: str, op_id: UUID, index: int, *, delay_s: float, fails: bool = False
 ) -> str:
-    """One paid call; raises `ModelSays` where it is to fail."""
+    """One paid call to the model at `address`; raises `ModelSays` where it is to fail."""
     asked_at = time.time()
-    reader, writer = await asyncio.open_connection(HOST, port)
+    reader, writer = await asyncio.open_connection(*address.split(":"))
     try:
         asked = {
             "op": str(op_id),
@@ -89,7 +87,7 @@ def _seen(line: Mapping[str, Any]) -> Seen:
     )
 
 
-async def serve(port: int, path: Path) -> None:
+async def serve(address: str, path: Path) -> None:
     """Answer until killed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
@@ -112,10 +110,10 @@ async def serve(port: int, path: Path) -> None:
             writer.write(json.dumps(reply).encode() + b"\n")
         writer.close()
 
-    server = await asyncio.start_server(on_connection, HOST, port, backlog=1024)
+    server = await asyncio.start_server(on_connection, *address.split(":"), backlog=1024)
     async with server:
         await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), Path(sys.argv[2])))
+    asyncio.run(serve(sys.argv[1], Path(sys.argv[2])))
