@@ -126,7 +126,7 @@ def _isin(trade: _Trade) -> str:
 
 
 def _held(path: Path, trades: Sequence[_Trade], notes: list[str]) -> dict[str, _Position]:
-    """What is held after the trades, those of one moment in their order. Raises BadFile."""
+    """The positions after the trades, those of one moment in their order. Raises BadFile."""
     held: dict[str, _Position] = {}
     for trade in sorted(trades, key=lambda it: (it.day, it.clock)):
         _post(path, held, trade, notes)

@@ -2,7 +2,7 @@
 
 import csv
 import tomllib
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 
 from contracts.capital import HOLDINGS_MAX
 from services.cli.shell.problem import Problem
+from services.cli.trading.capital import import_file
 from services.cli.trading.holdings_file import FILE_BYTES_MAX, HoldingsFile, Reading, read_holdings
 
 HEAD = "ticker,quantity,cost,opened_on"
@@ -550,3 +551,16 @@ def test_a_history_whose_day_has_another_heading_asks_for_it(tmp_path: Path) -> 
     assert "--columns time=Date,cost=Price" in refused.value.hint
     named = {"time": "Date", "cost": "Price"}
     assert positions(read(tmp_path, text, columns=named)) == [("ACME", "5", "190")]
+
+
+def test_a_debt_is_named_beside_the_other_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "holdings.csv"
+    path.write_text('Symbol,Qty,Cost Basis,Market Value\nACME,-1,20,20\nCash,,,"($1,234.50)"\n')
+    with pytest.raises(Problem, match="things to settle"):
+        import_file(path, opened_on=datetime.fromisoformat("2024-03-15"))
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "the file's cash is -1234.50, a debt, which the desk does not hold" in shown
+    assert "--cash 0" in shown
+    assert "no short positions" in shown
