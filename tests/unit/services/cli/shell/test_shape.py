@@ -18,7 +18,7 @@ from services.cli.shell.shape import ELSEWHERE, WHOLE_SENTENCE
 from services.cli.trading.agent import DESIGN_HINT
 
 ROOT: Any = cli.typer.main.get_command(cli.app)
-LEAKS = re.compile(r"<[^>]*(str|int|float|path|list|UUID|%Y)[^>]*>|\d<=x|\{[a-z_]+\}")
+LEAKS = re.compile(r"<[^>]*(\b(str|int|float|path|list|UUID)\b|%Y)[^>]*>|\d<=x|\{[a-z_]+\}")
 
 ENDS = "running, completed, failed, cancelled, rejected, expired"
 SETTINGS = """
