@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docker check fix bench soak contracts dashboards prompts readme lock clean
+.PHONY: help run test docker check fix bench soak docs contracts size dashboards prompts readme lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -51,27 +51,20 @@ fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
+bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (one to two hours)
 	$(BIN)/python -m benchmarks.workflow
-	$(BIN)/python -m benchmarks.journal
-	$(BIN)/python -m benchmarks.loop
-	$(BIN)/python -m benchmarks.listening
 	$(BIN)/python -m benchmarks.footprint
-	$(BIN)/python -m benchmarks.backtest
-	$(BIN)/python -m benchmarks.features
-	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.leakage
-	$(BIN)/python -m benchmarks.strategy
 	$(BIN)/python -m benchmarks.designs
-	$(BIN)/python -m benchmarks.exits
-	$(BIN)/python -m benchmarks.mcp
-	$(BIN)/python -m benchmarks.tail
 	$(BIN)/python -m benchmarks.year
 	$(BIN)/python -m benchmarks.cycles
-	$(BIN)/python -m benchmarks.notices_beside
+	$(BIN)/python -m benchmarks.beside_study
+	$(BIN)/python -m benchmarks.pages
+	$(BIN)/python -m benchmarks.desk --since 2012-03-01
+	$(BIN)/python -m benchmarks.mutants --count 30
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power, and hosts cut off; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; containers killed beside cycles, and without room
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power, and hosts cut off; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; files that change under a desk; containers killed beside cycles, and without room
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
 	$(BIN)/python -m tests.chaos.soak --cycles 1000 --one-process
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 1000
@@ -83,6 +76,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m benchmarks.series
 	$(BIN)/python -m tests.chaos.machines --cycles 600
 	$(BIN)/python -m tests.chaos.machines --cycles 140 --namespaces
+	$(BIN)/python -m tests.chaos.real_hosts --cycles 140
 	$(BIN)/python -m tests.chaos.notices --moments 50
 	$(BIN)/python -m tests.chaos.floods
 	$(BIN)/python -m tests.chaos.hostile_mcp
@@ -99,6 +93,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.reply_matrix
 	$(BIN)/python -m tests.chaos.held_keys
 	$(BIN)/python -m tests.chaos.damaged_files
+	$(BIN)/python -m tests.chaos.changing_files --cycles 300
 	$(BIN)/python -m tests.chaos.crowd
 	$(BIN)/python -m tests.chaos.questions
 	$(BIN)/python -m tests.docker.kit --long
@@ -107,14 +102,20 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 		tests/integration/execution/test_guard.py
 	EVERY=1 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_local.py
 
+docs: $(MARK)-run ## write a page for each command below dist/commands
+	$(BIN)/python -m deploy.reference.cli_pages dist/commands
+
 contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and tables and pages of docs
 	$(BIN)/python -m libs.bus.document.asyncapi contracts/schemas
 	$(BIN)/python -m deploy.reference.settings_table docs/configuration.md
 	$(BIN)/python -m deploy.reference.metrics_page docs/metrics.md
 	$(BIN)/python -m deploy.reference.errors_page docs/errors.md
-	$(BIN)/python -m deploy.reference.cli_pages docs/cli
+	$(BIN)/python -m deploy.reference.cli_pages docs/commands.md
 	$(BIN)/python -m deploy.reference.views_page docs/sql.md
 	$(BIN)/python -m deploy.reference.plan_sample docs/studies.md
+
+size: $(MARK)-test ## write SIZE.toml: how large the tree may be
+	$(BIN)/python -m deploy.reference.size > SIZE.toml
 
 dashboards: $(MARK)-test ## write deploy/grafana/dashboards
 	$(BIN)/python -m deploy.grafana.make

@@ -153,7 +153,11 @@ def _of_universe(data: Path, folder: Path, arguments: argparse.Namespace) -> Fig
             stack.enter_context(
                 desk_up(
                     data / f"{tickers}",
-                    {"DESKBUS_REPLAY_DIR": str(made_up(folder / f"prices-{tickers}", tickers))},
+                    {
+                        "DESKBUS_MARKET_REPLAY_DIR": str(
+                            made_up(folder / f"prices-{tickers}", tickers)
+                        )
+                    },
                 )
             )
             for tickers in (SMALL, arguments.tickers)

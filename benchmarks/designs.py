@@ -32,14 +32,18 @@ from libs.quant.strategy.models import to_bytes
 from libs.quant.strategy.panel import Panel, panel
 from libs.quant.strategy.training import train
 from libs.runtime.journal import Journal
-from services.strategy_backtest import logic as backtesting
-from services.strategy_design.logic import Terms, filled, sha256_of
-from services.strategy_training import logic as training
+from services.strategy.logic import (
+    DesignTerms,
+    backtest_result,
+    filled,
+    sha256_of,
+    training_result,
+)
 
 AS_OF: Final = date(2013, 3, 1)
 DESIGNS_DEFAULT: Final = 20
 SESSIONS: Final = 6_000
-TERMS: Final = Terms(CostSpec(), capital=100_000)
+TERMS: Final = DesignTerms(CostSpec(), capital=100_000)
 IDS: Final[Mapping[str, Any]] = {"cycle_id": UUID(int=1), "op_id": UUID(int=2), "as_of": AS_OF}
 
 
@@ -129,10 +133,10 @@ def _try(spec: StrategySpec, prices: Panel, before: Sequence[Tried]) -> Tried:
     body = to_bytes(trained.model)
     hashes = {"spec_sha256": sha256_of(spec)}
     result = TrainingResult.model_validate(
-        {**IDS, **hashes, **training.result(spec, trained, body)}
+        {**IDS, **hashes, **training_result(spec, trained, body)}
     )
     hashes["model_sha256"] = result.model_sha256
-    tested = backtesting.result(spec, try_held_out(spec, prices, trained.model), _others(before))
+    tested = backtest_result(spec, try_held_out(spec, prices, trained.model), _others(before))
     return Tried(spec, result, BacktestResult.model_validate({**IDS, **hashes, **tested}))
 
 

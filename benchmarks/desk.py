@@ -154,7 +154,7 @@ def _environment(prices: Path | None) -> Iterator[None]:
     os.environ["DESKBUS_SCHEDULE"] = json.dumps(schedule)
     os.environ["DESKBUS_LOG_LEVEL"] = "error"
     if prices is not None:
-        os.environ["DESKBUS_REPLAY_DIR"] = str(prices)
+        os.environ["DESKBUS_MARKET_REPLAY_DIR"] = str(prices)
     yield
 
 

@@ -23,11 +23,11 @@ from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.report import table
 from libs.quant.strategy.performance import YEAR_SESSIONS, sharpe_ratio
-from libs.quant.study import calibration, means
-from libs.quant.study.leakage import before_less_after
-from libs.quant.study.overfitting import overfitting
-from libs.quant.study.paired import Pair, hit_difference
-from libs.quant.study.path import sharpe_interval
+from libs.study.statistics import calibration, means
+from libs.study.statistics.leakage import before_less_after
+from libs.study.statistics.overfitting import overfitting
+from libs.study.statistics.paired import PairedOutcome, hit_difference
+from libs.study.statistics.path import sharpe_interval
 
 Truth = Callable[[means.Array], means.Array]
 
@@ -126,7 +126,7 @@ def of_hits(studies: int) -> Iterator[Row]:
         for _ in range(min(studies, 2_000)):
             draws = random.random((dates, 2)) < 0.5
             pairs = [
-                Pair(date(2010, 1, 4) + timedelta(days=day), float(one), float(other))
+                PairedOutcome(date(2010, 1, 4) + timedelta(days=day), float(one), float(other))
                 for day, (one, other) in enumerate(draws)
             ]
             alarms += hit_difference(pairs).resolved

@@ -24,8 +24,8 @@ import yaml
 
 from benchmarks.report import table
 from contracts.study_score import Estimate, LeakVerdict, StudyScore
-from libs.report.studies import words
 from libs.servers.embedded_thread import held_in_thread
+from libs.study.report import words
 from tests.fakes.hindsight import (
     HONEST,
     KNOWS_COURSES,

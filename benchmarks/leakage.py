@@ -16,13 +16,13 @@ from scipy.stats import binomtest
 
 from benchmarks.report import table
 from contracts.study_score import LeakVerdict
-from libs.quant.study import means
-from libs.quant.study.canary import LEAK_DATES_LEAST
-from libs.quant.study.foresight import NoChoice, sight
-from libs.quant.study.leakage import PROBE_DATES_LEAST, by_names
-from libs.quant.study.outcomes import Outcomes
-from libs.quant.study.shares import share_interval
-from libs.quant.study.shown import shown
+from libs.study.statistics import means
+from libs.study.statistics.canary import LEAK_DATES_LEAST
+from libs.study.statistics.foresight import NoChoice, sight
+from libs.study.statistics.leakage import PROBE_DATES_LEAST, by_names
+from libs.study.statistics.outcomes import StudyOutcomes
+from libs.study.statistics.shares import share_interval
+from libs.study.statistics.shown import shown
 
 DATES = (8, 12, 20, 30, 60, 100, 250, 500)
 FORESIGHT_DATES = tuple(count for count in DATES if LEAK_DATES_LEAST <= count <= 250)
@@ -105,7 +105,7 @@ def of_foresight(studies: int) -> Iterator[list[str]]:
         accused = convicted = 0
         for _ in range(studies):
             excess = week(random, dates, 1)
-            of = Outcomes(days, days, names, excess, np.zeros(dates), 1)
+            of = StudyOutcomes(days, days, names, excess, np.zeros(dates), 1)
             liked = random.normal(size=(dates, ASSETS))
             knows = random.random((dates, 1)) < FORESEEN
             accused += _accused(better_half(liked), of)
@@ -115,7 +115,7 @@ def of_foresight(studies: int) -> Iterator[list[str]]:
         yield [kind, str(dates), "1", *(f"{share / studies:.1%}" for share in shares)]
 
 
-def _accused(weight: means.Array, of: Outcomes) -> bool:
+def _accused(weight: means.Array, of: StudyOutcomes) -> bool:
     try:
         return sight(weight, of).leaks
     except NoChoice:

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from benchmarks.footprint import DATA_VARIABLE, started
 from libs.runtime.ports import choose_port
+from libs.runtime.settings import variable
 
 DOCS: Final = Path(__file__).parents[1] / "docs" / "providers.md"
 PROFILE: Final = re.compile(r"### A profile for weak local models.*?```toml\n(.*?)```", re.DOTALL)
@@ -52,7 +53,14 @@ def main() -> None:
         data = Path(place) / "desk"
         command = [arguments.deskbus, "up", "--no-http"]
         with started(command, data, _variables(settings)):
-            ask = (*("cycle", "request", "--provider", PROVIDER, "--as-of", arguments.as_of),)
+            ask = (
+                "cycle",
+                "request",
+                "--provider",
+                PROVIDER,
+                "--as-of",
+                arguments.as_of,
+            )
             wish = ("--universe", arguments.universe, "--timeout-s", str(arguments.timeout_s))
             began = time.perf_counter()
             [view] = _told(arguments.deskbus, data, *ask, *wish, "--wait", "--json")
@@ -124,10 +132,9 @@ def _address(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _variables(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings as the environment has them."""
-    return {
-        f"DESKBUS_{name.upper()}": json.dumps(value) if isinstance(value, dict) else str(value)
-        for name, value in settings.items()
-    }
+    single = {f"model.{name}": value for name, value in settings.get("model", {}).items()}
+    named = {name: json.dumps(value) for name, value in settings.items() if name != "model"}
+    return {variable(name): str(value) for name, value in {**single, **named}.items()}
 
 
 def _told(deskbus: str, data: Path, *command: str) -> list[dict[str, Any]]:

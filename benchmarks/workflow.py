@@ -122,10 +122,20 @@ async def _run(
     await admin.execute("CHECKPOINT")
     dsn = servers.postgres_dsn.rpartition("/")[0] + f"/{database}"
     command = [
-        *(sys.executable, "-m", f"{PACKAGE}.{module}", *told),
-        *("--nats-url", servers.nats_url, "--nkey-seed", str(servers.nkey_seed_path)),
-        *("--postgres-dsn", dsn),
-        *("--cycles", str(arguments.cycles), "--in-flight", str(arguments.in_flight)),
+        sys.executable,
+        "-m",
+        f"{PACKAGE}.{module}",
+        *told,
+        "--nats-url",
+        servers.nats_url,
+        "--nkey-seed",
+        str(servers.nkey_seed_path),
+        "--postgres-dsn",
+        dsn,
+        "--cycles",
+        str(arguments.cycles),
+        "--in-flight",
+        str(arguments.in_flight),
     ]
     run, cpu_s = await asyncio.wait_for(_follow(name, command), RUN_TIME_MAX_S)
     commits = await admin.fetchval(

@@ -1,5 +1,6 @@
 """Cycles: what is asked for, how it is answered, how it ends."""
 
+import operator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -94,6 +95,7 @@ class StudyCell(Value):
     """The place of a cycle that is a cell of a study: the number of its date from 0, its sample.
 
     `seed` is that of its commands. `offline`: no model is asked what is not on record already.
+    `dry_run`: the request is judged, as a person's is, and nothing begins.
     """
 
     study: Name
@@ -101,6 +103,7 @@ class StudyCell(Value):
     sample: int = Field(default=0, ge=0)
     seed: int = Field(default=0, ge=0)
     offline: bool = False
+    dry_run: bool = Field(default=False, exclude_if=operator.not_)
 
 
 def own_account(pipeline: Pipeline) -> Pipeline:

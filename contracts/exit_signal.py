@@ -200,11 +200,15 @@ class ExitCheck(Value):
 
 
 class ExitReport(Contract):
-    """The exit checks of an account's open positions, by ticker. It proposes; it never orders."""
+    """The exit checks of an account's open positions, by ticker. It proposes; it never orders.
+
+    `warnings` say that the file of exit rules cannot be used, and the rules before it stand.
+    """
 
     account: Name
     checks: tuple[ExitCheck, ...] = ()
     market_source: Text = ""
+    warnings: tuple[Text, ...] = Field(default=(), exclude_if=operator.not_)
 
 
 class CheckExits(Command):

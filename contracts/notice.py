@@ -1,7 +1,7 @@
-"""Messages to people: what is told of an event, to which channel it is due, what became of it.
+"""Messages to people: the notice that an event makes, and what became of it on each channel.
 
-The notifier composes and sends; it has no database. What is due and what was sent is remembered by
-the orchestrator, which it asks: `lease`, `keep`, `next`.
+NATS holds what waits, in one durable consumer a channel. The notifier composes and sends. It has no
+database: the orchestrator keeps the record for it.
 """
 
 from datetime import datetime
@@ -16,10 +16,8 @@ from contracts.types import CycleId, Name, ShortText, Value
 
 CHANNELS_MAX = 20
 """Channels of one desk."""
-KEEP_MAX = 64
-"""Notices that are kept by one question."""
-NEXT_MAX = 50
-"""Notices of one channel that are in the notifier's hands at once."""
+NOTICES_MAX = 200
+"""Notices of one channel that are in a notifier's hands at once, and go in one message."""
 LINES_MAX = 10
 LINE_CHARS_MAX = 300
 TITLE_CHARS_MAX = 160
@@ -99,106 +97,39 @@ class Notice(Value):
     expires_at: datetime | None = None
 
 
-class Due(Value):
-    """A notice is to be sent to `channel`, no earlier than `due_at`; `gathered` in one message with
-    the others that are due then."""
-
-    channel: Name
-    due_at: datetime
-    gathered: bool = False
-
-
 class KeptNotice(Value):
-    """A notice and the channels that it is due to."""
+    """A notice that is due to a channel, no earlier than `due_at`."""
 
     notice: Notice
-    due: tuple[Due, ...] = Field(min_length=1, max_length=CHANNELS_MAX)
-
-
-class LeaseNotifier(Message):
-    """Ask to be the notifier that works, of all that run; `release` gives the lease back.
-
-    `channels` are those that are set: a new one is told what happens from now on.
-    """
-
-    instance: ShortText
-    channels: tuple[Name, ...] = Field(default=(), max_length=CHANNELS_MAX)
-    release: bool = False
-
-
-class NotifierLease(Message):
-    """Whether it is, for `lease_s` seconds from the asking; `epoch` counts the holders."""
-
-    granted: bool
-    epoch: int = Field(default=0, ge=0)
-    lease_s: float = Field(default=0, ge=0)
+    due_at: datetime
 
 
 class KeepNotices(Message):
-    """Remember what is due, in the order of events; what is remembered already stays as it is."""
+    """Put notices of one channel on record before they are sent.
 
-    epoch: int = Field(ge=1)
-    notices: tuple[KeptNotice, ...] = Field(max_length=KEEP_MAX)
-
-
-class NoticesKept(Message):
-    """`fenced`: another notifier has the lease, and nothing was kept."""
-
-    outcome: Literal["ok", "fenced"]
-    kept: int = Field(default=0, ge=0)
-
-
-class Settled(Value):
-    """The end of one notice: `sent`, or `given_up` for good, with the reason's `code`."""
-
-    event_id: UUID
-    outcome: Literal["sent", "given_up"]
-    code: ShortText = ""
-
-
-class NextNotices(Message):
-    """Remember what became of a channel's notices, and ask for those that are due next.
-
-    `failed` is the code of a try of the `tried` that came to nothing: none of the channel's is due
-    again before `again_in_s`. `held` are not to be sent before `held_until`.
+    NATS holds the channel's notices since `since`: what was kept a minute before that and still
+    waits is lost, and is given up.
     """
 
-    epoch: int = Field(ge=1)
     channel: Name
-    settled: tuple[Settled, ...] = Field(default=(), max_length=NEXT_MAX)
-    failed: ShortText = ""
-    tried: tuple[UUID, ...] = Field(default=(), max_length=NEXT_MAX)
-    again_in_s: float = Field(default=0, ge=0)
-    held: tuple[UUID, ...] = Field(default=(), max_length=NEXT_MAX)
-    held_until: datetime | None = None
-    limit: int = Field(default=NEXT_MAX, ge=0, le=NEXT_MAX)
+    since: datetime
+    notices: tuple[KeptNotice, ...] = Field(max_length=NOTICES_MAX)
 
 
-class DueNotice(Value):
-    """A notice that is due to the channel; `tries` came to nothing so far."""
+class SettleNotices(Message):
+    """Record a try: the channel took the notices (`code` is empty), or failed with `code`. Where it
+    fails for longer than `give_up_after_s` since the first try they are given up."""
 
-    notice: Notice
-    due_at: datetime
-    gathered: bool = False
-    tries: int = Field(default=0, ge=0)
+    channel: Name
+    tried: tuple[UUID, ...] = Field(max_length=NOTICES_MAX)
+    code: ShortText = ""
+    give_up_after_s: float = Field(ge=0)
 
 
-class NoticesNext(Message):
-    """The channel's due notices in order. `now` is the database's time, `wait_s` how long nothing
-    is due, where nothing is; None: until something is kept.
+class EndedNotices(Message):
+    """Those of the notices named that have ended: sent, or given up. They are not to be sent."""
 
-    `failures` are the channel's in a row, and `failing_since` is the first one's time.
-
-    `fenced`: another notifier has the lease; what was settled as sent is remembered all the same.
-    """
-
-    outcome: Literal["ok", "fenced"]
-    now: datetime
-    notices: tuple[DueNotice, ...] = ()
-    wait_s: float | None = None
-    waiting: int = Field(default=0, ge=0)
-    failures: int = Field(default=0, ge=0)
-    failing_since: datetime | None = None
+    ended: tuple[UUID, ...] = ()
 
 
 class NotificationsQuery(Message):
@@ -218,7 +149,6 @@ class Notification(Value):
     channel: Name
     notice: Notice
     status: Literal["due", "sent", "given_up"]
-    gathered: bool = False
     due_at: datetime
     tries: int = Field(default=0, ge=0)
     code: ShortText = ""
@@ -226,22 +156,22 @@ class Notification(Value):
 
 
 class ChannelState(Value):
-    """How a channel fares, by the record. `failures` came in a row since the last success, the last
-    one with `code`; nothing is tried before `next_try_at`. `oldest_at` is the event's that has
-    waited longest."""
+    """How a channel fares, by the record. `failures` are the tries of a message that waits, the
+    last one with `code`. `oldest_at` is the time of the oldest event that waits, `first_at` that of
+    the oldest on record."""
 
     channel: Name
-    since: datetime
     waiting: int = Field(default=0, ge=0)
     sent: int = Field(default=0, ge=0)
     given_up: int = Field(default=0, ge=0)
+    lost: int = Field(default=0, ge=0)
+    """Of those given up: lost with NATS' store."""
     failures: int = Field(default=0, ge=0)
     failing_since: datetime | None = None
     code: ShortText = ""
     sent_at: datetime | None = None
-    failed_at: datetime | None = None
-    next_try_at: datetime | None = None
     oldest_at: datetime | None = None
+    first_at: datetime | None = None
 
 
 class NotificationsPage(Message):
@@ -260,12 +190,13 @@ class ChannelsQuery(Message):
 
 class ChannelShown(Value):
     """A channel as it is set, without its address. `problem` says why nothing can be sent there;
-    empty where all is well."""
+    empty where all is well. NATS holds its notices since `since`; None where that is not known."""
 
     name: Name
     service: Name
     rules: tuple[Name, ...] = ()
     problem: ShortText = ""
+    since: datetime | None = None
 
 
 class RuleShown(Value):
@@ -280,11 +211,10 @@ class RuleShown(Value):
 
 
 class ChannelsView(Message):
-    """The channels and rules of the notifier that answered; `working` where it has the lease."""
+    """The channels and rules of the notifier that answered."""
 
     channels: tuple[ChannelShown, ...] = ()
     rules: tuple[RuleShown, ...] = ()
-    working: bool = False
 
 
 class TestChannel(Request):

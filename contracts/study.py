@@ -21,8 +21,6 @@ from contracts.performance import CANDIDATES, Benchmark
 from contracts.stages import RULES, DecisionStage, Stage, with_stages
 from contracts.types import Cost, Name, ShortText, Text, Ticker, Usd, Value
 
-STUDY = "study"
-"""Who asks for a study's cells. Nobody has a key of this name: only the orchestrator asks as it."""
 ACCOUNT_PREFIX = "study-"
 """How the account of each cell or path begins. No other request may name such an account."""
 ARMS_MAX = 8
@@ -205,12 +203,6 @@ class Study(Part):
         again = "" if round_ == 1 else f"r{round_}-"
         place = "" if number is None else f"{number}-"
         return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{again}{place}{sample}-{arm}"
-
-
-def codebook_key(account: str) -> str:
-    """The key of an account's codebooks: one for the accounts of all studies, so that a question
-    about a date is the same in each of them and is paid once. Another account has its own."""
-    return STUDY if account.startswith(ACCOUNT_PREFIX) else account
 
 
 def pipelines_of(

@@ -96,7 +96,7 @@ class Permuted(Value):
 
 class Foresight(Value):
     """How far an arm's choices look like knowledge of the week to come
-    (libs/quant/study/foresight.py): standard `deviations` above random ones, the share of `dates`
+    (libs/study/statistics): standard `deviations` above random ones, the share of `dates`
     at which a choice was `better` than the arm's average one with the interval's low end, and the
     part of perfect knowledge's gain that was `captured`."""
 

@@ -135,7 +135,7 @@ def installed_in(folder: Path) -> int:
 def piped(command: Sequence[str], state: Install, count: Callable[[], int]) -> int:
     """Run pip and show how far it is; its last lines only where it fails."""
     before, began = count(), time.monotonic()
-    show = Terminal() if sys.stdout.isatty() else Quiet()
+    show = Terminal() if sys.stdout.isatty() else QuietInstall()
     with subprocess.Popen(  # noqa: S603 - pip of the environment that is filled
         command,
         stdout=subprocess.PIPE,
@@ -174,7 +174,7 @@ class Terminal:
         print("\r\x1b[2K", end="", flush=True)
 
 
-class Quiet:
+class QuietInstall:
     """A line at every fourth part: a log need not hold more."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
 from libs.runtime.setting_names import as_set
-from libs.runtime.settings import NoServers, Settings
+from libs.runtime.settings import NoServers, Settings, settings_in_force
 from libs.runtime.utf8 import use_utf8
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
@@ -104,16 +104,16 @@ class Desk:
 
 @asynccontextmanager
 async def service_running(
-    name: str, settings: Settings, local: LocalBus | None = None
+    name: str, settings: Settings, local: LocalBus | None = None, *, reads_only: bool = False
 ) -> AsyncIterator["asyncio.Future[None]"]:
     """One service, taking work when the block is entered; the future fails when it does. `local`
-    joins it to the others of its process.
+    joins it to the others of its process; with `reads_only` it answers questions alone.
 
     Every line that it logs names it, also where others share its process.
     """
     async with AsyncExitStack() as stack:
         with bound_contextvars(service=name):  # its tasks take the name along
-            failed = asyncio.ensure_future(await _begun(name, settings, stack, local))
+            failed = asyncio.ensure_future(await _begun(name, settings, stack, local, reads_only))
         try:
             yield failed
         finally:
@@ -123,13 +123,17 @@ async def service_running(
 
 
 async def _begun(
-    name: str, settings: Settings, stack: AsyncExitStack, local: LocalBus | None
+    name: str,
+    settings: Settings,
+    stack: AsyncExitStack,
+    local: LocalBus | None,
+    reads_only: bool,
 ) -> Serving:
     """The service as part of the stack; what this gives raises once the service is lost."""
     app = importlib.import_module(f"services.{name}.app")
     if hasattr(app, "running"):  # it runs by itself: it hears no commands
-        joined = {"local": local} if name == ORCHESTRATOR else {}
-        running = app.running(settings, **joined)
+        joined: dict[str, Any] = {"local": local} if name == ORCHESTRATOR else {}
+        running = app.running(settings, **joined, **({"works": False} if reads_only else {}))
         failed: Serving = (await stack.enter_async_context(running)).failed()
         return failed
     routes = await stack.enter_async_context(app.service(settings))
@@ -173,15 +177,15 @@ async def desk(
 
 
 @asynccontextmanager
-async def console(settings: Settings) -> AsyncIterator[Settings]:
-    """The servers and the console alone: the record can be read, and no work moves.
+async def console(settings: Settings, service: str = "console") -> AsyncIterator[Settings]:
+    """The servers and one service alone: the record can be read, and no work moves.
 
     Gives the settings with the servers' addresses in them.
     """
     async with AsyncExitStack() as stack:
         settings = await stack.enter_async_context(servers_of(settings))
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
-        await stack.enter_async_context(service_running("console", settings))
+        await stack.enter_async_context(service_running(service, settings, reads_only=True))
         yield settings
 
 
@@ -199,29 +203,28 @@ def mcp(settings: Settings, where: Where, http: HttpAddress | None, **how: Any) 
 @asynccontextmanager
 async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
     """Settings with both addresses in them: the given ones, or those of embedded servers."""
-    if (settings.nats_url is None) != (settings.postgres_dsn is None):
-        missing = "DESKBUS_NATS_URL" if settings.nats_url is None else "DESKBUS_POSTGRES_DSN"
+    if (settings.nats.url is None) != (settings.postgres.dsn is None):
+        missing = "DESKBUS_NATS_URL" if settings.nats.url is None else "DESKBUS_POSTGRES_DSN"
         raise SettingsIncomplete(
             f"{missing} is not set and the other one is: set both for own servers, or else neither"
         )
-    if settings.nats_url is not None:
+    if settings.nats.url is not None:
         yield settings
         return
     async with embedded_servers(
         settings.data_dir,
         permissions(),
         ROLES,
-        pg_bindir=settings.pg_bindir,
+        pg_bindir=settings.postgres.bindir,
         database_owner=OWNER_ROLE,
     ) as servers:
-        placed = {
-            "nats_url": servers.nats_url,
-            "postgres_dsn": SecretStr(servers.postgres_address),
-            "secrets_dir": servers.secrets_dir,
-            "data_dir": servers.data_dir,
-        }
         try:
-            yield settings.model_copy(update=placed)
+            yield settings.changed(
+                nats={"url": servers.nats_url},
+                postgres={"dsn": SecretStr(servers.postgres_address)},
+                secrets_dir=servers.secrets_dir,
+                data_dir=servers.data_dir,
+            )
         except WrittenBy01 as error:  # people know embedded servers by their folder
             raise WrittenBy01(str(servers.data_dir)) from error
 
@@ -250,7 +253,7 @@ async def _as_processes(
         for name in (*BACKBONE, *SERVICES)
         for child in service_children(name, settings, replicas.get(name, 1))
     ]
-    async with Supervisor(_with_ports(children, settings.metrics_port)) as supervisor:
+    async with Supervisor(_with_ports(children, settings.metrics.port)) as supervisor:
         given_up = asyncio.ensure_future(supervisor.given_up())
         taking_work = asyncio.ensure_future(_taking_work(children))
         await asyncio.wait(
@@ -298,7 +301,7 @@ def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[
                 **os.environ,
                 **settings.environment,
                 # Further consoles share its questions, but a port has one listener.
-                "DESKBUS_HTTP": str(settings.http and number == 1),
+                "DESKBUS_HTTP_ENABLED": str(settings.http.enabled and number == 1),
                 READY_FILE_VARIABLE: str(_no_file(logs / f"{name}-{number}.ready").absolute()),
             },
         )
@@ -332,11 +335,11 @@ def _announced(settings: Settings) -> Iterator[None]:
     settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
     path = settings.data_dir / RUNTIME_FILE
     body = {
-        "nats_url": settings.nats_url,
+        "nats_url": settings.nats.url,
         "postgres_dsn": settings.postgres_public,
         "secrets_dir": str(settings.secrets_path.absolute()),
         "data_dir": str(settings.data_dir.absolute()),
-        "replay_dir": str(settings.replay_dir) if settings.replay_dir else None,
+        "replay_dir": str(settings.market.replay_dir) if settings.market.replay_dir else None,
         "http_url": _http_url(settings),
         "pid": os.getpid(),
         "birth": birth_of(os.getpid()),
@@ -355,10 +358,10 @@ def main(name: str) -> None:
     """Run one service as this process, until SIGTERM or SIGINT; exit 1 when it is lost."""
     use_utf8()
     try:
-        settings = Settings()
+        settings = settings_in_force()
     except DeskError as error:
         sys.exit(f"{name}: {as_set(error.message)}")
-    configure_logging(settings.log_level, settings.log_format)
+    configure_logging(settings.log.level, settings.log.format)
     structlog.contextvars.bind_contextvars(service=name)
     try:
         run(_until_stopped(name, settings))

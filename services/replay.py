@@ -17,15 +17,16 @@ from contracts.stages import RULES
 from contracts.types import Failure
 from libs.bus.route import Route
 from libs.llm.recorded import RecordedProvider
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.market.sources import market_of
 from libs.runtime import ids
+from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import CallNotRecorded, RecordedJournal
 from libs.runtime.settings import Settings
 from services.assessment import app as assessment
 from services.exit_signal import app as exit_signal
-from services.exit_signal.reads import Reads
+from services.exit_signal.reads import ExitReads
 from services.orchestrator.machine.logic import (
     Cycle,
     Input,
@@ -41,7 +42,7 @@ from services.orchestrator.machine.workflows import as_recorded
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
-from services.strategy_design import app as strategy_design
+from services.strategy import app as strategy
 from services.trader import app as trader
 
 # Ends that the clock or a process gave, not the handler: they are taken from the record.
@@ -49,7 +50,7 @@ GIVEN_FAILURES = frozenset({"timed_out", "poison", "not_storable", "internal_err
 
 
 @dataclass(frozen=True)
-class Difference:
+class ReplayDifference:
     """Where the replay and the record part."""
 
     op_id: UUID
@@ -66,7 +67,7 @@ class ReplayReport:
     operations: int = 0
     calls: int = 0
     from_record: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[ReplayDifference] = field(default_factory=list)
 
     @property
     def same(self) -> bool:
@@ -113,10 +114,10 @@ def _thinking(
         risk.routes(market, providers, settings),
         trader.routes(market, providers, settings),
         assessment.routes(market, providers, settings),
-        strategy_design.routes(market, providers, settings),
     )
-    exits = exit_signal.commands(Reads(market), ExitRules(settings.exit_rules_file))
-    commands = [*exits, *(route for routes in served for route in routes.commands)]
+    exits = exit_signal.commands(ExitReads(market), DeskExitRules(settings.exit_rules_file))
+    design = strategy.designing(market, providers, settings)
+    commands = [*exits, design, *(route for routes in served for route in routes.commands)]
     return {route.hears.message: route for route in commands}
 
 
@@ -190,7 +191,8 @@ class _Replay:
         for provider in self._providers.values():
             provider.follow(recorded.journal)
         try:
-            contract = await route.handle(command, RecordedJournal(recorded.journal))
+            with reading(command.data_version):
+                contract = await route.handle(command, RecordedJournal(recorded.journal))
         except CallNotRecorded as error:
             # A call that failed is not on record: where it failed, the operation ended.
             if recorded.failure is None:
@@ -229,7 +231,7 @@ class _Replay:
                 self._differ(start, f"its command holds another {name}")
 
     def _differ(self, start: Start, what: str) -> None:
-        self._report.differences.append(Difference(start.op_id, start.step.name, what))
+        self._report.differences.append(ReplayDifference(start.op_id, start.step.name, what))
 
 
 def _taken_up(attempt: Recording | None) -> tuple[tuple[str, ...], bool]:

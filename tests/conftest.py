@@ -1,12 +1,14 @@
-"""What holds for all tests: the option `--containers`, and which tests may be skipped.
+"""What holds for all tests: the option `--containers`, which tests may be skipped, and the
+seconds of each folder under the summary.
 
 With DESKBUS_CI=1 a skip is a failure, but for what only Docker, a live account, root, or the
 repository's history can give.
 """
 
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import pytest
@@ -93,3 +95,16 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Judge the skip of a whole file."""
     return _judged((yield))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write the seconds of each folder; of two workers, they add up to twice the wall's."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                folder = PurePosixPath(report.nodeid.split("::")[0]).parent
+                seconds["/".join(folder.parts[:3])] += report.duration
+    if len(seconds) > 1:
+        rows = (f"{spent:6.0f} s  {folder}" for folder, spent in seconds.most_common())
+        terminalreporter.write_line("\n".join(["seconds by folder", *rows]))

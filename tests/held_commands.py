@@ -7,7 +7,7 @@ import pytest
 
 from contracts.subjects.commands import COMMANDS
 from libs.bus.local import LocalBus
-from libs.bus.pull import HandedOver
+from libs.bus.pull import LocalDelivery
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def not_handed_over(durable: str) -> Iterator[None]:
     held = {(row.owner, row.what) for row in COMMANDS if row.durable == durable}
     assert held, f"no command has the consumer {durable}"
 
-    def unless_held(bus: LocalBus, service: str, step: str, command: HandedOver) -> bool:
+    def unless_held(bus: LocalBus, service: str, step: str, command: LocalDelivery) -> bool:
         return (service, step) not in held and hand_over(bus, service, step, command)
 
     def none_free_for_held(bus: LocalBus, service: str, step: str) -> int:

@@ -74,10 +74,10 @@ MODES: Final = ("two", "one", "two-claimed", "one-claimed")
 def settings_of(options: Options) -> Settings:
     """Where the servers are, and whose keys to use."""
     return Settings(
-        nats_url=options.nats_url,
-        postgres_dsn=SecretStr(options.postgres_dsn),
+        nats={"url": options.nats_url},
+        postgres={"dsn": SecretStr(options.postgres_dsn)},
         secrets_dir=Path(options.nkey_seed).parent,
-        log_level="error",
+        log={"level": "error"},
     )
 
 

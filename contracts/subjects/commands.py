@@ -66,11 +66,9 @@ EXECUTE_DECISIONS = command(
     "execution", "execute", ExecuteDecisions, ExecutionResult, must_answer=True
 )
 MEMORIZE = command("assessment", "memorize", Memorize, AgentMemory, claimed=True)
-DESIGN_STRATEGY = command("strategy_design", "design", DesignStrategy, StrategyDesign, claimed=True)
-TRAIN_STRATEGY = command("strategy_training", "train", TrainStrategy, TrainingResult, claimed=True)
-BACKTEST_STRATEGY = command(
-    "strategy_backtest", "backtest", BacktestStrategy, BacktestResult, claimed=True
-)
+DESIGN_STRATEGY = command("strategy", "design", DesignStrategy, StrategyDesign, claimed=True)
+TRAIN_STRATEGY = command("strategy", "train", TrainStrategy, TrainingResult, claimed=True)
+BACKTEST_STRATEGY = command("strategy", "backtest", BacktestStrategy, BacktestResult, claimed=True)
 ASSESS_STRATEGY = command("assessment", "assess", AssessStrategy, StrategyAssessment, claimed=True)
 WRITE_REPORT = command("reporter", "report", WriteReport, DailyReport)
 

@@ -9,9 +9,9 @@ from contracts.cycle_query import (
     Recording,
     RecordingQuery,
 )
-from contracts.subjects.subject import MCP_REQUESTER, REQUESTERS, console, request
+from contracts.subjects.subject import MCP_REQUESTER, REQUESTERS, STUDY, console, request
 
-REQUEST_CYCLE = request("cycle", CycleRequest, RequestAnswer, (*REQUESTERS, MCP_REQUESTER))
+REQUEST_CYCLE = request("cycle", CycleRequest, RequestAnswer, (*REQUESTERS, MCP_REQUESTER, STUDY))
 CANCEL_CYCLE = request("cancel", CancelCycle, RequestAnswer)
 
 CYCLE = console("cycle", CycleQuery, CycleView, agents=True)

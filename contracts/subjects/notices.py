@@ -1,34 +1,32 @@
-"""Messages to people: the notifier's questions what is due, and people's about what was sent."""
+"""Messages to people: the notifier's record, and people's questions about what was sent."""
 
 from contracts.notice import (
     ChannelsQuery,
     ChannelsView,
     ChannelTested,
+    EndedNotices,
     KeepNotices,
-    LeaseNotifier,
-    NextNotices,
-    NoticesKept,
-    NoticesNext,
     NotificationsPage,
     NotificationsQuery,
-    NotifierLease,
+    SettleNotices,
     TestChannel,
 )
 from contracts.subjects.subject import CLI, ORCHESTRATOR, USERS, WEB, Class, Subject, console
 
 NOTIFIER = "notifier"
-"""Who tells people: it hears no commands, and asks what is due and what was sent."""
-NOTICE_DURABLE = NOTIFIER
-"""The durable consumer of the notices, which all notifiers share."""
+"""Who sends messages to people: it hears no commands."""
 
-LEASE_NOTIFIER = Subject(
-    Class.QUERY, ORCHESTRATOR, "lease_notifier", LeaseNotifier, NotifierLease, (NOTIFIER,)
-)
+
+def durable_of(channel: str) -> str:
+    """The durable consumer that holds what waits for a channel."""
+    return f"{NOTIFIER}_{channel}"
+
+
 KEEP_NOTICES = Subject(
-    Class.QUERY, ORCHESTRATOR, "keep_notices", KeepNotices, NoticesKept, (NOTIFIER,)
+    Class.QUERY, ORCHESTRATOR, "keep_notices", KeepNotices, EndedNotices, (NOTIFIER,)
 )
-NEXT_NOTICES = Subject(
-    Class.QUERY, ORCHESTRATOR, "next_notices", NextNotices, NoticesNext, (NOTIFIER,)
+SETTLE_NOTICES = Subject(
+    Class.QUERY, ORCHESTRATOR, "settle_notices", SettleNotices, EndedNotices, (NOTIFIER,)
 )
 
 TEST_CHANNEL = Subject(Class.QUERY, NOTIFIER, "test", TestChannel, ChannelTested, (CLI, WEB))

@@ -5,7 +5,11 @@ from contracts.reach import ReachQuery, ReachView
 from contracts.subjects.subject import ORCHESTRATOR, USERS, WEB, Class, Subject
 
 PROVIDERS = Subject(
-    *(Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView),
+    Class.QUERY,
+    "sentiment",
+    "providers",
+    ProvidersQuery,
+    ProvidersView,
     (*USERS, WEB, ORCHESTRATOR),
 )
 REACH = Subject(Class.QUERY, "sentiment", "reach", ReachQuery, ReachView, (*USERS, ORCHESTRATOR))

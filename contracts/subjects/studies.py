@@ -12,11 +12,13 @@ from contracts.study import (
     StudyCellsQuery,
 )
 from contracts.study_score import StudyScore, StudyScoreQuery
-from contracts.subjects.subject import console, request
+from contracts.subjects.subject import PREFIX, REQUESTERS, STUDY, USERS, Class, Subject
 
-RUN_STUDY = request("run_study", RunStudy, StudyAnswer)
-STOP_STUDY = request("stop_study", StopStudy, StudyAnswer)
-STUDIES = console("studies", StudiesQuery, StudiesView)
-STUDY_SCORE = console("study_score", StudyScoreQuery, StudyScore)
-STUDY_CELLS = console("study_cells", StudyCellsQuery, StudyCells)
-STUDY_CALLS = console("study_calls", StudyCallsQuery, StudyCallsView)
+RUN_STUDY = Subject(Class.REQUEST, STUDY, "run_study", RunStudy, StudyAnswer, REQUESTERS)
+STOP_STUDY = Subject(Class.REQUEST, STUDY, "stop_study", StopStudy, StudyAnswer, REQUESTERS)
+STUDIES = Subject(Class.QUERY, STUDY, "studies", StudiesQuery, StudiesView, REQUESTERS)
+STUDY_SCORE = Subject(Class.QUERY, STUDY, "study_score", StudyScoreQuery, StudyScore, REQUESTERS)
+STUDY_CELLS = Subject(Class.QUERY, STUDY, "study_cells", StudyCellsQuery, StudyCells, REQUESTERS)
+STUDY_CALLS = Subject(Class.QUERY, STUDY, "study_calls", StudyCallsQuery, StudyCallsView, USERS)
+CYCLE_ENDS = f"{PREFIX}.evt.orchestrator.cycle_ended.>"
+"""The events that the service hears: when a cycle ends, a cell may begin."""

@@ -87,11 +87,23 @@ def snake(name: str) -> str:
 BACKBONE = ("provisioner", ORCHESTRATOR)
 """Services that move the work; they start first."""
 SERVICES = (
-    *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
-    *("strategy_design", "strategy_training", "strategy_backtest"),
-    *("reporter", "console", "notifier"),
+    "sentiment",
+    "research",
+    "trader",
+    "risk",
+    "execution",
+    "assessment",
+    "exit_signal",
+    "strategy",
+    "reporter",
+    "console",
+    "notifier",
+    "study",
 )
 """Services that hear commands, answer questions or tell people."""
+
+STUDY = "study"
+"""The service of studies, which requests their cells."""
 
 CLI = "cli"
 USERS = (CLI, "user")

@@ -17,9 +17,8 @@ from contracts.subjects.halts import HALT, HALTS, RESUME
 from contracts.subjects.notices import (
     CHANNELS,
     KEEP_NOTICES,
-    LEASE_NOTIFIER,
-    NEXT_NOTICES,
     NOTIFICATIONS,
+    SETTLE_NOTICES,
     TEST_CHANNEL,
 )
 from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
@@ -56,8 +55,12 @@ REQUESTS: tuple[AnySubject, ...] = (
 )
 
 OF_SERVICES: tuple[AnySubject, ...] = (
-    *(KEEP_PART, BODY_PART, HOLDINGS, REPORT),
-    *(LEASE_NOTIFIER, KEEP_NOTICES, NEXT_NOTICES),
+    KEEP_PART,
+    BODY_PART,
+    HOLDINGS,
+    REPORT,
+    KEEP_NOTICES,
+    SETTLE_NOTICES,
 )
 """What single services may ask besides: who trains keeps models, who backtests reads them, who
 checks positions asks for what an account holds, who writes reports asks for what they say, and who

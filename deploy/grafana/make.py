@@ -26,7 +26,7 @@ from grafana_foundation_sdk.models.dashboard import (
 
 from deploy.grafana.boards.desk import DESK
 from deploy.grafana.boards.health import HEALTH
-from deploy.grafana.boards.panels import Board, Figure, Graph, Row
+from deploy.grafana.boards.panels import Board, FigurePanel, Graph, PanelRow
 
 FOLDER = Path(__file__).parent / "dashboards"
 PROMETHEUS = DataSourceRef(type_val="prometheus", uid="prometheus")
@@ -51,7 +51,9 @@ def made(board: Board) -> str:
     for row in board.rows:
         builder.with_row(dashboard.Row(row.title))
         for panel in row.panels:
-            builder.with_panel(_figure(panel, row) if isinstance(panel, Figure) else _graph(panel))
+            builder.with_panel(
+                _figure(panel, row) if isinstance(panel, FigurePanel) else _graph(panel)
+            )
     return json.dumps(builder.build(), cls=JSONEncoder, indent=2, sort_keys=True) + "\n"
 
 
@@ -80,8 +82,8 @@ def _graph(graph: Graph) -> timeseries.Panel:
     return panel
 
 
-def _figure(figure: Figure, row: Row) -> stat.Panel:
-    beside = sum(isinstance(each, Figure) for each in row.panels)
+def _figure(figure: FigurePanel, row: PanelRow) -> stat.Panel:
+    beside = sum(isinstance(each, FigurePanel) for each in row.panels)
     return (
         stat.Panel()
         .title(figure.title)
@@ -98,7 +100,7 @@ def _figure(figure: Figure, row: Row) -> stat.Panel:
     )
 
 
-def _thresholds(figure: Figure) -> dashboard.ThresholdsConfig:
+def _thresholds(figure: FigurePanel) -> dashboard.ThresholdsConfig:
     steps = [Threshold(value=None, color="green")]
     if figure.red_from is not None:
         steps.append(Threshold(value=figure.red_from, color="red"))

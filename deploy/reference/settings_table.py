@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from deploy.reference import table_in_page
 from libs.report.settings import meanings
-from libs.runtime.settings import Settings
+from libs.runtime.settings import all_settings, variable
 
 BEGIN = (
     "<!-- settings: made by `python -m deploy.reference.settings_table docs/configuration.md` -->"
@@ -20,12 +20,13 @@ END = "<!-- end of settings -->"
 
 def table() -> str:
     """One row a setting, in the order of their declaration."""
-    told = meanings()
+    meaning_of = meanings()
     rows = [
-        f"| `DESKBUS_{name.upper()}` | {_default(field)} | {_words(told.get(name, ''), field)} |"
-        for name, field in Settings.model_fields.items()
+        f"| `{name}` | `{variable(name)}` | {_default(field)} | {_words(meaning_of[name], field)} |"
+        for name, field in all_settings()
     ]
-    return "\n".join(["| variable | default | what it is |", "| --- | --- | --- |", *rows])
+    head = ["| setting | variable | default | what it is |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows])
 
 
 def rewritten(text: str) -> str:

@@ -16,7 +16,7 @@ from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NotInSource, UnknownTicker
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split
-from libs.market.sessions import Span
+from libs.market.sessions import SessionSpan
 from libs.market.source import (
     BAR_SCHEMA,
     CorporateAction,
@@ -112,6 +112,6 @@ class NoRates:
         return {}
 
 
-async def span() -> Span:
+async def span() -> SessionSpan:
     """The sessions that may be asked for; a request without a date means the last."""
-    return Span(FIRST, LAST)
+    return SessionSpan(FIRST, LAST)

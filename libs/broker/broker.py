@@ -3,7 +3,8 @@
 All prices and amounts here are in the currency that the share is traded in.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Protocol
@@ -50,7 +51,8 @@ class StopOrder:
     """Sell once the price falls to `stop_price`; good till cancelled.
 
     Quantity and price are in shares as they are on the session that is asked about; `currency` is
-    the one that they are traded in.
+    the one that they are traded in. `reached_on` is a session before it that came down to the price
+    and at which nothing could be exchanged: such an order sells at the next open.
     """
 
     order_id: UUID
@@ -58,17 +60,23 @@ class StopOrder:
     quantity: Decimal
     stop_price: Decimal
     currency: str = "USD"
+    reached_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DayPrices:
-    """A session's raw open and low; `rate` and `volume` as in `Opening`."""
+    """A session's raw open and low; `rate` and `volume` as in `Opening`.
+
+    `missed` are the lows of the sessions just before it at which nothing could be exchanged, in
+    this session's shares.
+    """
 
     session: date
     open: Decimal
     low: Decimal
     rate: ExchangeRate | None = None
     volume: Decimal | None = None
+    missed: Mapping[date, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +99,13 @@ class Working:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class OrderRefused:
     """Never: nothing of it can be filled."""
 
     reason: str
 
 
-Answer = Filled | Working | Refused
+Answer = Filled | Working | OrderRefused
 
 
 class Broker(Protocol):

@@ -12,7 +12,7 @@ from libs.broker.broker import (
     Filled,
     MarketOrder,
     Opening,
-    Refused,
+    OrderRefused,
     StopOrder,
     Working,
 )
@@ -99,7 +99,7 @@ class PaperBroker:
             return Working("no open after the decision yet: it fills once there is one")
         buying = order.side is Side.BUY
         if why := _no_fair_price(opening, order.currency, buying):
-            return Refused(why)
+            return OrderRefused(why)
         count = self.counting
         wanted = count.shares(after_split(order.quantity, opening.split_ratio), buying)
         price = count.price(opening.price, self.slippage_bps, buying)
@@ -115,7 +115,7 @@ class PaperBroker:
             room = _in_lots(room, wanted, opening.lot)
             quantity = whole_lots(quantity, opening.lot)
         if quantity <= 0:
-            return Refused(f"at the open of {opening.session} {room.none}")
+            return OrderRefused(f"at the open of {opening.session} {room.none}")
         value = count.value(price, quantity, buying)
         fee = count.fee(value, self.fee_bps)
         if not buying:
@@ -133,30 +133,31 @@ class PaperBroker:
 
     def answer_stop(self, order: StopOrder, day: DayPrices | None, *, held: Decimal) -> Answer:
         """Fill at the stop price where the session came down to it, and at the open where that lay
-        below it already; then as any sale, with slippage and fee. Where the session traded too
-        little it waits on.
+        below it already or the stop was reached before; then as any sale, with slippage and fee.
+        Where the session traded too little it waits on.
         """
         stop = quoted(priced(order.stop_price, order.currency))
-        if day is None or day.low > order.stop_price:
+        reached = order.reached_on is not None
+        if day is None or (day.low > order.stop_price and not reached):
             return Working(f"the price has not come down to {stop}")
         room = self._of_volume(day)
         if room is not None and room.shares < 1:
             return Working(room.none)
-        gap = day.open < order.stop_price
-        if gap and day.open < PRICE_STEP:
+        at_open = reached or day.open < order.stop_price
+        if at_open and day.open < PRICE_STEP:
             return Working(f"it opened below {PRICE_STEP:f}, the finest price that is kept")
         sale = MarketOrder(order.order_id, order.ticker, Side.SELL, order.quantity, order.currency)
-        price = day.open if gap else order.stop_price
+        price = day.open if at_open else order.stop_price
         opening = Opening(day.session, price, rate=day.rate, volume=day.volume)
         answer = self.answer(sale, opening, cash=_ZERO, held=held)
         if not isinstance(answer, Filled):
             return answer
         opened = quoted(priced(day.open, order.currency))
-        trigger = (
-            f"the session opened at {opened}, below the stop at {stop}"
-            if gap
-            else f"the stop at {stop} was reached"
-        )
+        trigger = f"the stop at {stop} was reached"
+        if reached:
+            trigger += f" on {order.reached_on}, when nothing could be exchanged"
+        elif at_open:
+            trigger = f"the session opened at {opened}, below the stop at {stop}"
         return replace(answer, note="; ".join(filter(None, (trigger, answer.note))))
 
 

@@ -17,7 +17,7 @@ RETRY_AFTER_S = 0.5
 TRIES_MAX = 20
 
 
-class BodyTooLarge(DeskError):
+class KeptBodyTooLarge(DeskError):
     """More bytes than may be kept."""
 
     code = "body_too_large"
@@ -36,11 +36,11 @@ class BusBodies:
         self._client = client
 
     async def keep(self, sha256: str, body: bytes) -> None:
-        """Keep a body; the same one again changes nothing. Raises BodyTooLarge."""
+        """Keep a body; the same one again changes nothing. Raises KeptBodyTooLarge."""
         pieces = [body[at : at + PART_BYTES_MAX] for at in range(0, len(body), PART_BYTES_MAX)]
         if len(pieces) > PARTS_MAX:
             most = PART_BYTES_MAX * PARTS_MAX
-            raise BodyTooLarge(
+            raise KeptBodyTooLarge(
                 f"the model has {len(body)} bytes, {most} is the most: use fewer or flatter trees, "
                 "or smaller layers"
             )

@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from contracts.audit import Event
 from contracts.subjects.subject import BACKBONE, PREFIX, SERVICES, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
-from libs.bus.connection import BusNotReachable, Connection, NoConnectionLeft, connect, flush
+from libs.bus.connection import BusConnection, BusNotReachable, NoConnectionLeft, connect, flush
 from libs.bus.headers import (
     AGAIN_HEADER,
     CODE_HEADER,
@@ -224,7 +224,7 @@ async def open_client(
     async def on_closed() -> None:
         closed.set()
 
-    async def connected() -> Connection:
+    async def connected() -> BusConnection:
         return await connect(url, identity, secrets_dir, on_closed=on_closed, timeout_s=timeout_s)
 
     try:

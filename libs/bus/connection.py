@@ -1,9 +1,9 @@
 """One connection a process, under that process's own key."""
 
 import asyncio
-import math
 import secrets
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +22,10 @@ from libs.runtime.unreachable import unreachable
 from libs.telemetry import readiness
 
 __all__ = [
+    "BusConnection",
     "BusLost",
     "BusNotReachable",
     "Client",
-    "Connection",
     "connect",
     "flush",
     "inbox_prefix",
@@ -35,12 +35,14 @@ __all__ = [
 ]
 
 CONNECT_TIMEOUT_S = 10.0
+"""All attempts together, of a service that starts."""
 ATTEMPT_TIMEOUT_S = 4.0
 """One attempt: a handshake with a server that is killed meanwhile hangs, the next one does not."""
 CANCEL_AGAIN_S = 0.1
 """Between two cancellations of an attempt that loses one."""
 RECONNECT_WAIT_S = 0.1
-PING_EVERY_S = 10
+PING_EVERY_S = 4
+"""A server whose host vanishes is given up after two unanswered pings: within three times this."""
 REFUSED_WAIT_S_MAX = 10.0
 """Between two tries of a key that was let in before and is not now."""
 AUTHORIZATION = "authorization violation"
@@ -98,14 +100,15 @@ class RandomNames(NUID):
         return bytearray(secrets.token_urlsafe(NAME_BYTES), "ascii")
 
 
-class Connection(Client):
+class BusConnection(Client):
     """nats-py, but that TLS is as the address says: by itself it goes on in plain text where a
     `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong. And
     that a flush is one: by itself it asks the server before it has sent what was published. And
     that a server which ends a connection ends that one only: by itself it never comes back after
     some of the reasons. A key that is no longer let in is tried at growing intervals. And that the
     names of inboxes and the tokens of replies are random: by itself it counts them, so that one
-    gives away the next.
+    gives away the next. And that a connection which broke is dropped: by itself it waits 30 s for
+    the goodbye of a TLS server whose host is gone, before it asks another one.
     """
 
     def __init__(self) -> None:
@@ -157,6 +160,12 @@ class Connection(Client):
             raise
         self._was_connected, self._refusals = True, 0
         self.options["reconnect_time_wait"] = RECONNECT_WAIT_S
+
+    async def _attempt_reconnect(self) -> None:
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
+        await super()._attempt_reconnect()
 
     def _close_transport(self) -> None:
         if self._transport is not None:
@@ -286,40 +295,43 @@ async def connect(
     *,
     on_closed: Callable[[], Awaitable[None]] | None = None,
     on_lost: Callable[[], None] | None = None,
-    timeout_s: float = math.inf,
-) -> Connection:
+    timeout_s: float = CONNECT_TIMEOUT_S,
+) -> BusConnection:
     """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`, after
-    `timeout_s` at the latest where that is less than ATTEMPT_TIMEOUT_S.
+    `timeout_s` at the latest.
 
     `on_lost` as in `options`.
 
     `url` may name the servers of a cluster, separated by commas; `tls://` speaks TLS, with the
     authorities that libs.keys.tls believes, and never without.
     """
-    client = Connection()
-    settings = options(identity, secrets_dir, on_lost=on_lost)
-    if "tls://" in url:
-        settings["tls"] = tls.client_context(secrets_dir)
-    try:
-        # With endless reconnects a first connect to nowhere would wait for ever too.
-        await within(
-            min(timeout_s, ATTEMPT_TIMEOUT_S),
-            client.connect(url.split(","), closed_cb=on_closed, **settings),
-        )
-    except _TlsRefused as error:
-        why = error.__cause__
-        todo = "set DESKBUS_NATS_URL so"
-        if isinstance(why, ssl.SSLCertVerificationError):
-            todo = tls.todo(secrets_dir, why)
-        raise BusNotReachable(
-            f"NATS at {url} does not take {identity!r}: {error}; {todo}"
-        ) from error
-    except _NoneLeft as error:
-        raise NoConnectionLeft(identity) from error
-    except (OSError, TimeoutError, nats.errors.Error) as error:
-        why = client.last_error or error
-        raise BusNotReachable(_not_reached(url, identity, secrets_dir, why)) from error
-    return client
+    until = time.monotonic() + timeout_s
+    while True:
+        client = BusConnection()
+        settings = options(identity, secrets_dir, on_lost=on_lost)
+        if "tls://" in url:
+            settings["tls"] = tls.client_context(secrets_dir)
+        first = client.connect(url.split(","), closed_cb=on_closed, **settings)
+        try:
+            # With endless reconnects a first connect to nowhere would wait for ever too.
+            await within(min(until - time.monotonic(), ATTEMPT_TIMEOUT_S), first)
+        except _TlsRefused as error:
+            why = error.__cause__
+            todo = "set DESKBUS_NATS_URL so"
+            if isinstance(why, ssl.SSLCertVerificationError):
+                todo = tls.todo(secrets_dir, why)
+            raise BusNotReachable(
+                f"NATS at {url} does not take {identity!r}: {error}; {todo}"
+            ) from error
+        except _NoneLeft as error:
+            raise NoConnectionLeft(identity) from error
+        except (OSError, TimeoutError, nats.errors.Error) as error:
+            why = client.last_error or error
+            is_refused = AUTHORIZATION in str(why).lower()
+            if isinstance(error, TimeoutError) and not is_refused and time.monotonic() < until:
+                continue  # a handshake that hangs says nothing about the next one
+            raise BusNotReachable(_not_reached(url, identity, secrets_dir, why)) from error
+        return client
 
 
 def _not_reached(url: str, identity: str, secrets_dir: Path, error: Exception) -> str:
@@ -351,7 +363,7 @@ async def within(timeout_s: float, work: Coroutine[Any, Any, None]) -> None:
 
 
 @contextmanager
-def watched(client: Connection, identity: str) -> Iterator[None]:
+def watched(client: BusConnection, identity: str) -> Iterator[None]:
     """While the block runs, the process is ready only where this client is connected and the server
     answers it."""
 

@@ -21,7 +21,7 @@ from nats.js.errors import NotFoundError
 from contracts.message import MESSAGE_BYTES_MAX
 from contracts.types import Failure, shortened
 from contracts.upkeep import DeadLetter
-from libs.bus.connection import connect
+from libs.bus.connection import ATTEMPT_TIMEOUT_S, connect
 from libs.bus.headers import CODE_HEADER, CUT_HEADER, ERROR_HEADER, SENDER_HEADER, reason
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 
@@ -219,7 +219,7 @@ async def open_dead_letters(
     url: str, identity: str, secrets_dir: Path
 ) -> AsyncIterator[DeadLetters]:
     """The dead letters while the block runs, read as `identity`. Raises `BusNotReachable`."""
-    client = await connect(url, identity, secrets_dir)
+    client = await connect(url, identity, secrets_dir, timeout_s=ATTEMPT_TIMEOUT_S)
     try:
         yield DeadLetters(client)
     finally:

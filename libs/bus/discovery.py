@@ -23,7 +23,7 @@ from nats.micro.service import (
 
 from contracts.subjects.subject import AnySubject
 from libs.bus.client import discovered_as
-from libs.bus.doorkeeper import refused_at_the_door, replies_to
+from libs.bus.dropped import drop_message, replies_to
 from libs.bus.permissions import DISCOVERY, LOOKERS
 from libs.telemetry import metrics
 
@@ -31,7 +31,7 @@ BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class BusEndpoint:
     """A subject that a service hears; commands are pulled, questions shared by a queue group."""
 
     name: str
@@ -40,12 +40,12 @@ class Endpoint:
     is_command: bool = False
 
     @classmethod
-    def of_command(cls, row: AnySubject) -> "Endpoint":
+    def of_command(cls, row: AnySubject) -> "BusEndpoint":
         """A command's row of the subject table."""
         return cls(row.what, row.address, row.durable, is_command=True)
 
 
-async def discoverable(client: Client, identity: str, endpoints: Sequence[Endpoint]) -> None:
+async def discoverable(client: Client, identity: str, endpoints: Sequence[BusEndpoint]) -> None:
     """Answer whoever looks for services, until the client is closed."""
     service = _Service(identity, endpoints)
     answers: Mapping[str, Callable[[], dict[str, Any]]] = {
@@ -63,7 +63,7 @@ def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
         if not message.reply:
             return
         if not replies_to(message.reply, LOOKERS):
-            refused_at_the_door("foreign_inbox", "", message.subject)
+            drop_message("foreign_inbox", "", message.subject)
             return
         await message.respond(orjson.dumps(answer()))
 
@@ -71,7 +71,7 @@ def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
 
 
 class _Service:
-    def __init__(self, identity: str, endpoints: Sequence[Endpoint]) -> None:
+    def __init__(self, identity: str, endpoints: Sequence[BusEndpoint]) -> None:
         self._name = discovered_as(identity)
         self._id = uuid4().hex
         # NATS wants a semantic version: 0.2.0.dev0 is 0.2.0-dev.0 there.
@@ -107,7 +107,7 @@ class _Service:
         return ServiceStats(self._id, self._name, self._version, self._started, counted).to_dict()
 
 
-def _stats(endpoint: Endpoint) -> EndpointStats:
+def _stats(endpoint: BusEndpoint) -> EndpointStats:
     count = metrics.COMMANDS if endpoint.is_command else metrics.QUESTIONS
     took = metrics.COMMAND_SECONDS if endpoint.is_command else metrics.QUESTION_SECONDS
     requests = int(count.sum_of(subject=endpoint.subject))

@@ -13,7 +13,7 @@ from nats.js.errors import APIError
 
 from contracts.http import ConsumerView, ServiceView, StreamView
 from libs.bus.client import instances
-from libs.bus.connection import connect
+from libs.bus.connection import ATTEMPT_TIMEOUT_S, connect
 from libs.bus.streams import moment, not_stored, not_stored_now, streams
 
 API_TIMEOUT_S = 5.0
@@ -100,7 +100,7 @@ def _consumer(info: Mapping[str, Any]) -> ConsumerView:
 @asynccontextmanager
 async def open_health(url: str, identity: str, secrets_dir: Path) -> AsyncIterator[BusHealth]:
     """The bus's health while the block runs, read as `identity`. Raises `BusNotReachable`."""
-    client = await connect(url, identity, secrets_dir)
+    client = await connect(url, identity, secrets_dir, timeout_s=ATTEMPT_TIMEOUT_S)
     try:
         yield BusHealth(client)
     finally:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from libs.bus.permissions import permissions
-from libs.bus.pull import HandedOver
+from libs.bus.pull import LocalDelivery
 from libs.bus.server import Server
 
-Take = Callable[[HandedOver], bool]
+Take = Callable[[LocalDelivery], bool]
 """Takes a command if a worker is free; False where it is to be sent over NATS."""
 Free = Callable[[], int]
 """Says how many workers are free."""
@@ -47,12 +47,12 @@ class LocalBus:
         """Nobody answers here any more."""
         self._server = None
 
-    def line(self, identity: str) -> "Line":
+    def line(self, identity: str) -> "LocalLine":
         """The line of one service."""
         allowed = self._permissions.get(identity)
-        return Line(self, identity, frozenset(allowed.publish if allowed else ()))
+        return LocalLine(self, identity, frozenset(allowed.publish if allowed else ()))
 
-    def hand_over(self, service: str, step: str, command: HandedOver) -> bool:
+    def hand_over(self, service: str, step: str, command: LocalDelivery) -> bool:
         """Give a service its command; False where it is not here or has no free worker."""
         workers = self._workers.get((service, step))
         return workers is not None and workers[0](command)
@@ -71,7 +71,7 @@ class LocalBus:
         return None if self._server is None else await self._server.ask(row, identity, body)
 
 
-class Line:
+class LocalLine:
     """The words of one identity inside its process; `may_publish` is what NATS lets it say."""
 
     def __init__(self, bus: LocalBus, identity: str, may_publish: frozenset[str]) -> None:

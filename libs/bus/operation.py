@@ -30,7 +30,7 @@ from contracts.subjects.operations import CLAIM, RECORD, RESULT
 from contracts.subjects.subject import Answered, AnySubject, Asked, Subject
 from contracts.types import Failure, shortened
 from libs.bus.codec import NotSendable, decode, encode
-from libs.bus.local import Line
+from libs.bus.local import LocalLine
 from libs.runtime import recorded_call
 from libs.runtime.errors import DeskError, is_outage
 from libs.runtime.journal import (
@@ -82,7 +82,7 @@ class Orchestrator:
     """
 
     def __init__(
-        self, client: Client, service: str, timeout_s: float, line: Line | None = None
+        self, client: Client, service: str, timeout_s: float, line: LocalLine | None = None
     ) -> None:
         self._client = client
         self._service = service

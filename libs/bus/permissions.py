@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from contracts.subjects.accounts import PORTFOLIO
 from contracts.subjects.commands import COMMANDS
-from contracts.subjects.notices import NOTICE_DURABLE, NOTIFIER
+from contracts.subjects.notices import NOTIFIER
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
-from contracts.subjects.subject import AGENTS, ORCHESTRATOR, PREFIX, USERS, WEB, AnySubject
+from contracts.subjects.studies import CYCLE_ENDS
+from contracts.subjects.subject import AGENTS, ORCHESTRATOR, PREFIX, STUDY, USERS, WEB, AnySubject
 from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
 from libs.bus.client import PING, discovered_as
 from libs.bus.connection import inbox_prefix
@@ -45,6 +46,7 @@ def permissions(commands: Sequence[AnySubject] = COMMANDS) -> Mapping[str, NatsP
         ),
         CONSOLE: _console(commands),
         NOTIFIER: _notifier(commands),
+        STUDY: _study(commands),
         **{service: _service(service, commands) for service in services},
         **{user: _user(user) for user in USERS},
         **{agent: _agent(agent) for agent in AGENTS},
@@ -75,14 +77,12 @@ def _orchestrator(commands: Sequence[AnySubject]) -> NatsPermissions:
         publish=(
             *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ntc", "ctl", "dlq")),
             *(row.by(ORCHESTRATOR) for row in QUERIES if ORCHESTRATOR in row.senders),
-            # Of streams it may read two by number and see how far one more has come, and throw away
-            # single dead letters.
+            # Of streams it may read two by number, and throw away single dead letters.
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
             f"$JS.API.STREAM.MSG.DELETE.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.INFO.{COMMAND_STREAM}",
-            f"$JS.API.STREAM.INFO.{NOTICE_STREAM}",
             *_answers(ORCHESTRATOR, commands),
         ),
         subscribe=(
@@ -107,8 +107,10 @@ def _console(commands: Sequence[AnySubject]) -> NatsPermissions:
             *_answers(CONSOLE, commands),
         ),
         subscribe=(
-            *(f"{PREFIX}.evt.>", f"{PREFIX}.qry.{CONSOLE}.>"),
-            *(_inbox(CONSOLE), *_discovery(CONSOLE)),
+            f"{PREFIX}.evt.>",
+            f"{PREFIX}.qry.{CONSOLE}.>",
+            _inbox(CONSOLE),
+            *_discovery(CONSOLE),
         ),
     )
 
@@ -134,15 +136,29 @@ def _notifier(commands: Sequence[AnySubject]) -> NatsPermissions:
     return NatsPermissions(
         publish=(
             *asks,
-            *_pulls(NOTICE_STREAM, NOTICE_DURABLE),
+            *_pulls(NOTICE_STREAM, "*"),
             *_answers(NOTIFIER, commands),
         ),
         subscribe=(_inbox(NOTIFIER), f"{PREFIX}.qry.{NOTIFIER}.>", *_discovery(NOTIFIER)),
     )
 
 
+def _study(commands: Sequence[AnySubject]) -> NatsPermissions:
+    """A client that answers questions of its own; it hears when cycles end."""
+    return NatsPermissions(
+        publish=(*_asks(STUDY), *_answers(STUDY, commands)),
+        subscribe=(
+            CYCLE_ENDS,
+            f"{PREFIX}.req.{STUDY}.>",
+            f"{PREFIX}.qry.{STUDY}.>",
+            _inbox(STUDY),
+            *_discovery(STUDY),
+        ),
+    )
+
+
 def _pulls(stream: str, durable: str) -> tuple[str, ...]:
-    """The subjects that whoever pulls and acknowledges a durable publishes on."""
+    """The subjects on which a service pulls and acknowledges a durable; `*` is all of a stream."""
     return (
         f"$JS.API.CONSUMER.INFO.{stream}.{durable}",
         f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}",

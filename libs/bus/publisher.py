@@ -19,8 +19,7 @@ from libs.bus.codec import encode
 from libs.bus.connection import flush
 from libs.bus.dead_letters import written
 from libs.bus.headers import POSITION_HEADER, headers
-from libs.bus.server import Unreadable
-from libs.bus.streams import NOTICE_STREAM, StreamState, state_of
+from libs.bus.server import UnreadableMessage
 
 PUBLISH_TIMEOUT_S = 5.0
 FLUSH_TIMEOUT_S = 5.0
@@ -66,7 +65,7 @@ class Publisher:
         await self._publish(f"{PREFIX}.ctl.{service}.cancel", encode(cancel), about)
 
     async def dead_letter(
-        self, what: str, refused: Unreadable, failure: Failure, caller: str
+        self, what: str, refused: UnreadableMessage, failure: Failure, caller: str
     ) -> None:
         """Keep a message that could not be read; it is in the stream when this returns.
 
@@ -81,13 +80,15 @@ class Publisher:
             _not_published(subject, error)
 
     async def event(self, event: OutgoingEvent) -> None:
-        """Write an event to the connection, one that people may be told of for the notifier too;
-        `confirmed` tells that the server has all.
+        """Write an event to the connection, a notable one for the notifier too. `confirmed` waits
+        until the server has all.
 
         Raises one of `UNPUBLISHED`; the event may then have been published.
         """
         subject = f"{PREFIX}.evt.{event.owner}.{event.what}.{event.cycle_id}"
-        about = _about(event)
+        what = f"desk.{event.what}"
+        about = headers(str(event.event_id), what, event.cycle_id, event.node, event.owner)
+        about[POSITION_HEADER] = str(event.position)
         if event.what in DECISION_EVENTS:
             # Written to the connection now, in its turn; only the acknowledgement comes later.
             sent = await self._jetstream.publish_async(subject, event.body, headers=about)
@@ -95,48 +96,22 @@ class Publisher:
         else:
             await self._client.publish(subject, event.body, headers=about)
         if event.what in NOTABLE_EVENTS:
-            await self.notice(event)
+            subject = f"{PREFIX}.{Class.NOTICE}.{event.owner}.{event.what}.{event.cycle_id}"
+            sent = await self._jetstream.publish_async(subject, event.body, headers=about)
+            self._unacknowledged.append(sent)
 
-    async def notice(self, event: OutgoingEvent) -> None:
-        """Write an event to the connection for the notifier alone. Raises one of `UNPUBLISHED`."""
-        subject = f"{PREFIX}.{Class.NOTICE}.{event.owner}.{event.what}.{event.cycle_id}"
-        about = _about(event)
-        sent = await self._jetstream.publish_async(subject, event.body, headers=about)
-        self._unacknowledged.append(sent)
-
-    async def confirmed(self) -> int:
+    async def confirmed(self) -> None:
         """Wait until the server has all events: decision events and notices by their stream's
-        acknowledgement, the others by a flush. Raises one of `UNPUBLISHED`.
-
-        Gives the number of the newest of these notices in their stream, 0 where there was none.
-        """
+        acknowledgement, the others by a flush. Raises one of `UNPUBLISHED`."""
         sent, self._unacknowledged = self._unacknowledged, []
-        stored = await asyncio.wait_for(asyncio.gather(*sent), PUBLISH_TIMEOUT_S)
+        await asyncio.wait_for(asyncio.gather(*sent), PUBLISH_TIMEOUT_S)
         await flush(self._client, FLUSH_TIMEOUT_S)
-        return max((ack.seq for ack in stored if ack.stream == NOTICE_STREAM), default=0)
-
-    async def notice_stream(self) -> StreamState:
-        """The stream of notices as it is now. Raises one of `UNPUBLISHED`."""
-        return await state_of(self._client, NOTICE_STREAM)
-
-    @property
-    def reconnects(self) -> int:
-        """How often the connection has been made anew."""
-        return int(self._client.stats["reconnects"])
 
     async def _publish(self, subject: str, body: bytes, about: dict[str, str]) -> None:
         try:
             await self._client.publish(subject, body, headers=about)
         except UNPUBLISHED as error:
             _not_published(subject, error)
-
-
-def _about(event: OutgoingEvent) -> dict[str, str]:
-    """An event's headers."""
-    what = f"desk.{event.what}"
-    about = headers(str(event.event_id), what, event.cycle_id, event.node, event.owner)
-    about[POSITION_HEADER] = str(event.position)
-    return about
 
 
 def _not_published(subject: str, error: Exception) -> None:

@@ -22,7 +22,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from contracts.operation import ClaimAnswer
-from libs.bus.doorkeeper import refused_at_the_door
+from libs.bus.dropped import drop_message
 from libs.bus.streams import ACK_WAIT_S
 
 BATCH_MAX = 32
@@ -74,14 +74,13 @@ class Pull:
         self._turn = asyncio.Event()
         self._refused = False
         self._leaving = False
+        self._subscription: Subscription | None = None
         self._number = 0
 
     async def start(self) -> None:
         """Make ready to hear."""
         self._inbox = self._client.new_inbox()
-        self._subscription: Subscription = await self._client.subscribe(
-            f"{self._inbox}.*", cb=self._on_message
-        )
+        self._subscription = await self._client.subscribe(f"{self._inbox}.*", cb=self._on_message)
 
     async def run(self) -> None:
         """Ask for messages until cancelled."""
@@ -104,6 +103,8 @@ class Pull:
         has SETTLED_S to take it up, and what it sends meanwhile is given back.
         """
         self._leaving = True
+        if self._subscription is None:
+            return
         with contextlib.suppress(nats.errors.Error, TimeoutError):
             async with asyncio.timeout(LEAVE_S_MAX):
                 await self._client.flush()
@@ -150,7 +151,7 @@ class Pull:
             return
         if not message.reply.startswith(self._acks):
             # Whoever handles it acknowledges there: never where a stranger chose.
-            refused_at_the_door("no_command", "", self._durable)
+            drop_message("no_command", "", self._durable)
             return
         if self._leaving:
             await message.nak(delay=GIVEN_BACK_S)
@@ -304,7 +305,7 @@ class Streamed:
 
 
 @dataclass(frozen=True)
-class HandedOver:
+class LocalDelivery:
     """A command from the orchestrator of the same process.
 
     Nothing is to be said of it: its operation's row tells whether it is answered, and the sweep

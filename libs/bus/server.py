@@ -19,8 +19,8 @@ from nats.aio.subscription import Subscription
 
 from contracts.subjects.subject import AGENTS, REQUESTERS, Answered, AnySubject, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
-from libs.bus.discovery import Endpoint
-from libs.bus.doorkeeper import refused_at_the_door, replies_to
+from libs.bus.discovery import BusEndpoint
+from libs.bus.dropped import drop_message, replies_to
 from libs.bus.headers import AGAIN_HEADER, refusal
 from libs.runtime.errors import DeskError, is_outage
 from libs.telemetry import metrics
@@ -46,13 +46,13 @@ STOP_GRACE_S = 3.0
 # Takes the caller's name and the message; None leaves the question without an answer.
 Answer = Callable[[str, Asked], Awaitable[Answered | None]]
 # Takes the caller's name and what could not be read.
-Refuse = Callable[[str, "Unreadable"], Awaitable[Answered | None]]
+Refuse = Callable[[str, "UnreadableMessage"], Awaitable[Answered | None]]
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class UnreadableMessage:
     """A message that is none: the first UNREADABLE_BYTES_KEPT of it, how many it had, and why."""
 
     body: bytes
@@ -75,7 +75,7 @@ class _Question(Generic[Asked]):
     caller: str
     reply: str
     held: int
-    read: Asked | Unreadable
+    read: Asked | UnreadableMessage
 
 
 class Server:
@@ -90,7 +90,7 @@ class Server:
         self._subscriptions: list[Subscription] = []
         self._served: dict[str, tuple[Answer[Any, Any], Refuse[Any] | None]] = {}
         self._context = contextvars.copy_context()
-        self.endpoints: list[Endpoint] = []
+        self.endpoints: list[BusEndpoint] = []
 
     async def serve(
         self,
@@ -105,7 +105,7 @@ class Server:
             self._begin(row, caller, message.data, message.reply)
 
         self._served[row.address] = answer, refuse
-        self.endpoints.append(Endpoint(row.what, row.by("*"), self._queue))
+        self.endpoints.append(BusEndpoint(row.what, row.by("*"), self._queue))
         self._subscriptions.append(
             await self._client.subscribe(
                 row.by("*"),
@@ -159,12 +159,12 @@ class Server:
     ) -> _Question[Asked] | None:
         """The question, where its answer may be given and there is room for it."""
         if reply and not replies_to(reply, (caller,)):
-            refused_at_the_door("foreign_inbox", caller, row.address)
+            drop_message("foreign_inbox", caller, row.address)
             return None
         question = _read(row, caller, body, reply)
         lane = self._lane(caller)
         if lane.bytes_held + question.held > LANE_BYTES_MAX:
-            refused_at_the_door("overflow", caller, row.address)
+            drop_message("overflow", caller, row.address)
             return None
         lane.bytes_held += question.held
         return question
@@ -230,7 +230,7 @@ class Server:
         refuse: Refuse[Answered] | None,
         question: _Question[Asked],
     ) -> Answered | None:
-        if not isinstance(question.read, Unreadable):
+        if not isinstance(question.read, UnreadableMessage):
             return await answer(question.caller, question.read)
         why = question.read.error
         if refuse is None:
@@ -244,12 +244,12 @@ class Server:
 def _read(row: Subject[Asked, Answered], caller: str, body: bytes, reply: str) -> _Question[Asked]:
     """Read the question; of one that cannot be read only the beginning is held."""
     size = len(body)
-    read: Asked | Unreadable
+    read: Asked | UnreadableMessage
     try:
         read = decode(row.message, body, by_people=caller in PROGRAMS_OF_PEOPLE)
     except MessageInvalid as error:
         # Of the traceback's frames the last ones hold the whole body.
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        read = Unreadable(body[:UNREADABLE_BYTES_KEPT], len(body), error)
+        read = UnreadableMessage(body[:UNREADABLE_BYTES_KEPT], len(body), error)
         size = len(read.body)
     return _Question(caller, reply, size + MESSAGE_OVERHEAD_BYTES, read)

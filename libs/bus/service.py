@@ -30,8 +30,8 @@ from contracts.types import Failure, shortened
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched, within
 from libs.bus.dead_letters import written
-from libs.bus.discovery import Endpoint, discoverable
-from libs.bus.local import Line
+from libs.bus.discovery import BusEndpoint, discoverable
+from libs.bus.local import LocalLine
 from libs.bus.operation import (
     FAILURE_CHARS_MAX,
     Lease,
@@ -78,7 +78,7 @@ class ServiceRunner:
     """
 
     def __init__(
-        self, routes: Routes, url: str, settings: Settings, line: Line | None = None
+        self, routes: Routes, url: str, settings: Settings, line: LocalLine | None = None
     ) -> None:
         self._routes = routes
         self._line = line
@@ -98,7 +98,7 @@ class ServiceRunner:
             self._url, service, self._settings.secrets_path, on_closed=self._on_closed
         )
         self._orchestrator = Orchestrator(
-            self._client, service, self._settings.reply_timeout_s, self._line
+            self._client, service, self._settings.orchestrator.reply_timeout_s, self._line
         )
         self._server = Server(self._client, service)
         try:
@@ -131,11 +131,10 @@ class ServiceRunner:
 
     async def _watch(self) -> None:
         service, enter = self._routes.service, self._watched.enter_context
-        commands = [Endpoint.of_command(route.hears) for route in self._routes.commands]
+        commands = [BusEndpoint.of_command(route.hears) for route in self._routes.commands]
         await discoverable(self._client, service, (*commands, *self._server.endpoints))
         enter(watched(self._client, service))
-        gauges = (metrics.PENDING, metrics.UNACKNOWLEDGED)
-        enter(readiness.sampled(f"consumers {service}", self._lag, gauges))
+        enter(readiness.sampled(f"consumers {service}", self._lag, (metrics.PENDING,)))
 
     async def _lag(self) -> None:
         """Report the backlog of this service to the metrics."""
@@ -143,7 +142,6 @@ class ServiceRunner:
         for route in self._routes.commands:
             info = await manager.consumer_info(COMMAND_STREAM, route.hears.durable)
             metrics.PENDING.set(info.num_pending or 0, service, route.hears.address)
-            metrics.UNACKNOWLEDGED.set(info.num_ack_pending or 0, service, route.hears.address)
 
     async def _pull(self) -> None:
         for route in self._routes.commands:
@@ -198,15 +196,12 @@ class ServiceRunner:
 
     async def _on_command(self, route: Route, delivery: Delivery) -> None:
         where = (self._routes.service, route.hears.address)
-        metrics.QUEUE_SECONDS.observe(max(0.0, time.time() - delivery.sent_at.timestamp()), *where)
         if delivery.number > 1:
             metrics.REDELIVERIES.add(*where)
-        metrics.RUNNING.add(1, self._routes.service)
         outcome = "stopped"
         try:
             outcome = await self._deal_with(route, delivery)
         finally:
-            metrics.RUNNING.add(-1, self._routes.service)
             metrics.COMMANDS.add(*where, outcome)
 
     async def _deal_with(self, route: Route, delivery: Delivery) -> str:

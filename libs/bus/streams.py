@@ -8,8 +8,8 @@ without an acknowledgement, so nobody else would hear that NATS has ceased to st
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from nats.aio.client import Client
 from nats.js.api import (
     AckPolicy,
     ConsumerConfig,
+    DeliverPolicy,
     DiscardPolicy,
     RetentionPolicy,
     StorageType,
@@ -30,7 +31,7 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from contracts.audit import DECISION_EVENTS
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.subjects.notices import NOTICE_DURABLE
+from contracts.subjects.notices import durable_of
 from contracts.subjects.subject import PREFIX, AnySubject, Class
 from libs.runtime.errors import DeskError
 from libs.telemetry import metrics
@@ -54,12 +55,12 @@ LETTER_BYTES_MAX = MESSAGE_BYTES_MAX + 16 * 1024
 DUPLICATE_WINDOW_S = 1.0
 ACK_WAIT_S = 20.0
 DELIVERIES_MAX = 10
-NOTICE_ACK_WAIT_S = 5.0
-"""How long a notifier that dies keeps what it had in its hands from the next one."""
 ACKS_PENDING_MAX = 1_000
-NOTICES_AT_ONCE_MAX = 64
-"""Notices in the hands of all notifiers together, and as many as one handles at a time: while one
-that died has some, another can hold those behind them until they come again."""
+NOTICES_PENDING_MAX = 100_000
+"""Notices of one channel that may wait for the end of quiet hours, a digest or another try. Later
+ones are not delivered meanwhile."""
+CHANNEL_IDLE_S_MAX = 8 * 24 * 3600
+"""By then NATS forgets the consumer of a channel that was removed, and has none of its notices."""
 REPAIR_EVERY_S = 1.0
 STORED_EVERY_S = 2.0
 STORED_TIMEOUT_S = 1.4
@@ -71,10 +72,17 @@ STORED_BYTES = 16_384
 """More than a full disk has left in the last page of a file."""
 STORED = f"{PREFIX}.stored.commands"
 """The provisioner's own subject of the commands' stream: no command, and no consumer takes it."""
+COMMAND_INFO = f"STREAM.INFO.{COMMAND_STREAM}"
 NOT_STORED = (nats.errors.Error, APIError, NoStreamResponseError, TimeoutError)
 TODO = "is its disk full? With room again it goes on by itself, or once it is restarted"
 
 log = structlog.get_logger()
+
+
+class NotProvisioned(DeskError):
+    """NATS does not hold the notices of a channel, or does not answer."""
+
+    code = "channel_not_provisioned"
 
 
 class StreamsNotMade(DeskError):
@@ -123,39 +131,53 @@ def consumers(commands: Sequence[AnySubject]) -> Sequence[ConsumerConfig]:
     ]
 
 
-def notice_consumer() -> ConsumerConfig:
-    """The durable pull consumer that all notifiers share. What cannot be kept now comes again for
-    as long as the stream has it."""
+def channel_consumer(channel: str, since: DeliverPolicy) -> ConsumerConfig:
+    """The durable pull consumer of a channel of `[notify]`, which all notifiers share."""
     return ConsumerConfig(
-        name=NOTICE_DURABLE,
-        durable_name=NOTICE_DURABLE,
+        name=durable_of(channel),
+        durable_name=durable_of(channel),
         filter_subject=NOTICE_SUBJECTS,
+        deliver_policy=since,
         ack_policy=AckPolicy.EXPLICIT,
-        ack_wait=NOTICE_ACK_WAIT_S,
+        ack_wait=ACK_WAIT_S,
         max_deliver=-1,
-        max_ack_pending=NOTICES_AT_ONCE_MAX,
+        max_ack_pending=NOTICES_PENDING_MAX,
+        inactive_threshold=CHANNEL_IDLE_S_MAX,
     )
 
 
 class Provisioner:
     """Makes the streams and consumers and keeps them there."""
 
-    def __init__(self, client: Client, commands: Sequence[AnySubject], replicas: int = 1) -> None:
+    def __init__(
+        self,
+        client: Client,
+        commands: Sequence[AnySubject],
+        replicas: int = 1,
+        channels: Collection[str] = (),
+    ) -> None:
         self._manager = client.jsm()
         self._jetstream = client.jetstream(timeout=STORED_TIMEOUT_S)
         self._commands = commands
+        self._channels = channels
         self._streams = streams(replicas)
         self._not_stored = ""
+        self._holds_nothing_older = False  # until all channels of a new stream are there
         self._trying = asyncio.Lock()
 
     async def provision(self) -> None:
         """Create or update everything. Raises `StreamsNotMade`."""
         try:
             for stream in self._streams:
-                await self._ensure_stream(stream)
+                if await self._ensure_stream(stream) and stream.name == NOTICE_STREAM:
+                    self._holds_nothing_older = True
+            # A new channel gets what happens from now on. A new stream holds nothing older.
+            since = DeliverPolicy.ALL if self._holds_nothing_older else DeliverPolicy.NEW
+            for channel in self._channels:
+                await self._ensure_channel(channel, since)
+            self._holds_nothing_older = False
             for consumer in consumers(self._commands):
                 await self._manager.add_consumer(COMMAND_STREAM, consumer)
-            await self._manager.add_consumer(NOTICE_STREAM, notice_consumer())
         except (APIError, nats.errors.Error, TimeoutError) as error:
             description = getattr(error, "description", None) or type(error).__name__
             raise StreamsNotMade(
@@ -209,55 +231,59 @@ class Provisioner:
                 ).state.consumer_count
                 for stream in self._streams
             }
+            for channel in self._channels:  # by name: that of a channel that went stays a week
+                await self._manager.consumer_info(NOTICE_STREAM, durable_of(channel))
         except NotFoundError:
             return True
-        return counts[COMMAND_STREAM] < len(self._commands) or not counts[NOTICE_STREAM]
+        return counts[COMMAND_STREAM] < len(self._commands)
 
-    async def _ensure_stream(self, stream: StreamConfig) -> None:
+    async def _ensure_stream(self, stream: StreamConfig) -> bool:
+        """Whether the stream had to be made."""
         try:
             await self._manager.stream_info(stream.name or "")
         except NotFoundError:
             await self._manager.add_stream(stream)
-        else:
-            await self._manager.update_stream(stream)
+            return True
+        await self._manager.update_stream(stream)
+        return False
 
-
-async def acknowledged(client: Client, stream: str, durable: str) -> int:
-    """The number up to which all of a durable's messages are acknowledged, once it is there."""
-    manager = client.jsm()
-    while True:
+    async def _ensure_channel(self, channel: str, since: DeliverPolicy) -> None:
         try:
-            floor = (await manager.consumer_info(stream, durable)).ack_floor
-        except (NotFoundError, nats.errors.Error, TimeoutError) as error:
-            log.info("bus.consumer_unknown", durable=durable, error=type(error).__name__)
-            await asyncio.sleep(REPAIR_EVERY_S)
-        else:
-            return floor.stream_seq if floor else 0
+            await self._manager.consumer_info(NOTICE_STREAM, durable_of(channel))
+        except NotFoundError:
+            await self._manager.add_consumer(NOTICE_STREAM, channel_consumer(channel, since))
 
 
-@dataclass(frozen=True)
-class StreamState:
-    """When a stream was made, and the number of the last message that it ever had."""
+async def channel_since(client: Client, channel: str) -> datetime:
+    """Since when NATS holds the notices of a channel. Raises `NotProvisioned`."""
+    try:
+        info = await _info(client, f"CONSUMER.INFO.{NOTICE_STREAM}.{durable_of(channel)}")
+    except NotFoundError as error:
+        raise NotProvisioned(
+            f"NATS holds no notices of {channel}: the provisioner needs the same [notify]"
+        ) from error
+    except NOT_STORED as error:
+        raise NotProvisioned(f"NATS does not answer ({type(error).__name__})") from error
+    return moment(info["created"])
 
-    made_at: datetime
-    last: int
 
-
-async def state_of(client: Client, stream: str) -> StreamState:
-    """The stream's state. Raises what nats-py does, and `APIError`."""
-    answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", timeout=STORED_TIMEOUT_S)
+async def _info(client: Client, what: str, timeout_s: float = STORED_TIMEOUT_S) -> dict[str, Any]:
+    """The server's words on a stream or a consumer. Raises what nats-py does, and `APIError`."""
+    answer = await client.request(f"$JS.API.{what}", timeout=timeout_s)
     info: dict[str, Any] = orjson.loads(answer.data)
     if "error" in info:
         APIError.from_error(info["error"])  # raises
-    return StreamState(moment(info["created"]), int(info["state"]["last_seq"]))
+    return info
+
+
+async def _last(client: Client) -> int:
+    """The number of the last message that the stream of commands ever had."""
+    return int((await _info(client, COMMAND_INFO))["state"]["last_seq"])
 
 
 async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:
     """The seconds since NATS last stored a command, by its own clock."""
-    answer = await client.request(f"$JS.API.STREAM.INFO.{COMMAND_STREAM}", timeout=timeout_s)
-    info: dict[str, Any] = orjson.loads(answer.data)
-    if "error" in info:
-        APIError.from_error(info["error"])  # raises
+    info = await _info(client, COMMAND_INFO, timeout_s)
     return (moment(info["ts"]) - moment(info["state"]["last_ts"])).total_seconds()
 
 
@@ -274,11 +300,11 @@ async def not_stored(client: Client) -> str:
 async def not_stored_now(client: Client) -> str:
     """The same, where nothing counts that was stored before the question: the answer takes until
     the provisioner's next try, at most STORED_AGE_S_MAX. Raises as `not_stored`."""
-    before = (await state_of(client, COMMAND_STREAM)).last
+    before = await _last(client)
     until = asyncio.get_running_loop().time() + STORED_AGE_S_MAX
     while asyncio.get_running_loop().time() < until:
         await asyncio.sleep(STORED_POLL_S)
-        if (await state_of(client, COMMAND_STREAM)).last > before:
+        if await _last(client) > before:
             return ""
     return await not_stored(client) or f"NATS stores nothing now: {TODO}"
 

@@ -1,182 +1,132 @@
 """Apprise's channels: mail, Slack, Telegram, ntfy and a hundred more, by one address each.
 
-Only Apprise's own plugins are loaded: it is given no path to others, no configuration and no store.
-A plugin is called in a thread of its channel, past Apprise's pools, and one at a time: where a call
-outlasts its time limit the channel is busy until it has ended.
-
-One address is one recipient: of several, some may have a message that others have not, and then it
-could only be sent to all again.
+Each call of Apprise runs in a child process (`libs.channels.apprise_child`): it is killed at the
+time limit, has a limit of memory, and nothing that it logs is kept. The address goes over stdin.
+One address is one recipient: of several, some may have a message that others have not.
 """
 
 import asyncio
-import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import os
+import sys
 from typing import Any
 
-from apprise import Apprise, AppriseAsset, NotifyFormat, PersistentStoreMode
+import orjson
 from pydantic import SecretStr
 
-from libs.channels.answers import NOT_TAKEN, failure
-from libs.channels.channel import (
-    ChannelUnusable,
-    Failed,
-    Limits,
-    Message,
-    Outcome,
-    Sent,
-    hush,
-)
-from libs.channels.heard import Heard, listening
+from libs.channels.channel import ChannelMessage, ChannelUnusable, MessageLimits, SendOutcome
+from libs.runtime.proxies import ProxyUnusable, proxy_for
 
-LOGGERS = ("apprise", "urllib3", "requests")
-"""They log addresses and bodies."""
-BODY_CHARS_MAX = 8_000
-"""Of one message, whatever a plugin would take."""
-BODY_CHARS_MAX_OF: Mapping[str, int] = {"ntfy": 3_500}
-"""Of services that take less than their plugin says: ntfy makes more than 4,096 bytes a file."""
-CHATS: Mapping[str, str] = {
-    "Discord": "discord",
-    "Fluxer": "chat",
-    "Guilded": "chat",
-    "Mastodon": "chat",
-    "Mattermost": "chat",
-    "Misskey": "chat",
-    "Nextcloud Talk": "chat",
-    "Revolt": "chat",
-    "Zulip": "chat",
-}
-"""The markup of services that show as Markdown what their plugin takes for plain text."""
+CHECK_S = 60.0
+"""How long Apprise may take to load and read an address, beside the try itself."""
+OPEN_TRIES = 3
+"""Of reading an address at the start, where the answer is a passing fault."""
+CHILD = "libs.channels.apprise_child"
+ANY_HOST = "host.invalid"
+THIS_MACHINE = "localhost,127.0.0.0/8,::1"
+NEEDED = (
+    "PATH",
+    "PYTHON",
+    "HOME",
+    "LANG",
+    "LC_",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "SSL_CERT_",
+    "REQUESTS_CA_BUNDLE",
+)
+"""How the variables begin that a child gets: others may hold keys, ours and other programs'."""
+CHILDREN_MAX = 6
+"""At once, about 55 MB each: an alarm may go to twenty channels."""
+
+_CHILDREN = asyncio.Semaphore(CHILDREN_MAX)
 
 
 class AppriseChannel:
-    """One address of Apprise's. Raises ChannelUnusable where it knows no such address, or where
-    that leads to nobody or to several."""
+    """One address of Apprise's."""
 
-    def __init__(self, name: str, address: SecretStr, timeout_s: float) -> None:
-        hush(*LOGGERS)
-        self._name = name
+    def __init__(self, address: SecretStr, timeout_s: float, limits: MessageLimits) -> None:
+        self._address = address
         self._timeout_s = timeout_s
-        self._plugin = _plugin(name, address)
-        self._service = str(self._plugin.service_name)
-        _leads_to_one(name, self._plugin, self._service)
-        self._plugin.throttle = _Pace(float(self._plugin.request_rate_per_sec)).wait
-        self._format = _format(self._plugin.notify_format)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"channel-{name}")
-        self._running: asyncio.Future[Outcome] | None = None
+        self._limits = limits
 
-    def __repr__(self) -> str:
-        return f"AppriseChannel({self._name!r})"
+    @classmethod
+    async def opened(cls, name: str, address: SecretStr, timeout_s: float) -> "AppriseChannel":
+        """The channel; nothing is sent. Raises ChannelUnusable where Apprise does not know the
+        address, or where it leads to no one or to several."""
+        for _ in range(OPEN_TRIES):
+            answer = await _call({"url": address.get_secret_value()}, CHECK_S)
+            if "code" not in answer:  # which says nothing of the address
+                break
+        problem = answer.get("problem") or answer.get("code")
+        if problem:
+            raise ChannelUnusable(f"channel {name}: {problem}")
+        return cls(address, timeout_s, MessageLimits(**answer["limits"]))
 
     @property
-    def limits(self) -> Limits:
-        """The plugin's own limits, where the service has no others."""
-        markup = self._format.value
-        if self._format is NotifyFormat.TEXT:
-            markup = CHATS.get(self._service, markup)
-        title_chars_max = int(self._plugin.title_maxlen)
-        if markup in CHATS.values() or self._plugin.overflow_amalgamate_title:
-            # It becomes one text with the body, and so is written and measured as a part of that.
-            title_chars_max = 0
-        room = BODY_CHARS_MAX_OF.get(self._service, BODY_CHARS_MAX)
-        return Limits(title_chars_max, min(int(self._plugin.body_maxlen), room), markup)
+    def limits(self) -> MessageLimits:
+        """The service's own limits."""
+        return self._limits
 
-    async def send(self, message: Message) -> Outcome:
+    async def send(self, message: ChannelMessage) -> SendOutcome:
         """Send the text."""
-        if self._running is not None and not self._running.done():
-            return Failed("busy")
-        loop = asyncio.get_running_loop()
-        self._running = loop.run_in_executor(self._thread, self._call, message)
-        done, _ = await asyncio.wait({self._running}, timeout=self._timeout_s)
-        return self._running.result() if done else Failed("timeout")
-
-    async def close(self) -> None:
-        """Leave the thread; a call that hangs ends by its own time-outs."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _call(self, message: Message) -> Outcome:
-        with listening() as heard:
-            try:
-                taken = self._plugin.notify(
-                    body=message.body,
-                    title=message.title,
-                    body_format=self._format,
-                )
-            except Exception:  # noqa: BLE001 - a plugin of many; its text may hold the address
-                return Failed("plugin_failed")
-        return Sent() if taken else self._failed(heard)
-
-    def _failed(self, heard: Heard) -> Failed:
-        if heard.error:
-            return Failed(heard.error, heard.refused)
-        if heard.status is None:
-            return Failed(NOT_TAKEN)
-        return failure(self._service, heard.status, heard.retry_after, heard.body)
+        request = {
+            "url": self._address.get_secret_value(),
+            "title": message.title,
+            "body": message.body,
+            "timeout_s": self._timeout_s,
+        }
+        answer = await _call(request, CHECK_S + self._timeout_s)
+        return SendOutcome(str(answer.get("code", "plugin_failed")))
 
 
-class _Pace:
-    """A plugin's own pause between two requests, by the steady clock.
-
-    Apprise's goes by the clock of the wall, and by what a server says of that: when it jumps, a
-    plugin sleeps for as long as it has jumped. How long a server wants to be left alone, it says
-    with its 429.
-    """
-
-    def __init__(self, pause_s: float) -> None:
-        self._pause_s = pause_s
-        self._free_at = 0.0
-
-    def wait(self, *_: object, **__: object) -> None:
-        """Wait until the next request may go out."""
-        time.sleep(max(self._free_at - time.monotonic(), 0.0))
-        self._free_at = time.monotonic() + self._pause_s
-
-
-def _format(offered: Any) -> NotifyFormat:
-    """Plain text where a plugin takes it: in that nothing is markup. Of several that it takes they
-    are a tuple."""
-    formats = [
-        NotifyFormat(name) for name in (offered if isinstance(offered, tuple) else [offered])
-    ]
-    return NotifyFormat.TEXT if NotifyFormat.TEXT in formats else formats[0]
-
-
-def _leads_to_one(name: str, plugin: Any, service: str) -> None:
-    """Raises ChannelUnusable where the address leads to nobody or to several."""
-    if len(plugin) > 1 or getattr(plugin, "cc", None) or getattr(plugin, "bcc", None):
-        raise ChannelUnusable(
-            f"channel {name}: its address names several recipients; give each one a channel"
-        )
-    if service == "Telegram" and not plugin.targets:
-        # Apprise would take whoever wrote to the bot first.
-        raise ChannelUnusable(f"channel {name}: its address names no chat; tgram://TOKEN/CHAT-ID")
-
-
-def _plugin(name: str, address: SecretStr) -> Any:
-    asset = AppriseAsset(
-        app_id="Deskbus",
-        app_desc="Deskbus",
-        app_url="",
-        # No picture, which whoever reads a message would fetch from elsewhere.
-        image_url_mask="",
-        image_url_logo="",
-        plugin_paths=None,
-        storage_mode=PersistentStoreMode.MEMORY,
-        secure_logging=True,
-        allow_templates=False,
-        http_redirects=False,
-        interpret_escapes=False,
-        interpret_emojis=False,
-    )
-    url = address.get_secret_value()
-    if "format=" not in url:
-        # As plain text nothing in a message is markup, where the service has such a format.
-        url += f"{'&' if '?' in url else '?'}format=text"
-    plugin: Any = None
+async def _call(request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    """The child's answer; a `code` where there is none. The child has ended when this returns."""
     try:
-        plugin = Apprise.instantiate(url, asset=asset, suppress_exceptions=True)
-    except Exception:  # noqa: BLE001 - whatever it says may hold the address
-        plugin = None
-    if plugin is None:
-        raise ChannelUnusable(f"channel {name}: Apprise knows no such address")
-    return plugin
+        environment = _environment()
+    except ProxyUnusable:
+        return {"code": "proxy"}
+    async with _CHILDREN:
+        return await _answer_of_child(request, timeout_s, environment)
+
+
+async def _answer_of_child(
+    request: dict[str, Any], timeout_s: float, environment: dict[str, str]
+) -> dict[str, Any]:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            CHILD,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environment,
+        )
+    except OSError:
+        return {"code": "plugin_failed"}  # no memory, no process left: it is tried again
+    try:
+        async with asyncio.timeout(timeout_s):
+            words, _ = await process.communicate(orjson.dumps(request))
+        answer: dict[str, Any] = orjson.loads(words)
+    except TimeoutError:
+        return {"code": "timeout"}
+    except orjson.JSONDecodeError:
+        return {"code": "plugin_failed"}
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return answer
+
+
+def _environment() -> dict[str, str]:
+    """The child's variables: those that programs need, and the proxies as libs.runtime.proxies
+    reads them. Raises ProxyUnusable."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(NEEDED)}
+    for scheme in ("http", "https"):
+        proxy = proxy_for(f"{scheme}://{ANY_HOST}")
+        if proxy is not None:
+            kept[f"{scheme}_proxy"] = proxy.url
+    exempt = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    return {**kept, "no_proxy": ",".join(filter(None, (exempt, THIS_MACHINE)))}

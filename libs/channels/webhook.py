@@ -25,15 +25,7 @@ import httpx2
 import orjson
 from pydantic import SecretStr
 
-from libs.channels.channel import (
-    ChannelUnusable,
-    Failed,
-    Limits,
-    Message,
-    Outcome,
-    by_status,
-    hush,
-)
+from libs.channels.channel import ChannelMessage, ChannelUnusable, MessageLimits, SendOutcome, hush
 from libs.runtime.addresses import Address, is_public
 from libs.runtime.outgoing import AuthoritiesUnusable, client_tls
 
@@ -41,8 +33,6 @@ TIMESTAMP_HEADER = "Deskbus-Timestamp"
 SIGNATURE_HEADER = "Deskbus-Signature"
 SIGNATURE_VERSION = "v1"
 BODY_CHARS_MAX = 200_000
-ANSWER_BYTES_MAX = 64 * 1024
-"""Of an answer, whose body nobody reads; a longer one is cut off."""
 LOGGERS = ("httpx2", "httpcore2")
 LOCAL_NAMES = frozenset({"localhost"})
 
@@ -84,11 +74,11 @@ class Webhook:
         return f"Webhook({self._name!r})"
 
     @property
-    def limits(self) -> Limits:
-        """As much as one question gives."""
-        return Limits(title_chars_max=0, body_chars_max=BODY_CHARS_MAX)
+    def limits(self) -> MessageLimits:
+        """The text of a message is not sent, only its notices."""
+        return MessageLimits(title_chars_max=0, body_chars_max=BODY_CHARS_MAX)
 
-    async def send(self, message: Message) -> Outcome:
+    async def send(self, message: ChannelMessage) -> SendOutcome:
         """Send the notices; what people read stands in each."""
         body = orjson.dumps(
             {
@@ -97,29 +87,23 @@ class Webhook:
                 "notices": [notice.model_dump(mode="json") for notice in message.notices],
             }
         )
-        # No error's own text is told: it holds the address.
+        # An error's own text holds the address.
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._post(body)
-        except TimeoutError:
-            return Failed("timeout")
-        except httpx2.TimeoutException:
-            return Failed("timeout")
+        except (TimeoutError, httpx2.TimeoutException):
+            return SendOutcome("timeout")
         except httpx2.HTTPError as error:
-            return Failed("tls" if _is_tls(error) else "unreachable")
-        except (socket.gaierror, OSError):
-            return Failed("unreachable")
+            return SendOutcome("tls" if _is_tls(error) else "unreachable")
+        except OSError:  # the look-up of a name raises one
+            return SendOutcome("unreachable")
 
-    async def close(self) -> None:
-        """Let go of connections."""
-        await self._client.aclose()
-
-    async def _post(self, body: bytes) -> Outcome:
+    async def _post(self, body: bytes) -> SendOutcome:
         parts = _parts(self._name, self._address)
         host, port = parts.hostname or "", parts.port or _port(parts.scheme)
         addresses = await _look_up(host, port)
         if not self._private and not all(map(is_public, addresses)):
-            return Failed("private_address")
+            return SendOutcome("private_address")
         stamp = str(int(self._clock()))
         headers = {
             "Host": parts.netloc.rpartition("@")[2],
@@ -137,7 +121,7 @@ class Webhook:
         )
         answer = await self._client.send(request, stream=True)
         try:
-            return by_status(answer.status_code, answer.headers.get("Retry-After"))
+            return SendOutcome("" if answer.is_success else f"http_{answer.status_code}")
         finally:
             await answer.aclose()
 

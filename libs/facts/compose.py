@@ -17,7 +17,7 @@ from contracts.reasons import (
     Speaks,
 )
 from libs.facts.digits import numbers_in, passes, plain_digits, same
-from libs.facts.fact import PERCENT, POINTS, TEXT, Fact, Facts
+from libs.facts.fact import PERCENT, POINTS, TEXT, Fact, FactIndex
 from libs.facts.written import relation, value_of
 from libs.runtime.untrusted import clean_line
 
@@ -125,7 +125,7 @@ def _in(field: str, mark: Mark) -> Mark:
 
 
 def settled(
-    reasons: Iterable[ReasonDraft], facts: Facts
+    reasons: Iterable[ReasonDraft], facts: FactIndex
 ) -> tuple[tuple[Reason, ...], tuple[str, ...]]:
     """The reasons that name a fact, with its right name, and in a sentence each what fell away."""
     valid: list[Reason] = []
@@ -156,7 +156,7 @@ def shown_name(name: str) -> str:
     return clean_line(name, 60) or "(nothing)"
 
 
-def argued(reasons: Sequence[ReasonDraft], facts: Facts, subject: str = "") -> Prose:
+def argued(reasons: Sequence[ReasonDraft], facts: FactIndex, subject: str = "") -> Prose:
     """`For: close 584.00 USD, 2.1% above 50-day average of 571.96 USD. Against: RSI 14 71.20.`
 
     Facts of another entity than the `subject` are written with its name. Empty without reasons.
@@ -179,7 +179,9 @@ def _goes_on(before: ReasonDraft, reason: ReasonDraft) -> bool:
     return bool(before.beside and reason.beside and before.fact == reason.fact and not before.why)
 
 
-def clause(reason: ReasonDraft, facts: Facts, subject: str = "", *, again: bool = False) -> Prose:
+def clause(
+    reason: ReasonDraft, facts: FactIndex, subject: str = "", *, again: bool = False
+) -> Prose:
     """One reason that names a fact, in words; without the fact where the last clause has it."""
     fact = facts.by_name[reason.fact]
     beside = facts.by_name[reason.beside] if reason.beside else None
@@ -224,7 +226,7 @@ def names_in(words: str) -> tuple[str, ...]:
     return tuple(match[1] for match in _NAMED.finditer(plain_digits(words)))
 
 
-def filled(words: str, facts: Facts) -> Prose:
+def filled(words: str, facts: FactIndex) -> Prose:
     """A model's sentence, with the facts that it names in braces written out.
 
     A name that no fact has stays as it was written and is loose, and so is every number that none

@@ -79,7 +79,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactIndex:
     """All facts of one answer, by name; the first of a name counts. `about` are the entities that
     the task is about, the most important first."""
 
@@ -87,7 +87,7 @@ class Facts:
     about: Sequence[str] = ()
 
     @classmethod
-    def of(cls, facts: Iterable[Fact], about: Iterable[str] = ()) -> "Facts":
+    def of(cls, facts: Iterable[Fact], about: Iterable[str] = ()) -> "FactIndex":
         """These facts, with those that come of comparing entities: their ranks."""
         by_name: dict[str, Fact] = {}
         for fact in facts:

@@ -17,8 +17,10 @@ FILE_BYTES_MAX = 64 * 1024 * 1024
 """Of a file, and of what a compressed one unpacks to."""
 CELLS_MAX = 8_000_000
 """Rows times columns: each cell takes some 16 bytes in memory, and is copied once or twice."""
-HEADER_BYTES_MAX = 4_096
-"""Of a text's first line; the longest that the desk reads has about 200."""
+HEADER_BYTES_MAX = 65_536
+"""Of a text's first line; one of 500 tickers side by side has about 20,000."""
+COLUMNS_MAX = 4_096
+"""Of a text: each takes some memory of its own. 500 tickers have 2,500 or 3,000."""
 LINE_BYTES_MAX = 1_000_000
 FOOTER_BYTES_MAX = 1_000_000
 """Of a Parquet file's own description."""
@@ -39,6 +41,9 @@ def bound_text(path: Path, text: bytes, separator: bytes, above: int = 0) -> Non
         what = f"the header has more than {HEADER_BYTES_MAX:,} bytes, the limit"
         raise bad(path, row, what, "save it as Parquet, or with fewer tickers or columns")
     columns = header.count(separator) + 1
+    if columns > COLUMNS_MAX:
+        what = f"{columns:,} columns, and {COLUMNS_MAX:,} is the limit"
+        raise bad(path, row, what, "save it with fewer tickers or columns")
     while line := lines.readline(LINE_BYTES_MAX + 1):
         row += 1
         if len(line) > LINE_BYTES_MAX:

@@ -6,14 +6,15 @@ exchange's hours say so: a moment within a session, or its midnight in the excha
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Final
 
 import polars as pl
 
-from libs.files.table import Table
+from libs.files.table import FileTable
 
 SessionOf = Callable[[datetime], date | None]
 """From a moment to the session that it belongs to; None where it belongs to none."""
@@ -61,11 +62,17 @@ _MONTHS: Final = (
 
 
 class NoDate(Exception):
-    """The text is no date; the message says why."""
+    """The text is no date; the message says why, `remedy` what to do, and `meant` which date it is
+    in the other order of day and month."""
+
+    def __init__(self, why: str, meant: date | None = None) -> None:
+        super().__init__(why)
+        self.meant = meant
+        self.remedy = WRITE if meant is None else f"write {meant}"
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class DateStamp:
     """A date as it stands, the time beside it, and its distance from UTC where that is said."""
 
     day: date
@@ -74,7 +81,7 @@ class Stamp:
 
 
 def dates(
-    table: Table,
+    table: FileTable,
     column: str,
     session_of: SessionOf | None = None,
     *,
@@ -82,8 +89,8 @@ def dates(
 ) -> pl.Series:
     """The column as dates, null where empty. Raises BadFile for the first cell that is none.
 
-    `month_first` says how `03/04/2024` is meant, where that is known; otherwise the column's other
-    cells must say it. `session_of` decides about times that are no midnights.
+    `month_first` says how `03/04/2024` is meant where most dates of the column do not say it.
+    `session_of` decides about times that are no midnights.
     """
     cells = table.frame[column]
     kind = cells.dtype
@@ -105,11 +112,14 @@ def dates(
             if taken.null_count() == cells.null_count():
                 return taken
     texts = cells.drop_nulls().unique(maintain_order=True).to_list()
+    # What the dates themselves say counts more than what a vendor does.
+    order = month_first_in(table, column)
+    month_first = month_first if order is None else order
     by_text = _of_texts(table, column, texts, session_of, month_first)
     return cells.replace_strict(by_text, default=None, return_dtype=pl.Date)
 
 
-def stamp_of(text: str, *, month_first: bool | None = None) -> Stamp:
+def stamp_of(text: str, *, month_first: bool | None = None) -> DateStamp:
     """The date and time in a text. Raises NoDate."""
     if match := _NUMBERS.fullmatch(text):
         if not match["mark"] and len(match["month"]) + len(match["day"]) != 4:
@@ -134,13 +144,18 @@ def stamp_of(text: str, *, month_first: bool | None = None) -> Stamp:
     else:
         raise NoDate("not a date")
     try:
-        taken = date(*(int(part) for part in parts))
+        year, month, day = (int(part) for part in parts)
+        if match.re is _YEAR_LAST and month > 12 >= day:
+            order = "month" if is_month_first else "day"
+            why = f"dates of this file are read {order} first, and there is no month {month}"
+            raise NoDate(why, date(year, day, month))
+        taken = date(year, month, day)
         if match.re is _WORDS or match["hour"] is None:
-            return Stamp(taken)
+            return DateStamp(taken)
         at = time(int(match["hour"]), int(match["minute"]), int(match["second"] or 0))
     except ValueError:
         raise NoDate("no date of the calendar") from None
-    return Stamp(taken, at, _zone(match["zone"]))
+    return DateStamp(taken, at, _zone(match["zone"]))
 
 
 def _zone(text: str | None) -> timezone | None:
@@ -157,26 +172,24 @@ def _zone(text: str | None) -> timezone | None:
 
 
 def _of_texts(
-    table: Table,
+    table: FileTable,
     column: str,
     texts: Sequence[str],
     session_of: SessionOf | None,
     month_first: bool | None,
 ) -> dict[str, date]:
-    def fault(text: str, why: str) -> Exception:
+    def fault(text: str, why: str, remedy: str = WRITE) -> Exception:
         row = int(
             (table.frame[column].cast(pl.String) == text).fill_null(value=False).arg_max() or 0
         )
-        return table.fault(row, why, WRITE, column)
+        return table.fault(row, why, remedy, column)
 
-    order = months_first(texts)  # what the dates themselves say counts more than what a vendor does
-    month_first = month_first if order is None else order
-    stamps: dict[str, Stamp] = {}
+    stamps: dict[str, DateStamp] = {}
     for text in texts:
         try:
             stamps[text] = stamp_of(text, month_first=month_first)
         except NoDate as error:
-            raise fault(text, str(error)) from None
+            raise fault(text, str(error), error.remedy) from None
     if all(stamp.at == time() for stamp in stamps.values()):
         return {text: stamp.day for text, stamp in stamps.items()}
     taken = {}
@@ -189,12 +202,22 @@ def _of_texts(
     return taken
 
 
-def months_first(texts: Sequence[str]) -> bool | None:
-    """Whether months come first in dates like 03/15/2024; None where these texts do not say."""
-    matches = [match for text in texts if (match := _YEAR_LAST.fullmatch(text))]
-    is_day_first = any(int(match["first"]) > 12 for match in matches)
-    is_month_first = any(int(match["second_"]) > 12 for match in matches)
-    return None if is_day_first == is_month_first else is_month_first
+def months_first(texts: Iterable[str] | Mapping[str, int]) -> bool | None:
+    """Whether months come first in most dates like 03/15/2024; None where these texts, each as
+    often as it stands there, do not say."""
+    votes = 0
+    for text, count in Counter(texts).items():
+        if match := _YEAR_LAST.fullmatch(text):
+            votes += count * ((int(match["second_"]) > 12) - (int(match["first"]) > 12))
+    return votes > 0 if votes else None
+
+
+def month_first_in(table: FileTable, column: str) -> bool | None:
+    """Whether months come first in most dates of a column, as its file has it."""
+    cells = (table.frame if table.whole is None else table.whole)[column]
+    if cells.dtype != pl.String:
+        return None
+    return months_first(dict(cells.drop_nulls().value_counts().iter_rows()))
 
 
 def year_last(texts: Iterable[str]) -> str:
@@ -203,7 +226,7 @@ def year_last(texts: Iterable[str]) -> str:
     return next((match[0] for match in matches if match and match["mark"] != "."), "")
 
 
-def _of_datetimes(table: Table, column: str, session_of: SessionOf | None) -> pl.Series:
+def _of_datetimes(table: FileTable, column: str, session_of: SessionOf | None) -> pl.Series:
     cells = table.frame[column].dt.cast_time_unit("us")
     zone = cells.dtype.time_zone if isinstance(cells.dtype, pl.Datetime) else None
     # The first moment of a day: in some zones there is a day a year without midnight.

@@ -12,7 +12,7 @@ VALUE_CHARS_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FileFinding:
     """One fault. `line` is counted as an editor counts (a row of a Parquet file from 1); `column`
     is the heading; `value` is what stands there; `remedy` is what to do."""
 
@@ -36,13 +36,15 @@ class Finding:
 
 
 class BadFile(DeskError):
-    """A file cannot be used as it stands; `finding` says where and why."""
+    """A file cannot be used as it stands; `finding` says where and why. `row` is the row of the
+    table that was read, where it is the fault of one."""
 
     code = "bad_file"
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: FileFinding, row: int | None = None) -> None:
         super().__init__(str(finding))
         self.finding = finding
+        self.row = row
 
 
 @contextmanager
@@ -61,7 +63,7 @@ def only_bad_files(path: Path) -> Iterator[None]:
 
 def bad(path: Path, line: int | None, what: str, remedy: str) -> BadFile:
     """A fault of the file at a path."""
-    return BadFile(Finding(path.name, what, remedy, line))
+    return BadFile(FileFinding(path.name, what, remedy, line))
 
 
 def is_parquet(path: Path) -> bool:

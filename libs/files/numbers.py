@@ -3,14 +3,15 @@ guessed: where `1,234` could be two numbers, or a unit is missing, the cell is r
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
 import polars as pl
 
 from libs.files.finding import BadFile
-from libs.files.table import Table
+from libs.files.table import FileTable
 
 PLAIN: Final = r"^[+-]?([0-9]+\.?|[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?)$"
 """A number as programs write it; ASCII digits only."""
@@ -28,12 +29,13 @@ CURRENCIES: Final = {
 BLANKS: Final = re.compile("[ \u00a0\u202f\u2009]")
 TIMES: Final = {"k": 3, "m": 6, "mio": 6, "b": 9, "bn": 9, "mrd": 9, "t": 12}
 """Words for powers of ten, and their zeros."""
+PENCE: Final = frozenset({"p", "gbx"})
 _PARTS: Final = re.compile(
     r"(?P<open>\()?(?P<sign>[+\u2212-]?)(?P<digits>[0-9](?:[0-9., ']*[0-9.,])?|[.,][0-9]+)"
     r"(?P<exponent>[eE][+-]?[0-9]{1,3})? ?(?P<times>[A-Za-z]{1,3})? ?(?P<percent>%)?(?P<close>\))?"
 )
 _GROUPS: Final = {
-    mark: re.compile(rf"[0-9]{{1,3}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",.' "
+    mark: re.compile(rf"[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",.' "
 }
 _NUMBER: Final = (
     rf"^\(?[+\u2212-]?[{SIGNS}]? ?-?([0-9]{{1,3}}([., '][0-9]{{3}})*|[0-9]+)?([.,][0-9]+)?"
@@ -65,6 +67,8 @@ def number_of(text: str, *, comma: bool = False, percent: bool = False) -> Decim
     if match["percent"] and not percent:
         raise NoNumber("a percentage, where a number is asked for")
     times = (match["times"] or "").casefold()
+    if times in PENCE:
+        raise NoNumber("an amount in pence: write the number alone, and GBX as its currency")
     if times and times not in TIMES:
         raise NoNumber("not a number")
     if match["exponent"] and not match["digits"][-1].isdigit():
@@ -77,7 +81,7 @@ def number_of(text: str, *, comma: bool = False, percent: bool = False) -> Decim
     return -number if match["open"] or match["sign"] in {"-", "\u2212"} else number
 
 
-def _refused(table: Table, name: str, text: str, why: str) -> BadFile:
+def _refused(table: FileTable, name: str, text: str, why: str) -> BadFile:
     row = int((table.frame[name] == text).fill_null(value=False).arg_max() or 0)
     return table.fault(row, why, "correct it or leave the row out", name)
 
@@ -115,27 +119,36 @@ def _digits(text: str, marks: tuple[str, str]) -> str:
 
 
 def has_decimal_comma(texts: Iterable[str], beside: Iterable[str] = ()) -> bool:
-    """Whether a comma is the decimal mark of these numbers. Raises NoNumber where they are mixed or
-    nothing shows it.
+    """Whether a comma is the decimal mark of most of these numbers. Raises NoNumber where as many
+    have a point, or nothing shows it.
 
     `beside` are the other cells of the same file: the numbers among them decide where `texts` alone
     could be either.
     """
     comma, point, unsure = _marks(texts)
-    if comma and point:
+    if comma and comma == point:
         raise NoNumber("its numbers have points and commas as decimal marks")
     if unsure and not comma and not point:
         others = pl.Series([*beside], dtype=pl.String)
         comma, point, _ = _marks(others.filter(others.str.contains(_NUMBER)))
         if comma == point:
             raise NoNumber("a comma before three digits could part thousands or be a decimal mark")
-    return comma
+    return comma > point
 
 
-def _marks(texts: Iterable[str]) -> tuple[bool, bool, bool]:
-    """Whether some number must have a decimal comma, some a decimal point, and whether a comma in
-    one could be either."""
-    cores = pl.Series([*texts], dtype=pl.String).str.replace_all(r"[^0-9.,]", "").alias("core")
+def most_have_comma(cells: pl.Series) -> bool:
+    """Whether more of these numbers have a comma alone than a point: of numbers so small that
+    nothing parts their thousands."""
+    has_point = cells.str.contains(".", literal=True)
+    has_comma = cells.str.contains(",", literal=True) & ~has_point
+    return int(has_comma.sum()) > int(has_point.sum())
+
+
+def _marks(texts: Iterable[str]) -> tuple[int, int, int]:
+    """How many numbers must have a decimal comma, how many a decimal point, and in how many a comma
+    could be either."""
+    cells = texts if isinstance(texts, pl.Series) else pl.Series([*texts], dtype=pl.String)
+    cores = cells.str.replace_all(r"[^0-9.,]", "").alias("core")
     core = pl.col("core")
     commas, points = (core.str.count_matches(mark, literal=True) for mark in ",.")
     both = (commas > 0) & (points > 0)
@@ -147,28 +160,28 @@ def _marks(texts: Iterable[str]) -> tuple[bool, bool, bool]:
     comma, point, unsure = (
         cores.to_frame()
         .select(
-            (both & is_last_comma | (commas == 0) & (points > 1) | parts_none).any().alias("comma"),
+            (both & is_last_comma | (commas == 0) & (points > 1) | parts_none).sum().alias("comma"),
             (both & ~is_last_comma | (points == 0) & (commas > 1) | one_point & ~could_group)
-            .any()
+            .sum()
             .alias("point"),
-            (one_comma & ~parts_none).any().alias("unsure"),
+            (one_comma & ~parts_none).sum().alias("unsure"),
         )
         .row(0)
     )
-    return bool(comma), bool(point), bool(unsure)
+    return comma, point, unsure
 
 
 def numbers(
-    table: Table, columns: Iterable[str], *, percents: frozenset[str] = frozenset()
+    table: FileTable, columns: Iterable[str], *, percents: frozenset[str] = frozenset()
 ) -> dict[str, pl.Series]:
     """The columns as Float64, null where a cell says that there is nothing. Raises BadFile for the
     first cell that is no number. Infinite values and NaN of a Parquet file stay as they are."""
     frame, columns = table.frame, list(columns)
     texts = {name: frame[name] for name in columns if frame.schema[name] == pl.String}
     odd = {name: _odd(cells) for name, cells in texts.items()}
-    comma = False
-    if any(len(cells) for cells in odd.values()):
-        comma = _decimal_comma(table, texts)
+    comma = bool(table.decimal_comma)
+    if table.decimal_comma is None and any(len(cells) for cells in odd.values()):
+        comma = _decimal_comma(table, list(texts))
     return {
         name: _column(table, name, odd.get(name), comma=comma, percent=name in percents)
         for name in columns
@@ -180,25 +193,26 @@ def _odd(cells: pl.Series) -> pl.Series:
     return cells.filter(~cells.str.contains(PLAIN)).unique(maintain_order=True)
 
 
-def _decimal_comma(table: Table, texts: dict[str, pl.Series]) -> bool:
-    every = pl.concat([cells.drop_nulls().unique() for cells in texts.values()]).unique()
+def _decimal_comma(table: FileTable, columns: Sequence[str]) -> bool:
+    frame = table.frame if table.whole is None else table.whole
+    every = pl.concat([frame[name].drop_nulls() for name in columns])
     try:
-        return has_decimal_comma(every, _beside(table, texts))
+        return has_decimal_comma(every, _beside(table, columns))
     except NoNumber as error:
         remedy = "write all numbers like 1234.5, without marks for thousands"
         raise table.fault(None, str(error), remedy) from None
 
 
-def _beside(table: Table, texts: dict[str, pl.Series]) -> Iterator[str]:
+def _beside(table: FileTable, columns: Sequence[str]) -> Iterator[str]:
     """The numbers in the file's other columns; read only where they are needed."""
     for name, kind in table.frame.schema.items():
-        if kind == pl.String and name not in texts:
+        if kind == pl.String and name not in columns:
             cells = table.frame[name]
             yield from cells.filter(cells.str.contains(_NUMBER).fill_null(value=False)).unique()
 
 
 def _column(
-    table: Table, name: str, odd: pl.Series | None, *, comma: bool, percent: bool
+    table: FileTable, name: str, odd: pl.Series | None, *, comma: bool, percent: bool
 ) -> pl.Series:
     cells = table.frame[name]
     if odd is None:
@@ -221,12 +235,13 @@ def _column(
         others[at] = None if number is None else float(number)
     if others:
         values = values.scatter([*others], [*others.values()])
-    # The sign of the first cell with a number is that of all before the one that is refused.
-    signs = amounts.filter(values.is_not_null())
-    odd_ones = (values.is_not_null() & (amounts != signs[0])).arg_true() if len(signs) else signs
+    # The sign of most cells with a number is that of all before the one that is refused.
+    signs = Counter(amounts.filter(values.is_not_null()))
+    sign = max(signs, key=signs.__getitem__, default="")
+    odd_ones = (values.is_not_null() & (amounts != sign)).arg_true()
     if len(odd_ones) and (refused is None or odd_ones[0] < refused[0]):
-        is_other = signs[0] and amounts[odd_ones[0]]
-        why = "stands in some rows only" if not is_other else "is another than in the rows above"
+        is_other = sign and amounts[odd_ones[0]]
+        why = "stands in some rows only" if not is_other else "is another than in most rows"
         refused = (odd_ones[0], f"a currency's sign {why}")
     if refused is not None:
         raise _refused(table, name, texts[refused[0]], refused[1])
@@ -239,7 +254,7 @@ def _common(texts: pl.Series, *, comma: bool) -> pl.Series:
     ten. Null for all others, which `number_of` reads or refuses."""
     point, group = (",", ".") if comma else (".", ",")
     form = (
-        rf"^(?<sign>[+-]?)[{SIGNS}]?(?<whole>[0-9]+|[0-9]{{1,3}}(?:[{group}][0-9]{{3}})+)"
+        rf"^(?<sign>[+-]?)[{SIGNS}]?(?<whole>[0-9]+|[1-9][0-9]{{0,2}}(?:[{group}][0-9]{{3}})+)"
         rf"(?:[{point}](?<part>[0-9]+))?(?<times>[KMBkmb]?)$"
     )
     parts = texts.str.extract_groups(form).struct

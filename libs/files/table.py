@@ -9,8 +9,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import polars.selectors as cs
 
 from libs.facts.cells import READ_BACK
 from libs.files.bounds import FILE_BYTES_MAX, bound_parquet, bound_text
-from libs.files.finding import BadFile, Finding, bad, is_parquet
+from libs.files.finding import BadFile, FileFinding, bad, is_parquet
 from libs.files.text import separator_of, text_of, unopened
 
 LEADING_ROWS = 5
@@ -28,6 +28,7 @@ CELL_CHARS_MAX = 100_000
 UNNAMED = re.compile(r"unnamed: \d+(_level_\d+)?|index|(__index_)?level_\d+(__)?")
 """Headings that pandas makes up for an index or a column without one."""
 
+CORRECT = "correct the row or leave it out"
 NO_CELLS = (pl.Binary, pl.Duration, pl.Time, pl.Object)
 """Types of Parquet that no column is read from."""
 
@@ -36,15 +37,30 @@ Heads = Callable[[Sequence[Sequence[str]]], tuple[Sequence[str], int]]
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """Cells under headings. Headings are in lower case without blanks around them. The cells of a
-    text are text without blanks around, null where empty; those of Parquet have its types."""
+    text are text without blanks around, null where empty; those of Parquet have its types. `longer`
+    are rows with more cells than headings, where they were not refused. Where some were left out,
+    `rows` are the places of the frame's rows in the file, and `whole` is the frame with all of
+    them, which says how dates are written. `decimal_comma` says whether a comma is the decimal
+    mark; None where the cells must say it."""
 
     path: Path
     frame: pl.DataFrame
     text: bytes | None = None
     head_lines: int = 1
     separator: str = ","
+    longer: Mapping[int, str] = field(default_factory=dict)
+    rows: pl.Series | None = None
+    whole: pl.DataFrame | None = None
+    decimal_comma: bool | None = None
+
+    def without(self, is_out: pl.Series) -> "FileTable":
+        """The table without some of its rows."""
+        rows = self.rows if self.rows is not None else pl.Series(range(self.frame.height))
+        whole = self.frame if self.whole is None else self.whole
+        frame, rows = self.frame.filter(~is_out), rows.filter(~is_out)
+        return replace(self, frame=frame, rows=rows, whole=whole)
 
     def fault(self, row: int | None, what: str, remedy: str, column: str | None = None) -> BadFile:
         """A fault of one row of the frame, and of its cell in `column`."""
@@ -55,9 +71,10 @@ class Table:
             cell = self.frame[column][row]
             value = "" if cell is None else str(cell)
         line = self.head_lines if row is None else self._line_of(row)
-        return BadFile(Finding(self.path.name, what, remedy, line, column, value))
+        return BadFile(FileFinding(self.path.name, what, remedy, line, column, value), row)
 
     def _line_of(self, row: int) -> int:
+        row = row if self.rows is None else self.rows[row]
         if self.text is None:
             return row + 1
         # Cells may hold line ends: only a reader of CSV knows where a row begins.
@@ -73,13 +90,14 @@ class Table:
         return self.head_lines + reader.line_num + 1
 
 
-def read_table(path: Path, heads: Heads | None = None) -> Table:
-    """The table in a file. Raises BadFile, and nothing else, for one that is none."""
+def read_table(path: Path, heads: Heads | None = None, *, longer_max: int = 0) -> FileTable:
+    """The table in a file. `longer_max` rows may have more cells than there are headings: see
+    `FileTable.longer`. Raises BadFile, and nothing else, for one that is none."""
     try:
         if is_parquet(path):
             table = _parquet(path, heads)
         else:
-            table = table_in(path, text_of(path, FILE_BYTES_MAX), heads)
+            table = table_in(path, text_of(path, FILE_BYTES_MAX), heads, longer_max)
     except pl.exceptions.PolarsError as error:
         kind = "Parquet" if is_parquet(path) else "CSV"
         words = " ".join(str(error).split())[:120]
@@ -99,7 +117,7 @@ def heading(cell: object) -> str:
     return " ".join(str(cell).split()).casefold()
 
 
-def table_in(path: Path, text: bytes, heads: Heads | None = None) -> Table:
+def table_in(path: Path, text: bytes, heads: Heads | None = None, longer_max: int = 0) -> FileTable:
     """The table in a text that `text_of` has read; `path` is for faults. Raises BadFile, and
     PolarsError for what is no table."""
     above = len(text) - len(text.lstrip(b"\n"))  # lines without a heading
@@ -118,8 +136,11 @@ def table_in(path: Path, text: bytes, heads: Heads | None = None) -> Table:
         raise bad(path, above + 1, f"no CSV ({error})", "write it again") from error
     heading_row, head_lines = heads(leading) if heads else (leading[0], 1)
     names = [heading(name) for name in heading_row]
-    frame = _cells(path, text, mark, names, above + head_lines)
-    return _tidy(Table(path, frame, text, above + head_lines, mark))
+    frame, is_ragged = _cells(text, mark, names, above + head_lines)
+    longer: Mapping[int, str] = {}
+    if is_ragged:
+        longer = _longer(path, text, mark, len(names), above + head_lines, longer_max)
+    return _tidy(FileTable(path, frame, text, above + head_lines, mark, longer))
 
 
 def _start_of(text: bytes, lines: int) -> int:
@@ -140,9 +161,10 @@ def _first_lines(text: bytes) -> bytes:
 
 
 def _cells(
-    path: Path, text: bytes, separator: str, names: Sequence[str], head_lines: int
-) -> pl.DataFrame:
-    """Every cell as text: a single odd cell must not change how the others are read."""
+    text: bytes, separator: str, names: Sequence[str], head_lines: int
+) -> tuple[pl.DataFrame, bool]:
+    """Every cell as text: a single odd cell must not change how the others are read. And whether
+    some rows have more cells than there are headings."""
     columns = [str(number) for number in range(len(names))]
     start = _start_of(text, head_lines)
     # Under headings of our own, which cannot come twice: a short row then ends in empty cells.
@@ -159,13 +181,12 @@ def _cells(
         except pl.exceptions.ComputeError:
             if is_ragged:
                 raise
-            _refuse_longer(path, text, separator, len(names), head_lines)
     raw = raw.with_columns(
         # What `market record` wrote is marked where a spreadsheet would run it.
         pl.all().str.replace(READ_BACK, "${1}").str.strip_chars().replace("", None)
     )
     raw = _without_end(raw)
-    return raw.rename(dict(zip(columns, _labels(names), strict=True)))
+    return raw.rename(dict(zip(columns, _labels(names), strict=True))), is_ragged
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -174,16 +195,21 @@ def _labels(names: Sequence[str]) -> list[str]:
     return [name if counts[name] == 1 else f"{name}\0{n}" for n, name in enumerate(names)]
 
 
-def _refuse_longer(path: Path, text: bytes, separator: str, columns: int, head_lines: int) -> None:
-    """Raise BadFile for the first row with a filled cell beyond the last heading."""
+def _longer(
+    path: Path, text: bytes, separator: str, columns: int, head_lines: int, count_max: int
+) -> Mapping[int, str]:
+    """The rows with a filled cell beyond the last heading. Raises BadFile for one too many."""
     reader = csv.reader(io.StringIO(text.decode(), newline=""), delimiter=separator)
+    longer: dict[int, str] = {}
     try:
-        for number, cells in enumerate(reader):
-            if number >= head_lines and any(cell.strip() for cell in cells[columns:]):
-                what = f"{len(cells)} cells under a header of {columns}"
-                raise bad(path, reader.line_num, what, "correct the row or leave it out")
-    except csv.Error:  # a cell of 128 kB or more: then Polars' own words stand
-        return
+        for number, cells in enumerate(reader, -head_lines):
+            if number >= 0 and any(cell.strip() for cell in cells[columns:]):
+                longer[number] = f"{len(cells)} cells under a header of {columns}"
+                if len(longer) > count_max:
+                    raise bad(path, reader.line_num, longer[number], CORRECT)
+    except csv.Error as error:  # a cell of 128 kB or more
+        raise bad(path, reader.line_num, f"no CSV ({error})", "write it again") from error
+    return longer
 
 
 def _without_end(raw: pl.DataFrame) -> pl.DataFrame:
@@ -192,7 +218,7 @@ def _without_end(raw: pl.DataFrame) -> pl.DataFrame:
     return raw.head(filled[-1] + 1 if len(filled) else 0)
 
 
-def _parquet(path: Path, heads: Heads | None) -> Table:
+def _parquet(path: Path, heads: Heads | None) -> FileTable:
     if path.stat().st_size > FILE_BYTES_MAX:
         raise bad(path, None, f"larger than {FILE_BYTES_MAX // 1024**2} MB", "split it into years")
     bound_parquet(path)
@@ -210,10 +236,10 @@ def _parquet(path: Path, heads: Heads | None) -> Table:
     columns = heads([raw.columns])[0] if heads and raw.width else raw.columns
     names = [heading(name) for name in columns]
     raw = raw.rename(dict(zip(raw.columns, _labels(names), strict=True)))
-    return _tidy(Table(path, raw.with_columns(pl.col(pl.String).str.strip_chars())))
+    return _tidy(FileTable(path, raw.with_columns(pl.col(pl.String).str.strip_chars())))
 
 
-def _tidy(table: Table) -> Table:
+def _tidy(table: FileTable) -> FileTable:
     """Without columns that say nothing: empty ones without a heading, a copy of another one, a
     made-up index. Raises BadFile for those that say something else."""
     frame = table.frame
@@ -239,7 +265,7 @@ def _tidy(table: Table) -> Table:
             dropped.append(name)
     frame = frame.drop(dropped)
     frame = frame.rename({name: name.partition("\0")[0] for name in frame.columns})
-    return Table(table.path, frame, table.text, table.head_lines, table.separator)
+    return replace(table, frame=frame)
 
 
 def _is_unnamed(name: str) -> bool:

@@ -1,11 +1,16 @@
 """The text of a file that a person brought, as UTF-8 with one kind of line end."""
 
 import codecs
+import gzip
+import io
+import zlib
 from pathlib import Path
 
 from libs.files.bounds import COMPRESSED, FILE_BYTES_MAX, HEADER_BYTES_MAX
 from libs.files.finding import BadFile, bad
 
+GZIP = b"\x1f\x8b"
+MARK = "\ufeff"
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 PIECE_BYTES = 1_000_000
 SEPARATORS = (b",", b";", b"\t", b"|")
@@ -14,7 +19,6 @@ SEPARATORS = (b",", b";", b"\t", b"|")
 AS_CSV = "open it and save the sheet as CSV (UTF-8)"
 OTHER_FILES = (
     (b"\xd0\xcf\x11\xe0", "an Excel workbook", AS_CSV),
-    (b"\x1f\x8b", "the file is compressed", "unpack it (gunzip), or use Parquet"),
     (b"PAR1", "a Parquet file", "let its name end in .parquet"),
     (b"%PDF", "a PDF", "export it as CSV"),
 )
@@ -28,14 +32,17 @@ def text_of(
     """The whole text, in UTF-8 without a mark and with LF at the ends of lines.
 
     UTF-8, and UTF-16 with its mark, are read; with `is_windows_allowed` any other text is taken for
-    Windows-1252, in which old programs write. Line ends may be LF, CRLF or CR. Raises BadFile for
-    a file that cannot be opened, is too large, compressed, or no text.
+    Windows-1252, in which old programs write. Line ends may be LF, CRLF or CR. A gzip file is
+    unpacked within the same bound. Raises BadFile for a file that cannot be opened, is too large,
+    compressed otherwise, or no text.
     """
     try:
         with path.open("rb") as file:
             body = file.read(bytes_max + 1)
     except OSError as error:
         raise unopened(path, error) from error
+    if body.startswith(GZIP):
+        body = _unpacked(path, body, bytes_max)
     if len(body) > bytes_max:
         size = f"{bytes_max // 1024**2} MB" if bytes_max >= 1024**2 else f"{bytes_max:,} bytes"
         raise bad(path, None, f"larger than {size}", "split it")
@@ -44,6 +51,15 @@ def text_of(
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return body
+
+
+def _unpacked(path: Path, body: bytes, bytes_max: int) -> bytes:
+    """The content of a gzip file, up to one byte more than the bound. Raises BadFile."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+            return file.read(bytes_max + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise bad(path, None, f"no whole gzip file ({error})", "write it again") from error
 
 
 def unopened(path: Path, error: OSError) -> BadFile:
@@ -77,10 +93,11 @@ def _require_text(path: Path, body: bytes) -> None:
 def _utf_8(path: Path, body: bytes, *, is_windows_allowed: bool) -> bytes:
     if body.startswith(UTF_16):
         try:
-            return body.decode("utf-16").encode()
+            return body.decode("utf-16").lstrip(MARK).encode()
         except UnicodeError:
             raise bad(path, None, "damaged UTF-16", "save it as UTF-8") from None
-    body = body.removeprefix(codecs.BOM_UTF8)
+    while body.startswith(codecs.BOM_UTF8):  # some programs write a second mark
+        body = body.removeprefix(codecs.BOM_UTF8)
     if b"\0" in body:
         line = body.count(b"\n", 0, body.index(b"\0")) + 1
         raise bad(path, line, "no text: it holds bytes of zero", "save the file as UTF-8 text")

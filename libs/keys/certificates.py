@@ -35,7 +35,7 @@ PUBLIC_MODE = 0o644
 
 
 @dataclass(frozen=True)
-class Pair:
+class CertificatePair:
     """A certificate and its key: PEM files of one name."""
 
     directory: Path
@@ -70,7 +70,7 @@ def ensure_certificates(
     or is not of this authority. Nothing is replaced.
     """
     now = now or datetime.now(UTC)
-    pairs = {name: Pair(directory, name) for name in servers}
+    pairs = {name: CertificatePair(directory, name) for name in servers}
     missing = {name: pair for name, pair in pairs.items() if not _exists(pair)}
     authority = _authority(directory, bool(missing), now)
     for name, pair in missing.items():
@@ -88,7 +88,7 @@ class _Authority:
 
 def _authority(directory: Path, signs: bool, now: datetime) -> _Authority:
     """The authority of the directory, made where there is none; with its key where it `signs`."""
-    pair = Pair(directory, CA_FILE.removesuffix(".pem"))
+    pair = CertificatePair(directory, CA_FILE.removesuffix(".pem"))
     if not pair.certificate.exists() and not pair.key.exists():
         _write_pair(pair, *_self_signed(now))
     if not pair.certificate.exists():
@@ -173,7 +173,7 @@ def _san(host: str) -> x509.GeneralName:
 
 
 def _usable_until(
-    pair: Pair, hosts: Sequence[str], authority: _Authority, now: datetime
+    pair: CertificatePair, hosts: Sequence[str], authority: _Authority, now: datetime
 ) -> datetime:
     """Check the pair and return when its certificate expires."""
     certificate = _certificate(pair.certificate)
@@ -196,7 +196,7 @@ def _usable_until(
     return certificate.not_valid_after_utc
 
 
-def _exists(pair: Pair) -> bool:
+def _exists(pair: CertificatePair) -> bool:
     """True where both files are there; half a pair is an error."""
     there = [path for path in (pair.certificate, pair.key) if path.exists()]
     if len(there) == 1:
@@ -226,7 +226,9 @@ def _key(path: Path) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _write_pair(pair: Pair, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
+def _write_pair(
+    pair: CertificatePair, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+) -> None:
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     _write_new(pair.key, secret, FILE_MODE)
     _write_new(pair.certificate, certificate.public_bytes(Encoding.PEM), PUBLIC_MODE)

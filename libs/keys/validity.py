@@ -28,7 +28,7 @@ RENEW = "make a new one (docs/tls.md), put it in place and restart what shows it
 log = structlog.get_logger()
 
 
-class Speaks(Enum):
+class ServerProtocol(Enum):
     """The protocol that comes before TLS on a connection."""
 
     HTTPS = "https"
@@ -37,10 +37,10 @@ class Speaks(Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class TlsServer:
     """A server that may show a certificate."""
 
-    speaks: Speaks
+    speaks: ServerProtocol
     host: str
     port: int
 
@@ -71,7 +71,7 @@ def certificate_in(path: Path) -> x509.Certificate:
     return x509.load_pem_x509_certificate(path.read_bytes())
 
 
-async def shown_by(place: Place) -> x509.Certificate | None:
+async def shown_by(place: TlsServer) -> x509.Certificate | None:
     """The certificate that a server shows, whoever signed it; None where it speaks no TLS.
 
     Raises OSError (ssl.SSLError and TimeoutError among them) where it does not answer so.
@@ -79,21 +79,21 @@ async def shown_by(place: Place) -> x509.Certificate | None:
     return await asyncio.to_thread(_shown_by, place)
 
 
-def places_in(url: str, speaks: Speaks, port: int) -> Sequence[Place]:
+def places_in(url: str, speaks: ServerProtocol, port: int) -> Sequence[TlsServer]:
     """The servers of a URL, which may name several, separated by commas; `port` is the usual one.
     One that is reached over a Unix socket is left out."""
     authority = re.sub(r"\w+://", "", url).split("/")[0].split("?")[0].rpartition("@")[2]
     parts = [urlsplit(f"//{one}") for one in authority.split(",")]
-    return [Place(speaks, part.hostname, part.port or port) for part in parts if part.hostname]
+    return [TlsServer(speaks, part.hostname, part.port or port) for part in parts if part.hostname]
 
 
-def servers_in(nats_url: str, dsn: str | None) -> Sequence[Place]:
+def servers_in(nats_url: str, dsn: str | None) -> Sequence[TlsServer]:
     """NATS, where its address asks for TLS, and Postgres, which may speak it."""
-    nats = places_in(nats_url, Speaks.NATS, NATS_PORT) if "tls://" in nats_url else ()
-    return (*nats, *places_in(dsn or "", Speaks.POSTGRES, POSTGRES_PORT))
+    nats = places_in(nats_url, ServerProtocol.NATS, NATS_PORT) if "tls://" in nats_url else ()
+    return (*nats, *places_in(dsn or "", ServerProtocol.POSTGRES, POSTGRES_PORT))
 
 
-async def log_problems(places: Sequence[Place]) -> None:
+async def log_problems(places: Sequence[TlsServer]) -> None:
     """Log an error for each server that shows a certificate which clients refuse, or soon will. A
     server that does not answer is reported elsewhere."""
     for place in places:
@@ -120,16 +120,16 @@ def _names(certificate: x509.Certificate, host: str) -> bool:
     return address in extension.value.get_values_for_type(x509.IPAddress)
 
 
-def _shown_by(place: Place) -> x509.Certificate | None:
+def _shown_by(place: TlsServer) -> x509.Certificate | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # what is shown is looked at, and nothing is said
     with socket.create_connection((place.host, place.port), timeout=ANSWER_S_MAX) as plain:
-        if place.speaks is Speaks.POSTGRES:
+        if place.speaks is ServerProtocol.POSTGRES:
             plain.sendall(POSTGRES_TLS)
             if plain.recv(1) != b"S":
                 return None
-        elif place.speaks is Speaks.NATS and b'"tls_required":true' not in _line(plain):
+        elif place.speaks is ServerProtocol.NATS and b'"tls_required":true' not in _line(plain):
             return None
         with context.wrap_socket(plain, server_hostname=place.host) as secured:
             shown = secured.getpeercert(binary_form=True)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from contracts.message import Command
 from contracts.operation import JOURNAL_BATCH_MAX
 from contracts.stages import TRADING
-from contracts.study import codebook_key
 from libs.llm.errors import ProviderNotUsable, ProviderUnknown
-from libs.llm.masking.codebook import Masking, Sessions
+from libs.llm.masking.codebook import Masking, SessionCalendar
 from libs.llm.prompt import Prompt
 from libs.llm.provider import COMPUTING, ModelSize, Provider
 
@@ -17,7 +16,7 @@ RECORDED_AT_ONCE_MAX = JOURNAL_BATCH_MAX - 2
 
 
 @dataclass(frozen=True)
-class Limits:
+class AgentLimits:
     """The limits of one operation of an agent."""
 
     rounds_max: int = 15
@@ -60,7 +59,7 @@ class Agent:
     model: str
     prompt: Prompt
     seed: int = 0
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
     masking: Masking | None = None
     trades: bool = True
 
@@ -78,8 +77,8 @@ class Role:
     size: ModelSize
     prompt: Prompt
     providers: Mapping[str, Provider] = field(repr=False)
-    limits: Limits = Limits()
-    sessions: Sessions | None = field(default=None, repr=False)
+    limits: AgentLimits = AgentLimits()
+    sessions: SessionCalendar | None = field(default=None, repr=False)
 
     def played_for(self, command: Command) -> Agent:
         """The agent for a command's pipeline; ProviderUnknown where its provider is not here.
@@ -113,4 +112,4 @@ class Role:
             return None
         if self.sessions is None:
             raise ProviderNotUsable(f"{self.name} is no part of a masked pipeline")
-        return Masking(codebook_key(command.pipeline.account), command.as_of, self.sessions)
+        return Masking(command.as_of, self.sessions)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from contracts.types import NOTES
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.llm.reading.json_text import JsonBroken, objects_in
 from libs.llm.reading.values import Unclear, fitted, unwrapped
 from libs.runtime.wording import worded
@@ -26,7 +26,7 @@ CLOSED = "the last brace was missing and was added"
 """The note of an answer that was closed."""
 
 T = TypeVar("T", bound=BaseModel)
-AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
+AnswerCheck = Callable[[T, Sequence[ToolEvidence]], Sequence[str]]
 """The problems of an answer beyond its schema, given the evidence it may stand on. They quote
 nothing of the answer: `picks.0` names a place in it."""
 
@@ -51,7 +51,7 @@ def read_answer(
     text: str,
     output: type[T],
     check: AnswerCheck[T] | None = None,
-    evidence: Sequence[Evidence] = (),
+    evidence: Sequence[ToolEvidence] = (),
     *,
     thoughts: Sequence[str] = (),
     closes: bool = False,
@@ -82,7 +82,7 @@ def _answers(
     text: str,
     output: type[T],
     check: AnswerCheck[T] | None,
-    evidence: Sequence[Evidence],
+    evidence: Sequence[ToolEvidence],
     *,
     closes: bool = False,
 ) -> Iterator[ReadAnswer[T]]:
@@ -104,7 +104,7 @@ def _validated(
     repaired: str,
     output: type[T],
     check: AnswerCheck[T] | None,
-    evidence: Sequence[Evidence],
+    evidence: Sequence[ToolEvidence],
 ) -> ReadAnswer[T]:
     schema, notes = schema_of(output), list[str]()
     try:

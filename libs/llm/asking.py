@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 
 from contracts.reasons import ReasonDraft
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.llm.agent import Agent
 from libs.llm.answer import schema_of
 from libs.llm.errors import TaskTooLarge
@@ -18,10 +18,10 @@ from libs.llm.masking.reader import Reader
 from libs.llm.prompt import Task, render_evidence, render_facts, render_task
 from libs.llm.provider import (
     AssistantMessage,
-    Evidence,
     ModelMessage,
     ModelReply,
     ModelRequest,
+    ToolEvidence,
     ToolMessage,
     UserMessage,
 )
@@ -36,9 +36,9 @@ NO_FACT = ""
 def first_message(
     agent: Agent,
     task: Task,
-    evidence: Sequence[Evidence],
+    evidence: Sequence[ToolEvidence],
     reader: Reader,
-    facts: Facts | None = None,
+    facts: FactIndex | None = None,
 ) -> UserMessage:
     """The task and the evidence; TaskTooLarge where the task is over the agent's limit.
 
@@ -56,7 +56,7 @@ def first_message(
     if facts is not None:
         named = render_facts(reader.facts(facts, evidence, most), shown)
         return UserMessage(text=f"{text}\n{named}")
-    published = Facts.of((fact for fact in task.facts if fact.is_published), task.about)
+    published = FactIndex.of((fact for fact in task.facts if fact.is_published), task.about)
     headlines = reader.facts(published, (), most)
     parts = [
         text,
@@ -70,12 +70,12 @@ def request_of(
     agent: Agent,
     task: Task,
     messages: Sequence[ModelMessage],
-    evidence: tuple[Evidence, ...],
+    evidence: tuple[ToolEvidence, ...],
     reader: Reader,
     *,
     tools: Toolbox | None = None,
     output: type[BaseModel] | None = None,
-    facts: Facts | None = None,
+    facts: FactIndex | None = None,
 ) -> ModelRequest:
     """One call: with tools, or with the contract of the answer, whose reasons name `facts`."""
     offered = () if facts is None else reader.facts(facts, evidence, agent.limits.facts_max)
@@ -117,14 +117,14 @@ def offered_schema(output: type[BaseModel], names: Sequence[str]) -> dict[str, A
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestRecord:
     """The record of a request: `brief`, and the `texts` that it names by their hash."""
 
     brief: JsonValue
     texts: Sequence[str] = ()
 
 
-def on_record(request: ModelRequest, first: int) -> Asked:
+def on_record(request: ModelRequest, first: int) -> RequestRecord:
     """The new part of a request: its messages from `first` on, as they are sent.
 
     The system prompt, and the tools or the answer's schema, are the same for the whole transcript:
@@ -152,7 +152,7 @@ def on_record(request: ModelRequest, first: int) -> Asked:
         "messages": [_brief(message) for message in new],
         "evidence": [item.id for item in request.evidence],
     }
-    return Asked(brief, tuple(dict.fromkeys(texts)))
+    return RequestRecord(brief, tuple(dict.fromkeys(texts)))
 
 
 def _schema(request: ModelRequest) -> str:

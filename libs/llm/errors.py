@@ -35,7 +35,7 @@ class AnswerInvalid(ModelError):
         super().__init__(f"{agent} ({model}) gave no valid answer: {problems}")
 
 
-class Refused(ModelError):
+class ModelRefused(ModelError):
     """The model declined to answer."""
 
     code = "refused"

@@ -45,11 +45,11 @@ from libs.llm.naming import THIS_TICKER
 from libs.llm.prompt import NO_CALL, Task, render_errors, render_unread
 from libs.llm.provider import (
     AssistantMessage,
-    Evidence,
     ModelMessage,
     ModelReply,
     StopReason,
     ToolCall,
+    ToolEvidence,
     ToolMessage,
     ToolResult,
     UserMessage,
@@ -163,7 +163,7 @@ async def _concluded(
 
 async def call_tools(
     agent: Agent, task: Task, journal: Journal, tools: Toolbox
-) -> Sequence[Evidence]:
+) -> Sequence[ToolEvidence]:
     """The tooling pass alone, for an agent whose answer is a tool call: what its tools gave.
 
     Raises as `generate_with_tools` does before its output pass.
@@ -189,7 +189,7 @@ class _Tooling:
     tools: Toolbox
     journal: Journal
     standard: StandardReads = ()
-    evidence: list[Evidence] = field(default_factory=list)
+    evidence: list[ToolEvidence] = field(default_factory=list)
     calls_made: int = 0
     ended: ModelError | None = None
     reads: str = ""
@@ -309,7 +309,7 @@ class _Tooling:
         elif self.agent.limits.rounds_max:
             why = "the model called no tool"
         else:
-            why = "tool_rounds_max is 0"
+            why = "model.tool_rounds_max is 0"
         self.reads = f"code made {reads} reads, as {why}"
         log.warning("llm.read_by_code", agent=self.agent.name, reads=reads)
 
@@ -372,7 +372,7 @@ class _Tooling:
         self._known[key] = self._result(name, value)
         place = len(self.evidence)
         tool = name if self._is_offered(name) else UNKNOWN_TOOL
-        self.evidence.append(Evidence(id=f"E{place}", tool=tool, result=value, about=about))
+        self.evidence.append(ToolEvidence(id=f"E{place}", tool=tool, result=value, about=about))
 
     def _stands_in_task(self, ticker: str) -> bool:
         """Whether the model has the name from the desk: from its task or from a tool's answer."""
@@ -423,7 +423,7 @@ class _Tooling:
 async def _output_pass(
     agent: Agent,
     task: Task,
-    evidence: tuple[Evidence, ...],
+    evidence: tuple[ToolEvidence, ...],
     output: type[T],
     journal: Journal,
     check: AnswerCheck[T] | None,

@@ -18,12 +18,19 @@ from contracts.message import Command
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import plainly
 from libs.facts.fact import TEXT, Fact
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 
 IDS_LEFT_OUT = frozenset(
     {
-        *("cycle_id", "op_id", "order_id", "version", "account", "now"),
-        *("figures", "loose", "substitutes"),
+        "cycle_id",
+        "op_id",
+        "order_id",
+        "version",
+        "account",
+        "now",
+        "figures",
+        "loose",
+        "substitutes",
     }
 )
 """Fields of contracts that say nothing to a model: the same question is put in the same words."""
@@ -59,7 +66,7 @@ class Task:
     """
 
     data: Mapping[str, JsonValue]
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[ToolEvidence, ...] = ()
     errors: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     about: tuple[str, ...] = ()
@@ -68,7 +75,7 @@ class Task:
 def task_for(
     command: Command,
     *,
-    evidence: tuple[Evidence, ...] = (),
+    evidence: tuple[ToolEvidence, ...] = (),
     facts: Iterable[Fact] = (),
     about: Iterable[str] = (),
     **parts: BaseModel | JsonValue,
@@ -86,7 +93,7 @@ NOT_TOLD = {"decision", "outcomes", "stated"}
 """Fields of a memory that are for code and people."""
 
 
-def memory_told(memory: AgentMemory | None) -> JsonValue:
+def memory_for_prompt(memory: AgentMemory | None) -> JsonValue:
     """The last cycle's memory as agents get it: its `track_record` says the outcomes in words."""
     if memory is None:
         return None
@@ -94,7 +101,7 @@ def memory_told(memory: AgentMemory | None) -> JsonValue:
     return data
 
 
-def digest_told(digest: SignalDigest) -> JsonValue:
+def digest_for_prompt(digest: SignalDigest) -> JsonValue:
     """The digest as agents get it whose facts hold the headlines: none is told twice."""
     data: JsonValue = digest.model_dump(
         mode="json", exclude={"candidates": {"__all__": {"headlines"}}}
@@ -102,7 +109,7 @@ def digest_told(digest: SignalDigest) -> JsonValue:
     return data
 
 
-def sentiment_told(report: SentimentReport) -> JsonValue:
+def sentiment_for_prompt(report: SentimentReport) -> JsonValue:
     """The sentiment report likewise: its reasons name the headlines that its texts would quote."""
     data: JsonValue = report.model_dump(
         mode="json", exclude={"tickers": {"__all__": {"key_quotes", "rationale"}}}
@@ -123,13 +130,13 @@ def render_task(task: Task) -> str:
     return "\n".join(lines)
 
 
-def render_evidence(evidence: Sequence[Evidence]) -> str:
+def render_evidence(evidence: Sequence[ToolEvidence]) -> str:
     """The evidence as JSON lines, each with the id that an answer may cite."""
     lines = [_line(item.model_dump(mode="json")) for item in evidence]
     return "\n".join(["<evidence>", *lines, "</evidence>"])
 
 
-def render_facts(facts: Sequence[Fact], evidence: Sequence[Evidence] = ()) -> str:
+def render_facts(facts: Sequence[Fact], evidence: Sequence[ToolEvidence] = ()) -> str:
     """The facts that an answer may name, one a line, and which tools could not answer."""
     lines = [f"{_line(fact.name)[1:-1]} = {_value(fact)}" for fact in facts]
     failed = [

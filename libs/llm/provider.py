@@ -88,7 +88,7 @@ class ToolMessage(Value):
 ModelMessage = Annotated[UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")]
 
 
-class Evidence(Value):
+class ToolEvidence(Value):
     """One result that an answer may stand on, called E0, E1, ...: never a model's own words.
 
     `about` is the ticker that was asked about, also where the result is an error; empty for none.
@@ -124,7 +124,7 @@ class ModelRequest(Value):
     room: int = Field(default=1, ge=1, le=ROOM_MAX)
     seed: int = 0
     task: JsonObject = Field(default_factory=dict)
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[ToolEvidence, ...] = ()
     facts: dict[str, float | str] = Field(default_factory=dict)
     publishers: dict[str, str] = Field(default_factory=dict)
 

@@ -10,21 +10,21 @@ from typing import Generic
 from pydantic import BaseModel
 
 from contracts.reasons import ReasonDraft
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.facts.market import ToolAnswer, market_facts
 from libs.llm.answer import AnswerCheck, T
 from libs.llm.prompt import Task
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.runtime.nearest import did_you_mean, nearest
 
 UNKNOWN_TOLD_MAX = 4
 """Names that a model is asked about at once."""
 
 
-def facts_for(task: Task, evidence: Sequence[Evidence]) -> Facts:
+def facts_for(task: Task, evidence: Sequence[ToolEvidence]) -> FactIndex:
     """The facts that an answer may cite: those of the tool results, then those of the task."""
     results = [ToolAnswer(item.id, item.tool, item.result) for item in evidence]
-    return Facts.of((*market_facts(results), *task.facts), task.about)
+    return FactIndex.of((*market_facts(results), *task.facts), task.about)
 
 
 def reasons_in(value: object, place: str = "") -> Iterator[tuple[str, ReasonDraft]]:
@@ -46,17 +46,17 @@ class Reasoning(Generic[T]):
 
     task: Task
     problems: AnswerCheck[T]
-    evidence: Sequence[Evidence] = field(default=(), init=False)
-    facts: Facts = field(default_factory=lambda: Facts.of(()), init=False)
+    evidence: Sequence[ToolEvidence] = field(default=(), init=False)
+    facts: FactIndex = field(default_factory=lambda: FactIndex.of(()), init=False)
     _looked_up: bool = field(default=False, init=False)
     _has_asked: bool = field(default=False, init=False)
 
-    def __call__(self, answer: T, evidence: Sequence[Evidence]) -> Sequence[str]:
+    def __call__(self, answer: T, evidence: Sequence[ToolEvidence]) -> Sequence[str]:
         """The problems of an answer; see `AnswerCheck`."""
         self.facts_on(evidence)
         return (*self.problems(answer, evidence), *self._names(answer))
 
-    def facts_on(self, evidence: Sequence[Evidence]) -> Facts:
+    def facts_on(self, evidence: Sequence[ToolEvidence]) -> FactIndex:
         """The facts that an answer on this evidence may cite, looked up once."""
         if not self._looked_up or evidence is not self.evidence:
             self._looked_up, self.evidence = True, evidence

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from contracts.message import Pipeline
 from contracts.operation import Reserve
 from contracts.provider import ProviderStanding
-from libs.llm.agent import Limits
-from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
+from libs.llm.agent import AgentLimits
+from libs.llm.endpoints.endpoint import ModelEndpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, StageUnknown
@@ -71,7 +71,7 @@ def all_providers(settings: Settings) -> Mapping[str, Provider]:
 
 
 def _scripted() -> Mapping[str, Provider]:
-    from libs.llm.committee.provider import CommitteeProvider  # noqa: PLC0415 - the demo's alone
+    from libs.llm.committee import CommitteeProvider  # noqa: PLC0415 - the demo's alone
 
     return {SCRIPTED: CommitteeProvider()}
 
@@ -88,7 +88,7 @@ async def providers_of(settings: Settings) -> AsyncIterator[Mapping[str, Provide
                 await provider.close()
 
 
-def _provider(endpoint: Endpoint, settings: Settings) -> Provider:
+def _provider(endpoint: ModelEndpoint, settings: Settings) -> Provider:
     try:
         _complete(endpoint)
         key = key_of(endpoint, settings.secrets_path)
@@ -97,7 +97,7 @@ def _provider(endpoint: Endpoint, settings: Settings) -> Provider:
     return RemoteProvider(endpoint, key, prices_of(settings))
 
 
-def _complete(endpoint: Endpoint) -> None:
+def _complete(endpoint: ModelEndpoint) -> None:
     """Raises ProviderNotUsable where something is missing that only a person can give."""
     section = f"[providers.{endpoint.name}]"
     if not endpoint.base_url:
@@ -205,11 +205,11 @@ def _reserves(providers: Mapping[str, Provider], pipeline: Pipeline) -> Sequence
     return [reserve for reserve in reserves if reserve is not None]
 
 
-def limits_of(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> AgentLimits:
     """The loop's limits as set."""
-    return Limits(
-        rounds_max=settings.tool_rounds_max,
-        attempts_max=settings.model_attempts_max,
-        wait_s_max=settings.model_wait_s_max,
-        facts_max=settings.facts_max,
+    return AgentLimits(
+        rounds_max=settings.model.tool_rounds_max,
+        attempts_max=settings.model.attempts_max,
+        wait_s_max=settings.model.wait_s_max,
+        facts_max=settings.model.facts_max,
     )

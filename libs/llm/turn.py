@@ -17,18 +17,18 @@ from pydantic import JsonValue
 
 from contracts.operation import FAULTS, CallKind, Reserve, fault_in
 from contracts.types import Usage
-from libs.llm.agent import Agent, Limits
-from libs.llm.asking import Asked
+from libs.llm.agent import Agent, AgentLimits
+from libs.llm.asking import RequestRecord
 from libs.llm.errors import (
     AccountExhausted,
     FieldRefused,
     KeyRefused,
     ModelError,
+    ModelRefused,
     ModelUnknown,
     ProviderFault,
     ProviderNotUsable,
     ProviderUnavailable,
-    Refused,
     ReplyTooLarge,
     ReplyUnreadable,
     RequestRefused,
@@ -41,7 +41,10 @@ from libs.runtime.journal import Call, Journal, Reply
 
 NAME_CHARS_MAX = 100
 TOKENS = (
-    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
     "unsorted_tokens",
 )
 WAIT_S_FIRST = 0.5
@@ -58,7 +61,7 @@ KINDS: Mapping[str, type[ModelError]] = {
         ModelUnknown,
         ProviderFault,
         ProviderNotUsable,
-        Refused,
+        ModelRefused,
         ReplyTooLarge,
         ReplyUnreadable,
         RequestRefused,
@@ -71,7 +74,7 @@ log = structlog.get_logger()
 
 
 async def take_turn(
-    agent: Agent, request: ModelRequest, journal: Journal, asked: Asked
+    agent: Agent, request: ModelRequest, journal: Journal, asked: RequestRecord
 ) -> ModelReply:
     """The model's whole reply. `asked` is what goes on record of the request.
 
@@ -100,7 +103,7 @@ async def _with_more_room(agent: Agent, request: ModelRequest, journal: Journal)
         "room": ROOM_MAX,
     }
     try:
-        reply = await _tried(agent, roomier, journal, Asked(brief))
+        reply = await _tried(agent, roomier, journal, RequestRecord(brief))
         if reply.stop_reason is not StopReason.OUTPUT_LIMIT:
             return reply
     except (RequestRefused, TaskTooLarge) as error:
@@ -112,7 +115,9 @@ async def _with_more_room(agent: Agent, request: ModelRequest, journal: Journal)
     )
 
 
-async def _tried(agent: Agent, request: ModelRequest, journal: Journal, asked: Asked) -> ModelReply:
+async def _tried(
+    agent: Agent, request: ModelRequest, journal: Journal, asked: RequestRecord
+) -> ModelReply:
     failed = 0
     while True:
         value = await journal.call(_call(agent, request, asked))
@@ -135,10 +140,10 @@ async def _tried(agent: Agent, request: ModelRequest, journal: Journal, asked: A
             "system_sha256": request.system_sha256,
             "again": failed,
         }
-        asked = Asked(brief)
+        asked = RequestRecord(brief)
 
 
-def _call(agent: Agent, request: ModelRequest, asked: Asked) -> Call:
+def _call(agent: Agent, request: ModelRequest, asked: RequestRecord) -> Call:
     reserve = agent.provider.reserve(request)
     name = f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX]
     if reserve is not None:
@@ -226,7 +231,7 @@ def _error_in(value: JsonValue) -> ModelError | None:
     return KINDS.get(str(code), ModelError)(message)
 
 
-def _wait_s(error: ModelError, failed: int, limits: Limits) -> float:
+def _wait_s(error: ModelError, failed: int, limits: AgentLimits) -> float:
     """The wait before the next try; raises the error where there is none."""
     if isinstance(error, ProviderFault) and failed <= limits.faults_max:
         return 0.0
@@ -255,15 +260,15 @@ def who(agent: Agent) -> str:
 
 
 def refuse_declined(agent: Agent, reply: ModelReply) -> None:
-    """Raise Refused where the model declined to answer."""
+    """Raise ModelRefused where the model declined to answer."""
     if reply.stop_reason is StopReason.REFUSAL:
         raise declined(agent, reply)
 
 
-def declined(agent: Agent, reply: ModelReply) -> Refused:
+def declined(agent: Agent, reply: ModelReply) -> ModelRefused:
     """The failure of a refusal, with the words of the model and the endpoint, if there are any."""
     words = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
-    return Refused(
+    return ModelRefused(
         f"{who(agent)} declined to answer: {words or 'it gave no reason'}; "
         f"try another model for this stage, or look at what it was given"
     )

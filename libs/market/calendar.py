@@ -177,7 +177,7 @@ def computed_calendar(exchange: str, first: date, last: date) -> ExchangeCalenda
         name = known.resolve_alias(SAME_SESSIONS.get(exchange, exchange))
         if name in WITHOUT_CLOSE:
             raise UnknownExchange(exchange, "it never closes, and a decision is of a close")
-        kind = known.calendar_utils.global_calendar_dispatcher._calendar_factories[name]  # noqa: SLF001
+        kind = type(known.get_calendar(name))
         first = max(first, _day(kind.bound_min()) or first)
         last = min(last, _day(kind.bound_max()) or last)
         source = known.get_calendar(name, start=first.isoformat(), end=last.isoformat())

@@ -12,7 +12,7 @@ from libs.market.errors import UnknownSource
 from libs.runtime.settings import Settings
 
 
-class Kind(StrEnum):
+class DataKind(StrEnum):
     """A kind of data; the setting of its source has the same name, but for prices: `market`."""
 
     PRICES = "prices"
@@ -38,10 +38,10 @@ class PartName(StrEnum):
     EDGAR = "edgar"
 
 
-CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
-    SourceName.REPLAY: tuple(Kind),
-    SourceName.YAHOO: tuple(kind for kind in Kind if kind is not Kind.EVENTS),
-    PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
+CAN: Mapping[SourceName | PartName, Sequence[DataKind]] = {
+    SourceName.REPLAY: tuple(DataKind),
+    SourceName.YAHOO: tuple(kind for kind in DataKind if kind is not DataKind.EVENTS),
+    PartName.EDGAR: (DataKind.FUNDAMENTALS, DataKind.EVENTS),
 }
 """The kinds of data that each source can be asked for."""
 BUNDLED_SESSION = date(2012, 6, 29)
@@ -51,14 +51,14 @@ BUNDLED_SESSION = date(2012, 6, 29)
 def source_of(settings: Settings) -> SourceName:
     """The chosen source. Raises UnknownSource, as all that asks for a part of it does."""
     try:
-        return SourceName(settings.market)
+        return SourceName(settings.market.source)
     except ValueError:
-        raise UnknownSource(settings.market, [*SourceName]) from None
+        raise UnknownSource(settings.market.source, [*SourceName]) from None
 
 
-def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
+def chosen(settings: Settings, kind: DataKind) -> SourceName | PartName:
     """The source of a kind of data. Raises UnknownSource."""
-    name = None if kind is Kind.PRICES else getattr(settings, kind)
+    name = None if kind is DataKind.PRICES else getattr(settings.market, kind)
     if name is None:
         return source_of(settings)
     for names in (SourceName, PartName):
@@ -69,7 +69,7 @@ def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
 
 def is_bundled(settings: Settings) -> bool:
     """Whether prices are those that come with the desk, which end in 2013. Raises UnknownSource."""
-    return source_of(settings) is SourceName.REPLAY and settings.replay_dir is None
+    return source_of(settings) is SourceName.REPLAY and settings.market.replay_dir is None
 
 
 def first_request(settings: Settings) -> str:
@@ -81,7 +81,7 @@ def first_request(settings: Settings) -> str:
 
 def yahoo_tickers(settings: Settings) -> tuple[str, ...]:
     """The tickers that the settings make Yahoo's universe."""
-    return named(settings.yahoo_tickers)
+    return named(settings.yahoo.tickers)
 
 
 def named(names: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from contracts.types import Failure
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.nearest import did_you_mean
 
@@ -22,11 +22,11 @@ class UnknownSource(MarketError):
 
     code = "unknown_source"
 
-    def __init__(self, name: str, known: Sequence[str], field: str = "market") -> None:
-        self.field = field
-        what = "a market source" if field == "market" else f"a source of {field}"
+    def __init__(self, name: str, known: Sequence[str], field: str = "source") -> None:
+        self.field = f"market.{field}"
+        what = "a market source" if field == "source" else f"a source of {field}"
         super().__init__(
-            f"DESKBUS_{field.upper()} is {name[:40]!r}, which is not {what}; set it to "
+            f"DESKBUS_MARKET_{field.upper()} is {name[:40]!r}, which is not {what}; set it to "
             f"{' or '.join(known)}"
         )
 
@@ -212,7 +212,7 @@ class BadReplayData(MarketError):
 
     code = "bad_replay_data"
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: FileFinding) -> None:
         super().__init__(str(finding))
         self.finding = finding
 
@@ -221,7 +221,7 @@ class BadReplayDir(BadReplayData):
     """The directory of recorded data is none, or has no prices."""
 
     def __init__(self, directory: Path, what: str, remedy: str) -> None:
-        super().__init__(Finding(str(directory), what, remedy))
+        super().__init__(FileFinding(str(directory), what, remedy))
 
 
 class ContentGone(DeskError):
@@ -244,19 +244,19 @@ UNPRICED = (UnknownTicker, CryptoNotSupported, NoHistory, BadVendorData, BadRepl
 """Errors that say of a ticker that it has no prices to be used; not that its source is away."""
 
 
-class ToolNotAllowed(MarketError):
+class MarketToolNotAllowed(MarketError):
     """A tool outside the agent's allow-list was called."""
 
     code = "tool_not_allowed"
 
 
-class BadToolArguments(MarketError):
+class BadMarketToolArguments(MarketError):
     """The arguments of a tool call do not fit its schema."""
 
     code = "bad_tool_arguments"
 
 
-class ToolResultTooLarge(MarketError):
+class MarketToolResultTooLarge(MarketError):
     """A tool's result exceeds the limit of one result."""
 
     code = "tool_result_too_large"

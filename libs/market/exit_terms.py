@@ -10,13 +10,16 @@ from pydantic import ValidationError
 
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.errors import DeskError
-from libs.runtime.own_text import Unreadable, text_in, toml_in
+from libs.runtime.own_text import UnreadableFile, text_in, toml_in
 from libs.runtime.wording import place_of, worded
 
 log = structlog.get_logger()
 
-GONE_AFTER_S = 2.0
-"""Rules count as gone once the file stayed empty or away so long: an editor may be saving it."""
+SETTLED_S = 2.0
+"""Changed rules count once the file stayed as it is for so long: an editor may be saving it."""
+WAIT_S = 3.0
+"""How long a read waits for that; then the rules before the change stand."""
+POLL_S = 0.2
 FAULTS_NAMED = 3
 """Faults of the file that one message names."""
 
@@ -30,6 +33,10 @@ class BadExitTerms(DeskError):
         super().__init__(f"{path.name} cannot be used: {why}; see docs/exit-signals.md")
 
 
+class NotSettled(BadExitTerms):
+    """The file changed just now, and may be half saved."""
+
+
 def terms_in(path: Path) -> TermsFile:
     """The terms in the file; the defaults where there is none. Raises BadExitTerms."""
     try:
@@ -38,19 +45,19 @@ def terms_in(path: Path) -> TermsFile:
         return TermsFile()
     except OSError as error:
         raise BadExitTerms(path, error.strerror or str(error)) from error
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise BadExitTerms(path, error.message) from error
     except ValidationError as error:
         raise BadExitTerms(path, _faults(error)) from error
 
 
-class ExitRules:
+class DeskExitRules:
     """The exit rules of a running desk: the file's at each read, or the last good ones."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._good: TermsFile | None = None
-        self._gone_at: float | None = None
+        self._seen: tuple[TermsFile, float] | None = None
         self.fault = ""
         """Why the file could not be used at the last read; then the rules before it stand."""
         try:
@@ -61,8 +68,16 @@ class ExitRules:
     async def read(self) -> TermsFile:
         """The terms in the file, or the last good ones where it cannot be used. Raises BadExitTerms
         where it could not be used since the start."""
+        give_up_at = time.monotonic() + WAIT_S
         try:
-            self._good = await asyncio.to_thread(self._settled)
+            while True:
+                try:
+                    self._good = await asyncio.to_thread(self._settled)
+                    break
+                except NotSettled:
+                    if time.monotonic() >= give_up_at:
+                        raise
+                await asyncio.sleep(POLL_S)
         except BadExitTerms as error:
             self._note(error.message)
             if self._good is None:
@@ -72,15 +87,18 @@ class ExitRules:
         return self._good
 
     def _settled(self) -> TermsFile:
-        """The terms in the file. Raises BadExitTerms also while rules are gone only now."""
-        terms, gone_at, self._gone_at = terms_in(self._path), self._gone_at, None
-        if terms != TermsFile() or self._good in (None, terms):
+        """The terms in the file. Raises BadExitTerms; NotSettled while they changed just now."""
+        terms = terms_in(self._path)
+        if self._good in (None, terms):
+            self._seen = None
             return terms
         now = time.monotonic()
-        self._gone_at = now if gone_at is None else gone_at
-        if max(now - self._gone_at, _rested_s(self._path)) < GONE_AFTER_S:
-            raise BadExitTerms(self._path, "it has no rules now, or is away")
-        log.warning("market.exit_rules_gone", file=self._path.name)
+        if self._seen is None or self._seen[0] != terms:
+            self._seen = terms, now
+        if max(now - self._seen[1], _rested_s(self._path)) < SETTLED_S:
+            raise NotSettled(self._path, f"it changed less than {SETTLED_S:g} s ago")
+        if terms == TermsFile():
+            log.warning("market.exit_rules_gone", file=self._path.name)
         return terms
 
     def _note(self, fault: str) -> None:

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from contracts.exit_signal import ExitSignal
-from libs.market.exit_terms import BadExitTerms, ExitRules
+from libs.market.exit_terms import BadExitTerms, DeskExitRules
 from libs.market.source import MarketData
 from libs.quant.exits.entry import signals_at_entry, wanted_at_entry
-from libs.quant.exits.history import History, Wanted, history_of, last_complete
+from libs.quant.exits.history import HistoryRequest, PriceHistory, history_of, last_complete
 from libs.quant.exits.terms import ExitTerms
 
 
@@ -15,7 +15,7 @@ from libs.quant.exits.terms import ExitTerms
 class AccountExits:
     """The exit rules of one account, as they are when asked for."""
 
-    rules: ExitRules | None
+    rules: DeskExitRules | None
     account: str
 
     async def of(self, ticker: str) -> ExitTerms | None:
@@ -30,7 +30,7 @@ class AccountExits:
         return file.of(self.account, ticker)
 
 
-async def history(market: MarketData, wanted: Wanted, as_of: date) -> History:
+async def history(market: MarketData, wanted: HistoryRequest, as_of: date) -> PriceHistory:
     """One ticker's closes up to as_of, as the exit rules take them. Raises MarketError."""
     bars = await market.bars(wanted.ticker, as_of, wanted.sessions)
     last = last_complete(as_of, market.calendar.next_session(as_of))

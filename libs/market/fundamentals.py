@@ -15,7 +15,7 @@ from libs.market.filings.due import missing_reports
 from libs.market.filings.vintages import (
     QUARTER,
     YEAR,
-    Figure,
+    FilingFigure,
     Vintages,
     newness,
     quarters_before,
@@ -32,7 +32,7 @@ MISSING_TOLD_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class FundamentalValue:
     """A figure, or the reason why there is none."""
 
     value: float | None
@@ -62,7 +62,7 @@ def fundamentals_of(ticker: str, known: Vintages, as_of: date) -> Fundamentals |
     if age > STALE_DAYS:
         # One sentence for all of them.
         notes = (f"the newest known period ended {period.period_end}, {age} days ago", *notes)
-        values = dict.fromkeys(values, Value(None))
+        values = dict.fromkeys(values, FundamentalValue(None))
     annual = known.newest(concepts.EPS, 4)
     stating = max((figure.filing for figure in known.of_periods()), key=newness)
     return Fundamentals(
@@ -88,7 +88,7 @@ class _Year:
         self._known = known
         self._end = end
 
-    def trailing(self, names: tuple[str, ...]) -> Value:
+    def trailing(self, names: tuple[str, ...]) -> FundamentalValue:
         """The four quarters up to the end, by the first concept that has them."""
         reasons = []
         for name in names:
@@ -97,9 +97,9 @@ class _Year:
                 return trailing
             reasons.append(trailing.why)
         # A concept that was never stated says less than one of which a part is absent.
-        return Value(None, next((why for why in reasons if why), self._unstated(names)))
+        return FundamentalValue(None, next((why for why in reasons if why), self._unstated(names)))
 
-    def growth(self, names: tuple[str, ...]) -> Value:
+    def growth(self, names: tuple[str, ...]) -> FundamentalValue:
         """The year to date against that of the year before, in percent, as one filing states
         both."""
         for name in names:
@@ -110,15 +110,17 @@ class _Year:
                 now, before = pair
                 if before.value <= 0:
                     word = concepts.WORDS[names]
-                    return Value(None, f"{word} of the year before was {before.value:,.2f}")
-                return Value((now.value / before.value - 1) * 100)
-        return Value(None, self._unstated(names, "with that of the year before"))
+                    return FundamentalValue(
+                        None, f"{word} of the year before was {before.value:,.2f}"
+                    )
+                return FundamentalValue((now.value / before.value - 1) * 100)
+        return FundamentalValue(None, self._unstated(names, "with that of the year before"))
 
-    def _trailing(self, name: str, word: str) -> Value:
+    def _trailing(self, name: str, word: str) -> FundamentalValue:
         known, end = self._known, self._end
         whole = known.at((name,), 4, end)
         if whole is not None:
-            return Value(whole.value)
+            return FundamentalValue(whole.value)
         gaps: list[str] = []
         for quarters in (3, 2, 1):
             pair = self._pair(name, quarters)
@@ -128,20 +130,20 @@ class _Year:
             if fiscal is None:
                 gaps = gaps or [f"the year to {quarters_before(end, quarters)}"]
             elif reason := self._not_one_vintage(fiscal, pair):
-                return Value(None, f"no trailing year: no {word} for {reason}")
+                return FundamentalValue(None, f"no trailing year: no {word} for {reason}")
             else:
-                return Value(fiscal.value + pair[0].value - pair[1].value)
+                return FundamentalValue(fiscal.value + pair[0].value - pair[1].value)
         ends = [quarters_before(end, back) for back in range(4)]
         singles = [known.at((name,), 1, day) for day in ends]
         there = [single.value for single in singles if single is not None]
         if len(there) == len(ends):
-            return Value(sum(there))
+            return FundamentalValue(sum(there))
         if not there and not gaps:
-            return Value(None)
+            return FundamentalValue(None)
         gaps += [f"the quarter to {e}" for e, one in zip(ends, singles, strict=True) if one is None]
-        return Value(None, f"no trailing year: no {word} for {', '.join(gaps)}")
+        return FundamentalValue(None, f"no trailing year: no {word} for {', '.join(gaps)}")
 
-    def _pair(self, name: str, quarters: int) -> tuple[Figure, Figure] | None:
+    def _pair(self, name: str, quarters: int) -> tuple[FilingFigure, FilingFigure] | None:
         """The span up to the end and the same one a year before, as the newest filing with both
         states them."""
         before = {
@@ -153,7 +155,9 @@ class _Year:
                 return figure, before[figure.filing.accession]
         return None
 
-    def _not_one_vintage(self, fiscal: Figure, pair: tuple[Figure, Figure]) -> str:
+    def _not_one_vintage(
+        self, fiscal: FilingFigure, pair: tuple[FilingFigure, FilingFigure]
+    ) -> str:
         """Which part is absent where a restatement stands between the fiscal year and the year to
         date; empty where they fit together."""
         now, before = pair
@@ -182,45 +186,45 @@ class _Year:
         return " ".join(filter(None, (f"no filing states {word}", how)))
 
 
-def _differ(one: Figure, other: Figure) -> bool:
+def _differ(one: FilingFigure, other: FilingFigure) -> bool:
     return abs(one.value - other.value) > RESTATED_SHARE * max(abs(one.value), abs(other.value))
 
 
-def _first(one: Value, other: Value) -> Value:
+def _first(one: FundamentalValue, other: FundamentalValue) -> FundamentalValue:
     return one if one.value is not None or other.value is None else other
 
 
-def _margin(part: Value, revenue: Value) -> Value:
+def _margin(part: FundamentalValue, revenue: FundamentalValue) -> FundamentalValue:
     if part.value is None or revenue.value is None:
-        return Value(None, part.why or revenue.why)
+        return FundamentalValue(None, part.why or revenue.why)
     if revenue.value <= 0:
-        return Value(None, f"revenue was {revenue.value:,.0f}")
-    return Value(part.value / revenue.value * 100)
+        return FundamentalValue(None, f"revenue was {revenue.value:,.0f}")
+    return FundamentalValue(part.value / revenue.value * 100)
 
 
-def _count(known: Vintages, end: date) -> Value:
+def _count(known: Vintages, end: date) -> FundamentalValue:
     count = known.newest(concepts.SHARES, 0)
     # A report's cover counts them some weeks after the period's end.
     if count is not None and (count.period_end >= end or same_end(count.period_end, end)):
-        return Value(count.value)
+        return FundamentalValue(count.value)
     if known.torn.intersection(concepts.SHARES):
-        return Value(None, "shares are counted by class, and no filing states their sum")
-    return Value(None, f"no filing states shares outstanding at {end}")
+        return FundamentalValue(None, "shares are counted by class, and no filing states their sum")
+    return FundamentalValue(None, f"no filing states shares outstanding at {end}")
 
 
-def _debt_to_equity(known: Vintages, day: date) -> Value:
+def _debt_to_equity(known: Vintages, day: date) -> FundamentalValue:
     equity = known.at(concepts.EQUITY, 0, day)
     if equity is None:
-        return Value(None, f"no filing states equity at {day}")
+        return FundamentalValue(None, f"no filing states equity at {day}")
     if equity.value <= 0:
-        return Value(None, f"equity is not above zero: {equity.value:,.0f}")
+        return FundamentalValue(None, f"equity is not above zero: {equity.value:,.0f}")
 
-    def at(names: Sequence[str]) -> Figure | None:
+    def at(names: Sequence[str]) -> FilingFigure | None:
         return known.at(names, 0, day)
 
     total = at(concepts.DEBT_IN_ALL)
     if total is not None:
-        return Value(total.value / equity.value)
+        return FundamentalValue(total.value / equity.value)
     borrowed = at(concepts.BORROWINGS)
     whole, later = at(concepts.LONG_TERM_DEBT), at(concepts.LONG_TERM_DEBT_NONCURRENT)
     if whole is not None:
@@ -230,8 +234,8 @@ def _debt_to_equity(known: Vintages, day: date) -> Value:
         due = at(concepts.CURRENT_LONG_TERM_DEBT)
         parts = [later, current] if current is not None else [later, due, borrowed]
     else:
-        return Value(None, f"no filing states long-term debt at {day}")
-    return Value(sum(part.value for part in parts if part is not None) / equity.value)
+        return FundamentalValue(None, f"no filing states long-term debt at {day}")
+    return FundamentalValue(sum(part.value for part in parts if part is not None) / equity.value)
 
 
 def _notes(known: Vintages, as_of: date) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from libs.market.choice import Kind
+from libs.market.choice import DataKind
 from libs.market.source import MarketData, SourceLabel
 
 MADE_UP = " (synthetic)"
@@ -14,17 +14,17 @@ MADE_UP = " (synthetic)"
 class ManySources(Protocol):
     """The methods of a market of several sources beside `MarketData`: who answers what."""
 
-    def label_of(self, kind: Kind) -> SourceLabel:
+    def label_of(self, kind: DataKind) -> SourceLabel:
         """The label of the source that answers this kind of question."""
         ...
 
 
-def label_of(market: MarketData, kind: Kind) -> SourceLabel:
+def label_of(market: MarketData, kind: DataKind) -> SourceLabel:
     """The label of whoever answers this kind of question."""
     return market.label_of(kind) if isinstance(market, ManySources) else market.label
 
 
-def answered_by(market: MarketData, kinds: Sequence[Kind]) -> str:
+def answered_by(market: MarketData, kinds: Sequence[DataKind]) -> str:
     """The source of an answer in words; where it rests on several, each with what it gave."""
     labels = {kind: label_of(market, kind) for kind in kinds}
     if len({label.name for label in labels.values()}) == 1:

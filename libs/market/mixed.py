@@ -11,9 +11,9 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.calendar import ExchangeCalendar
-from libs.market.choice import Kind
+from libs.market.choice import DataKind
 from libs.market.errors import NoHistory, NotInSource, UnknownTicker
 from libs.market.filings.reported import Filing
 from libs.market.issuers import Issuers
@@ -40,7 +40,7 @@ class Labelled(Protocol):
         ...
 
 
-class Figures(Labelled, Protocol):
+class FiguresSource(Labelled, Protocol):
     """A source of companies' figures."""
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
@@ -56,7 +56,7 @@ class Disclosures(Labelled, Protocol):
         ...
 
 
-class Headlines(Labelled, Protocol):
+class HeadlinesSource(Labelled, Protocol):
     """A source of headlines."""
 
     async def news(
@@ -80,9 +80,9 @@ class ReportDates(Labelled, Protocol):
 class Parts:
     """Who answers the questions that are not about prices."""
 
-    figures: Figures
+    figures: FiguresSource
     events: Disclosures
-    headlines: Headlines
+    headlines: HeadlinesSource
     calendar: ReportDates
 
 
@@ -92,12 +92,12 @@ class MixedMarket:
     def __init__(self, prices: MarketData, parts: Parts) -> None:
         self._prices = prices
         self._parts = parts
-        self._labels: Mapping[Kind, SourceLabel] = {
-            Kind.PRICES: prices.label,
-            Kind.FUNDAMENTALS: parts.figures.label,
-            Kind.EVENTS: parts.events.label,
-            Kind.HEADLINES: parts.headlines.label,
-            Kind.CALENDAR: parts.calendar.label,
+        self._labels: Mapping[DataKind, SourceLabel] = {
+            DataKind.PRICES: prices.label,
+            DataKind.FUNDAMENTALS: parts.figures.label,
+            DataKind.EVENTS: parts.events.label,
+            DataKind.HEADLINES: parts.headlines.label,
+            DataKind.CALENDAR: parts.calendar.label,
         }
 
     @property
@@ -105,7 +105,7 @@ class MixedMarket:
         """The prices' label, whose jumps and made-up prices it tells of."""
         return self._prices.label
 
-    def label_of(self, kind: Kind) -> SourceLabel:
+    def label_of(self, kind: DataKind) -> SourceLabel:
         """See ManySources.label_of."""
         return self._labels[kind]
 
@@ -115,9 +115,14 @@ class MixedMarket:
         return self._prices.calendar
 
     @property
-    def faults(self) -> Mapping[str, Finding]:
+    def faults(self) -> Mapping[str, FileFinding]:
         """See HasFiles.faults: of the prices' files."""
         return self._prices.faults if isinstance(self._prices, HasFiles) else {}
+
+    @property
+    def no_listings(self) -> FileFinding | None:
+        """See HasFiles.no_listings."""
+        return self._prices.no_listings if isinstance(self._prices, HasFiles) else None
 
     def caveat(self, ticker: str) -> str:
         """See HasFiles.caveat."""
@@ -138,7 +143,7 @@ class MixedMarket:
     ) -> tuple[NewsItem, ...]:
         """See MarketData.news."""
         question = self._parts.headlines.news(as_of, tickers, items_max)
-        return await self._asked(self._parts.headlines, Kind.HEADLINES, question)
+        return await self._asked(self._parts.headlines, DataKind.HEADLINES, question)
 
     async def issuer(self, ticker: str) -> str:
         """See Issuers.issuer: by the source of figures or of filings that numbers companies."""
@@ -150,21 +155,21 @@ class MixedMarket:
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """See MarketData.fundamentals."""
         question = self._parts.figures.fundamentals(ticker, as_of)
-        return await self._asked(self._parts.figures, Kind.FUNDAMENTALS, question)
+        return await self._asked(self._parts.figures, DataKind.FUNDAMENTALS, question)
 
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
         """See MarketData.filings."""
         question = self._parts.events.filings(ticker, as_of)
-        return await self._asked(self._parts.events, Kind.EVENTS, question)
+        return await self._asked(self._parts.events, DataKind.EVENTS, question)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None
     ) -> tuple[EarningsReport, ...]:
         """See MarketData.earnings."""
         question = self._parts.calendar.earnings(as_of, tickers)
-        return await self._asked(self._parts.calendar, Kind.CALENDAR, question)
+        return await self._asked(self._parts.calendar, DataKind.CALENDAR, question)
 
-    async def _asked(self, source: Labelled, kind: Kind, question: Awaitable[T]) -> T:
+    async def _asked(self, source: Labelled, kind: DataKind, question: Awaitable[T]) -> T:
         """The answer. A ticker or a session that only the prices' source knows is no error: the
         other one has nothing of it."""
         try:

@@ -3,6 +3,7 @@
 Only execution and the console are given rates: everyone else finds those of as_of in a Portfolio.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -14,7 +15,7 @@ from libs.market.errors import NotInSource
 from libs.market.replay.store import ReplayStore
 from libs.market.replay.versions import HasVersions
 from libs.market.source import MarketData, price_kept
-from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
+from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, PriceMark, inverse, price_in
 
 
 class ExchangeRates(Protocol):
@@ -34,15 +35,15 @@ async def mark(
     session: date,
     into: str,
     rates: Mapping[str, ExchangeRate],
-) -> Mark:
+) -> PriceMark:
     """The close of `session`, with its value in `into` by those of `rates`. Raises MarketError."""
     bars = await market.bars(ticker, session, 1)
     price = price_kept(ticker, bars["close"][-1])
     currency = (await market.universe(session, (ticker,)))[0].currency
     if currency == into:
-        return Mark(price, currency, price)
+        return PriceMark(price, currency, price)
     rate = rates.get(currency)
-    return Mark(price, currency, None if rate is None else price_in(price, rate), rate)
+    return PriceMark(price, currency, None if rate is None else price_in(price, rate), rate)
 
 
 class VersionedRates:
@@ -56,6 +57,7 @@ class VersionedRates:
         return await (await self._versions.read()).of(ReplayRates).into(currency, at)
 
 
+_PAIR = re.compile("[A-Z]{6}")
 _Known = tuple[list[datetime], list[ExchangeRate]]
 
 
@@ -73,13 +75,27 @@ class ReplayRates:
         rates: dict[str, ExchangeRate] = {}
         for (base, quote), known in self._pairs.items():
             rate = _newest(known, at) if currency in {base, quote} else None
-            if rate is None:
+            if rate is None or self._is_unsure(rate, at):
                 continue
             rate = rate if quote == currency else inverse(rate)
             other = rates.get(rate.currency)
             if other is None or rate.on > other.on:
                 rates[rate.currency] = rate
         return rates
+
+    def _is_unsure(self, newest: ExchangeRate, at: datetime) -> bool:
+        """Whether a row that cannot be read may say a newer rate of the pair than this one."""
+        pair = f"{newest.currency}{newest.into}"
+        for row in self._store.bad_rows("fx"):
+            named, day = row.text("pair").upper(), row.days.get("date")
+            is_pair = _PAIR.fullmatch(named) is not None
+            if is_pair and named not in {pair, pair[3:] + pair[:3]}:
+                continue
+            # Of a row without a pair that can be read: another one of that day is its own.
+            is_newer = day is None or day > newest.on or (is_pair and day == newest.on)
+            if is_newer and (day is None or day <= at.date()):
+                return True
+        return False
 
     async def _read(self) -> Mapping[tuple[str, str], _Known]:
         try:

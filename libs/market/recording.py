@@ -111,7 +111,7 @@ Record = Mapping[str, Cell]
 
 
 @dataclass
-class Recorded:
+class TickerRecording:
     """The recording of one ticker: its bars, or why there are none, and what is `absent`."""
 
     ticker: str
@@ -139,7 +139,7 @@ class Recorded:
 class _Page:
     """The answers about one ticker, before they are written."""
 
-    recorded: Recorded
+    recorded: TickerRecording
     bars: pl.DataFrame | None = None
     records: dict[str, list[Record]] = field(default_factory=dict)
 
@@ -159,7 +159,7 @@ class Recorder:
         *,
         edgar: EdgarFeed | None = None,
         figures_of_edgar: bool = False,
-        tell: Callable[[Recorded], None],
+        tell: Callable[[TickerRecording], None],
         pause: Callable[[float], object] = lambda _: None,
         begin: Callable[[int], object] = lambda _: None,
     ) -> None:
@@ -172,7 +172,9 @@ class Recorder:
         self._pause = pause
         self._begin = begin
 
-    async def run(self, tickers: Sequence[str] | None, since: date | None) -> Sequence[Recorded]:
+    async def run(
+        self, tickers: Sequence[str] | None, since: date | None
+    ) -> Sequence[TickerRecording]:
         """Record prices from `since` on, and all else there is, of `tickers` or the universe.
 
         Returns what came of each ticker, and of the calendar and the rates where another run may
@@ -191,10 +193,10 @@ class Recorder:
             _write(label, _LABEL.format(sources=sources))
         state = _State.load(self._directory / STATE_FILE, as_of, since)
         for name in sorted(set(names) & set(state.done)):
-            self._tell(Recorded(name, absent={"all": "recorded already"}))
+            self._tell(TickerRecording(name, absent={"all": "recorded already"}))
         left = sorted(set(names) - set(state.done))
         self._begin(len(left))
-        results: list[Recorded] = []
+        results: list[TickerRecording] = []
         for start in range(0, len(left), BATCH):
             pages = await self._batch(left[start : start + BATCH], as_of, since)
             await asyncio.to_thread(self._keep, pages)
@@ -219,7 +221,7 @@ class Recorder:
         return list(pages)
 
     async def _page(self, ticker: str, as_of: date, since: date) -> _Page:
-        page = _Page(Recorded(ticker))
+        page = _Page(TickerRecording(ticker))
         recorded = page.recorded
         try:
             series = await self._market.raw(ticker, as_of, (as_of - since).days)
@@ -279,9 +281,9 @@ class Recorder:
             except MarketError as error:
                 page.recorded.without(ask.__name__, error)
 
-    async def _calendar(self, as_of: date, names: Collection[str]) -> Recorded:
+    async def _calendar(self, as_of: date, names: Collection[str]) -> TickerRecording:
         """The reports to come of companies that have no file of their own."""
-        recorded = Recorded("(calendar)")
+        recorded = TickerRecording("(calendar)")
         try:
             due = await self._market.earnings(as_of, None)
         except MarketError as error:
@@ -292,13 +294,13 @@ class Recorder:
         await asyncio.to_thread(self._append, "earnings", rows)
         return recorded
 
-    async def _rates(self, as_of: date, since: date) -> Sequence[Recorded]:
+    async def _rates(self, as_of: date, since: date) -> Sequence[TickerRecording]:
         """The rates of the listings' currencies into the recording's own."""
         results = []
         for currency in await asyncio.to_thread(self._currencies):
             pair = f"{currency}{DEFAULT_CURRENCY}"
             at = self._market.calendar.close(as_of)
-            recorded = Recorded(f"({pair})")
+            recorded = TickerRecording(f"({pair})")
             results.append(recorded)
             try:
                 quotes = await self._feed.rates(currency, DEFAULT_CURRENCY, at, since)

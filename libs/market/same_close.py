@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Final
 
 from libs.market.calendar import ExchangeCalendar
-from libs.market.slots import Slot, slots
+from libs.market.slots import TimeSlot, slots
 from libs.runtime.schedule_settings import Job
 
 LOOKED_AT: Final = timedelta(days=35)
@@ -15,7 +15,7 @@ LOOKED_AT: Final = timedelta(days=35)
 CHECKS: Final = "exit"
 ONCE_A_DAY: Final = 'when = "close+30m"'
 
-_Check = tuple[date, Slot, str]
+_Check = tuple[date, TimeSlot, str]
 
 
 def same_close(jobs: Mapping[str, Job], calendar: ExchangeCalendar, at: datetime) -> list[str]:
@@ -49,7 +49,9 @@ def _checks(jobs: Mapping[str, Job], calendar: ExchangeCalendar, at: datetime) -
     ]
 
 
-def _again(seen: Sequence[tuple[Slot, str]], jobs: Mapping[str, Job]) -> list[tuple[Slot, str]]:
+def _again(
+    seen: Sequence[tuple[TimeSlot, str]], jobs: Mapping[str, Job]
+) -> list[tuple[TimeSlot, str]]:
     """The checks of one close that share a ticker with another of them."""
     return [
         (slot, name)
@@ -68,7 +70,7 @@ def _share(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> bool:
 
 
 def _worded(
-    account: str, close: date, again: Sequence[tuple[Slot, str]], calendar: ExchangeCalendar
+    account: str, close: date, again: Sequence[tuple[TimeSlot, str]], calendar: ExchangeCalendar
 ) -> str:
     listed = ", ".join(
         f"{name} {slot.at.astimezone(calendar.zone):%Y-%m-%d %H:%M}" for slot, name in again

@@ -9,7 +9,7 @@ from libs.market.errors import NotASession, OutsideData
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SessionSpan:
     """The first and the last session of a source; `first` None where nobody knows how far back."""
 
     first: date | None
@@ -22,7 +22,7 @@ class Sessions:
 
     source: str
     calendar: ExchangeCalendar
-    span: Callable[[], Awaitable[Span]]
+    span: Callable[[], Awaitable[SessionSpan]]
 
     async def latest(self) -> date:
         """The newest session: what a request without a date means."""

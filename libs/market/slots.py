@@ -13,7 +13,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Slot:
+class TimeSlot:
     """A moment (aware) at which a job runs, and the session that it is of."""
 
     at: datetime
@@ -22,7 +22,7 @@ class Slot:
 
 def slots(
     moments: Sequence[When], calendar: ExchangeCalendar, after: datetime, until: datetime
-) -> tuple[Slot, ...]:
+) -> tuple[TimeSlot, ...]:
     """The slots after one moment, up to and with another, in order and each once.
 
     Days without a session have none, whatever cron says. A day's are in the exchange's own time.
@@ -36,11 +36,13 @@ def slots(
     return tuple(sorted(slot for slot in near if after < slot.at <= until))
 
 
-def next_slot(moments: Sequence[When], calendar: ExchangeCalendar, after: datetime) -> Slot | None:
+def next_slot(
+    moments: Sequence[When], calendar: ExchangeCalendar, after: datetime
+) -> TimeSlot | None:
     """The first slot after a moment; None where a year has none, or the calendar ends."""
     day = after.astimezone(calendar.zone).date() - _DAY
     last = min(day + AHEAD_DAYS_MAX * _DAY, calendar.last)
-    earliest: Slot | None = None
+    earliest: TimeSlot | None = None
     while day <= last:
         if calendar.is_session(day):
             later = [slot for slot in _of(moments, calendar, day) if slot.at > after]
@@ -52,11 +54,11 @@ def next_slot(moments: Sequence[When], calendar: ExchangeCalendar, after: dateti
     return earliest
 
 
-def _of(moments: Sequence[When], calendar: ExchangeCalendar, day: date) -> Iterator[Slot]:
+def _of(moments: Sequence[When], calendar: ExchangeCalendar, day: date) -> Iterator[TimeSlot]:
     for when in moments:
         if isinstance(when, AtSession):
             edge = calendar.open(day) if when.edge == "open" else calendar.close(day)
-            yield Slot(edge + when.offset, day)
+            yield TimeSlot(edge + when.offset, day)
         else:
             for moment in when.on(day, calendar.zone):
-                yield Slot(moment.astimezone(UTC), day)
+                yield TimeSlot(moment.astimezone(UTC), day)

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.calendar import DayKind, ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NotASession, NotAShare
 from libs.market.filings.reported import Filing
@@ -226,8 +226,14 @@ class HasFiles(Protocol):
     """A source of files, of which some may not be readable."""
 
     @property
-    def faults(self) -> Mapping[str, Finding]:
+    def faults(self) -> Mapping[str, FileFinding]:
         """The faults of files that were asked for, by ticker, or by kind of records."""
+        ...
+
+    @property
+    def no_listings(self) -> FileFinding | None:
+        """Why the file of listings cannot be read at all: sectors, currencies and exchanges are
+        then assumed, and nothing may be bought. None where it can, or where there is none."""
         ...
 
     def caveat(self, ticker: str) -> str:

@@ -5,7 +5,7 @@ Where a further one is forgotten here, mypy says so. What reads past as_of is ha
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.asking.shared_pace import SharedPace
-from libs.market.choice import Kind, PartName, SourceName, chosen, named, source_of, yahoo_tickers
+from libs.market.choice import (
+    DataKind,
+    PartName,
+    SourceName,
+    chosen,
+    named,
+    source_of,
+    yahoo_tickers,
+)
 from libs.market.errors import BadReplayData
 from libs.market.filings.concepts import CONCEPTS
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
@@ -24,7 +32,7 @@ from libs.market.replay.kept import KeptVersions
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.replay.versioned import VersionedFills, VersionedMarket
 from libs.market.replay.versions import Versions
-from libs.market.sessions import Sessions, Span
+from libs.market.sessions import Sessions, SessionSpan
 from libs.market.source import FillPrices, ListingSearch, MarketData
 from libs.runtime.settings import Settings
 
@@ -47,29 +55,31 @@ EDGAR_PACE = "cache/edgar/pace"
 @dataclass(frozen=True, slots=True)
 class BadFiles:
     """Market files that cannot be used, by ticker or kind of records: nothing is used of those
-    `unused`, and of those in `earlier` the content before they went bad."""
+    `unused`, of those in `earlier` the content before they went bad, and of those in `rows` all but
+    rows like the one that is named."""
 
-    unused: Mapping[str, Finding]
-    earlier: Mapping[str, Finding]
+    unused: Mapping[str, FileFinding] = field(default_factory=dict)
+    earlier: Mapping[str, FileFinding] = field(default_factory=dict)
+    rows: Mapping[str, FileFinding] = field(default_factory=dict)
 
 
 def market_of(settings: Settings) -> MarketData:
     """The chosen sources, read up to as_of. Raises BadReplayData for a directory that is none."""
     prices = _whole(settings, source_of(settings))
-    if len({chosen(settings, kind) for kind in Kind}) == 1:
+    if len({chosen(settings, kind) for kind in DataKind}) == 1:
         return prices
     parts = Parts(
-        figures=_other_or_part(settings, Kind.FUNDAMENTALS, prices),
-        events=_other_or_part(settings, Kind.EVENTS, prices),
-        headlines=_other(settings, Kind.HEADLINES, prices),
-        calendar=_other(settings, Kind.CALENDAR, prices),
+        figures=_other_or_part(settings, DataKind.FUNDAMENTALS, prices),
+        events=_other_or_part(settings, DataKind.EVENTS, prices),
+        headlines=_other(settings, DataKind.HEADLINES, prices),
+        calendar=_other(settings, DataKind.CALENDAR, prices),
     )
     if isinstance(prices, ListingSearch):
         return SearchingMixedMarket(prices, parts, prices)
     return MixedMarket(prices, parts)
 
 
-def _other_or_part(settings: Settings, kind: Kind, prices: "Whole") -> "Whole | EdgarMarket":
+def _other_or_part(settings: Settings, kind: DataKind, prices: "Whole") -> "Whole | EdgarMarket":
     """The source of a kind that not only whole markets have."""
     if chosen(settings, kind) is PartName.EDGAR:
         from libs.market.edgar.market import EdgarMarket  # noqa: PLC0415 - for whoever chose it
@@ -78,7 +88,7 @@ def _other_or_part(settings: Settings, kind: Kind, prices: "Whole") -> "Whole | 
     return _other(settings, kind, prices)
 
 
-def _other(settings: Settings, kind: Kind, prices: "Whole") -> "Whole":
+def _other(settings: Settings, kind: DataKind, prices: "Whole") -> "Whole":
     """The source of a kind that a whole market was chosen for; the prices' own is made once."""
     name = SourceName(chosen(settings, kind))
     return prices if name is source_of(settings) else _whole(settings, name)
@@ -89,8 +99,8 @@ def _whole(settings: Settings, name: SourceName) -> "Whole":
         case SourceName.REPLAY:
             versions = versions_of(settings)
             if versions is None:
-                return ReplayMarket(_bundled(), settings.market_jump_pct)
-            return VersionedMarket(versions, settings.market_jump_pct)
+                return ReplayMarket(_bundled(), settings.market.jump_pct)
+            return VersionedMarket(versions, settings.market.jump_pct)
         case SourceName.YAHOO:
             return yahoo_of(settings)
 
@@ -99,7 +109,7 @@ def yahoo_of(settings: Settings) -> "YahooMarket":
     """The live source, whichever is chosen: for recording it."""
     from libs.market.yahoo.market import YahooMarket  # noqa: PLC0415 - only for whoever wants it
 
-    return YahooMarket(feed_of(settings), yahoo_tickers(settings), settings.market_jump_pct)
+    return YahooMarket(feed_of(settings), yahoo_tickers(settings), settings.market.jump_pct)
 
 
 def fills_of(settings: Settings) -> FillPrices:
@@ -150,7 +160,7 @@ def sessions_of(settings: Settings) -> Sessions:
                 return Sessions(_bundled().label.name, _bundled().calendar, _Recorded(_bundled()))
             store = versions.known.store
 
-            async def span() -> Span:
+            async def span() -> SessionSpan:
                 return await (await versions.read()).of(_Recorded)()
 
             return Sessions(store.label.name, store.calendar, span)
@@ -162,27 +172,27 @@ def sessions_of(settings: Settings) -> Sessions:
 def edgar_of(settings: Settings) -> "EdgarFeed":
     """This process' one feed from EDGAR; nothing is loaded or asked yet."""
     return _edgar(
-        settings.edgar_contact,
-        settings.edgar_url,
+        settings.edgar.contact,
+        settings.edgar.url,
         (settings.data_dir / EDGAR_PACE).absolute(),
-        settings.edgar_requests_per_s,
-        settings.edgar_ciks,
+        settings.edgar.requests_per_s,
+        settings.edgar.ciks,
     )
 
 
 def feed_of(settings: Settings) -> "YahooFeed":
     """This process' one feed from Yahoo; nothing is loaded or asked yet."""
-    return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo_requests_per_s)
+    return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo.requests_per_s)
 
 
 def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
     """The currencies whose rates are asked for."""
-    return named(settings.yahoo_currencies)
+    return named(settings.yahoo.currencies)
 
 
 def data_version_of(settings: Settings) -> Callable[[], Awaitable[str | None]]:
     """A function that gives the newest version of the data; None where no folder has any of it."""
-    in_folder = any(chosen(settings, kind) is SourceName.REPLAY for kind in Kind)
+    in_folder = any(chosen(settings, kind) is SourceName.REPLAY for kind in DataKind)
     versions = versions_of(settings) if in_folder else None
 
     async def newest() -> str | None:
@@ -203,19 +213,21 @@ async def bad_files_of(settings: Settings) -> BadFiles:
     """The files of one's own that cannot be used, as far as the desk has read them."""
     versions = versions_of(settings) if source_of(settings) is SourceName.REPLAY else None
     if versions is None:
-        return BadFiles({}, {})
+        return BadFiles()
     try:
         store = (await versions.read()).store
     except BadReplayData as error:
-        return BadFiles({error.finding.file: error.finding}, {})
-    return BadFiles(store.faults, versions.refused)
+        return BadFiles({error.finding.file: error.finding})
+    unused = store.unused
+    rows = {key: fault for key, fault in store.faults.items() if key not in unused}
+    return BadFiles(unused, versions.refused, rows)
 
 
 def versions_of(settings: Settings) -> Versions | None:
     """The versions of the folder of recorded data; None for the bundled data."""
-    if settings.replay_dir is None:
+    if settings.market.replay_dir is None:
         return None
-    return _versions(settings.replay_dir, (settings.data_dir / VERSIONS_DIR).absolute())
+    return _versions(settings.market.replay_dir, (settings.data_dir / VERSIONS_DIR).absolute())
 
 
 @lru_cache(maxsize=4)
@@ -258,15 +270,15 @@ class _Recorded:
 
     def __init__(self, store: ReplayStore) -> None:
         self._store = store
-        self._found: Span | None = None
+        self._found: SessionSpan | None = None
 
-    async def __call__(self) -> Span:
+    async def __call__(self) -> SessionSpan:
         if self._found is None:
             usable = await self._store.readable(self._store.tickers)
             if not usable:
                 await self._store.dates(self._store.tickers[0])  # raises what is wrong with it
             days = [await self._store.dates(ticker) for ticker in usable]
-            self._found = Span(
+            self._found = SessionSpan(
                 min(dates[0] for dates in days if dates), max(dates[-1] for dates in days if dates)
             )
         return self._found
@@ -278,5 +290,5 @@ class _Settled:
     def __init__(self, feed: "YahooFeed") -> None:
         self._feed = feed
 
-    async def __call__(self) -> Span:
-        return Span(None, self._feed.settled())
+    async def __call__(self) -> SessionSpan:
+        return SessionSpan(None, self._feed.settled())

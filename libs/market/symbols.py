@@ -36,7 +36,7 @@ class Venue:
 
 
 EUROPE = frozenset(
-    {*("AS", "BR", "CO", "DE", "HE", "IR", "L", "LS"), *("MC", "MI", "OL", "PA", "ST", "SW", "VI")}
+    {"AS", "BR", "CO", "DE", "HE", "IR", "L", "LS", "MC", "MI", "OL", "PA", "ST", "SW", "VI"}
 )
 """The suffixes of the table of European names."""
 VENUES: Mapping[str, Venue] = {

@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 
 from contracts.audit import Event, EventType
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.runtime import ids
 
 CYCLES_KNOWN_MAX = 20_000
@@ -34,7 +34,7 @@ class Ranks:
         self._counts: OrderedDict[UUID, int] = OrderedDict()
 
     async def of(
-        self, db: Connection | Pool, rows: Sequence[Row], after: tuple[int, int]
+        self, db: PoolConnection | Pool, rows: Sequence[Row], after: tuple[int, int]
     ) -> Sequence[int]:
         """The sequence of each row; the rows come next after position `after` (xid, id)."""
         # Not a set less the keys: that would walk all that are known, for every few rows.

@@ -19,7 +19,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from contracts.cycle import BOOKKEEPING
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 
@@ -56,7 +56,7 @@ class ExportRefused(DeskError):
     code = "export_refused"
 
 
-class Table(BaseModel):
+class ExportedTable(BaseModel):
     """One written file."""
 
     model_config = ConfigDict(frozen=True)
@@ -68,7 +68,7 @@ class Table(BaseModel):
     sha256: str
 
 
-class Manifest(BaseModel):
+class ExportManifest(BaseModel):
     """The contents of an export. `schema_version` is the newest migration that has run."""
 
     model_config = ConfigDict(frozen=True)
@@ -79,11 +79,11 @@ class Manifest(BaseModel):
     since: date | None = None
     until: date | None = None
     cycle_id: UUID | None = None
-    tables: tuple[Table, ...]
+    tables: tuple[ExportedTable, ...]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExportRange:
     """The cycles to export: by UTC days of acceptance, both ends included, or one by its id."""
 
     since: date | None = None
@@ -186,7 +186,7 @@ async def cycle_named(pool: Pool, digits: str) -> UUID:
     return cycle_id
 
 
-async def export(pool: Pool, directory: Path, wanted: Wanted) -> Manifest:
+async def export(pool: Pool, directory: Path, wanted: ExportRange) -> ExportManifest:
     """Write all tables into `directory`, which must be new or empty.
 
     Raises `ExportRefused`, and what `pool` raises. All files show one moment: they are read in one
@@ -200,7 +200,7 @@ async def export(pool: Pool, directory: Path, wanted: Wanted) -> Manifest:
         await db.execute(f"set local idle_in_transaction_session_timeout = '{IDLE_S_MAX}s'")
         version = await db.fetchval("select max(version) from schema_migrations")
         tables = [await _table(db, source, directory, wanted) for source in SOURCES]
-    manifest = Manifest(
+    manifest = ExportManifest(
         schema_version=version,
         made_at=datetime.now(UTC),
         since=wanted.since,
@@ -224,7 +224,9 @@ def _make_empty(directory: Path) -> None:
         raise ExportRefused(f"{directory} is not empty; name a new folder for the export")
 
 
-async def _table(db: Connection, source: _Source, directory: Path, wanted: Wanted) -> Table:
+async def _table(
+    db: PoolConnection, source: _Source, directory: Path, wanted: ExportRange
+) -> ExportedTable:
     parts = directory / f".{source.name}.parts"
     parts.mkdir()
     rows = tallest = 0
@@ -237,7 +239,7 @@ async def _table(db: Connection, source: _Source, directory: Path, wanted: Wante
     path = directory / f"{source.name}.parquet"
     await asyncio.to_thread(_join, parts, path, pl.DataFrame(schema=schema), tallest)
     shutil.rmtree(parts)
-    return Table(
+    return ExportedTable(
         name=source.name,
         file=path.name,
         rows=rows,
@@ -257,7 +259,7 @@ def _join(parts: Path, path: Path, empty: pl.DataFrame, group_rows: int) -> None
         pl.scan_parquet(files, glob=False).sink_parquet(path, row_group_size=group_rows)
 
 
-async def _statement(db: Connection, source: _Source) -> tuple[dict[str, pl.DataType], str]:
+async def _statement(db: PoolConnection, source: _Source) -> tuple[dict[str, pl.DataType], str]:
     """The columns as the table has them today, and the select that gives them."""
     columns = await db.fetch(
         "select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute"
@@ -293,11 +295,11 @@ def _polars_type(postgres: str) -> pl.DataType | None:
 
 
 async def _frames(
-    db: Connection,
+    db: PoolConnection,
     source: _Source,
     schema: dict[str, pl.DataType],
     statement: str,
-    wanted: Wanted,
+    wanted: ExportRange,
 ) -> AsyncIterator[pl.DataFrame]:
     cursor = await db.cursor(
         statement, wanted.since, wanted.until, wanted.cycle_id, timeout=FETCH_TIMEOUT_S

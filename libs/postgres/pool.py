@@ -1,6 +1,8 @@
 """Connections: one pool a process, as that process's own role."""
 
+import socket
 import ssl
+from asyncio import Transport
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +12,6 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import asyncpg
 from asyncpg import (
-    Connection,
     PostgresError,
     Record,
     SerializationError,
@@ -26,9 +27,9 @@ from libs.runtime.unreachable import unreachable
 from libs.telemetry import readiness
 
 __all__ = [
-    "Connection",
     "DatabaseUnavailable",
     "Pool",
+    "PoolConnection",
     "PostgresError",
     "Record",
     "SerializationError",
@@ -58,6 +59,10 @@ _OUTAGES = (
     asyncpg.PostgresSystemError,  # 58
 )
 
+# What goes for one connection goes for all of a pool: they lead to what is a standby by now, or to
+# a host that is gone, where each would break only when it is used.
+_OTHERS_TOO = (asyncpg.ReadOnlySQLTransactionError, asyncpg.PostgresConnectionError)
+
 _DAMAGED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)  # XX001, XX002
 
 # Postgres gives some errors of its disk a state that has another meaning elsewhere: 42501 where the
@@ -85,8 +90,20 @@ CONNECTION_QUERIES_MAX = 50_000
 CONNECTION_IDLE_S_MAX = 300.0
 """A connection is replaced after so many statements, and closed after so long without any."""
 CONNECT_TIMEOUT_S = 10.0
-"""For one server of an address."""
+"""For all servers of an address together."""
 COMMAND_TIMEOUT_S = 30.0
+SILENT_S_MAX = 10
+"""A connection breaks when the host of the server has been silent for so long."""
+SILENCE: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "SO_KEEPALIVE": 1,
+        "TCP_KEEPIDLE": 3,  # s until the first question to a host that we wait for
+        "TCP_KEEPINTVL": 3,
+        "TCP_KEEPCNT": 3,
+        "TCP_USER_TIMEOUT": SILENT_S_MAX * 1000,  # ms for what was sent, and for all questions
+    }
+)
+"""Socket options by which the kernel notices that; where it has only some of them, by those."""
 IDLE_IN_TRANSACTION_S = 5
 """A process that is frozen inside a transaction loses it, or its locks would freeze all others."""
 PLANNING: Final[Mapping[str, str]] = MappingProxyType(
@@ -108,7 +125,8 @@ OWNER_ROLE = "deskbus_owner"
 ORCHESTRATOR_ROLE = "deskbus_orchestrator"
 EXECUTION_ROLE = "deskbus_execution"
 CONSOLE_ROLE = "deskbus_console"
-ROLES = (OWNER_ROLE, ORCHESTRATOR_ROLE, EXECUTION_ROLE, CONSOLE_ROLE)
+STUDY_ROLE = "deskbus_study"
+ROLES = (OWNER_ROLE, ORCHESTRATOR_ROLE, EXECUTION_ROLE, CONSOLE_ROLE, STUDY_ROLE)
 CHECKED_MODES = ("verify-ca", "verify-full")
 """Values of `sslmode` with which a server must show a certificate."""
 WRITERS = ("deskbus_orchestrator", "deskbus-execution")
@@ -164,6 +182,27 @@ class DatabaseNotReachable(Unavailable):
         )
 
 
+class PoolConnection(asyncpg.Connection):  # type: ignore[misc] # asyncpg says no types
+    """asyncpg's, but that it breaks within SILENT_S_MAX (plus one question) when its server's host
+    vanishes. By itself it waits until the time limit of a statement and then of its cancellation,
+    because a host without power refuses nothing."""
+
+    def __init__(self, protocol: Any, transport: Transport, *rest: Any) -> None:
+        super().__init__(protocol, transport, *rest)
+        if not transport.is_closing():
+            notice_silence(transport.get_extra_info("socket"))
+
+
+def notice_silence(sock: socket.socket) -> None:
+    """Set SILENCE on a TCP socket; one of another kind stays as it is."""
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    for name, value in SILENCE.items():
+        level = socket.SOL_SOCKET if name.startswith("SO_") else socket.IPPROTO_TCP
+        if (option := getattr(socket, name, None)) is not None:
+            sock.setsockopt(level, option, value)
+
+
 class Pool(asyncpg.Pool):  # type: ignore[misc] # asyncpg says no types
     """asyncpg's, but that an outage leaves every block and call as `DatabaseUnavailable`: whoever
     uses a pool need not know by what errors Postgres and the network say it."""
@@ -186,12 +225,13 @@ class _Acquired(PoolAcquireContext):  # type: ignore[misc]
         error: BaseException | None = None,
         trace: TracebackType | None = None,
     ) -> None:
-        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            # The connections live, but may lead to what is a standby by now.
+        if isinstance(error, _OTHERS_TOO):
             await self.pool.expire_connections()
         try:
             await super().__aexit__(kind, error, trace)
         except _OUTAGES as lost:
+            if error is None:
+                return  # the block has ended, and was committed: only its connection is lost
             raise _unavailable(error if is_outage(error) else lost) from lost
         _raise_if_lost(error)
 
@@ -301,9 +341,9 @@ def explicit(dsn: str) -> Mapping[str, Any]:
 
 
 class _Servers:
-    """The servers of an address, each with a time limit of its own; the one that was used last is
-    asked first. asyncpg has one time limit for all of them, which a host that is cut off uses up:
-    it says nothing, and no server after it would ever be asked."""
+    """The servers of an address, each with its share of CONNECT_TIMEOUT_S; the one that was used
+    last is asked first, and one that did not answer last. asyncpg has one time limit for all of
+    them, which a host that is cut off uses up: no server after it would ever be asked."""
 
     def __init__(self, dsn: str) -> None:
         parts = urlsplit(dsn)
@@ -313,15 +353,24 @@ class _Servers:
         ]
         self._here = bool(explicit(dsn))
 
-    async def connect(self, *_: str, **options: Any) -> Connection:
+    async def connect(self, *_: str, **options: Any) -> PoolConnection:
         """A connection to the first server that takes it; else raises the first one's error."""
         errors: list[BaseException] = []
+        timeout_s = CONNECT_TIMEOUT_S / len(self._dsns)
         for dsn in list(self._dsns):
-            arguments = {**options, **(explicit(dsn) if self._here else {})}
+            arguments = {
+                "connection_class": PoolConnection,
+                **options,
+                **(explicit(dsn) if self._here else {}),
+            }
             try:
-                connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S, **arguments)
+                connection: PoolConnection = await asyncpg.connect(
+                    dsn, timeout=timeout_s, **arguments
+                )
             except _OUTAGES as error:
                 errors.append(error)
+                if isinstance(error, TimeoutError):
+                    self._dsns.sort(key=dsn.__eq__)
             else:
                 self._dsns.sort(key=dsn.__ne__)
                 return connection
@@ -329,7 +378,7 @@ class _Servers:
 
 
 @asynccontextmanager
-async def connected(dsn: str) -> AsyncIterator[Connection]:
+async def connected(dsn: str) -> AsyncIterator[PoolConnection]:
     """One connection, for work on the tables themselves. Raises `DatabaseNotReachable`; an outage
     while it is used leaves the block as `DatabaseUnavailable`, as with a pool."""
     try:
@@ -345,7 +394,7 @@ async def connected(dsn: str) -> AsyncIterator[Connection]:
         await connection.close()
 
 
-async def _as_it_is(_: Connection) -> None:
+async def _as_it_is(_: PoolConnection) -> None:
     """asyncpg has rolled back what was open; there is nothing else to undo."""
 
 
@@ -368,7 +417,7 @@ async def open_pool(
     """
     pool = Pool(
         dsn,
-        connection_class=Connection,
+        connection_class=PoolConnection,
         record_class=Record,
         # None is kept open for its own sake: asyncpg would say so of each one that it cannot open.
         min_size=0,

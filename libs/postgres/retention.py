@@ -86,7 +86,7 @@ class Busy(DeskError):
     code = "busy"
 
 
-class Verdict(StrEnum):
+class RetentionVerdict(StrEnum):
     """The outcome of a month, or `due`: what a run without --dry-run would do."""
 
     DROPPED = "dropped"
@@ -100,34 +100,34 @@ class Month(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     month: date
-    verdict: Verdict
+    verdict: RetentionVerdict
     reason: str
     cycles: int
     size_bytes: int
 
 
-class Models(BaseModel):
+class UnusedModels(BaseModel):
     """Trained models that nobody can want any more, and their bytes."""
 
     model_config = ConfigDict(frozen=True)
 
     what: Literal["models"] = "models"
-    verdict: Verdict
+    verdict: RetentionVerdict
     models: int
     size_bytes: int
 
 
 async def retain_models(
     dsn: str, months: int, *, dry_run: bool = False, today: date | None = None
-) -> Models:
+) -> UnusedModels:
     """Delete them; `dsn` and `months` as for `retain`. Raises as `connected`."""
     async with connected(dsn) as db:
         oldest = month_before(today or await _today(db), _at_least_one(months))
         count, size = await db.fetchrow(_MODELS + ("" if dry_run else _DELETE) + _COUNT, oldest)
     if not dry_run:
         log.info("postgres.models_dropped", models=count, bytes=size)
-    verdict = Verdict.DUE if dry_run else Verdict.DROPPED
-    return Models(verdict=verdict, models=count, size_bytes=size)
+    verdict = RetentionVerdict.DUE if dry_run else RetentionVerdict.DROPPED
+    return UnusedModels(verdict=verdict, models=count, size_bytes=size)
 
 
 async def retain(
@@ -171,10 +171,10 @@ async def _one(
     if row is None:
         raise RuntimeError("a select without a from gives one row")
     reason = _why_kept(row, month, oldest)
-    verdict = Verdict.KEPT if reason else Verdict.DUE
-    if verdict is Verdict.DUE and not dry_run:
+    verdict = RetentionVerdict.KEPT if reason else RetentionVerdict.DUE
+    if verdict is RetentionVerdict.DUE and not dry_run:
         await _drop(db, month, after, partitions)
-        verdict = Verdict.DROPPED
+        verdict = RetentionVerdict.DROPPED
         log.info("postgres.month_dropped", month=f"{month:%Y-%m}", bytes=row["size_bytes"])
     return Month(
         month=month,

@@ -14,7 +14,7 @@ _WIDE = Context(prec=60)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PriceMark:
     """The close of a share as it trades, and in the currency that was asked for.
 
     `amount` is None where it trades in another currency and no rate is known.

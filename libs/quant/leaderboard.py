@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from libs.quant.returns import ONE, Worth, period_return
+from libs.quant.returns import ONE, AccountWorth, period_return
 
 ONE_DAY = timedelta(days=1)
 HUNDRED = Decimal(100)
@@ -46,7 +46,7 @@ class Traded:
 
 
 def steered(
-    decisions: Sequence[Decision], worth: Mapping[str, Mapping[date, Worth]]
+    decisions: Sequence[Decision], worth: Mapping[str, Mapping[date, AccountWorth]]
 ) -> Mapping[str, Returns]:
     """By pipeline: the returns of the sessions for which it decided, of the account it decided for.
 

@@ -21,7 +21,7 @@ ONE = Decimal(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class AccountWorth:
     """An account at a close: its `equity`, and what its owner had `paid_in` by then, since its
     opening and less what was taken out."""
 
@@ -29,14 +29,14 @@ class Worth:
     paid_in: Decimal = Decimal(0)
 
 
-def period_return(before: Worth, after: Worth) -> Decimal:
+def period_return(before: AccountWorth, after: AccountWorth) -> Decimal:
     """The return between two closes as a part: 0.01 is one percent. 0 where there was nothing that
     could earn one."""
     base = before.equity + after.paid_in - before.paid_in
     return after.equity / base - ONE if base > 0 else Decimal(0)
 
 
-def growth(worth: Mapping[date, Worth]) -> Mapping[date, Decimal]:
+def growth(worth: Mapping[date, AccountWorth]) -> Mapping[date, Decimal]:
     """The growth of 1 by each close, time-weighted; 1 at the first."""
     days = sorted(worth)
     grown = dict.fromkeys(days[:1], ONE)

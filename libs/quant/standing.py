@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import cached_property
 from uuid import UUID
 
-from libs.quant.returns import ONE, Worth, growth
+from libs.quant.returns import ONE, AccountWorth, growth
 from libs.quant.trades import Move, Tally, TickerGain, Trip, by_ticker, round_trips, tally
 
 HUNDRED = Decimal(100)
@@ -55,9 +55,9 @@ class Close:
         return self.positions / self.equity * HUNDRED if self.equity > 0 else Decimal(0)
 
     @property
-    def worth(self) -> Worth:
+    def worth(self) -> AccountWorth:
         """The two values that a return is measured between."""
-        return Worth(self.equity, self.paid_in)
+        return AccountWorth(self.equity, self.paid_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class TradeResult:
     """The round trip of an order, and its gain: of a buy that opened the trip the whole trip's, of
     a sale its part of that with the fees of both, None of a buy that added to it."""
 
@@ -79,7 +79,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Standing:
+class AccountStanding:
     """An account as of its newest valued close, `closes[-1]`.
 
     `trips` are None where the ledger has too many entries to make them of; `fills` are the sessions
@@ -92,7 +92,7 @@ class Standing:
     fills: tuple[date, ...]
     traded: Decimal
     paid_in_now: Decimal
-    sold_later: Mapping[UUID, Result] = field(default_factory=dict)
+    sold_later: Mapping[UUID, TradeResult] = field(default_factory=dict)
 
     @property
     def close(self) -> Close:
@@ -129,14 +129,14 @@ class Standing:
         return by_ticker(self.trips or ())
 
     @cached_property
-    def by_order(self) -> Mapping[UUID, Result]:
+    def by_order(self) -> Mapping[UUID, TradeResult]:
         """The result of each order that was filled up to the cut-off, and of each later sale."""
-        results: dict[UUID, Result] = dict(self.sold_later)
+        results: dict[UUID, TradeResult] = dict(self.sold_later)
         for trip in self.trips or ():
             if trip.entry is not None:
-                results[trip.entry.order_id] = Result(trip, trip.gain)
-            results |= {order_id: Result(trip, None) for order_id in trip.adds}
-            results |= {order_id: Result(trip, gain) for order_id, gain in trip.sales.items()}
+                results[trip.entry.order_id] = TradeResult(trip, trip.gain)
+            results |= {order_id: TradeResult(trip, None) for order_id in trip.adds}
+            results |= {order_id: TradeResult(trip, gain) for order_id, gain in trip.sales.items()}
         return results
 
     def realised_of(self, ticker: str) -> Decimal | None:
@@ -153,7 +153,7 @@ def standing(
     prices: Mapping[str, Decimal],
     moves: Sequence[Move] | None,
     paid_in_now: Decimal,
-) -> Standing | None:
+) -> AccountStanding | None:
     """The account by its valued closes, oldest first, and its ledger in order; None without a
     close.
 
@@ -165,7 +165,7 @@ def standing(
     cut = closes[-1].session
     counted = [move for move in moves or () if move.session <= cut]
     later = [move for move in moves or () if move.session > cut]
-    return Standing(
+    return AccountStanding(
         closes=tuple(closes),
         trips=None if moves is None else tuple(round_trips(counted, prices)),
         fills=tuple(sorted(move.session for move in moves or () if move.order is not None)),
@@ -177,7 +177,7 @@ def standing(
 
 def _sold_later(
     moves: Sequence[Move], later: Sequence[Move], prices: Mapping[str, Decimal]
-) -> Mapping[UUID, Result]:
+) -> Mapping[UUID, TradeResult]:
     """The results of the sales among the `later` moves."""
     sales = {move.order.order_id for move in later if move.order and move.quantity < 0}
     if not sales:
@@ -186,7 +186,7 @@ def _sold_later(
     split = {move.ticker for move in later if move.is_split}
     known = {ticker: price for ticker, price in prices.items() if ticker not in split}
     return {
-        order_id: Result(trip, gain)
+        order_id: TradeResult(trip, gain)
         for trip in round_trips(moves, known)
         for order_id, gain in trip.sales.items()
         if order_id in sales

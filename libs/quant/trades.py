@@ -29,7 +29,7 @@ class Closing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PlacedOrder:
     """The order behind a fill and the decision that placed it; of a sale `closing` says what sold,
     and `rules` which exit rules."""
 
@@ -60,7 +60,7 @@ class Move:
     fees: Decimal = _ZERO
     is_split: bool = False
     traded: Decimal = _ZERO
-    order: Order | None = None
+    order: PlacedOrder | None = None
 
 
 @dataclass(slots=True)
@@ -91,8 +91,8 @@ class Trip:
     unrealised: Decimal = _ZERO
     dividends: Decimal = _ZERO
     fees: Decimal = _ZERO
-    entry: Order | None = None
-    exit: Order | None = None
+    entry: PlacedOrder | None = None
+    exit: PlacedOrder | None = None
     adds: list[UUID] = field(default_factory=list)
     sales: dict[UUID, Decimal] = field(default_factory=dict)
     shared: Decimal = _ZERO

@@ -15,7 +15,7 @@ from libs.quant import ticks
 from libs.report import cutoff, links, orders
 from libs.report import view as cells
 from libs.report.tones import Tone
-from libs.report.view import BLANK, Cell, Column, Empty, Facts, Row, Table, Text
+from libs.report.view import BLANK, Cell, Column, Facts, NoRows, Row, Table, Text
 
 HALT_REASON_CHARS = 400
 
@@ -111,7 +111,7 @@ def positions(view: AccountView) -> Table:
         cells.by_value(rows, VALUE),
         title="Positions",
         currency=unit,
-        empty=Empty("No open positions."),
+        empty=NoRows("No open positions."),
         notes=(
             *cells.notes(later if moved else ""),
             *cells.notes(*map(_abroad, view.held)),
@@ -206,7 +206,7 @@ def fills(view: AccountView, decisions: Mapping[UUID, tuple[UUID, str]] | None =
         )
         for fill in view.fills
     )
-    none = Empty("Nothing was filled yet.")
+    none = NoRows("Nothing was filled yet.")
     return Table(FILLS, rows, title="Last fills", currency=unit, empty=none)
 
 
@@ -249,6 +249,12 @@ def _plan(held: Position, plan: HeldPlan, stop: Money | None, as_of: date) -> st
             f"to be looked at again since {plan.review_by}: it is kept only if it would be bought"
         )
     return "; ".join(filter(None, (orders.entered(held), wrong and f"wrong {wrong}", again)))
+
+
+def standing(books: Portfolio) -> Sequence[Text]:
+    """The plan of each position, and the orders that wait."""
+    orders = (f"open order: {waiting(order)}" for order in books.open_orders)
+    return (*cells.notes(*plans(books)), *cells.notes(*orders, tone=Tone.WARN))
 
 
 def waiting(order: OpenOrder) -> str:

@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from contracts.account import Side
 from contracts.approval import Approval, Verdict
 from contracts.risk import PortfolioDecision
 from libs.facts import amounts
+from libs.report import view
 from libs.report.tones import Tone, tone
+from libs.report.view import Column, Table
 
 REASON_CHARS = 200
+REASONING_CHARS = 600
 VERDICTS = {
     Verdict.APPROVE: "approved",
     Verdict.EDIT: "approved in part",
@@ -17,7 +21,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApprovalAnswer:
     """A person's answer; `left` is what an edit left of each order: `AAPL 17 of 68 shares`."""
 
     approval: Approval
@@ -41,12 +45,12 @@ class Answer:
         return f"{self.verdict} by {self.approval.approver}, {at}{less}{_why(self.approval)}"
 
 
-def answer(approval: Approval, validated: Mapping[str, PortfolioDecision]) -> Answer:
+def answer(approval: Approval, validated: Mapping[str, PortfolioDecision]) -> ApprovalAnswer:
     """The answer to what the rules left."""
     if approval.verdict is not Verdict.EDIT:
-        return Answer(approval, ())
+        return ApprovalAnswer(approval, ())
     left = {decision.asset: decision for decision in approval.decisions}
-    return Answer(
+    return ApprovalAnswer(
         approval, [f"{asset} {_edit(whole, left.get(asset))}" for asset, whole in validated.items()]
     )
 
@@ -71,3 +75,38 @@ def _edit(whole: PortfolioDecision, left: PortfolioDecision | None) -> str:
 
 def _why(approval: Approval) -> str:
     return f"; reason: {amounts.cut(approval.reason, REASON_CHARS)}" if approval.reason else ""
+
+
+def orders(of: Sequence[PortfolioDecision]) -> Table:
+    """A row an order that is proposed; below them why each is, in whole sentences: it is what a
+    person decides by."""
+    return Table(
+        (
+            Column("Order"),
+            Column("Shares", right=True),
+            Column("Price", right=True),
+            Column("Value", right=True),
+            Column("Share", right=True),
+        ),
+        tuple(
+            view.row(
+                view.say(
+                    f"{it.action.value} {it.asset}",
+                    Tone.GOOD if it.action.value == Side.BUY.value else Tone.BAD,
+                ),
+                view.shares(it.quantity),
+                view.price(it.price),
+                view.money(it.price.amount * it.quantity, it.price.currency),
+                view.percent(it.allocation_pct),
+            )
+            for it in of
+        ),
+        notes=view.notes(*(f"{it.asset}: {_reasoning(it)}" for it in of)),
+    )
+
+
+def _reasoning(of: PortfolioDecision) -> str:
+    """The reasoning, and the stop order that an exit places on what it leaves."""
+    price = of.exit.stop_price if of.exit else None
+    stop = f"; then a stop at {amounts.price(price)}" if price else ""
+    return amounts.cut(of.reasoning.removeprefix("rules: ") + stop, REASONING_CHARS)

@@ -9,7 +9,7 @@ from libs.report import cutoff, links
 from libs.report import view as cells
 from libs.report.performance import win_rate
 from libs.report.tones import Tone
-from libs.report.view import BLANK, Cell, Column, Empty, Row, Table
+from libs.report.view import BLANK, Cell, Column, NoRows, Row, Table
 
 CellOf = Callable[[LeaderboardRow], Cell]
 Figure = tuple[Column, CellOf]
@@ -38,7 +38,7 @@ def board(view: LeaderboardView) -> Table:
         (*HEADS, *(column for column, _ in shown)),
         tuple(_row(row, shown) for row in view.rows),
         title="Leaderboard",
-        empty=Empty(f"Nothing to compare yet: {view.message or 'no decision cycle has ended'}."),
+        empty=NoRows(f"Nothing to compare yet: {view.message or 'no decision cycle has ended'}."),
     )
 
 

@@ -14,7 +14,7 @@ SIGNATURE = "rules: "
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """Some of a text: plain words, a `figure`, or a number that is `loose`."""
 
     text: str
@@ -62,32 +62,32 @@ class Marked(Protocol):
         ...
 
 
-def pieces(report: Marked, field: str, text: str) -> Sequence[Piece]:
+def pieces(report: Marked, field: str, text: str) -> Sequence[TextPiece]:
     """The text of one field of a report, in its pieces.
 
     A mark that does not fit the text is passed over: the words are shown all the same.
     """
     marks: list[Figure | Loose] = [*report.figures, *report.loose]
     own = sorted((mark for mark in marks if mark.field == field), key=lambda mark: mark.start)
-    parts: list[Piece] = []
+    parts: list[TextPiece] = []
     done = 0
     for mark in own:
         end = mark.start + len(mark.text)
         if mark.start < done or text[mark.start : end] != mark.text:
             continue
-        parts.append(Piece(text[done : mark.start]))
+        parts.append(TextPiece(text[done : mark.start]))
         parts.append(
-            Piece(mark.text, mark, op_id=report.op_id)
+            TextPiece(mark.text, mark, op_id=report.op_id)
             if isinstance(mark, Figure)
-            else Piece(mark.text, loose=True)
+            else TextPiece(mark.text, loose=True)
         )
         done = end
-    return [piece for piece in (*parts, Piece(text[done:])) if piece.text]
+    return [piece for piece in (*parts, TextPiece(text[done:])) if piece.text]
 
 
-def unsigned(report: Marked, field: str, text: str) -> Sequence[Piece]:
+def unsigned(report: Marked, field: str, text: str) -> Sequence[TextPiece]:
     """The pieces without the rules provider's signature: the head of a story names the provider."""
-    first, *rest = pieces(report, field, text) or (Piece(""),)
+    first, *rest = pieces(report, field, text) or (TextPiece(""),)
     return [replace(first, text=first.text.removeprefix(SIGNATURE)), *rest]
 
 
@@ -133,7 +133,7 @@ class _Marks:
 _FIGURES, _LOOSE = TypeAdapter(tuple[Figure, ...]), TypeAdapter(tuple[Loose, ...])
 
 
-def cited_texts(op_id: UUID, result: JsonValue) -> Sequence[tuple[str, Sequence[Piece]]]:
+def cited_texts(op_id: UUID, result: JsonValue) -> Sequence[tuple[str, Sequence[TextPiece]]]:
     """The texts of a recorded result that have figures or loose numbers, by their fields."""
     if not isinstance(result, dict):
         return []

@@ -38,7 +38,7 @@ BY_A_PERSON = frozenset({CycleStatus.REJECTED, CycleStatus.EXPIRED})
 
 
 @dataclass(frozen=True)
-class Ending:
+class ReportEnding:
     """The end of a pipeline: the trades, why there are none, or why it did not come so far.
 
     `place` says where it stopped, `failed in analyzing/quant`, as far as it did.
@@ -106,14 +106,14 @@ class Achieved:
 
 def of(
     pipeline: PipelineView, reports: Reports, nodes: Sequence[OperationView], reason: str
-) -> Ending:
+) -> ReportEnding:
     """How the pipeline ended, for `reason`; `nodes` are its cycle's operations."""
     return of_achieved(pipeline, Achieved.of(reports, pipeline.contracts), nodes, reason)
 
 
 def of_achieved(
     pipeline: PipelineView, achieved: Achieved, nodes: Sequence[OperationView], reason: str
-) -> Ending:
+) -> ReportEnding:
     """The same where the contracts are not at hand."""
     status = pipeline.status
     if status is CycleStatus.RUNNING:
@@ -123,10 +123,10 @@ def of_achieved(
         # What ordered nothing is no success, and no failure.
         unfounded = achieved.findings == 0 and not ordered
         tone_of_end = Tone.GOOD if ordered else Tone.WARN if unfounded else Tone.QUIET
-        return Ending(_achieved(achieved, reason), tone_of_end)
+        return ReportEnding(_achieved(achieved, reason), tone_of_end)
     where = "" if status in BY_A_PERSON else _where(pipeline, nodes, reason)
     words = amounts.cut(in_words(reason.removeprefix(f"{where} failed: ")), REASON_CHARS)
-    return Ending(words, tone(status), f"{status.value} in {where}" if where else "")
+    return ReportEnding(words, tone(status), f"{status.value} in {where}" if where else "")
 
 
 def of_cycle(view: CycleView, achieved: Callable[[PipelineView], Achieved]) -> str:
@@ -173,10 +173,10 @@ def _traded(view: DecisionView) -> str:
     return "not executed" if view.execution is None else "no order"
 
 
-def of_strategy(view: StrategyView) -> Ending:
+def of_strategy(view: StrategyView) -> ReportEnding:
     """How far a strategy came: its verdict, or the gate that stopped it."""
     word = view.assessment.verdict.value if view.assessment else view.ended
-    return Ending(STRATEGY_ENDS.get(word, word), tone(word))
+    return ReportEnding(STRATEGY_ENDS.get(word, word), tone(word))
 
 
 def after_the_end(reason: str) -> str:
@@ -197,10 +197,10 @@ def _word(contract: JsonValue, *path: str) -> str:
     return contract if isinstance(contract, str) else ""
 
 
-def _so_far(state: str) -> Ending:
+def _so_far(state: str) -> ReportEnding:
     asks = state == AWAITING_APPROVAL
     words = "waits for approval" if asks else f"now {(state or 'waiting').replace('_', ' ')}"
-    return Ending(words, tone(CycleStatus.RUNNING), asks=asks)
+    return ReportEnding(words, tone(CycleStatus.RUNNING), asks=asks)
 
 
 def _achieved(achieved: Achieved, reason: str) -> str:  # noqa: PLR0911 - one line an end

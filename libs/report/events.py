@@ -240,7 +240,7 @@ def _message_refused(event: Event, data: MessageRefused) -> Words:
     )
 
 
-def _model_asked(event: Event, data: ModelRequestEvent) -> Words:
+def _model_requested(event: Event, data: ModelRequestEvent) -> Words:
     name = recorded_call.label(data.name, "")
     return _words(f"{_place(event, data.step)} asks {name}")
 
@@ -306,7 +306,7 @@ def _exits(event: Event, data: ExitReport) -> Words:
         f"Exits of {_account(event)} for {amounts.session(data.as_of)}: "
         f"{len(sold)} of {held} to sell"
     )
-    return _words(title, *sold, *failed, reason=why)
+    return _words(title, *sold, *failed, *data.warnings, reason=why)
 
 
 def is_stop(data: OrderEvent) -> bool:
@@ -349,7 +349,7 @@ def _unpriced(event: Event, data: UnpricedEvent) -> Words:
 # --- approvals ------------------------------------------------------------------------------------
 
 
-def _approval_asked(event: Event, data: ApprovalRequested) -> Words:
+def _approval_requested(event: Event, data: ApprovalRequested) -> Words:
     wanted = ending.marked(_orders(data.decisions), data.substitutes)
     return _words(f"{_account(event)} waits for your approval", wanted)
 
@@ -467,7 +467,7 @@ WORDINGS: Mapping[EventType, Callable[..., Words]] = {
     EventType.OPERATION_COMPLETED: _step,
     EventType.OPERATION_FAILED: _step_failed,
     EventType.OPERATION_CANCELLED: _step_stopped,
-    EventType.LLM_REQUESTED: _model_asked,
+    EventType.LLM_REQUESTED: _model_requested,
     EventType.LLM_CALLED: _call,
     EventType.TOOL_CALLED: _call,
     EventType.DATA_READ: _call,
@@ -482,7 +482,7 @@ WORDINGS: Mapping[EventType, Callable[..., Words]] = {
     EventType.DECISION: _decision,
     EventType.LETTER_RETRIED: _letter,
     EventType.LETTER_DISCARDED: _letter,
-    EventType.APPROVAL_REQUESTED: _approval_asked,
+    EventType.APPROVAL_REQUESTED: _approval_requested,
     EventType.APPROVAL_DECIDED: _approval_answered,
     EventType.APPROVAL_EXPIRED: _approval_expired,
     EventType.TRADING_HALTED: _halt,

@@ -10,9 +10,13 @@ from contracts.risk import DecisionAction, DecisionValidation
 from libs.facts import amounts
 from libs.quant.recalibration import in_words
 from libs.quant.ticks import priced
+from libs.report import view
 from libs.report.reports import Reports
+from libs.report.tones import Tone
+from libs.report.view import BLANK, Cell, Column, Table
 from libs.runtime.errors import listed
 
+REASON_CHARS = 160
 THESIS_CHARS = 240
 """Of a thesis in a line; the whole stands in its own decision."""
 
@@ -51,6 +55,61 @@ def rows(result: ExecutionResult) -> Sequence[OrderRow]:
     """One row an order, in the order of placing."""
     fills = {fill.order_id: fill for fill in result.fills}
     return [OrderRow(order, fills.get(order.order_id)) for order in result.orders]
+
+
+def table(orders: Sequence[OrderRow], result: ExecutionResult) -> Table:
+    """A row an order with its fill; below the values what they did to the cash."""
+    currency = result.cash_after.currency
+    before, after = result.cash_before.amount, result.cash_after.amount
+    cash = (
+        ("cash before", view.money(before, currency)),
+        ("change", view.gain(after - before, currency).toned(None)),
+        ("cash after", view.money(after, currency)),
+    )
+    blanks = (BLANK,) * 4
+    return Table(
+        (
+            Column("Order", wraps=True),
+            Column("Status", spare=2),
+            Column("Shares", right=True),
+            Column(f"Price {currency}", right=True),
+            Column("At the open of"),
+            Column(f"Value {currency}", right=True),
+            Column(f"Fee {currency}", right=True, spare=1),
+        ),
+        (
+            *(view.row(*_cells(it)) for it in orders),
+            *(view.row(view.say(label), *blanks, amount, BLANK) for label, amount in cash),
+        ),
+        currency=currency,
+        notes=tuple(
+            view.Text(
+                f"{it.name}: {amounts.cut(note, REASON_CHARS)}",
+                Tone.WARN if it.order.reason else None,
+            )
+            for it in orders
+            for note in it.notes
+        ),
+    )
+
+
+def _cells(it: OrderRow) -> Sequence[Cell]:
+    order, fill = it.order, it.fill
+    tone = Tone.GOOD if order.side is Side.BUY else Tone.BAD
+    placed = (
+        view.say(it.name, tone),
+        view.say(order.status.value),
+        view.shares(order.quantity),
+    )
+    if fill is None:
+        return (*placed, *(BLANK,) * 4)
+    return (
+        *placed,
+        view.price(fill.price),
+        view.day(fill.session),
+        view.money(fill.value, fill.price.currency),
+        view.money(fill.fee.amount, fill.fee.currency),
+    )
 
 
 def proposal(wanted: Sequence[str], vetoed: Sequence[str]) -> str:
@@ -116,7 +175,7 @@ def recalibrated(validation: DecisionValidation | None) -> Sequence[str]:
     ]
 
 
-def came_of(reports: Reports) -> Sequence[str]:
+def outcomes_in(reports: Reports) -> Sequence[str]:
     """A line for each position that is sold: what came of it until as_of's close, and why it was
     bought. Its fill stands among the orders: a split at that open would count other shares."""
     positions = reports.portfolio.positions if reports.portfolio else ()

@@ -7,8 +7,10 @@ from decimal import Decimal
 from contracts.account import Side
 from contracts.memory import AgentMemory, Basis, DecisionOutcome, PickFate, PickOutcome
 from libs.facts import amounts
-from libs.report.cited import Piece
-from libs.report.sections import Line, Listed
+from libs.report import view
+from libs.report.cited import TextPiece
+from libs.report.sections import Line, ShownItems
+from libs.report.view import BLANK, Column, Table
 
 LEARNED_LISTED_MAX = 4
 BASIS_WORDS = {
@@ -47,6 +49,32 @@ def rows(outcomes: Sequence[DecisionOutcome]) -> Sequence[OutcomeRow]:
             row.returns[outcome.sessions] = pick.return_pct
         equal.returns[outcome.sessions] = outcome.benchmark.return_pct
     return [*picks.values(), equal]
+
+
+def table(outcomes: Sequence[DecisionOutcome]) -> Table:
+    """A row a pick and one for all candidates, a column an outcome; below it what is missing."""
+    times = [(it.sessions, f"After {it.sessions}, {it.session}") for it in outcomes]
+    return Table(
+        (
+            Column("Ticker"),
+            Column("Outcome", wraps=True),
+            Column("Counted from", spare=1),
+            *(Column(title, right=True) for _, title in times),
+        ),
+        tuple(
+            view.row(
+                view.say(it.name),
+                view.say(it.fate),
+                view.say(it.counted_from),
+                *(
+                    view.gain_percent(it.returns[sessions]) if sessions in it.returns else BLANK
+                    for sessions, _ in times
+                ),
+            )
+            for it in rows(outcomes)
+        ),
+        notes=view.notes(*missing(outcomes)),
+    )
 
 
 def _fate(pick: PickOutcome) -> str:
@@ -103,9 +131,9 @@ def _beside(outcome: DecisionOutcome) -> str:
     return f"; all candidates in equal parts {amounts.gain_percent(change)}"
 
 
-def learned(memory: AgentMemory | None) -> Listed[Line]:
+def learned(memory: AgentMemory | None) -> ShownItems[Line]:
     """The outcomes of earlier decisions that a cycle came to know, a sentence each."""
     if memory is None:
-        return Listed()
+        return ShownItems()
     known = memory.track_record[: len(memory.outcomes)]
-    return Listed([[Piece(text)] for text in known], LEARNED_LISTED_MAX, "memorize")
+    return ShownItems([[TextPiece(text)] for text in known], LEARNED_LISTED_MAX, "memorize")

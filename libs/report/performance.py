@@ -12,7 +12,7 @@ from libs.quant import ticks
 from libs.report import cutoff, links
 from libs.report import view as cells
 from libs.report.tones import Tone
-from libs.report.view import BLANK, Cell, Column, Empty, Facts, Row, Table, Text
+from libs.report.view import BLANK, Cell, Column, Facts, NoRows, Row, Table, Text
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -159,7 +159,7 @@ def trips(view: PerformanceView, account: str, of: Sequence[RoundTrip] | None = 
         tuple(_trip(trip, account, unit) for trip in shown),
         title="Round trips",
         currency=unit,
-        empty=Empty(view.message or "No round trips yet."),
+        empty=NoRows(view.message or "No round trips yet."),
         notes=(
             *cells.notes(
                 f"P&L after fees; open ones {cutoff.as_of(view.last)}, unrealised included"

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contracts.risk import Check, RuleOutcome
+from libs.report import view
+from libs.report.sections import ShownItems
 from libs.report.tones import Tone, tone
+from libs.report.view import Column, Table
 
 WORST_FIRST = (RuleOutcome.VETOED, RuleOutcome.CUT, RuleOutcome.KEPT)
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """One rule's finding, once for all tickers of which it says the same numbers."""
 
     checks: Sequence[Check]
@@ -36,14 +39,41 @@ class Finding:
         return tone(self.check.outcome)
 
 
-def against(checks: Sequence[Check]) -> Sequence[Finding]:
+def against(checks: Sequence[Check]) -> Sequence[RuleFinding]:
     """The rules that cut or vetoed, vetoes first."""
     return _gathered([check for check in checks if not check.passed])
 
 
-def kept(checks: Sequence[Check]) -> Sequence[Finding]:
+def kept(checks: Sequence[Check]) -> Sequence[RuleFinding]:
     """The rules that held."""
     return _gathered([check for check in checks if check.passed])
+
+
+def table(findings: ShownItems[RuleFinding], *, with_reasons: bool = False) -> Table:
+    """The value against the limit, a row for equal findings; where there is room, why."""
+    reason = (Column("Reason", wraps=True),) if with_reasons else ()
+    return Table(
+        (
+            Column("Tickers", wraps=True),
+            Column("Outcome"),
+            Column("Rule"),
+            Column("Value", wraps=True),
+            Column("Limit", wraps=True),
+            *reason,
+        ),
+        tuple(
+            view.row(
+                view.say(it.names),
+                view.say(it.check.outcome.value, it.tone),
+                view.say(it.check.rule),
+                view.say(it.check.value),
+                view.say(it.check.limit),
+                *(view.say(it.reason, Tone.QUIET) for _ in reason),
+            )
+            for it in findings.shown
+        ),
+        notes=view.notes(findings.rest),
+    )
 
 
 def worst_first(checks: Sequence[Check]) -> Sequence[Check]:
@@ -51,9 +81,9 @@ def worst_first(checks: Sequence[Check]) -> Sequence[Check]:
     return sorted(checks, key=lambda check: WORST_FIRST.index(check.outcome))
 
 
-def _gathered(checks: Sequence[Check]) -> Sequence[Finding]:
+def _gathered(checks: Sequence[Check]) -> Sequence[RuleFinding]:
     same: dict[tuple[str, ...], list[Check]] = {}
     for check in worst_first(checks):
         key = (check.rule, check.outcome.value, check.value, check.limit)
         same.setdefault(key, []).append(check)
-    return [Finding(group) for group in same.values()]
+    return [RuleFinding(group) for group in same.values()]

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from libs.report.cited import Piece
+from libs.report.cited import TextPiece
 from libs.report.tones import Tone
 
 T_co = TypeVar("T_co", covariant=True)
-Line = Sequence[Piece]
+Line = Sequence[TextPiece]
 
 
 @dataclass(frozen=True)
-class Listed(Generic[T_co]):
+class ShownItems(Generic[T_co]):
     """Items of which the first `at_most` are shown; `stage` has them all."""
 
     items: Sequence[T_co] = ()
@@ -31,9 +31,14 @@ class Listed(Generic[T_co]):
         count = len(self.items) - len(self.shown)
         return f"and {count:,} more" if count else ""
 
+    @property
+    def rest(self) -> str:
+        """`and 3 more: --stage quant`, the line under the list; empty where all are shown."""
+        return f"{self.more}: --stage {self.stage}" if self.more and self.stage else self.more
+
 
 @dataclass(frozen=True)
-class Fact:
+class SectionFact:
     """A label and what there is to say, line by line, or `values` with their units by name.
 
     `op_id` is the operation that says so, `call` the result of it that the values are from.
@@ -41,7 +46,7 @@ class Fact:
     """
 
     label: str
-    lines: Listed[Line] = Listed()
+    lines: ShownItems[Line] = ShownItems()
     tone: Tone | None = None
     values: Mapping[str, str] = field(default_factory=dict)
     op_id: UUID | None = None
@@ -57,9 +62,9 @@ class Fact:
         return f"/operations/{self.op_id}{place}"
 
 
-def words(*texts: str) -> Listed[Line]:
+def words(*texts: str) -> ShownItems[Line]:
     """Lines of plain words."""
-    return Listed([[Piece(text)] for text in texts])
+    return ShownItems([[TextPiece(text)] for text in texts])
 
 
 def text_of(line: Line) -> str:

@@ -6,14 +6,22 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
-from libs.runtime.settings import Settings, settings_in_file
+from libs.runtime.settings import (
+    SECTIONS,
+    Settings,
+    all_settings,
+    is_in,
+    is_setting,
+    settings_in_file,
+    variable,
+)
 
 MASK = "********"
-PREFIX = "DESKBUS_"
 _NEXT_URL = re.compile(r",(?=(?:nats|tls)://)")
 _IN_QUERY = re.compile(r"(?i)([?&](?:user|password|passfile|sslpassword)=)[^&]*")
 """Where libpq and asyncpg take a login too."""
@@ -33,19 +41,27 @@ class Setting(BaseModel):
 
 def in_force(settings: Settings, environment: Mapping[str, str], file: Path) -> tuple[Setting, ...]:
     """All settings, in the order of their definition."""
-    from_environment = {name.upper() for name in environment}
-    from_file = set(settings_in_file(file))
-    return _listed(settings, lambda name: _source(name, from_environment, from_file))
+    from_environment = {name.upper() for name in environment if is_setting(name.lower())}
+    from_file = settings_in_file(file)
+
+    def source(name: str) -> str:
+        if any(
+            it == variable(name) or it.startswith(f"{variable(name)}_") for it in from_environment
+        ):
+            return "environment"
+        return "file" if is_in(from_file, name) else "default"
+
+    return _listed(settings, source)
 
 
 def of_desk(settings: Settings) -> tuple[Setting, ...]:
     """The same of a desk that runs, whose file and environment may be others by now."""
-
-    def source(name: str) -> str:
-        default = Settings.model_fields[name].get_default(call_default_factory=True)
-        return "default" if getattr(settings, name) == default else "set"
-
-    return _listed(settings, source)
+    defaults = {
+        name: field.get_default(call_default_factory=True) for name, field in all_settings()
+    }
+    return _listed(
+        settings, lambda name: "default" if settings.value_of(name) == defaults[name] else "set"
+    )
 
 
 def _listed(settings: Settings, source_of: Callable[[str], str]) -> tuple[Setting, ...]:
@@ -53,35 +69,42 @@ def _listed(settings: Settings, source_of: Callable[[str], str]) -> tuple[Settin
     return tuple(
         Setting(
             name=name,
-            variable=f"{PREFIX}{name.upper()}",
-            value=shown(getattr(settings, name)),
+            variable=variable(name),
+            value=shown(settings.value_of(name)),
             source=source_of(name),
             default=shown(field.get_default(call_default_factory=True)),
             meaning=meaning_of.get(name, ""),
         )
-        for name, field in Settings.model_fields.items()
+        for name, field in all_settings()
     )
-
-
-def _source(name: str, from_environment: set[str], from_file: set[str]) -> str:
-    if f"{PREFIX}{name.upper()}" in from_environment:
-        return "environment"
-    return "file" if name in from_file else "default"
 
 
 @cache
 def meanings() -> Mapping[str, str]:
-    """The text below each setting where it is defined: said once, and shown here."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
+    """The text below each setting where it is defined, by its name."""
+    own = _texts(Settings)
+    inner = {
+        f"{table}.{field}": text
+        for table, kind in SECTIONS.items()
+        for field, text in _texts(kind).items()
+    }
+    return {name: {**own, **inner}[name] for name, _ in all_settings()}
+
+
+def _texts(kind: type[BaseModel]) -> Mapping[str, str]:
+    """The text below each field of a class."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     if not isinstance(body, ast.ClassDef):
-        raise TypeError("the source of Settings is no class")
-    texts = {}
-    for field, after in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            text = after.value if isinstance(after, ast.Expr) else None
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                texts[field.target.id] = " ".join(text.value.split())
-    return texts
+        raise TypeError(f"the source of {kind} is no class")
+    return {
+        field.target.id: " ".join(after.value.value.split())
+        for field, after in pairwise(body.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and isinstance(after.value.value, str)
+    }
 
 
 def shown(value: object) -> str:

@@ -33,16 +33,16 @@ from libs.report import (
     tickers,
     why_not,
 )
-from libs.report.approval import Answer
-from libs.report.cited import SIGNATURE, Piece, unsigned
+from libs.report.approval import ApprovalAnswer
+from libs.report.cited import SIGNATURE, TextPiece, unsigned
 from libs.report.costs import Costs
-from libs.report.ending import Ending
+from libs.report.ending import ReportEnding
 from libs.report.exits import ExitRow
 from libs.report.orders import OrderRow
 from libs.report.reports import Reports
-from libs.report.rules import Finding
-from libs.report.sections import Fact, Line, Listed, words
-from libs.report.tickers import Row
+from libs.report.rules import RuleFinding
+from libs.report.sections import Line, SectionFact, ShownItems, words
+from libs.report.tickers import TickerRow
 from libs.report.tones import Tone
 from libs.report.view import Table
 
@@ -61,7 +61,7 @@ LEGEND = "wanted: % of budget (sale: of position); scores: 0 to 10, high risk is
 
 
 @dataclass(frozen=True)
-class Evidence:
+class StoryEvidence:
     """The evidence that can be looked at: the first ticker, the stage to begin with, and all
     stages.
     """
@@ -80,20 +80,20 @@ class PipelineStory:
     provider: str
     status: CycleStatus
     reports: Reports
-    ending: Ending
-    thoughts: Sequence[Fact]
-    exits: Listed[ExitRow]
-    tickers: Sequence[Row]
+    ending: ReportEnding
+    thoughts: Sequence[SectionFact]
+    exits: ShownItems[ExitRow]
+    tickers: Sequence[TickerRow]
     not_bought: Sequence[NotBought]
-    verdicts: Sequence[Fact]
-    rules: Listed[Finding]
-    kept: Sequence[Finding]
-    answer: Answer | None
+    verdicts: Sequence[SectionFact]
+    rules: ShownItems[RuleFinding]
+    kept: Sequence[RuleFinding]
+    answer: ApprovalAnswer | None
     orders: Sequence[OrderRow]
-    unordered: Sequence[Fact]
+    unordered: Sequence[SectionFact]
     results: Sequence[OrderResult]
     outcomes: Sequence[DecisionOutcome]
-    learned: Sequence[Fact]
+    learned: Sequence[SectionFact]
 
     @property
     def rationale(self) -> Mapping[str, Line]:
@@ -125,10 +125,10 @@ class Story:
     status: CycleStatus
     took: str
     note: str
-    looked_at: Sequence[Fact]
+    looked_at: Sequence[SectionFact]
     pipelines: Sequence[PipelineStory]
     costs: Costs
-    evidence: Evidence
+    evidence: StoryEvidence
     message: str
 
     def of(self, pipeline: str) -> PipelineStory:
@@ -172,7 +172,7 @@ def nature(provider: str) -> str:
 # --- what was looked at -------------------------------------------------------------------------
 
 
-def _looked_at(digest: SignalDigest) -> Sequence[Fact]:
+def _looked_at(digest: SignalDigest) -> Sequence[SectionFact]:
     names = " ".join(digest.tickers) or "none"
     count = amounts.count(len(digest.candidates), "candidate")
     surfaced = [
@@ -180,23 +180,23 @@ def _looked_at(digest: SignalDigest) -> Sequence[Fact]:
         for candidate in digest.candidates
     ]
     dropped = [_line(f"{pick.ticker}: {pick.reason}") for pick in digest.dropped]
-    facts = [Fact("Looked at", words(f"{count}: {names}"))]
+    facts = [SectionFact("Looked at", words(f"{count}: {names}"))]
     if any(candidate.reasons for candidate in digest.candidates):
-        listed = Listed(surfaced, REASONS_LISTED_MAX, "digest")
-        facts.append(Fact("Surfaced by", listed, op_id=digest.op_id))
+        listed = ShownItems(surfaced, REASONS_LISTED_MAX, "digest")
+        facts.append(SectionFact("Surfaced by", listed, op_id=digest.op_id))
     facts += [
-        Fact("Sources", words(_sources(digest.sources))),
+        SectionFact("Sources", words(_sources(digest.sources))),
         # What follows the first clause is in the digest's own view.
-        Fact("Prices", words(digest.market_source.split(";")[0])),
+        SectionFact("Prices", words(digest.market_source.split(";")[0])),
     ]
     if dropped:
-        listed = Listed(dropped, DROPPED_LISTED_MAX, "digest")
-        facts.append(Fact("Dropped", listed, op_id=digest.op_id))
+        listed = ShownItems(dropped, DROPPED_LISTED_MAX, "digest")
+        facts.append(SectionFact("Dropped", listed, op_id=digest.op_id))
     return facts
 
 
 def _line(text: str) -> Line:
-    return [Piece(text)]
+    return [TextPiece(text)]
 
 
 def _sources(sources: Sequence[SourceReport]) -> str:
@@ -234,11 +234,11 @@ def _pipeline(
         reports=reports,
         ending=ending.of(pipeline, reports, nodes, reason),
         thoughts=[*answered_by(pipeline.substitutes), *_thoughts(reports)],
-        exits=Listed(checked, EXITS_LISTED_MAX, "check_exits"),
+        exits=ShownItems(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,
         not_bought=pipeline.not_bought,
         verdicts=_verdicts(reports),
-        rules=Listed(rules.against(checks), RULES_LISTED_MAX, "validate"),
+        rules=ShownItems(rules.against(checks), RULES_LISTED_MAX, "validate"),
         kept=rules.kept(checks),
         answer=approval.answer(reports.approval, reports.validated) if reports.approval else None,
         orders=orders.rows(execution) if execution else (),
@@ -249,75 +249,77 @@ def _pipeline(
     )
 
 
-def _learned(view: CycleView, pipeline: PipelineView, memory: AgentMemory | None) -> Sequence[Fact]:
+def _learned(
+    view: CycleView, pipeline: PipelineView, memory: AgentMemory | None
+) -> Sequence[SectionFact]:
     """Sentences on outcomes: on this decision's that cannot be read, on earlier ones'.
 
     A cycle that wrote no memory has the one that it was given, which an earlier cycle wrote.
     """
     facts = []
     if unreadable := outcomes.unreadable(pipeline.unreadable_outcomes):
-        facts.append(Fact("Outcomes", words(unreadable)))
+        facts.append(SectionFact("Outcomes", words(unreadable)))
     own = memory if memory and memory.cycle_id == view.cycle_id else None
     if own is None and (note := ending.after_the_end(pipeline.reason or view.reason)):
-        facts.append(Fact("Memory", words(note), Tone.WARN))
+        facts.append(SectionFact("Memory", words(note), Tone.WARN))
     if (learned := outcomes.learned(own)).items:
-        facts.append(Fact("Learned", learned))
+        facts.append(SectionFact("Learned", learned))
     return facts
 
 
-def answered_by(substitutes: Sequence[Substitute]) -> Sequence[Fact]:
+def answered_by(substitutes: Sequence[Substitute]) -> Sequence[SectionFact]:
     """The stages that another than the pipeline's own model answered, and why; no fact where there
     are none."""
     lines = [_line(one.in_words) for one in substitutes]
     tone = Tone.WARN if fell_back(substitutes) else None
-    return [Fact("Answered by", Listed(lines), tone)] if lines else []
+    return [SectionFact("Answered by", ShownItems(lines), tone)] if lines else []
 
 
-def _thoughts(reports: Reports) -> Sequence[Fact]:
+def _thoughts(reports: Reports) -> Sequence[SectionFact]:
     """Each stage's view of the whole, with where its figures are from."""
-    facts: list[Fact] = []
+    facts: list[SectionFact] = []
     line: Line
     if mood := reports.sentiment:
         scored, total = len(mood.tickers), len(mood.tickers) + len(mood.unscored)
         of = f"; headlines were scored for {scored} of {total} tickers" if total else ""
-        line = [*unsigned(mood, "market_mood", mood.market_mood), Piece(of)]
-        facts.append(Fact("Sentiment", Listed([line])))
+        line = [*unsigned(mood, "market_mood", mood.market_mood), TextPiece(of)]
+        facts.append(SectionFact("Sentiment", ShownItems([line])))
     if plan := reports.plan:
         objective, question = (
             text.removeprefix(SIGNATURE) for text in (plan.objective, plan.quant_question)
         )
-        facts.append(Fact("Plan", words(objective), op_id=plan.op_id))
-        facts.append(Fact("Question", words(question), detail=True))
+        facts.append(SectionFact("Plan", words(objective), op_id=plan.op_id))
+        facts.append(SectionFact("Question", words(question), detail=True))
     if quant := reports.quant:
-        view = Piece(f"{quant.signal.value} {quant.confidence:.2f}: ")
+        view = TextPiece(f"{quant.signal.value} {quant.confidence:.2f}: ")
         line = [view, *unsigned(quant, "reasoning", quant.reasoning)]
-        facts.append(Fact("Quant", Listed([line])))
+        facts.append(SectionFact("Quant", ShownItems([line])))
     if (research := reports.research) and research.research_notes:
         line = unsigned(research, "research_notes", research.research_notes)
-        facts.append(Fact("Research", Listed([line]), detail=True))
+        facts.append(SectionFact("Research", ShownItems([line]), detail=True))
     if picks := reports.picks:
         line = unsigned(picks, "market_summary", picks.market_summary)
-        facts.append(Fact("Trader", Listed([line]), detail=True))
+        facts.append(SectionFact("Trader", ShownItems([line]), detail=True))
     if sourced := figures.in_short(reports):
         tone = Tone.WARN if figures.loose(reports) else None
-        facts.append(Fact("Figures", words(sourced), tone))
+        facts.append(SectionFact("Figures", words(sourced), tone))
     return facts
 
 
-def _verdicts(reports: Reports) -> Sequence[Fact]:
+def _verdicts(reports: Reports) -> Sequence[SectionFact]:
     """The reviewer's words, what each buy puts at risk, the confidence that sized it, what came
     of what is sold, and a halt that stood."""
-    facts: list[Fact] = []
+    facts: list[SectionFact] = []
     if lines := _reviewed(reports):
-        facts.append(Fact("Reviewer", Listed(lines)))
+        facts.append(SectionFact("Reviewer", ShownItems(lines)))
     if lines := [_line(text) for text in orders.at_risk(reports.validation)]:
-        facts.append(Fact("At risk", Listed(lines)))
+        facts.append(SectionFact("At risk", ShownItems(lines)))
     if lines := [_line(text) for text in orders.recalibrated(reports.validation)]:
-        facts.append(Fact("Confidence", Listed(lines)))
-    if lines := [_line(text) for text in orders.came_of(reports)]:
-        facts.append(Fact("Came of it", Listed(lines, EXITS_LISTED_MAX, "check_exits")))
+        facts.append(SectionFact("Confidence", ShownItems(lines)))
+    if lines := [_line(text) for text in orders.outcomes_in(reports)]:
+        facts.append(SectionFact("Came of it", ShownItems(lines, EXITS_LISTED_MAX, "check_exits")))
     if reports.portfolio is not None and reports.portfolio.halt is not None:
-        facts.append(Fact("Halt", words(account.halted(reports.portfolio.halt)), Tone.WARN))
+        facts.append(SectionFact("Halt", words(account.halted(reports.portfolio.halt)), Tone.WARN))
     return facts
 
 
@@ -331,26 +333,28 @@ def _reviewed(reports: Reports) -> Sequence[Line]:
     return [unsigned(review, field, text) for field, text in own.items() if text]
 
 
-def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:
+def _unordered(reports: Reports, *, is_over: bool) -> Sequence[SectionFact]:
     """The facts in place of orders."""
     if reports.execution is not None and reports.execution.orders:
         return ()
-    facts: list[Fact] = []
+    facts: list[SectionFact] = []
     if lost := reports.lost("execution_result"):
-        return [Fact("Orders", words(lost), Tone.WARN)]
+        return [SectionFact("Orders", words(lost), Tone.WARN)]
     if reports.validation is not None:
         waits = reports.validation.decisions and not is_over
-        facts.append(Fact("Orders", words("not placed yet" if waits else "none"), Tone.QUIET))
+        facts.append(
+            SectionFact("Orders", words("not placed yet" if waits else "none"), Tone.QUIET)
+        )
     if reports.portfolio is not None:
         cash = reports.portfolio.cash
-        facts.append(Fact("Cash", words(f"{amounts.money(cash)}, unchanged")))
+        facts.append(SectionFact("Cash", words(f"{amounts.money(cash)}, unchanged")))
     return facts
 
 
 # --- where the evidence is ----------------------------------------------------------------------
 
 
-def _evidence(pipelines: Sequence[PipelineStory], nodes: Sequence[OperationView]) -> Evidence:
+def _evidence(pipelines: Sequence[PipelineStory], nodes: Sequence[OperationView]) -> StoryEvidence:
     work = [node for node in nodes if node.type == "operation"]
     stages = list(dict.fromkeys(node.name for node in work))
     seen = [row.ticker for pipeline in pipelines for row in tickers.rows(pipeline.reports)]
@@ -358,7 +362,7 @@ def _evidence(pipelines: Sequence[PipelineStory], nodes: Sequence[OperationView]
     # Where a pipeline stopped comes before what failed after it, such as its memory.
     stopped = [pipeline.ending.step for pipeline in pipelines if pipeline.ending.step in stages]
     newest = "quant" if "quant" in stages else next(reversed(stages), "")
-    return Evidence(
+    return StoryEvidence(
         ticker=next(iter(seen), ""),
         stage=next(iter(stopped), next(reversed(failed), newest)),
         stages=stages,

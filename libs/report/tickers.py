@@ -1,20 +1,23 @@
 """All that one pipeline's stages said of one ticker. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
-from contracts.account import Fill
+from contracts.account import Fill, Side
 from contracts.execution import Order
 from contracts.research import AssetView, ResearchFinding
 from contracts.risk import Check, DecisionAction, PortfolioDecision, RuleOutcome
 from contracts.sentiment import Candidate, TickerSentiment
 from contracts.trader import StockPick
 from libs.facts import amounts
-from libs.report.cited import Piece, unsigned
+from libs.report import view
+from libs.report.cited import TextPiece, unsigned
 from libs.report.reports import Reports
 from libs.report.sections import Line
-from libs.report.tones import Tone
+from libs.report.tones import Tone, tone
+from libs.report.view import BLANK, Cell, Column, Table
 
 QUARTER = "momentum_3m_pct"
 """The indicator that there is once a ticker has traded for a quarter."""
@@ -28,7 +31,7 @@ def reasons(candidate: Candidate) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class TickerRow:
     """Each stage's words on one ticker; None where it said nothing. `unscored` says why there is no
     `mood`.
 
@@ -50,7 +53,7 @@ class Row:
     fill: Fill | None
 
     @property
-    def mood_words(self) -> Sequence[Piece]:
+    def mood_words(self) -> Sequence[TextPiece]:
         """Why it is spoken of so, in pieces: quoted headlines know where they are from."""
         report = self.reports.sentiment
         if report is None or self.mood is None:
@@ -59,7 +62,7 @@ class Row:
         return unsigned(report, f"tickers.{place}.rationale", self.mood.rationale)
 
     @property
-    def signal_words(self) -> Sequence[Piece]:
+    def signal_words(self) -> Sequence[TextPiece]:
         """The quant's reasoning in pieces: its figures know where they are from."""
         report = self.reports.quant
         if report is None or self.signal is None:
@@ -82,7 +85,7 @@ class Row:
         ]
 
     @property
-    def pick_words(self) -> Sequence[Piece]:
+    def pick_words(self) -> Sequence[TextPiece]:
         """The trader's reasoning in pieces."""
         report = self.reports.picks
         if report is None or self.pick is None:
@@ -178,7 +181,7 @@ class Row:
         return self.decision.quantity or None if self.decision else None
 
 
-def rows(reports: Reports) -> Sequence[Row]:
+def rows(reports: Reports) -> Sequence[TickerRow]:
     """One row a ticker that was looked into: what was decided on first, then as it was planned."""
     digest, mood, quant = reports.digest, reports.sentiment, reports.quant
     research, execution = reports.research, reports.execution
@@ -197,7 +200,7 @@ def rows(reports: Reports) -> Sequence[Row]:
     names = dict.fromkeys((*validated, *picks, *assets, *signals, *findings))
     checks = reports.validation.checks if reports.validation else ()
     return [
-        Row(
+        TickerRow(
             ticker=name,
             reports=reports,
             candidate=candidates.get(name),
@@ -214,3 +217,95 @@ def rows(reports: Reports) -> Sequence[Row]:
         )
         for name in names
     ]
+
+
+# --- as a table ---------------------------------------------------------------------------------
+
+
+def table(of: Sequence[TickerRow], account: str = "", as_of: date | None = None) -> Table:
+    """A row a ticker: what was found, wanted and allowed; a column without values is left out."""
+    currencies = {it.finding.currency for it in of if it.finding}
+    currency = currencies.pop() if len(currencies) == 1 else ""
+    columns: Sequence[tuple[Column, Callable[[TickerRow], Cell]]] = (
+        (Column("Ticker"), lambda it: view.ticker(it.ticker, account, as_of)),
+        (Column(f"Close {currency}".rstrip(), right=True, spare=6), _close),
+        (Column("Sentiment", right=True, spare=7), _sentiment),
+        (Column("Quant"), _quant),
+        (Column("RSI 14", right=True, spare=5), _indicator("rsi_14", "{:.0f}".format)),
+        (Column("To SMA 200", right=True, spare=2), _to_average),
+        (Column("3 months", right=True, spare=3), _indicator(QUARTER, amounts.gain_percent)),
+        (
+            Column("Volatility", right=True, spare=1),
+            _indicator("volatility_3m_pct", amounts.percent),
+        ),
+        (Column("Fund", right=True, spare=4), lambda it: _score(it.fundamental)),
+        (Column("Tech", right=True, spare=8), lambda it: _score(it.technical)),
+        (
+            Column("Risk", right=True, spare=9),
+            lambda it: _score(it.finding.risk if it.finding else None),
+        ),
+        (Column("Wanted", right=True), _wanted),
+        (Column("Allowed", right=True), lambda it: view.say(it.allowed, it.allowed_tone)),
+        (Column("Shares", right=True), _shares),
+    )
+    used = [
+        (column, cell)
+        for column, cell in columns
+        if column.title == "Wanted" or any(cell(it).value is not None for it in of)
+    ]
+    return Table(
+        tuple(column for column, _ in used),
+        tuple(view.row(*(cell(it) for _, cell in used)) for it in of),
+        currency=currency,
+    )
+
+
+def _close(of: TickerRow) -> Cell:
+    return view.price(of.finding.close) if of.finding else BLANK
+
+
+def _sentiment(of: TickerRow) -> Cell:
+    if of.mood is None:
+        return view.unknown()
+    score = of.mood.score
+    return view.say(f"{score:+.2f}", Tone.GOOD if score > 0 else Tone.BAD if score < 0 else None)
+
+
+def _quant(of: TickerRow) -> Cell:
+    """`bullish 0.36`: the direction and how sure of it the quant is, 0 to 1."""
+    if of.signal is None:
+        return BLANK
+    signal = of.signal.signal
+    return view.say(f"{signal.value} {of.signal.confidence:.2f}", tone(signal))
+
+
+def _indicator(name: str, text_of: Callable[[float], str]) -> Callable[[TickerRow], Cell]:
+    def cell(of: TickerRow) -> Cell:
+        value = of.signal.technical_indicators.get(name) if of.signal else None
+        return view.unknown() if value is None else view.say(text_of(value))
+
+    return cell
+
+
+def _to_average(of: TickerRow) -> Cell:
+    values = of.signal.technical_indicators if of.signal else {}
+    close, average = values.get("close"), values.get("sma_200")
+    if not close or not average:
+        return view.unknown()
+    return view.say(amounts.gain_percent((close / average - 1) * 100))
+
+
+def _score(score: float | None) -> Cell:
+    """`8.0`; a dash where there was nothing to score."""
+    return view.unknown() if score is None else view.say(f"{score:.1f}")
+
+
+def _wanted(of: TickerRow) -> Cell:
+    if of.pick is None:
+        return view.unknown()
+    return view.say(of.wanted, Tone.GOOD if of.pick.action is Side.BUY else Tone.BAD)
+
+
+def _shares(of: TickerRow) -> Cell:
+    shown = BLANK if of.shares is None else view.shares(of.shares)
+    return shown.toned(Tone.BAD) if of.is_refused else shown

@@ -43,6 +43,16 @@ TONES: Mapping[str, Tone] = {
 }
 
 
+MARKS: Mapping[str, str] = {
+    "completed": "✓",
+    "running": "▸",
+    "pending": "·",
+    "failed": "✗",
+    **dict.fromkeys(("cancelled", "rejected", "expired"), "⊘"),
+}
+"""The mark of a status, for whoever sees no colours."""
+
+
 def tone(word: object) -> Tone:
     """The tone of a status, a verdict or a signal."""
     return TONES.get(str(word), Tone.QUIET)

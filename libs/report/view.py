@@ -19,7 +19,9 @@ from pydantic import JsonValue
 from contracts.types import Money
 from libs.facts import amounts
 from libs.quant.ticks import priced
-from libs.report.tones import Tone
+from libs.report import links
+from libs.report.tones import MARKS, Tone
+from libs.report.tones import tone as tone_of
 
 Value = str | int | Decimal | date | tuple[Decimal, ...] | None
 PERCENT, SHARES = "%", "shares"
@@ -88,6 +90,16 @@ BLANK = Cell()
 def say(text: str, tone: Tone | None = None, link: str = "", about: str = "") -> Cell:
     """Words."""
     return Cell(text, text or None, tone=tone, link=link, about=about)
+
+
+def ticker(name: str, account: str = "", as_of: date | None = None) -> Cell:
+    """A ticker; with an account it leads to the chart as that one has seen it."""
+    return say(name, link=links.ticker(name, account, as_of) if account else "")
+
+
+def status(word: str) -> Cell:
+    """`✓ completed`: a status with its mark."""
+    return Cell(f"{MARKS[word]} {word}", word, tone=tone_of(word))
 
 
 def unknown(about: str = "") -> Cell:
@@ -178,7 +190,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Empty:
+class NoRows:
     """The words in place of a table without rows: what is absent and why, and what to do."""
 
     text: str
@@ -189,12 +201,14 @@ class Empty:
 @dataclass(frozen=True)
 class Column:
     """A column. Numbers stand at the `right`. Where the line is too narrow, columns leave in the
-    order of `spare` (1 first, 0 never), and one that `wraps` breaks its text."""
+    order of `spare` (1 first, 0 never), one that `wraps` breaks its text, and one that `cuts` ends
+    it with …."""
 
     title: str
     right: bool = False
     spare: int = 0
     wraps: bool = False
+    cuts: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,15 +229,28 @@ class Table:
     rows: tuple[Row, ...]
     title: str = ""
     currency: str = ""
-    empty: Empty = Empty("Nothing.")
+    keeps_rows: bool = False
+    """Whether its rows make sense only below one another, as those of a tree."""
+    empty: NoRows = NoRows("Nothing.")
     notes: tuple[Text, ...] = ()
 
     @property
     def in_use(self) -> "Table":
         """Without the columns in which no row says anything."""
         kept = [
-            n for n in range(len(self.columns)) if any(row.cells[n] != BLANK for row in self.rows)
+            n
+            for n in range(len(self.columns))
+            if any(row.cells[n].text or row.cells[n].value is not None for row in self.rows)
         ]
+        return replace(
+            self,
+            columns=tuple(self.columns[n] for n in kept),
+            rows=tuple(replace(r, cells=tuple(r.cells[n] for n in kept)) for r in self.rows),
+        )
+
+    def without(self, *titles: str) -> "Table":
+        """The same without these columns."""
+        kept = [n for n, column in enumerate(self.columns) if column.title not in titles]
         return replace(
             self,
             columns=tuple(self.columns[n] for n in kept),

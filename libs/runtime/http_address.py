@@ -25,7 +25,7 @@ class HttpRefused(DeskError):
     code = "http_refused"
 
 
-class PortTaken(HttpRefused):
+class HttpPortTaken(HttpRefused):
     """Another program listens there already."""
 
     code = "port_taken"
@@ -91,7 +91,7 @@ class HttpAddress:
             listener.listen(BACKLOG)
         except OSError as error:
             listener.close()
-            refused = PortTaken if error.errno == errno.EADDRINUSE else HttpRefused
+            refused = HttpPortTaken if error.errno == errno.EADDRINUSE else HttpRefused
             raise refused(
                 f"the HTTP API cannot listen on {self.host} port {self.port} ({error.strerror}): "
                 "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes a "
@@ -103,7 +103,7 @@ class HttpAddress:
     def free_from_here(self) -> "HttpAddress":
         """The address at its own port, or at the next one that nobody listens on.
 
-        Raises `HttpRefused` where the host is none of this machine's, `PortTaken` where
+        Raises `HttpRefused` where the host is none of this machine's, `HttpPortTaken` where
         `PORTS_TRIED` ports are taken.
         """
         last = min(self.port + PORTS_TRIED - 1, PORT_MAX)
@@ -111,7 +111,7 @@ class HttpAddress:
             address = replace(self, port=port)
             try:
                 address.listening().close()
-            except PortTaken:
+            except HttpPortTaken:
                 continue
             return address
         address = replace(self, port=last)
@@ -124,10 +124,10 @@ def http_address(settings: Settings) -> HttpAddress | None:
 
     Beyond loopback it takes a token: whoever may call the API may trade on paper.
     """
-    if not settings.http:
+    if not settings.http.enabled:
         return None
-    port = settings.http_port or choose_port(None, set())
-    address = HttpAddress(settings.http_host, port, _token(settings), http_certificate(settings))
+    port = settings.http.port or choose_port(None, set())
+    address = HttpAddress(settings.http.host, port, _token(settings), http_certificate(settings))
     if address.token is None and not address.is_loopback:
         raise HttpRefused(
             f"DESKBUS_HTTP_HOST {address.host} can be reached from other machines: set "
@@ -141,16 +141,16 @@ def with_free_port(settings: Settings) -> Settings:
     or the next free one. Raises `HttpRefused` where nothing could listen there."""
     if (address := http_address(settings)) is None:
         return settings
-    if "http_port" in settings.model_fields_set:
+    if "port" in settings.http.model_fields_set:
         address.listening().close()
     else:
         address = address.free_from_here()
-    return settings.model_copy(update={"http_port": address.port})
+    return settings.changed(http={"port": address.port})
 
 
 def http_certificate(settings: Settings) -> Certificate | None:
     """The certificate that HTTP shows; None where it speaks no TLS. Raises `HttpRefused`."""
-    file, key_file = settings.http_cert_file, settings.http_key_file
+    file, key_file = settings.http.cert_file, settings.http.key_file
     if file is None and key_file is None:
         return None
     if file is None or key_file is None:
@@ -169,16 +169,16 @@ def http_certificate(settings: Settings) -> Certificate | None:
 
 def metrics_address(settings: Settings) -> HttpAddress | None:
     """The address of this process's own metrics port; None where it has none."""
-    if settings.metrics_port is None:
+    if settings.metrics.port is None:
         return None
-    return HttpAddress(settings.metrics_host, settings.metrics_port or choose_port(None, set()))
+    return HttpAddress(settings.metrics.host, settings.metrics.port or choose_port(None, set()))
 
 
 def _token(settings: Settings) -> str | None:
-    if settings.http_token is not None:
-        name, token = "DESKBUS_HTTP_TOKEN", settings.http_token.get_secret_value().strip()
-    elif settings.http_token_file is not None:
-        name, token = "DESKBUS_HTTP_TOKEN_FILE", _read(settings.http_token_file)
+    if settings.http.token is not None:
+        name, token = "DESKBUS_HTTP_TOKEN", settings.http.token.get_secret_value().strip()
+    elif settings.http.token_file is not None:
+        name, token = "DESKBUS_HTTP_TOKEN_FILE", _read(settings.http.token_file)
     else:
         return None
     if len(token) < TOKEN_CHARS_MIN or not token.isascii() or not token.isprintable():

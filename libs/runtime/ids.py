@@ -122,11 +122,6 @@ def outage_id(since: datetime) -> UUID:
     return uuid5(NAMESPACE, f"outage/{since.isoformat()}")
 
 
-def given_up_id(channel: str, event: UUID) -> UUID:
-    """The id of the giving up of a channel's notices, by the event of one of them."""
-    return uuid5(event, f"given_up/{channel}")
-
-
 def call_id(op_id: UUID, index: int) -> UUID:
     """The id of a journalled call as a node of the operation tree."""
     return uuid5(op_id, f"call/{index}")

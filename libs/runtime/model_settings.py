@@ -121,7 +121,7 @@ class EndpointSettings(BaseModel):
     has failed; none unless it is set. `models.STAGE = "rules"` is read as `stages.STAGE`. A key
     comes from the environment variable `key_variable` or, where that is not set, from the file
     `key_file`. `rate` is read by the orchestrator. `timeout_s` and `silence_s` stand for
-    model_timeout_s and model_silence_s of the desk. `knowledge_cutoff` is the day at which what its
+    model.timeout_s and model.silence_s of the desk. `knowledge_cutoff` is the day at which what its
     models were trained on ends, as their maker says: studies compare what was decided before and
     after it.
     """

@@ -38,8 +38,20 @@ QUIET_PATTERN = r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
 KINDS = tuple(kind.value for kind in NoticeKind if kind is not NoticeKind.TEST)
 TYPES = tuple(event.value for event in NOTABLE_EVENTS)
 DEFAULT_EVENTS = (
-    *("decision", "exit", "fill", "stop", "approval", "failure", "budget", "halt", "capital"),
-    *("price", "outage", "dead_letter", "report", "undelivered"),
+    "decision",
+    "exit",
+    "fill",
+    "stop",
+    "approval",
+    "failure",
+    "budget",
+    "halt",
+    "capital",
+    "price",
+    "outage",
+    "dead_letter",
+    "report",
+    "undelivered",
 )
 """What is told where there are channels and no rules."""
 
@@ -111,6 +123,8 @@ class Notify(BaseModel):
     rings: Severity = Severity.ALARM
     channels: dict[Name, ChannelSettings] = Field(default={}, max_length=CHANNELS_MAX)
     rules: dict[Name, RuleSettings] = Field(default={}, max_length=RULES_MAX)
+    kept_s: float = Field(default=2_592_000.0, ge=86_400, le=31_536_000)
+    """How long it is remembered what people were told."""
 
     @field_validator("base_url")
     @classmethod
@@ -147,7 +161,7 @@ class Notify(BaseModel):
 
     @checked(mode="after")
     def _addresses_do_not_meet(self) -> Self:
-        taken: dict[str, str] = {}
+        taken = {name.upper(): f"the setting notify.{name}" for name in type(self).model_fields}
         for name in self.channels:
             for variable in (variable_name(name), f"{variable_name(name)}_KEY"):
                 if variable in taken:

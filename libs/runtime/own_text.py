@@ -30,33 +30,33 @@ _STRING_ENDS = {
 }
 
 
-class Unreadable(DeskError):
+class UnreadableFile(DeskError):
     """A person's file is too large, nested too deep, or not in the format that it should be in."""
 
     code = "unreadable"
 
 
 def text_in(path: Path, bytes_max: int = FILE_BYTES_MAX) -> str:
-    """The text of a file. Raises Unreadable, and OSError where the file cannot be opened."""
+    """The text of a file. Raises UnreadableFile, and OSError where the file cannot be opened."""
     with path.open("rb") as file:
         body = file.read(bytes_max + 1)
     if len(body) > bytes_max:
-        raise Unreadable(f"it has more than {bytes_max:,} bytes, the limit: make it shorter")
+        raise UnreadableFile(f"it has more than {bytes_max:,} bytes, the limit: make it shorter")
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Unreadable("it is not UTF-8 text: save it as UTF-8") from None
+        raise UnreadableFile("it is not UTF-8 text: save it as UTF-8") from None
 
 
 def toml_in(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The tables of a TOML text. Raises Unreadable."""
+    """The tables of a TOML text. Raises UnreadableFile."""
     _bound_toml(text)
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except (ValueError, DecimalException) as error:
         # Of numbers that are too large tomllib raises what Python does.
         why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too large"
-        raise Unreadable(f"it is not valid TOML: {why}") from error
+        raise UnreadableFile(f"it is not valid TOML: {why}") from error
 
 
 TICKERS = "universe"
@@ -65,7 +65,7 @@ TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
-    """The mapping of a YAML text, whose first key is usually `first`. Raises Unreadable.
+    """The mapping of a YAML text, whose first key is usually `first`. Raises UnreadableFile.
 
     Aliases are refused: with them a small text can mean a huge value. So is a key that stands twice
     in one mapping: readers differ in which of the two counts; and a ticker that YAML reads as
@@ -78,7 +78,7 @@ def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
         for event in yaml.parse(text, yaml.SafeLoader):
             match event:
                 case yaml.AliasEvent():
-                    raise Unreadable("aliases (*name) are not read: write the value out")
+                    raise UnreadableFile("aliases (*name) are not read: write the value out")
                 case yaml.CollectionStartEvent():
                     depth += 1
                 case yaml.CollectionEndEvent():
@@ -92,16 +92,16 @@ def yaml_in(text: str, first: str = "name") -> dict[str, Any]:
         _refuse_unquoted(root)
         read = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise Unreadable(f"it is not valid YAML: {_where(error)}") from error
+        raise UnreadableFile(f"it is not valid YAML: {_where(error)}") from error
     except ValueError as error:  # of a date or number that has the form of one and is none
-        raise Unreadable(f"it is not valid YAML: {str(error)[:120]}") from error
+        raise UnreadableFile(f"it is not valid YAML: {str(error)[:120]}") from error
     if not isinstance(read, dict):
-        raise Unreadable(f"it is a mapping that begins with `{first}:`; this is something else")
+        raise UnreadableFile(f"it is a mapping that begins with `{first}:`; this is something else")
     return read
 
 
 def _bound_toml(text: str) -> None:
-    """Raise Unreadable for nesting that tomllib follows by recursion or in quadratic time.
+    """Raise UnreadableFile for nesting that tomllib follows by recursion or in quadratic time.
 
     A string without an end stops the search: tomllib stops there too.
     """
@@ -115,7 +115,7 @@ def _bound_toml(text: str) -> None:
             at = end.end()
             continue
         if mark.startswith("0"):
-            raise Unreadable(f"it is not valid TOML: a number is too large ({mark[:20]}...)")
+            raise UnreadableFile(f"it is not valid TOML: a number is too large ({mark[:20]}...)")
         dots = dots + 1 if mark == "." else 0
         if mark in "[{":
             depth += 1
@@ -126,13 +126,13 @@ def _bound_toml(text: str) -> None:
 
 
 def _refuse_repeated(node: Any) -> None:
-    """Raise Unreadable for a key that stands twice in one mapping."""
+    """Raise UnreadableFile for a key that stands twice in one mapping."""
     inner = node.value if node is not None and not isinstance(node.value, str) else []
     if node is not None and node.id == "mapping":
         seen = set()
         for key, _ in inner:
             if isinstance(key.value, str) and (key.tag, key.value) in seen:
-                raise Unreadable(f"line {key.start_mark.line + 1}: `{key.value}` stands twice")
+                raise UnreadableFile(f"line {key.start_mark.line + 1}: `{key.value}` stands twice")
             seen.add((key.tag, str(key.value)))
         inner = [part for pair in inner for part in pair]
     for part in inner:
@@ -140,7 +140,7 @@ def _refuse_repeated(node: Any) -> None:
 
 
 def _refuse_unquoted(root: Any) -> None:
-    """Raise Unreadable for a ticker that YAML takes for something else than a text."""
+    """Raise UnreadableFile for a ticker that YAML takes for something else than a text."""
     if root is None or root.id != "mapping":
         return
     for key, value in root.value:
@@ -148,7 +148,7 @@ def _refuse_unquoted(root: Any) -> None:
             continue
         for item in value.value:
             if item.id == "scalar" and item.tag != TEXT_TAG:
-                raise Unreadable(
+                raise UnreadableFile(
                     f"line {item.start_mark.line + 1}: {TICKERS}: {item.value[:20] or 'nothing'} "
                     f'is a {_kind(item.tag)} to YAML, no text; quote it: "{item.value[:20]}"'
                 )
@@ -163,14 +163,14 @@ def _kind(tag: str) -> str:
 def _bound_number(value: str) -> None:
     is_number = value.lstrip("+-.")[:1].isdigit() and not any(char.isspace() for char in value)
     if is_number and len(value) > NUMBER_CHARS_MAX:
-        raise Unreadable(
+        raise UnreadableFile(
             f"a number has more than {NUMBER_CHARS_MAX} characters ({value[:20]}...): shorten it, "
             "or quote it if it is text"
         )
 
 
-def _nested(line: int) -> Unreadable:
-    return Unreadable(
+def _nested(line: int) -> UnreadableFile:
+    return UnreadableFile(
         f"line {line} is nested more than {NESTING_MAX} levels deep, the limit: close the brackets "
         "before it, or use fewer levels"
     )

@@ -1,48 +1,32 @@
-"""Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults."""
+"""Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults.
 
-import json
-from collections.abc import Mapping
-from decimal import Decimal
+A setting `http.port` is `port` in the table `[http]` of the file, and DESKBUS_HTTP_PORT in the
+environment.
+"""
+
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, get_args
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    StrictBool,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, SecretStr, TypeAdapter, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from contracts.account import AccountLimits
-from contracts.cycle import (
-    SAMPLES_MAX,
-    STRATEGY,
-    STRATEGY_TIMEOUT_S_DEFAULT,
-    TIMEOUT_S_DEFAULT,
-    TimeLimit,
-)
 from contracts.gate import STRICT, GateThresholds
-from contracts.memory import STATED_MAX
-from contracts.performance import CANDIDATES, Benchmark
-from contracts.types import Currency, Name
-from libs.runtime.contact import Contact
+from contracts.types import Name
+from libs.runtime import sections
 from libs.runtime.dsn import dsn_of
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
-    FACTS_MAX,
-    MODEL_SILENCE_S,
-    MODEL_TIMEOUT_S,
-    MODEL_TIMEOUT_S_MAX,
     NO_RATE,
     RATES,
     EndpointName,
@@ -51,13 +35,30 @@ from libs.runtime.model_settings import (
     Rate,
     provider_names,
 )
+from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import Notify
-from libs.runtime.own_text import Unreadable, text_in, toml_in
+from libs.runtime.own_text import UnreadableFile, text_in, toml_in
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.wording import describe
 
 SETTINGS_FILE = "deskbus.toml"
-DEFAULT_CURRENCY = "USD"
+PREFIX = "DESKBUS_"
+NO_SETTINGS = frozenset(
+    (
+        "CI",
+        "CPUS",
+        "GID",
+        "GRAFANA_PORT",
+        "IMAGE",
+        "IN_BACKGROUND",
+        "LISTEN",
+        "MEMORY",
+        "NATS_PORT",
+        "READY_FILE",
+        "UID",
+    )
+)
+"""Variables of tests, containers and the desk's own processes that begin like settings."""
 
 
 class NoServers(DeskError):
@@ -66,50 +67,29 @@ class NoServers(DeskError):
     code = "no_servers"
 
 
+class WrongSetting(DeskError):
+    """A setting is not known, or cannot have the value that it has."""
+
+    code = "wrong_setting"
+
+
 def settings_in_file(path: Path = Path(SETTINGS_FILE)) -> dict[str, Any]:
-    """The settings file as tables; empty where there is none. Raises Unreadable."""
+    """The settings file as tables; empty where there is none. Raises UnreadableFile."""
     try:
         return toml_in(text_in(path))
     except FileNotFoundError:
         return {}
-    except (Unreadable, OSError) as error:
-        raise Unreadable(f"{path} cannot be read: {error}") from error
+    except (UnreadableFile, OSError) as error:
+        raise UnreadableFile(f"{path} cannot be read: {error}") from error
 
 
-class Limits(AccountLimits):
+class LimitSettings(AccountLimits):
     """Limits as they are set: a mistyped name is refused, for it would leave a limit as it was."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self)
-
-
-class Fills(BaseModel):
-    """Limits of the paper broker's fills."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    volume_pct_max: Decimal | None = Field(default=None, gt=0, le=100)
-
-    def __str__(self) -> str:
-        return f"volume_pct_max {self.volume_pct_max or 'not set'}"
-
-
-class Cycles(BaseModel):
-    """Limits of cycles whose requests set none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    timeout_s: TimeLimit = TIMEOUT_S_DEFAULT
-    strategy_timeout_s: TimeLimit = STRATEGY_TIMEOUT_S_DEFAULT
-
-    def limit_s(self, kind: str) -> float:
-        """The time limit of a cycle of this kind."""
-        return self.strategy_timeout_s if kind == STRATEGY else self.timeout_s
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {value:g}" for name, value in self)
 
 
 class Gates(GateThresholds):
@@ -133,265 +113,99 @@ class Gates(GateThresholds):
 class Settings(BaseSettings):
     """Everything that can be set. Times end in _s, sizes in _bytes; money is US dollars."""
 
-    model_config = SettingsConfigDict(env_prefix="DESKBUS_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        extra="forbid",
+        frozen=True,
+    )
 
     data_dir: Path = Path(".deskbus")
     """Where the embedded servers keep their data, and runtime.json says where the desk is."""
-    nats_url: str | None = None
-    """An own NATS server, or those of a cluster separated by commas; `tls://` speaks TLS. Not
-    set: the embedded one."""
-    nats_replicas: int = Field(default=1, ge=1, le=5)
-    """Copies of each stream, on as many servers of a NATS cluster: 3 outlive the loss of one."""
-    postgres_dsn: SecretStr | None = None
-    """An own Postgres. `sslmode=verify-full` speaks TLS; of several hosts, separated by commas,
-    `target_session_attrs=read-write` finds the primary. Not set: the embedded one."""
     secrets_dir: Path | None = None
     """Where nkeys, role passwords and `ca.pem`, the authorities that TLS believes, are. Not set:
     `secrets` below the data directory."""
-    pg_bindir: Path | None = None
-    """A system Postgres' binaries for the embedded server."""
-    market: str = Field(default="replay", pattern="^(replay|yahoo)$")
-    """Where market data comes from: recorded (`replay`), or live and unofficial (`yahoo`). Prices,
-    listings and rates always do; other kinds of data may have a source of their own."""
-    fundamentals: str | None = Field(default=None, pattern="^(replay|yahoo|edgar)$")
-    """Where companies' figures come from, if not from `market`."""
-    events: str | None = Field(default=None, pattern="^(replay|edgar)$")
-    """Where companies' filings come from, if not from `market`."""
-    headlines: str | None = Field(default=None, pattern="^(replay|yahoo)$")
-    """Where headlines come from, if not from `market`."""
-    calendar: str | None = Field(default=None, pattern="^(replay|yahoo)$")
-    """Where earnings dates come from, if not from `market`."""
-    replay_dir: Path | None = None
-    """Recorded market data. Not set: the data bundled with bokeh-sampledata."""
-    yahoo_tickers: str = ""
-    """Yahoo's universe, separated by commas; empty takes Yahoo's screens of the newest session."""
-    yahoo_currencies: str = Field(default="USD,EUR,GBP,CHF", pattern="^([A-Za-z]{3}(,|$))*$")
-    """Currencies whose rates into an account's own are asked of Yahoo, separated by commas."""
-    market_jump_pct: float = Field(default=40.0, gt=0, le=10_000)
-    """Percent by which a close may differ from the one before; a larger step that no split explains
-    is told with the prices."""
-    yahoo_requests_per_s: float = Field(default=4.0, gt=0, le=50)
-    """How fast one process asks Yahoo; replicas do not share it."""
-    edgar_contact: Contact | None = None
-    """A mail address of yours that the SEC can write to, maybe with a name before it; it is sent
-    with each request to EDGAR and shown nowhere. Without it EDGAR is not asked."""
-    edgar_requests_per_s: float = Field(default=8.0, gt=0, le=10)
-    """How fast all processes that share a data directory ask EDGAR together; the SEC allows 10. Of
-    services with data directories of their own, such as containers, each takes this much."""
-    edgar_ciks: str = Field(default="", pattern=r"^([A-Za-z0-9.-]{1,15}=[0-9]{1,10}(,|$))*$")
-    """Companies' numbers by ticker that count above EDGAR's list, as FB=1326801, separated by
-    commas: for tickers that changed."""
-    edgar_url: str | None = Field(default=None, pattern="^https?://[^@]+$")
-    """Another address that answers in EDGAR's place. Not set: the SEC's own."""
-    http: bool = False
-    """Whether the console answers HTTP too; `deskbus up` does so unless it is told --no-http."""
-    http_host: str = Field(default="127.0.0.1", min_length=1)
-    """Where HTTP listens; an address beyond loopback needs a token."""
-    http_port: int = Field(default=8000, ge=0, le=65_535)
-    """The port of the HTTP API; 0 takes any. Unset, it is 8000 or the next free one."""
-    http_cert_file: Path | None = None
-    """The certificate with which HTTP speaks TLS; PEM, with those that lead to its authority."""
-    http_key_file: Path | None = None
-    """The key of that certificate; PEM."""
-    http_token: SecretStr | None = None
-    """What HTTP callers must send (`Authorization: Bearer ...`); 16 characters or more."""
-    http_token_file: Path | None = None
-    """A file with that token instead."""
-    http_session_s: float = Field(default=43_200.0, ge=60, le=2_592_000)
-    """How long a browser that was given the token is let in without it."""
-    tail_clients_max: int = Field(default=50, ge=0, le=1_000)
-    """Streams of events that one console feeds at once; a further one is told to come again."""
-    mcp_token_file: Path | None = None
-    """What callers of `deskbus mcp --http` must send. Not set: `mcp.token` among the secrets."""
-    metrics_port: int | None = Field(default=None, ge=0, le=65_535)
-    """Where a process answers /metrics, /livez and /readyz without a token; 0 takes a free port;
-    processes of `deskbus up --processes` take this one and those after it. Not set:
-    nowhere."""
-    metrics_host: str = Field(default="127.0.0.1", min_length=1)
-    """Where that listens; beyond loopback whoever reaches it may read, so keep it in a private
-    network."""
-    log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
-    """The least serious event that is logged."""
-    log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
-    """How events are logged; auto is console on a terminal (of `deskbus up` a file), else json."""
-
-    candidate_sources: str = "screener,news,earnings"
-    """Where a digest's candidates come from, by name or as `package.module:Class` of your own."""
-    candidate_source_timeout_s: float = Field(default=60.0, gt=0, le=300)
-    """How long one candidate source may take; the digest continues without it."""
-
-    lease_s: float = Field(default=10.0, gt=0, le=600)
-    """How long a claim, or a notifier's lease, holds without a sign of life."""
-    epochs_max: int = Field(default=5, ge=1, le=100)
-    """Claims of one operation before it is FAILED as poison."""
-    sweep_s: float = Field(default=0.5, gt=0, le=60)
-    """How often lost work is looked for."""
-    resend_after_s: float = Field(default=2.0, gt=0, le=600)
-    """How long an unanswered command waits before it is sent again; doubled at every sending."""
-    resend_after_s_max: float = Field(default=30.0, gt=0, le=3600)
-    """The longest wait between two sendings of a command."""
-    committers: int = Field(default=2, ge=1, le=16)
-    """Groups that an orchestrator commits at the same time, each over a connection of its own."""
-    group_max: int = Field(default=64, ge=1, le=1024)
-    """Inputs the orchestrator commits in one transaction."""
-    inputs_max: int = Field(default=4096, ge=1, le=100_000)
-    """Inputs that may wait in an orchestrator; a caller may take up a quarter of them."""
-    refusals_kept_per_minute_max: int = Field(default=60, ge=1, le=10_000)
-    """Refused messages of one caller that are kept and told as events; more only answered."""
-    cycles_recent_max: int = Field(default=1_000, ge=0, le=100_000)
-    """Running cycles whose rows an orchestrator keeps in memory; others it reads again."""
-    relay_batch_max: int = Field(default=500, ge=1, le=10_000)
-    """Events the relay publishes before it moves its cursor."""
-    relay_wait_s: float = Field(default=0.004, ge=0, le=1)
-    """How long the relay lets events gather, where nobody waits for one of them."""
-    relay_poll_s: float = Field(default=0.2, gt=0, le=5)
-    """How long the relay sleeps when nothing is new."""
-    reply_timeout_s: float = Field(default=5.0, gt=0, le=60)
-    """How long a service waits for the orchestrator before it asks again."""
-    cycles: Cycles = Cycles()
-    """`timeout_s`, and for strategy cycles `strategy_timeout_s`: how long a cycle may take whose
-    request, or job, sets no time limit."""
-    cycles_running_max: int = Field(default=1_000, ge=1)
-    """Cycles in progress; a request above it is rejected as busy."""
-    trader_samples: int = Field(default=1, ge=1, le=SAMPLES_MAX)
-    """Times that a model is asked what to trade on the same evidence; what most of its answers do
-    not agree on is left out. 1: once. Three cost about twice the trader's step."""
-    recalibrated_from: int = Field(default=30, ge=0, le=STATED_MAX)
-    """Known outcomes of an account's buys from which on a buy is sized by the lower of its stated
-    confidence and of how often came true what was stated as surely. 0: by the stated one alone."""
-    study_cells_max: int = Field(default=2, ge=1, le=64)
-    """Cells of a study in progress. None begins while a live cycle is at work."""
-    study_rest_s_max: float = Field(default=60.0, ge=0, le=86_400)
-    """How long the next step of a study's cell waits for live cycles at work. 0: not at all."""
-    study_answers_kept_s: float = Field(default=31_536_000.0, ge=86_400, le=315_360_000)
-    """How long what a study has paid for is not paid again, by it or another one; older answers of
-    models are deleted."""
-
-    approval_timeout_s: float = Field(default=3_600.0, gt=0, le=604_800)
-    """How long a proposal waits for a person before its cycle ends as expired."""
-    approval_valid_s: float = Field(default=900.0, gt=0, le=86_400)
-    """How long after an approval execution may still begin; a later one is refused."""
-    approval_move_pct_max: Decimal = Field(default=Decimal(5), gt=0)
-    """How far a price may be from the approved one, in percent, when execution begins."""
-    approval_accounts: tuple[str, ...] = ()
-    """Accounts that a person approves every proposal for, whatever the request asks."""
-
-    operation_tokens_max: int = Field(default=1_000_000, ge=0)
-    """Tokens that the calls of one operation (one attempt of one step) may use."""
-    operation_cost_usd_max: Decimal = Field(default=Decimal(5), ge=0)
-    """What the calls of one operation may cost; a cycle's own limits stand in its request."""
-    day_tokens_max: int = Field(default=20_000_000, ge=0)
-    """Tokens that all cycles of one UTC day may use."""
-    day_cost_usd_max: Decimal = Field(default=Decimal(100), ge=0)
-    """What all cycles of one UTC day may cost in model calls."""
-    tool_rounds_max: int = Field(default=15, ge=0, le=100)
-    """Rounds of tool calls before a model must answer. 0: none, and code makes the standard reads
-    of the analyst and the trader, for models that call no tools."""
-    facts_max: int = Field(default=200, ge=10, le=FACTS_MAX)
-    """Facts that one model call shows, whose names its reasons may give. A model with a small
-    window has room for fewer; endpoints that bind schemas take no longer list of names than the
-    most."""
-    research_tickers_max: int = Field(default=10, ge=1, le=10)
-    """Candidates that a plan may name and the analyst may dig into, of up to 25 in a digest."""
-    plan_attempts_max: int = Field(default=3, ge=1, le=10)
-    """Tries at a valid plan; each quotes the errors of the one before."""
-    answer_attempts_max: int = Field(default=2, ge=1, le=10)
-    """Tries at every other answer of a model, in the same way."""
-    providers: dict[EndpointName, EndpointSettings] = Field(default_factory=dict)
-    """Model endpoints beside or over the built-in ones, by the name that pipelines use; see
-    docs/providers.md."""
-    prices: dict[str, Price] = Field(default_factory=dict)
-    """US dollars for a million tokens, by model id, beside or over the built-in prices."""
-    demo: bool = False
-    """Whether this is the desk of `deskbus demo`: a provider `scripted` answers there in a model's
-    place, at invented prices, and every page says so. Not for a desk of your own."""
-    model_timeout_s: float = Field(default=MODEL_TIMEOUT_S, gt=0, le=MODEL_TIMEOUT_S_MAX)
-    """How long one model call may take before it counts as failed."""
-    model_silence_s: float = Field(default=MODEL_SILENCE_S, gt=0, le=MODEL_TIMEOUT_S_MAX)
-    """How long an endpoint may say nothing before the call counts as failed: before its reply
-    begins, and within it. Does not count for servers of your own (vllm, ollama, llamacpp)."""
-    model_step_limit_s: float = Field(default=900.0, gt=0, le=86_400)
-    """How long a step that a model answers may take in all, with all of its calls; the cycle has a
-    limit of its own. Two calls that say nothing and a whole one must fit."""
-    model_attempts_max: int = Field(default=5, ge=1, le=20)
-    """Tries of one model call while its endpoint is busy or cannot be reached."""
-    model_wait_s_max: float = Field(default=60.0, ge=0, le=3600)
-    """The longest wait between two tries, also where the endpoint asks for more."""
-
-    rotation: tuple[Name, ...] = ()
-    """Pipelines that take turns on account `main` in `deskbus cycle request`, one session each; the
-    others trade their own. Empty: the first pipeline of a request trades `main`."""
-    starting_cash_usd: Decimal = Field(default=Decimal(100_000), gt=0)
-    """What a new paper account begins with, at the day's rate where its currency is another."""
-    account_currencies: dict[Name, Currency] = Field(default={})
-    """Base currency of single accounts, by name, from their opening on; others are in USD."""
-    fee_bps: Decimal = Field(default=Decimal(5), ge=0, le=1_000)
-    """The fee of the paper broker, and of backtests, in basis points of the traded value."""
-    slippage_bps: Decimal = Field(default=Decimal(5), ge=0, le=1_000)
-    """How much worse than the open paper broker and backtests fill, in basis points."""
-
-    fills: Fills = Fills()
-    """`volume_pct_max`: the most that one fill takes of a session's volume, in percent; not set:
-    fills ignore volume. See docs/portfolio.md."""
-
-    limits: Limits = Limits()
-    """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
-    account_limits: dict[Name, dict[str, StrictBool | Decimal]] = Field(default={})
-    """Other limits for single accounts, by name; what one does not set is as in `limits`."""
-
-    benchmarks: dict[Name, Benchmark] = Field(default={})
-    """What single accounts are compared with, by name: `cash`, a ticker, or `candidates`, equal
-    parts of the candidates of the account's first decision, as of accounts that are not named."""
-
     strategies_dir: Path = Path("strategies")
     """Where strategies are exported to, as files that a person reads and edits."""
     exit_rules_file: Path = Path("exit_signals.toml")
     """Exit rules and stops of single positions; without the file only momentum and regime."""
     exit_signals_dir: Path | None = None
     """Where checks are saved as files. Not set: `exit_signals` below the data directory."""
+    reports_dir: Path | None = None
+    """Where daily reports are written. Not set: `reports` below the data directory."""
+    demo: bool = False
+    """Whether this is the desk of `deskbus demo`: a provider `scripted` answers there in a model's
+    place, at invented prices, and every page says so. Not for a desk of your own."""
+
+    nats: sections.NatsSettings = sections.NatsSettings()
+    postgres: sections.PostgresSettings = sections.PostgresSettings()
+    market: sections.MarketSettings = sections.MarketSettings()
+    yahoo: sections.YahooSettings = sections.YahooSettings()
+    edgar: sections.EdgarSettings = sections.EdgarSettings()
+    http: sections.HttpSettings = sections.HttpSettings()
+    mcp: sections.McpSettings = sections.McpSettings()
+    metrics: sections.MetricsSettings = sections.MetricsSettings()
+    log: sections.LogSettings = sections.LogSettings()
+    candidates: sections.CandidateSettings = sections.CandidateSettings()
+    cycles: sections.CycleSettings = sections.CycleSettings()
+    model: sections.ModelSettings = sections.ModelSettings()
+    providers: dict[EndpointName, EndpointSettings] = {}
+    """Model endpoints beside or over the built-in ones, by the name that pipelines use; see
+    docs/providers.md."""
+    prices: dict[str, Price] = {}
+    """US dollars for a million tokens, by model id, beside or over the built-in prices."""
+    budget: sections.BudgetSettings = sections.BudgetSettings()
+    approval: sections.ApprovalSettings = sections.ApprovalSettings()
+    broker: sections.BrokerSettings = sections.BrokerSettings()
+    limits: LimitSettings = LimitSettings()
+    """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
+    accounts: dict[Name, sections.AccountSettings] = {}
+    """Single accounts by name: `currency` from the opening on (others are in USD), `benchmark`
+    (`cash`, a ticker, or `candidates`: equal parts of those of the account's first decision), and
+    `limits`, of which those left out are as in `limits` of all."""
+    gates: Gates = Gates()
+    """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
+    orchestrator: sections.OrchestratorSettings = sections.OrchestratorSettings()
+    study: sections.StudySettings = sections.StudySettings()
     schedule: Schedule = Schedule()
     """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
     notify: Notify = Notify()
-    """What people are told, by which rules and over which channels; none by default. A channel's
-    address is no setting but a secret: DESKBUS_NOTIFY_NAME, or `notify_NAME.url` among the secrets.
-    """
-    notices_kept_s: float = Field(default=2_592_000.0, ge=86_400, le=31_536_000)
-    """How long it is remembered what people were told."""
-    reports_dir: Path | None = None
-    """Where daily reports are written. Not set: `reports` below the data directory."""
-    gates: Gates = Gates()
-    """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
+    """What people are told, by which rules and over which channels, and how long that is remembered
+    (`kept_s`); none by default. A channel's address is no setting but a secret:
+    DESKBUS_NOTIFY_NAME, or `notify_NAME.url` among the secrets."""
 
     @model_validator(mode="after")
-    def _account_limits_are_limits(self) -> "Settings":
-        for account in self.account_limits:
+    def _limits_of_accounts_are_limits(self) -> Self:
+        for account in self.accounts:
             try:
                 self.limits_of(account)
             except ValidationError as error:
-                wrong = describe(error, Limits)
-                raise ValueError(f"account_limits.{account}: {wrong}") from error
+                wrong = describe(error, LimitSettings)
+                raise ValueError(f"accounts.{account}.limits: {wrong}") from error
         return self
 
     @model_validator(mode="after")
-    def _attempts_fit_into_a_step(self) -> "Settings":
+    def _attempts_fit_into_a_step(self) -> Self:
         """Two calls that hang cost no step: both, and one that takes its whole time, fit in."""
+        model = self.model
         own = {
             f"providers.{name}.timeout_s": (endpoint.timeout_s, endpoint.silence_s)
             for name, endpoint in self.providers.items()
         }
-        for name, (timeout_s, silence_s) in {"model_timeout_s": (None, None), **own}.items():
-            whole_s = timeout_s or self.model_timeout_s
-            needed_s = whole_s + 2 * min(silence_s or self.model_silence_s, whole_s)
-            if needed_s > self.model_step_limit_s:
+        for name, (timeout_s, silence_s) in {"model.timeout_s": (None, None), **own}.items():
+            whole_s = timeout_s or model.timeout_s
+            needed_s = whole_s + 2 * min(silence_s or model.silence_s, whole_s)
+            if needed_s > model.step_limit_s:
                 raise ValueError(
                     f"{name}: two calls that say nothing and a whole one take {needed_s:g} s, and "
-                    f"a step may take {self.model_step_limit_s:g} s: set model_step_limit_s "
+                    f"a step may take {model.step_limit_s:g} s: set model.step_limit_s "
                     f"(DESKBUS_MODEL_STEP_LIMIT_S) to at least {needed_s:g}"
                 )
         return self
 
     @model_validator(mode="after")
-    def _stages_have_providers(self) -> "Settings":
+    def _stages_have_providers(self) -> Self:
         names = provider_names(self.providers, demo=self.demo)
         for name, endpoint in self.providers.items():
             for problem in endpoint.stage_problems(name, names):
@@ -400,22 +214,44 @@ class Settings(BaseSettings):
 
     def limits_of(self, account: str) -> AccountLimits:
         """The limits in force for one account."""
-        own = self.account_limits.get(account, {})
-        merged = Limits.model_validate({**self.limits.model_dump(), **own})
+        merged = LimitSettings.model_validate(
+            {**self.limits.model_dump(), **self._of(account).limits}
+        )
         return AccountLimits.model_validate(merged.model_dump())
 
     def currency_of(self, account: str) -> str:
         """The currency that an account is opened in."""
-        return self.account_currencies.get(account, DEFAULT_CURRENCY)
+        return self._of(account).currency
 
     def benchmark_of(self, account: str) -> str:
         """The benchmark of an account."""
-        return self.benchmarks.get(account, CANDIDATES)
+        return self._of(account).benchmark
+
+    def _of(self, account: str) -> sections.AccountSettings:
+        return self.accounts.get(account, sections.AccountSettings())
 
     def rate_of(self, provider: str) -> Rate:
         """The rate limit of a model endpoint: as it is set, else as for its preset."""
         endpoint = self.providers.get(provider) or EndpointSettings()
         return endpoint.rate or RATES.get(endpoint.preset or provider, NO_RATE)
+
+    def changed(self, **changes: Any) -> Self:
+        """These settings with others in their place, unchecked; of a table by a dict of those that
+        change: `changed(http={"port": 0})`."""
+        tables = {name: getattr(self, name) for name in changes}
+        return self.model_copy(
+            update={
+                name: tables[name].model_copy(update=new)
+                if isinstance(tables[name], BaseModel) and isinstance(new, dict)
+                else new
+                for name, new in changes.items()
+            }
+        )
+
+    def value_of(self, name: str) -> Any:
+        """The value of a setting by its name, as `http.port`."""
+        table, _, field = name.rpartition(".")
+        return getattr(getattr(self, table) if table else self, field)
 
     @property
     def secrets_path(self) -> Path:
@@ -435,16 +271,16 @@ class Settings(BaseSettings):
     @property
     def nats_address(self) -> str:
         """The address of NATS; raises `NoServers` where neither settings nor the desk say."""
-        if self.nats_url is None:
+        if self.nats.url is None:
             raise NoServers("DESKBUS_NATS_URL is not set, and no embedded server was started")
-        return self.nats_url
+        return self.nats.url
 
     @property
     def postgres_address(self) -> str:
         """The Postgres DSN, maybe with a password in it: for connecting, never for showing."""
-        if self.postgres_dsn is None:
+        if self.postgres.dsn is None:
             raise NoServers("DESKBUS_POSTGRES_DSN is not set, and no embedded server was started")
-        return self.postgres_dsn.get_secret_value()
+        return self.postgres.dsn.get_secret_value()
 
     @property
     def postgres_public(self) -> str:
@@ -455,15 +291,13 @@ class Settings(BaseSettings):
     @property
     def environment(self) -> Mapping[str, str]:
         """The settings that differ from the defaults, as the environment of another process."""
-        values = self.model_dump(mode="json", exclude_defaults=True)
-        values["postgres_dsn"] = self.postgres_address
-        for name in values:
-            if isinstance(secret := getattr(self, name), SecretStr) and name != "postgres_dsn":
-                values[name] = secret.get_secret_value()
-        # Tables of settings travel as JSON, in which the environment is read.
-        return {
-            f"DESKBUS_{name.upper()}": json.dumps(value) if isinstance(value, dict) else str(value)
-            for name, value in values.items()
+        values = {
+            name: self.value_of(name)
+            for name, field in all_settings()
+            if self.value_of(name) != field.get_default(call_default_factory=True)
+        }
+        return {variable(name): _as_text(value) for name, value in values.items()} | {
+            variable("postgres.dsn"): self.postgres_address
         }
 
     @classmethod
@@ -476,4 +310,109 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then deskbus.toml in the working directory."""
-        return init_settings, env_settings, InitSettingsSource(settings_cls, settings_in_file())
+        in_file = settings_in_file()
+        for name in in_file.keys() - Settings.model_fields.keys():
+            raise WrongSetting(f"{name} in {SETTINGS_FILE} is no setting{_meant(name)}")
+        for name in in_file.keys() & SECTIONS.keys():
+            if not isinstance(in_file[name], Mapping):
+                fields = ", ".join(SECTIONS[name].model_fields)
+                raise WrongSetting(f"{name} in {SETTINGS_FILE} is a table [{name}] of {fields}")
+        environment = EnvSettingsSource(settings_cls)
+        environment.env_vars = {
+            name: value for name, value in environment.env_vars.items() if is_setting(name)
+        }
+        return init_settings, environment, InitSettingsSource(settings_cls, in_file)
+
+
+def settings_in_force() -> Settings:
+    """The settings of this process. Raises WrongSetting and UnreadableFile, whose text says
+    which."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise WrongSetting(f"invalid setting: {describe(error, Settings)}") from error
+    except (RecursionError, SettingsError) as error:
+        # A parser gives up on what is nested too deep with the one or the other, by its version.
+        field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "...")
+        raise WrongSetting(
+            f"{variable(field)} in the environment is not JSON, or is nested too deep"
+        ) from error
+
+
+SECTIONS: Mapping[str, type[sections.Section]] = {
+    name: field.annotation
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, sections.Section)
+}
+"""The tables whose settings have a name of their own each, as `http.port`."""
+
+
+def all_settings() -> Iterator[tuple[str, FieldInfo]]:
+    """Each setting by its name, as `http.port`, in the order of their definition."""
+    for name, field in Settings.model_fields.items():
+        if name in SECTIONS:
+            fields = SECTIONS[name].model_fields
+            yield from ((f"{name}.{inner}", own) for inner, own in fields.items())
+        else:
+            yield name, field
+
+
+def variable(name: str) -> str:
+    """The variable of a setting: DESKBUS_HTTP_PORT of `http.port`."""
+    return f"{PREFIX}{name.upper().replace('.', '_')}"
+
+
+def is_in(tables: Mapping[str, Any], name: str) -> bool:
+    """Whether a settings file has the setting."""
+    table, _, field = name.rpartition(".")
+    inner = tables.get(table) if table else tables
+    return isinstance(inner, Mapping) and field in inner
+
+
+def is_setting(name: str) -> bool:
+    """Whether a variable, in lower case, is one of a setting; raises WrongSetting where it only
+    looks like one. Channels' addresses and keys of endpoints may begin in the same way."""
+    own = name.upper().removeprefix(PREFIX)
+    if own == name.upper() or own in NO_SETTINGS:
+        return False
+    names = dict(all_settings())
+    known = {variable(name) for name in names}
+    if own.startswith("NOTIFY_"):
+        return own.removeprefix("NOTIFY_").lower() in Notify.model_fields
+    if PREFIX + own in known:
+        return True
+    if own.endswith("_KEY"):
+        return False
+    tables = tuple(f"{variable(name)}_" for name, field in names.items() if _is_table(field))
+    if (PREFIX + own).startswith(tables):
+        return True
+    if own.lower() in Settings.model_fields:
+        within = [variable(it) for it in names if it.startswith(f"{own.lower()}.")]
+        raise WrongSetting(f"{PREFIX}{own} names a table: set {', '.join(within)}")
+    raise WrongSetting(f"{PREFIX}{own} is no setting{_meant(own.lower())}")
+
+
+def _is_table(field: FieldInfo) -> bool:
+    kinds = (field.annotation, *get_args(field.annotation))
+    return any(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds)
+
+
+def _meant(wrong: str) -> str:
+    """The question whether a setting was meant that is called so, or ends so."""
+    names = {name.replace(".", "_"): name for name, _ in all_settings()}
+    ends = (name for flat, name in names.items() if flat.endswith(f"_{wrong}"))
+    # A table that was meant stands for its first setting.
+    near_ones = names | {name.partition(".")[0]: name for name in reversed(names.values())}
+    near = next(ends, None) or near_ones.get(nearest(wrong, near_ones) or "")
+    return did_you_mean(None if near is None else f"{near} ({variable(near)})")
+
+
+def _as_text(value: Any) -> str:
+    """A value as the environment has it: tables and lists as JSON."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(exclude_defaults=True)
+    if isinstance(value, dict | tuple):
+        return TypeAdapter(Any).dump_json(value, exclude_defaults=True).decode()
+    return str(value)

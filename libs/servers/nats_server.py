@@ -30,7 +30,7 @@ DOES_NOT_ANSWER = "does not answer"
 
 
 @dataclass(frozen=True)
-class NatsPlace:
+class NatsAddress:
     """The name of a server, and where on loopback it listens."""
 
     server_name: str
@@ -59,7 +59,7 @@ def store_dir(server_dir: Path) -> Path:
 
 
 def nats_child(
-    program: Path, config: Path, place: NatsPlace, log_path: Path, run_as: Identity | None
+    program: Path, config: Path, place: NatsAddress, log_path: Path, run_as: Identity | None
 ) -> Child:
     """The supervised NATS server."""
 
@@ -100,7 +100,7 @@ async def nats_problem(monitor_port: int, *, check: str = HEALTH) -> str:
     return _error_in(body) if head else DOES_NOT_ANSWER
 
 
-async def _is_at(place: NatsPlace) -> bool:
+async def _is_at(place: NatsAddress) -> bool:
     """True where the server of that name is the one that listens there."""
     answer = await _get(place.monitor_port, ITSELF)
     return f'"server_name": "{place.server_name}"'.encode() in answer

@@ -67,8 +67,12 @@ async def restore(bindir: Path, dsn: str, file: Path) -> None:
     Raises `BackupFailed`, also where `file` is none of `dump`'s.
     """
     await _run(
-        *(bindir / "pg_restore", dsn),
-        *("--exit-on-error", "--single-transaction", "--no-owner", str(file)),
+        bindir / "pg_restore",
+        dsn,
+        "--exit-on-error",
+        "--single-transaction",
+        "--no-owner",
+        str(file),
     )
 
 
@@ -87,7 +91,8 @@ async def _run(program: Path, dsn: str, *options: str) -> None:
         )
     except OSError as error:
         raise BackupFailed(
-            f"{program} does not run ({error.strerror}); DESKBUS_PG_BINDIR names a folder with it"
+            f"{program} does not run ({error.strerror}); DESKBUS_POSTGRES_BINDIR names a "
+            "folder with it"
         ) from error
     try:
         _, words = await process.communicate()

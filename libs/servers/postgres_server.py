@@ -53,8 +53,16 @@ LAST_BACKUP = "last_backup"
 """The file in the data directory that names the newest dump."""
 NO_ROOM = "No space left"
 DAMAGED = (
-    *("PANIC", "checkpoint record", "corrupt", "invalid magic", "incorrect", "is not a valid"),
-    *("could not open file", "could not open directory", "could not read file", "bogus data"),
+    "PANIC",
+    "checkpoint record",
+    "corrupt",
+    "invalid magic",
+    "incorrect",
+    "is not a valid",
+    "could not open file",
+    "could not open directory",
+    "could not read file",
+    "bogus data",
 )
 """Words in the log of a server that cannot start with the files that it has."""
 
@@ -147,8 +155,8 @@ def _check_version(cluster: Path, programs: PostgresPrograms) -> None:
     if major != str(programs.major):
         raise PostgresError(
             f"The database in {cluster} was made by Postgres {major}, and this is Postgres "
-            f"{programs.major} ({programs.bindir}). Point DESKBUS_PG_BINDIR at the programs of "
-            f"Postgres {major}, or move {cluster} away to start with an empty desk."
+            f"{programs.major} ({programs.bindir}). Point DESKBUS_POSTGRES_BINDIR at the programs "
+            f"of Postgres {major}, or move {cluster} away to start with an empty desk."
         )
 
 

@@ -12,7 +12,6 @@ SUBJECTS_MAX = 200
 """Series of a metric by subject: there are some 30 commands and as many questions."""
 ACCOUNTS_SHOWN_MAX = 20
 """Accounts that have series of their own; the others are added up as `other`, by currency."""
-GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 NOTICES_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 14_400, 86_400)
 """At once, after some tries, in a digest, after quiet hours."""
 OUTAGES_S = (5, 15, 60, 300, 900, 3600, 14_400, 86_400)
@@ -54,12 +53,6 @@ COMMAND_SECONDS = Histogram(
     (SERVICE, SUBJECT),
     buckets=(*CALLS_S, 300.0),
 )
-QUEUE_SECONDS = Histogram(
-    "deskbus_command_queue_seconds",
-    "How long a command lay in its stream until a service took it.",
-    (SERVICE, SUBJECT),
-)
-RUNNING = Gauge("deskbus_commands_running", "Commands that are being worked on.", (SERVICE,))
 LEASES_LOST = Counter(
     "deskbus_leases_lost_total",
     "Operations that a service stopped because they were no longer its own.",
@@ -80,11 +73,6 @@ BUS_STORES = Gauge(
 PENDING = Gauge(
     "deskbus_consumer_pending", "Commands that no service has taken yet.", (SERVICE, SUBJECT)
 )
-UNACKNOWLEDGED = Gauge(
-    "deskbus_consumer_unacknowledged",
-    "Commands that a service has taken and not acknowledged.",
-    (SERVICE, SUBJECT),
-)
 DROPPED = Counter(
     "deskbus_dropped_messages_total",
     "Messages that were dropped unread and unanswered; the log names who sent them.",
@@ -95,17 +83,6 @@ DROPPED = Counter(
             "much waiting), no_command (what a pull brought is not from its consumer)",
         ),
     ),
-)
-HEARD = Counter(
-    "deskbus_events_heard_total",
-    "Events that a program built on libs.bus.listening was given.",
-    (SUBJECT, Label("outcome", "taken, failed (its handler raised)")),
-    SUBJECTS_MAX,
-)
-HEARD_SECONDS = Histogram(
-    "deskbus_event_heard_seconds",
-    "How long an event's handler took, waiting for its turn included.",
-    (SUBJECT,),
 )
 REFUSALS_NOT_KEPT = Counter(
     "deskbus_refusals_not_kept_total",
@@ -127,7 +104,6 @@ NOT_ON_RECORD = Counter(
 COMMIT_SECONDS = Histogram(
     "deskbus_commit_seconds", "How long one group of inputs took, from taking to commit."
 )
-COMMIT_INPUTS = Histogram("deskbus_commit_inputs", "Inputs in one group.", buckets=GROUP_SIZES)
 COMMIT_RETRIES = Counter(
     "deskbus_commit_retries_total",
     "Groups that were folded again.",
@@ -144,11 +120,6 @@ ANSWERS = Counter(
         Label("question", "claim, record, result, request"),
         Label("outcome", "as the answer says: granted, busy, fenced, ok, accepted, rejected, ..."),
     ),
-)
-EVENTS = Counter(
-    "deskbus_events_total",
-    "Events that the relay has published.",
-    (Label("type", "as in contracts/audit.py"),),
 )
 RESENT = Counter(
     "deskbus_sweep_resent_total",
@@ -236,20 +207,6 @@ MODEL_WAIT = Counter(
     "How long calls waited for an endpoint's rate limit.",
     (PROVIDER,),
 )
-TOOL_CALLS = Counter(
-    "deskbus_tool_calls_total",
-    "Tools that models called. Names that no tool has count as `unknown`.",
-    (Label("tool", "the tool's name"), Label("outcome", "ok, or the error's code")),
-    256,
-)
-TOOL_SECONDS = Histogram(
-    "deskbus_tool_call_seconds", "How long a tool took.", (Label("tool", "the tool's name"),)
-)
-ANSWERS_CHECKED = Counter(
-    "deskbus_model_answers_total",
-    "Answers of models held against their contract.",
-    (STEP, Label("outcome", "passed, refused")),
-)
 
 # --- market data ----------------------------------------------------------------------------------
 
@@ -277,16 +234,9 @@ ORDERS = Counter(
     "Orders by what became of them.",
     (Label("side", "buy, sell"), Label("status", "placed, filled, rejected, cancelled")),
 )
-RULES = Counter(
-    "deskbus_rule_outcomes_total",
-    "What the rules did to picks.",
-    (Label("rule", "as in docs/risk.md"), Label("outcome", "cut, vetoed")),
-    128,
-)
 EQUITY = Gauge(
     "deskbus_account_equity", "An account's worth at its newest close.", (ACCOUNT, CURRENCY)
 )
-CASH = Gauge("deskbus_account_cash", "An account's cash then.", (ACCOUNT, CURRENCY))
 IMBALANCE = Gauge(
     "deskbus_ledger_imbalance",
     "Accounts whose books do not add up to zero; anything but 0 is a defect.",
@@ -301,11 +251,9 @@ OUTBOX = Gauge(
     "deskbus_outbox_operations", "Operations whose command nobody has claimed or answered yet."
 )
 OUTBOX_SECONDS = Gauge("deskbus_outbox_seconds", "How old the oldest of them is.")
-UNPUBLISHED = Gauge(
-    "deskbus_relay_unpublished",
-    "Events behind the relay's cursor that are still to be published, counted up to 10,000.",
+UNPUBLISHED_SECONDS = Gauge(
+    "deskbus_relay_seconds", "How old the oldest event is that is still to be published."
 )
-UNPUBLISHED_SECONDS = Gauge("deskbus_relay_seconds", "How old the oldest of them is.")
 LETTERS = Gauge("deskbus_dead_letters_kept", "Dead letters that are kept.")
 DAY_TOKENS_LIMIT = Gauge("deskbus_day_tokens_limit", "Tokens that a day may use.")
 DAY_COST_LIMIT = Gauge("deskbus_day_cost_usd_limit", "What a day may cost, in US dollars.")
@@ -319,17 +267,17 @@ DAY_COST_LEFT = Gauge(
 CHANNEL = Label("channel", "a channel's name, as in the settings")
 NOTICES = Counter(
     "deskbus_notices_total",
-    "Notices by what became of them; one that failed and was tried again counts twice.",
+    "Notices by the result of each try; one that failed and was tried again counts twice.",
     (CHANNEL, Label("outcome", "sent, failed, given_up")),
 )
 NOTICE_SECONDS = Histogram(
     "deskbus_notice_seconds",
-    "From an event to the channel's taking it, digests and quiet hours included.",
+    "From an event until the channel took it, digests and quiet hours included.",
     (CHANNEL,),
     buckets=NOTICES_S,
 )
 NOTICES_WAITING = Gauge(
-    "deskbus_notices_waiting", "Notices of a channel that are kept and not sent yet.", (CHANNEL,)
+    "deskbus_notices_waiting", "Notices of a channel on record that are not sent yet.", (CHANNEL,)
 )
 NOTICES_OVERDUE_SECONDS = Gauge(
     "deskbus_notices_overdue_seconds",
@@ -338,10 +286,9 @@ NOTICES_OVERDUE_SECONDS = Gauge(
     (CHANNEL,),
 )
 NOTICE_FAILURES = Gauge(
-    "deskbus_notice_failures", "Tries of a channel in a row that came to nothing.", (CHANNEL,)
-)
-NOTIFIER_WORKS = Gauge(
-    "deskbus_notifier_works", "1 in the notifier that has the lease, 0 in those that stand by."
+    "deskbus_notice_failures",
+    "Failed tries of the message that waits longest on a channel.",
+    (CHANNEL,),
 )
 
 # --- processes ------------------------------------------------------------------------------------

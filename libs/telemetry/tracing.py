@@ -200,7 +200,7 @@ def _provider(service: str, direct: bool) -> Any:
         log.warning("traces.not_installed", remedy="pip install 'deskbus[traces]'")
         return None
 
-    class Ids(RandomIdGenerator):
+    class SpanIds(RandomIdGenerator):
         """Random ids, but for spans whose ids are known."""
 
         def generate_trace_id(self) -> int:
@@ -216,7 +216,7 @@ def _provider(service: str, direct: bool) -> Any:
         sampler=ALWAYS_ON,
         resource=Resource.create({"service.name": service}),
         shutdown_on_exit=False,
-        id_generator=Ids(),
+        id_generator=SpanIds(),
     )
     session = None
     if direct:

@@ -39,20 +39,20 @@ class Connections:
         self._most = min(CONNECTIONS_MAX, _descriptors() // DESCRIPTORS_PART)
         self._context = context
         self._known_most = max(1, int(self._most * KNOWN_PART))
-        self._strangers: dict[Connection, None] = {}  # the oldest first
-        self._known: dict[Connection, None] = {}  # the one that asked last is last
+        self._strangers: dict[HttpConnection, None] = {}  # the oldest first
+        self._known: dict[HttpConnection, None] = {}  # the one that asked last is last
 
-    def protocol(self, config: Config, server_state: ServerState, **more: Any) -> "Connection":
+    def protocol(self, config: Config, server_state: ServerState, **more: Any) -> "HttpConnection":
         """The server's end of a new connection, as uvicorn asks for it."""
-        return Connection(self, self._context, config, server_state, **more)
+        return HttpConnection(self, self._context, config, server_state, **more)
 
-    def opened(self, connection: "Connection") -> None:
+    def opened(self, connection: "HttpConnection") -> None:
         """One more is there; another one may have to go."""
         self._strangers[connection] = None
         if len(self._strangers) + len(self._known) > self._most:
             self._leaver().abort()
 
-    def let_in(self, connection: "Connection") -> None:
+    def let_in(self, connection: "HttpConnection") -> None:
         """It has shown the token, with this request."""
         for pool in (self._strangers, self._known):
             if connection in pool:
@@ -61,22 +61,22 @@ class Connections:
         if len(self._known) > self._known_most:
             self._longest_silent().abort()
 
-    def closed(self, connection: "Connection") -> None:
+    def closed(self, connection: "HttpConnection") -> None:
         """It is gone."""
         self._strangers.pop(connection, None)
         self._known.pop(connection, None)
 
-    def _leaver(self) -> "Connection":
+    def _leaver(self) -> "HttpConnection":
         # One that was to be closed waits for ever for a client that does not read what is left.
         left_open = (connection for connection in self._known if connection.is_closing)
         return next(left_open, None) or next(iter(self._strangers))
 
-    def _longest_silent(self) -> "Connection":
+    def _longest_silent(self) -> "HttpConnection":
         silent = (connection for connection in self._known if not connection.is_answering)
         return next(silent, None) or next(iter(self._known))
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """uvicorn's protocol, with a time for the headers, and a handshake that holds nobody up."""
 
     def __init__(

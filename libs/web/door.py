@@ -4,10 +4,10 @@ from typing import Protocol
 
 from starlette.types import ASGIApp, Scope
 
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 
 
-class Door(Protocol):
+class BrowserLogin(Protocol):
     """The questions of the guard to an application that browsers come to."""
 
     def is_open(self, scope: Scope) -> bool:
@@ -26,6 +26,6 @@ class Door(Protocol):
         """True where the Cookie header bears a session."""
         ...
 
-    def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
+    def refusal(self, scope: Scope, refused: HttpProblem) -> ASGIApp:
         """The answer where the guard refuses."""
         ...

@@ -12,10 +12,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import HttpAddress
 from libs.runtime.json_keys import repeated_key
+from libs.web.concurrency_limit import (
+    ClientGone,
+    ConcurrencyLimit,
+    RequestPace,
+    Shared,
+    Waiting,
+    while_there,
+)
 from libs.web.connections import let_in
-from libs.web.door import Door
-from libs.web.problem import Refused, unavailable
-from libs.web.seats import ClientGone, Pace, Seats, Shared, Waiting, while_there
+from libs.web.door import BrowserLogin
+from libs.web.problem import HttpProblem, unavailable
 from libs.web.stream import EVENT_STREAM
 
 HEADERS_BYTES_MAX = 32_768
@@ -62,7 +69,7 @@ class Guard:
         app: ASGIApp,
         address: HttpAddress,
         request_s_max: float | None = None,
-        door: Door | None = None,
+        door: BrowserLogin | None = None,
         body_bytes_max: int = MESSAGE_BYTES_MAX,
     ) -> None:
         self._app = app
@@ -70,9 +77,15 @@ class Guard:
         self._door = door
         self._request_s_max = request_s_max
         self._body_bytes_max = body_bytes_max
-        self._first, self._strangers = Seats(FIRST_IN_FLIGHT_MAX), Seats(STRANGERS_IN_FLIGHT_MAX)
-        self._reads, self._changes = Seats(IN_FLIGHT_MAX), Seats(CHANGES_IN_FLIGHT_MAX)
-        self._paces = {True: Pace(), False: Pace()}
+        self._first, self._strangers = (
+            ConcurrencyLimit(FIRST_IN_FLIGHT_MAX),
+            ConcurrencyLimit(STRANGERS_IN_FLIGHT_MAX),
+        )
+        self._reads, self._changes = (
+            ConcurrencyLimit(IN_FLIGHT_MAX),
+            ConcurrencyLimit(CHANGES_IN_FLIGHT_MAX),
+        )
+        self._paces = {True: RequestPace(), False: RequestPace()}
         self._waiting = Waiting()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,14 +97,14 @@ class Guard:
             await self._answer(scope, receive, send)
         except ClientGone:
             return
-        except Refused as refused:
+        except HttpProblem as refused:
             no = refused.response if self._door is None else self._door.refusal(scope, refused)
             await no(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             is_stranger = self._admit(scope)
-        except Refused:
+        except HttpProblem:
             await self._pace(scope, receive)
             raise
         if is_stranger:
@@ -117,7 +130,7 @@ class Guard:
             await while_there(receive, pace.turn())
 
     async def _seated(
-        self, seats: Seats, scope: Scope, body: bytes, receive: Receive, send: Send
+        self, seats: ConcurrencyLimit, scope: Scope, body: bytes, receive: Receive, send: Send
     ) -> None:
         async with seats.taken(receive) as leave:
             await self._in_time(scope, body, receive, send, leave)
@@ -146,7 +159,7 @@ class Guard:
             await send(message)
 
     def _admit(self, scope: Scope) -> bool:
-        """True for a stranger who comes to what is open to all. Raises `Refused`."""
+        """True for a stranger who comes to what is open to all. Raises `HttpProblem`."""
         headers = Headers(scope=scope)
         _check_headers(scope)
         self._check_host(headers)
@@ -164,7 +177,7 @@ class Guard:
             return
         name = _host_name(headers.get("host", ""))
         if name not in LOCAL_NAMES | {self._address.host}:
-            raise Refused(
+            raise HttpProblem(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "host_not_allowed",
                 "this server answers to localhost, 127.0.0.1 and [::1] only; for other names let "
@@ -173,7 +186,7 @@ class Guard:
 
     def _bears_token(self, scope: Scope, headers: Headers) -> bool:
         """Whether the request bears the token, a session's cookie, or needs neither here. Raises
-        `Refused` where it does not and comes to what is not open to all."""
+        `HttpProblem` where it does not and comes to what is not open to all."""
         token, door = self._address.token, self._door
         if token is None or (door is not None and door.knows(headers.get("cookie", ""))):
             return True
@@ -183,7 +196,7 @@ class Guard:
             return True
         if door is not None and door.is_open(scope):
             return False
-        raise Refused(
+        raise HttpProblem(
             HTTPStatus.UNAUTHORIZED,
             "unauthorized",
             "send the token that was set for this server: Authorization: Bearer TOKEN",
@@ -250,12 +263,12 @@ def _question(scope: Scope) -> Hashable:
 
 
 async def _whole_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """The body once it is there. Raises `Refused` where it is too large, takes too long, or says
-    one thing twice."""
+    """The body once it is there. Raises `HttpProblem` where it is too large, takes too long, or
+    says one thing twice."""
     body = await _received(receive, most)
     if scope["method"] not in READS and repeated_key(body) is not None:
         text = "a name stands twice in one object of the body; send it once"
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text)
+        raise HttpProblem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text)
     return body
 
 
@@ -271,7 +284,7 @@ async def _received(receive: Receive, most: int) -> bytes:
                     return bytes(body)
     except TimeoutError:
         text = f"the whole request did not come within {BODY_S_MAX:g} s"
-        raise Refused(HTTPStatus.REQUEST_TIMEOUT, "too_slow", text) from None
+        raise HttpProblem(HTTPStatus.REQUEST_TIMEOUT, "too_slow", text) from None
 
 
 def _begins_stream(message: Message) -> bool:
@@ -287,14 +300,14 @@ def _check_headers(scope: Scope) -> None:
     if size > HEADERS_BYTES_MAX:
         text = f"path and headers have more than {HEADERS_BYTES_MAX:,} bytes"
         code = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-        raise Refused(code, "headers_too_large", text)
+        raise HttpProblem(code, "headers_too_large", text)
 
 
 def _check_origin(headers: Headers) -> None:
     origin, host = headers.get("origin"), headers.get("host", "").lower()
     # Word for word: an Origin that cannot be read is another one too.
     if origin is not None and origin.lower() not in {f"http://{host}", f"https://{host}"}:
-        raise Refused(
+        raise HttpProblem(
             HTTPStatus.FORBIDDEN,
             "origin_not_allowed",
             "a page of another origin may not change anything here",
@@ -308,7 +321,7 @@ def _check_content(headers: Headers, bytes_max: int, *, takes_form: bool) -> Non
     if takes_form and kind == FORM:
         _check_form(headers)
     elif has_body and kind != "application/json":
-        raise Refused(
+        raise HttpProblem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "unsupported_media_type",
             "send the body as JSON, with Content-Type: application/json",
@@ -319,7 +332,7 @@ def _check_content(headers: Headers, bytes_max: int, *, takes_form: bool) -> Non
 def _check_form(headers: Headers) -> None:
     # A browser sends a form to anybody, unasked: only Origin, compared already, says from where.
     if "origin" not in headers:
-        raise Refused(
+        raise HttpProblem(
             HTTPStatus.FORBIDDEN,
             "origin_not_allowed",
             "a form is taken from the desk's own page only, and this browser does not say which "
@@ -330,7 +343,7 @@ def _check_form(headers: Headers) -> None:
 def _check_size(size: int, most: int) -> None:
     if size > most:
         text = f"the body has more than {most:,} bytes: send less in one request"
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", text)
+        raise HttpProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", text)
 
 
 def _host_name(host: str) -> str:

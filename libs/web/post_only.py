@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 
 
 class PostOnly:
@@ -21,7 +21,7 @@ class PostOnly:
         """Serve one request."""
         if scope["type"] == "http" and scope["method"] != "POST":
             text = "there are no sessions and no streams here: send POST"
-            refused = Refused(
+            refused = HttpProblem(
                 HTTPStatus.METHOD_NOT_ALLOWED, "method_not_allowed", text, headers={"Allow": "POST"}
             )
             await refused.response(scope, receive, send)

@@ -16,7 +16,7 @@ COME_AGAIN_S = 2
 DETAIL_CHARS_MAX = 2_000
 
 
-class Refused(Exception):
+class HttpProblem(Exception):
     """Ends a request with a problem."""
 
     def __init__(
@@ -46,9 +46,9 @@ class Refused(Exception):
         return Response(body, self.problem.status, self.headers, PROBLEM_JSON)
 
 
-def unavailable(detail: str) -> Refused:
+def unavailable(detail: str) -> HttpProblem:
     """A part of the desk does not answer."""
-    return Refused(
+    return HttpProblem(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "unavailable",
         detail,

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import BACKLOG, HttpAddress
 from libs.web.connections import Connections
-from libs.web.door import Door
+from libs.web.door import BrowserLogin
 from libs.web.guard import HEADERS_BYTES_MAX, Guard
 from libs.web.head import Heads
 from libs.web.monitoring import Measured
@@ -40,7 +40,7 @@ async def serving(
     *,
     request_s_max: float | None = None,
     lifespan: bool = False,
-    door: Door | None = None,
+    door: BrowserLogin | None = None,
     body_bytes_max: int = MESSAGE_BYTES_MAX,
 ) -> AsyncIterator[None]:
     """`app` at `address` while the block runs. Raises `HttpRefused` where it cannot listen.

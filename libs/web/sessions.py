@@ -13,7 +13,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 
 COOKIE = "deskbus_session"
 VALUE_BYTES = 32
@@ -27,7 +27,7 @@ SESSIONS_MAX = 10_000
 """Of one console; where one more begins, the oldest ends."""
 
 
-class Sessions:
+class LoginSessions:
     """Who has given the token. `port` keeps apart two desks of one host name, for cookies do not.
 
     `now` is the time in seconds since the epoch.
@@ -42,7 +42,7 @@ class Sessions:
         self.cookie = f"{COOKIE}_{port}"
 
     def begin(self, token: str, caller: str) -> str:
-        """A new session's cookie for whoever gives the token. Raises `Refused` (401, 429).
+        """A new session's cookie for whoever gives the token. Raises `HttpProblem` (401, 429).
 
         `caller` is where the request came from: whoever is wrong there too often is told so.
         """
@@ -57,10 +57,10 @@ class Sessions:
             seconds = max(int(wrong[0] + TRIES_S - self._now()) + 1, 1)
             text = f"{TRIES_MAX} wrong tokens within {TRIES_S:g} s; try again in {seconds} s"
             headers = {"Retry-After": str(seconds)}
-            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too_many_tries", text, headers=headers)
+            raise HttpProblem(HTTPStatus.TOO_MANY_REQUESTS, "too_many_tries", text, headers=headers)
         wrong.append(self._now())
         text = "this is not the token that was set for this desk (DESKBUS_HTTP_TOKEN)"
-        raise Refused(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="token")
+        raise HttpProblem(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="token")
 
     def holds(self, cookies: str) -> bool:
         """True where a Cookie header bears a session that goes on."""

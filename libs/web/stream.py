@@ -18,7 +18,7 @@ log = structlog.get_logger()
 class EventStream(StreamingResponse):
     """Sends frames as they come, while the client holds its `seat`.
 
-    Entering the seat may raise `Refused`: then that is the answer.
+    Entering the seat may raise `HttpProblem`: then that is the answer.
     """
 
     media_type = EVENT_STREAM

@@ -6,7 +6,7 @@ from contracts.assessment import Memorize
 from contracts.memory import AgentMemory, MemoryDraft
 from libs.llm.agent import Role
 from libs.llm.loop import generate
-from libs.llm.prompt import memory_told, task_for
+from libs.llm.prompt import memory_for_prompt, task_for
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.assessment import logic
@@ -33,7 +33,7 @@ async def memorize(
         task_for(
             command,
             cycle=command.model_dump(mode="json", exclude=NOT_TOLD),
-            agent_memory=memory_told(last),
+            agent_memory=memory_for_prompt(last),
             outcomes=[logic.sentence(outcome) for outcome in outcomes],
         ),
         MemoryDraft,

@@ -10,13 +10,13 @@ from contracts.operation import CallKind
 from contracts.strategy_cycle import AssessStrategy, StrategyDesign
 from contracts.strategy_result import AssessmentDraft, StrategyAssessment
 from libs.facts.compose import Cited, filled
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.facts.results import result_facts
 from libs.facts.written import value_of
 from libs.llm.agent import Role
 from libs.llm.loop import call_tools
 from libs.llm.prompt import task_for
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.llm.toolbox import CODE_ONLY
 from libs.report.strategies.files import StrategyFiles
 from libs.report.strategies.page import page
@@ -55,15 +55,15 @@ async def assess_strategy(
     """
     spec = command.strategy_design.spec
     agent = role.played_for(command)
-    facts = Facts.of(result_facts(command.training_result, command.backtest_result))
+    facts = FactIndex.of(result_facts(command.training_result, command.backtest_result))
     task = task_for(
         command,
         strategy=spec.model_dump(mode="json"),
         strategy_path=command.strategy_design.path,
         operation_id=str(command.op_id),
-        figures=figures_told(facts),
-        training=training_told(command),
-        backtest=backtest_told(command),
+        figures=figures_for_prompt(facts),
+        training=training_for_prompt(command),
+        backtest=backtest_for_prompt(command),
     )
     path = assessment_path(command.strategy_design)
     tools = assessment_tools(spec.name, path, clock, facts)
@@ -105,12 +105,12 @@ def assessment_path(design: StrategyDesign) -> str:
     return f"{design.path.removesuffix('.yaml')}/assessment.json"
 
 
-def figures_told(facts: Facts) -> dict[str, JsonValue]:
+def figures_for_prompt(facts: FactIndex) -> dict[str, JsonValue]:
     """The figures that a verdict rests on, by name, as code will write them."""
     return {name: value_of(fact) for name, fact in facts.by_name.items()}
 
 
-def written(draft: AssessmentDraft, facts: Facts) -> dict[str, Any]:
+def written(draft: AssessmentDraft, facts: FactIndex) -> dict[str, Any]:
     """The fields of the assessment: its points with the facts that they name written out."""
     texts = {
         f"{name}.{place}": filled(point, facts)
@@ -131,14 +131,14 @@ def written(draft: AssessmentDraft, facts: Facts) -> dict[str, Any]:
     }
 
 
-def training_told(command: AssessStrategy) -> dict[str, JsonValue]:
+def training_for_prompt(command: AssessStrategy) -> dict[str, JsonValue]:
     """The training's figures, with the part of the first loss that was taken away."""
     report = command.training_result
     figures: dict[str, JsonValue] = report.model_dump(mode="json", exclude=NOT_TOLD)
     return _rounded({**figures, "loss_decrease": report.loss_decrease, "skill": report.skill})
 
 
-def backtest_told(command: AssessStrategy) -> dict[str, JsonValue]:
+def backtest_for_prompt(command: AssessStrategy) -> dict[str, JsonValue]:
     """The backtest's figures, without its series."""
     figures: dict[str, JsonValue] = command.backtest_result.model_dump(
         mode="json", exclude=NOT_TOLD | SERIES
@@ -153,14 +153,14 @@ def _rounded(figures: dict[str, JsonValue]) -> dict[str, JsonValue]:
     }
 
 
-def last_saved(evidence: Sequence[Evidence]) -> Mapping[str, Any] | None:
+def last_saved(evidence: Sequence[ToolEvidence]) -> Mapping[str, Any] | None:
     """The assessment that was handed in last, None where none was."""
     results = [item.result for item in evidence if item.tool == SAVE_ASSESSMENT]
     saved = [result for result in results if isinstance(result, dict) and result.get("saved")]
     return saved[-1] if saved else None
 
 
-def why(evidence: Sequence[Evidence]) -> str:
+def why(evidence: Sequence[ToolEvidence]) -> str:
     """Why what was handed in could not be used; empty where nothing was."""
     for item in reversed(evidence):
         error = item.result.get("error") if isinstance(item.result, dict) else None

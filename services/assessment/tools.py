@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 from contracts.strategy_result import AssessmentDraft
 from contracts.types import ToolDef
 from libs.facts.compose import SENTENCE_CHARS_MAX, names_in, shown_name
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.llm.answer import describe
 from libs.llm.errors import BadToolArguments, ToolNotAllowed
 from libs.llm.toolbox import CODE_ONLY, Toolbox
@@ -60,7 +60,7 @@ class AssessmentTool:
     """Takes an assessment of one strategy."""
 
     def __init__(
-        self, strategy_name: str, path: str, clock: Callable[[], datetime], facts: Facts
+        self, strategy_name: str, path: str, clock: Callable[[], datetime], facts: FactIndex
     ) -> None:
         self._strategy_name = strategy_name
         self._path = path
@@ -97,7 +97,7 @@ class AssessmentTool:
         }
 
 
-def unknown_in(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
+def unknown_in(draft: AssessmentDraft, facts: FactIndex) -> tuple[str, ...]:
     """In a sentence each, the names in braces that no fact has, for people."""
     names = (
         name for field in POINTS for point in getattr(draft, field) for name in names_in(point)
@@ -109,7 +109,7 @@ def unknown_in(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
     )
 
 
-def names_to_correct(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
+def names_to_correct(draft: AssessmentDraft, facts: FactIndex) -> tuple[str, ...]:
     """In a sentence each, where a name stands in braces that no fact has, without the name."""
     problems = [
         f"{field}.{place}: no figure has the name in braces{_meant(name, facts)}"
@@ -121,7 +121,7 @@ def names_to_correct(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(problems))[:UNKNOWN_MAX]
 
 
-def _meant(name: str, facts: Facts) -> str:
+def _meant(name: str, facts: FactIndex) -> str:
     return did_you_mean(nearest(name, facts.by_name))
 
 
@@ -137,7 +137,7 @@ def _cleaned(value: JsonValue) -> JsonValue:
 
 
 def assessment_tools(
-    strategy_name: str, path: str, clock: Callable[[], datetime], facts: Facts
+    strategy_name: str, path: str, clock: Callable[[], datetime], facts: FactIndex
 ) -> Toolbox:
     """The assessor's tools; `path` is where the assessment will be."""
     tool = AssessmentTool(strategy_name, path, clock, facts)

@@ -4,23 +4,22 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import typer
-from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 
 from libs.runtime.errors import DeskError, StartError
+from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.utf8 import use_utf8
-from services.cli.shell.problem import ARROW, WHO, ExitCode, Problem
-from services.cli.shell.shape import require_command, shaped, usage_stopped
-from services.cli.shell.typed import meant
+from services.cli.shell.examples import with_examples
+from services.cli.shell.problem import ARROW, WHO, CliProblem, ExitCode
 
 
 @dataclass(frozen=True)
-class Entry:
+class CommandEntry:
     """One command: its name, its module below services.cli, and its line in the help."""
 
     name: str
@@ -28,71 +27,83 @@ class Entry:
     help: str
 
 
-SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
+SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
     (
         "Start",
         (
-            Entry(
+            CommandEntry(
                 "run",
                 "trading.run",
                 "Run one decision cycle from start to finish (the quickest start)",
             ),
-            Entry("init", "desk.init", "Write a folder to start from: settings, jobs, exits, data"),
-            Entry(
+            CommandEntry(
+                "init", "desk.init", "Write a folder to start from: settings, jobs, exits, data"
+            ),
+            CommandEntry(
                 "demo",
                 "demo.command",
                 "Show a desk that has lived a year, in a browser, in half a minute",
             ),
-            Entry("up", "desk.up", "Start the desk and keep it running"),
-            Entry("down", "desk.down", "Stop the desk that runs here"),
-            Entry("status", "desk.status", "Say whether a desk runs here, and how it is"),
-            Entry("open", "desk.console", "Open the console in a browser"),
-            Entry("logs", "desk.logs", "Show and follow the desk's log"),
+            CommandEntry("up", "desk.up", "Start the desk and keep it running"),
+            CommandEntry("down", "desk.down", "Stop the desk that runs here"),
+            CommandEntry("status", "desk.status", "Say whether a desk runs here, and how it is"),
+            CommandEntry("open", "desk.console", "Open the console in a browser"),
+            CommandEntry("logs", "desk.logs", "Show and follow the desk's log"),
         ),
     ),
     (
         "Trade and watch",
         (
-            Entry("cycle", "trading.cycle", "Request, show, list, cancel and replay cycles"),
-            Entry("agent", "trading.agent", "Design, train, backtest and assess a strategy"),
-            Entry(
+            CommandEntry("cycle", "trading.cycle", "Request, show, list, cancel and replay cycles"),
+            CommandEntry("agent", "trading.agent", "Design, train, backtest and assess a strategy"),
+            CommandEntry(
                 "strategies",
                 "trading.strategies",
                 "List, show and compare the strategies tried so far",
             ),
-            Entry(
+            CommandEntry(
                 "approvals",
                 "trading.approvals",
                 "List, approve and reject waiting proposals",
             ),
-            Entry("operations", "trading.operations", "Show a cycle's steps, down to single calls"),
-            Entry("tail", "trading.tail", "Follow events live"),
-            Entry(
+            CommandEntry(
+                "operations", "trading.operations", "Show a cycle's steps, down to single calls"
+            ),
+            CommandEntry("tail", "trading.tail", "Follow events live"),
+            CommandEntry(
                 "portfolio",
                 "trading.portfolio",
                 "Show an account, open one with your holdings, pay cash in and out",
             ),
-            Entry("accounts", "books.accounts", "List the accounts, and how each stands"),
-            Entry("trades", "books.trades", "List an account's trades: entry, exit, P&L, why"),
-            Entry(
+            CommandEntry("accounts", "books.accounts", "List the accounts, and how each stands"),
+            CommandEntry(
+                "trades", "books.trades", "List an account's trades: entry, exit, P&L, why"
+            ),
+            CommandEntry(
                 "performance",
                 "trading.performance",
                 "Show an account's return, risk and round trips beside a benchmark",
             ),
-            Entry("report", "trading.report", "Show a session's report, and what needs you"),
-            Entry("exit-signals", "trading.exit_signals", "Check positions against the exit rules"),
-            Entry("exit", "trading.exit_now", "Sell a position now, whatever its exit rules say"),
-            Entry(
+            CommandEntry("report", "trading.report", "Show a session's report, and what needs you"),
+            CommandEntry(
+                "exit-signals", "trading.exit_signals", "Check positions against the exit rules"
+            ),
+            CommandEntry(
+                "exit", "trading.exit_now", "Sell a position now, whatever its exit rules say"
+            ),
+            CommandEntry(
                 "leaderboard", "trading.leaderboard", "Compare pipelines with cash and buy-and-hold"
             ),
-            Entry(
+            CommandEntry(
                 "study",
                 "studies.command",
                 "Run studies: which provider decides better, and what is luck",
             ),
-            Entry("budget", "trading.budget", "Show today's remaining model budget"),
-            Entry("mcp", "operating.mcp", "Give other AI assistants access to the desk (MCP)"),
-            Entry(
+            CommandEntry("budget", "trading.budget", "Show today's remaining model budget"),
+            CommandEntry(
+                "mcp", "operating.mcp", "Give other AI assistants access to the desk (MCP)"
+            ),
+            CommandEntry(
                 "market",
                 "operating.market",
                 "Show and record market data",
@@ -102,25 +113,29 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
     (
         "Operate",
         (
-            Entry(
+            CommandEntry(
                 "schedule",
                 "trading.schedule",
                 "List, pause, resume and run scheduled jobs",
             ),
-            Entry(
+            CommandEntry(
                 "notify",
                 "operating.notify",
                 "Test, list and look back at messages to people (mail, Slack, ntfy, ...)",
             ),
-            Entry("halt", "trading.halt", "Block buys at once, for one account or all"),
-            Entry("resume", "trading.resume", "End a halt"),
-            Entry("doctor", "operating.doctor", "Check this machine and the running desk"),
-            Entry("check", "operating.check", "Check all files of market data, without a desk"),
-            Entry("config", "operating.config", "Show every setting, its value and its source"),
-            Entry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
-            Entry("export", "operating.export", "Export the record as Parquet files"),
-            Entry("db", "operating.db", "Migrate, back up, restore and prune the database"),
-            Entry(
+            CommandEntry("halt", "trading.halt", "Block buys at once, for one account or all"),
+            CommandEntry("resume", "trading.resume", "End a halt"),
+            CommandEntry("doctor", "operating.doctor", "Check this machine and the running desk"),
+            CommandEntry(
+                "check", "operating.check", "Check all files of market data, without a desk"
+            ),
+            CommandEntry(
+                "config", "operating.config", "Show every setting, its value and its source"
+            ),
+            CommandEntry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
+            CommandEntry("export", "operating.export", "Export the record as Parquet files"),
+            CommandEntry("db", "operating.db", "Migrate, back up, restore and prune the database"),
+            CommandEntry(
                 "secrets",
                 "operating.secrets",
                 "Create keys, passwords and certificates for your own servers",
@@ -129,6 +144,32 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
     ),
 )
 ENTRIES = {entry.name: entry for _, entries in SECTIONS for entry in entries}
+ELSEWHERE: Mapping[str, str] = {
+    "why": "cycle show",
+    "show": "cycle show",
+    "decide": "cycle request",
+    "replay": "cycle replay",
+    "backtest": "agent trigger",
+    "sell": "exit now",
+    "positions": "portfolio",
+    "orders": "trades",
+    "prices": "market show",
+    "start": "up",
+    "stop": "down",
+    "ps": "status",
+    "console": "open",
+    "settings": "config",
+    "limits": "config",
+    "alerts": "notify",
+    "balance": "portfolio",
+    "cash": "portfolio",
+    "holdings": "portfolio",
+    "pnl": "performance",
+    "jobs": "schedule list",
+    "events": "tail",
+    "kill": "halt",
+}
+"""Words of other programs, and the command that does it here."""
 
 # A desk error's code where it means another exit than 1.
 EXITS = {
@@ -150,10 +191,10 @@ HINTS = {
     "database_not_reachable": "deskbus doctor",
     "unknown_account": "deskbus accounts",
 }
-"""A command that helps, by the error's code, where no name comes near what was typed."""
+"""A command that helps, by the error's code."""
 
 
-def _loaded(entry: Entry) -> Any:
+def _loaded(entry: CommandEntry) -> Any:
     """The command's module. What it consists of stays: to search it for garbage again and again,
     while loading and after, takes a seventh of a short command's time.
     """
@@ -179,11 +220,16 @@ class LazyGroup(TyperGroup):
             return None
         command: Any = typer.main.get_command(_loaded(entry).app)
         command.name = cmd_name
-        return shaped(command, cmd_name)
+        return with_examples(command, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is named. Raises `Problem` (usage) with the nearest one."""
-        require_command(self, ctx, args)
+        """The command that is named. Raises `CliProblem` (usage) with the nearest one."""
+        word = args[0]
+        if word not in ENTRIES and not word.startswith("-") and not ctx.resilient_parsing:
+            near = ELSEWHERE.get(word.lower()) or nearest(word, ENTRIES)
+            hint = f"deskbus {near} --help" if near else "`deskbus --help` lists the commands"
+            message = f"unknown command {word!r}{did_you_mean(near)}"
+            raise CliProblem(ExitCode.USAGE, message, hint)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -242,11 +288,11 @@ def main() -> None:
     # short command's time. Who has one sets the variable, empty.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        sys.exit(_ended())
-    except Problem as problem:
+        app()
+    except CliProblem as problem:
         _stop(problem.code, problem.message, problem.hint)
     except DeskError as error:
-        hint = meant(error.mistyped, error.suggestion) or HINTS.get(error.code, "")
+        hint = HINTS.get(error.code, "")
         _stop(EXITS.get(error.code, ExitCode.FAILED), error.message, hint)
     except StartError as error:
         _stop(ExitCode.FAILED, str(error))
@@ -288,15 +334,6 @@ def _machine_says(error: OSError | MemoryError | RecursionError) -> tuple[str, s
 def _is_of_postgres(error: Exception) -> bool:
     # By its module: a command that asks no database does not import the driver.
     return type(error).__module__.partition(".")[0] == "asyncpg"
-
-
-def _ended() -> int:
-    """Run the command that was typed; its exit code. Raises `Problem` where it cannot be read."""
-    try:
-        return app(standalone_mode=False) or ExitCode.OK
-    except ClickException as error:
-        usage_stopped(error)
-        raise
 
 
 def _stop(code: ExitCode, message: str, hint: str = "") -> None:

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 import orjson
@@ -49,13 +49,12 @@ from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
-from services.console.listed.cycles import BadFilter
-from services.console.listed.operations import Like, OperationList
-from services.console.lists import Lists
+from services.console.listings.cycles import BadFilter
+from services.console.listings.operations import OperationFilter, OperationList
 from services.console.live.event_log import EventLog
-from services.console.live.frames import Line, behind
-from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
-from services.console.store import Store
+from services.console.live.frames import EventLine, behind
+from services.console.sizes import ANSWER_BYTES_MAX, OperationSizes, cut, fitting, parts, size_of
+from services.console.store import CALLS_OF_CYCLE_MAX, OPERATIONS_OF_CYCLE_MAX, Store, sql
 from services.console.views import results, strategy, tree
 
 COMMIT_TIMEOUT_S = 3.0
@@ -70,7 +69,7 @@ CALL_BYTES_SHOWN = 8_000
 
 async def cycle_row(cycle_id: str, *, store: Store) -> Record:
     """The cycle of this id, or the only one whose id begins with it. Raises NotFound."""
-    rows = await store.cycles_between(*ids.range_of("cycle", cycle_id))
+    rows = await store.rows(sql.cycles_between, *ids.range_of("cycle", cycle_id))
     return ids.only_one("cycle", cycle_id, rows)
 
 
@@ -107,15 +106,19 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
     return view.model_copy(update={"pipelines": tuple(pipelines)})
 
 
-async def operations(query: OperationsQuery, *, store: Store, lists: Lists) -> OperationsPage:
+async def operations(query: OperationsQuery, *, store: Store) -> OperationsPage:
     """A cycle's tree, or the newest operations and cycles; no cycles where a filter is for
     operations alone."""
     if query.cycle_id is None:
         _refuse_unknown(query.type)
-        return await _newest(query, store, OperationList(lists, store))
+        return await _newest(query, store, OperationList(store))
     row = await cycle_row(query.cycle_id, store=store)
-    rows = await store.operations_of(row["cycle_id"])
-    nodes = tree.tree(row, rows, await store.calls_of(row["cycle_id"]))
+    rows = await store.rows(sql.operations_of_cycle, row["cycle_id"], OPERATIONS_OF_CYCLE_MAX)
+    nodes = tree.tree(
+        row,
+        rows,
+        await store.rows(sql.calls_of_cycle, row["cycle_id"], 0, CALLS_OF_CYCLE_MAX, None),
+    )
     _refuse_unknown(query.type, (name for node in nodes for name in (node.type, node.name)))
     wanted = [
         node
@@ -132,36 +135,30 @@ def _refuse_unknown(wanted: str | None, here: Iterable[str] = ()) -> None:
 
 
 async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -> OperationsPage:
-    dated: list[tuple[Any, OperationView]] = []
-    like = Like(
-        query.status,
-        None if query.type in {None, "operation"} else strategy.STEPS.get(query.type, query.type),
-        query.account,
-        query.since,
-        query.until,
-        query.text,
-        query.before,
+    nodes: list[OperationView] = []
+    step = strategy.STEPS.get(query.type, query.type)
+    like = OperationFilter.model_validate(
+        {**query.model_dump(), "step": None if query.type in {None, "operation"} else step}
     )
-    is_filtered = like != Like(query.status, like.step)
+    is_filtered = like != OperationFilter(status=query.status, step=like.step)
     if is_filtered and query.type in {CYCLE_TYPE, strategy.PARENT}:
         text = f"a {query.type} is filtered by its status alone here; the list of cycles takes all"
         raise BadFilter(text, "type")
     if not is_filtered and query.type in {None, CYCLE_TYPE, strategy.PARENT}:
         statuses = _cycle_statuses(query.status)
         kind = STRATEGY if query.type == strategy.PARENT else None
-        rows = await store.newest_cycles(statuses, query.limit, kind)
-        dated += [((r["accepted_at"],) * 2, await _cycle_node(r, store)) for r in rows]
-    has_cycles, before = bool(dated), None
+        rows = await store.rows(sql.newest_cycles, statuses, query.limit, kind)
+        nodes += [await _cycle_node(row, store) for row in rows]
+    has_cycles, before = bool(nodes), None
     if query.type not in {CYCLE_TYPE, strategy.PARENT}:
         fit = await listed.page(like, query.limit)
         # A page among whose operations are cycles has no next one: it is a glance.
         before = None if has_cycles else fit.before
-        dated += [
-            ((row["accepted_at"], row["created_at"]), tree.operation_node(row)) for row in fit.rows
-        ]
-    dated.sort(key=lambda entry: entry[0], reverse=True)
-    kept = fitting([node for _, node in dated[: query.limit]])
-    if not has_cycles and kept and len(kept) < len(dated):
+        nodes += map(tree.operation_node, fit.rows)
+    if has_cycles:
+        nodes.sort(key=lambda node: node.created_at, reverse=True)
+    kept = fitting(nodes[: query.limit])
+    if not has_cycles and kept and len(kept) < len(nodes):
         before = kept[-1].op_id
     return OperationsPage(operations=tuple(kept), before=before)
 
@@ -170,7 +167,11 @@ async def _cycle_node(cycle: Record, store: Store) -> OperationView:
     node = tree.cycle_node(cycle)
     if not strategy.is_strategy(cycle):
         return node
-    return strategy.parent(node, cycle, await store.operations_of(cycle["cycle_id"]))
+    return strategy.parent(
+        node,
+        cycle,
+        await store.rows(sql.operations_of_cycle, cycle["cycle_id"], OPERATIONS_OF_CYCLE_MAX),
+    )
 
 
 def _cycle_statuses(status: OperationStatus | None) -> list[str] | None:
@@ -184,14 +185,14 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
     row = await store.operation(op_id)
     if row is not None:
         return tree.operation_node(row)
-    rows = await store.cycles_between(op_id, op_id)
+    rows = await store.rows(sql.cycles_between, op_id, op_id)
     return await _cycle_node(rows[0], store) if rows else None
 
 
 async def operation_id(digits: str, *, store: Store) -> UUID:
     """The operation or cycle whose id begins with these digits. Raises NotFound."""
     between = ids.range_of("operation", digits)
-    cycles = [row["cycle_id"] for row in await store.cycles_between(*between)]
+    cycles = [row["cycle_id"] for row in await store.rows(sql.cycles_between, *between)]
     matches = [*await store.operations_between(*between), *cycles]
     op_id: UUID = ids.only_one("operation", digits, matches)
     return op_id
@@ -202,7 +203,7 @@ async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     try:
         between = ids.range_of("operation", query.op_id)
         matches = await store.operations_between(*between)
-        if not matches and (cycles := await store.cycles_between(*between)):
+        if not matches and (cycles := await store.rows(sql.cycles_between, *between)):
             cycle_id = ids.only_one("operation", query.op_id, [row["cycle_id"] for row in cycles])
             return OperationDetail(found=False, message=f"{cycle_id} is a cycle, not an operation")
         op_id = ids.only_one("operation", query.op_id, matches)
@@ -242,8 +243,8 @@ async def recording(query: RecordingQuery, *, store: Store) -> Recording:
     other under the same op_id; command and result stand in the first.
     """
     sizes = [
-        OnRecord(row["op_id"], row["head_bytes"], row["entry_bytes"])
-        for row in await store.sizes_on_record(query.cycle_id)
+        OperationSizes(row["op_id"], row["head_bytes"], row["entry_bytes"])
+        for row in await store.rows(sql.sizes_on_record, query.cycle_id)
     ]
     wanted = parts(sizes)
     if query.index >= len(wanted):
@@ -254,17 +255,15 @@ async def recording(query: RecordingQuery, *, store: Store) -> Recording:
         return Recording(found=False)
     entries = await store.journal(row["started_on"], part.op_id, part.first, part.count)
     heads = part.first == 0
-    return Recording(
-        more=query.index + 1 < len(wanted),
-        op_id=part.op_id,
-        service=row["service"],
-        step=row["step"],
-        pipeline=row["pipeline"],
-        status=row["status"],
-        command=orjson.loads(row["command"]) if heads else None,
-        result=_json(row["result"]) if heads else None,
-        failure=Failure.model_validate_json(row["failure"]) if row["failure"] else None,
-        journal=tuple(map(JournalEntry.model_validate_json, entries)),
+    return Recording.model_validate(
+        {
+            **row,
+            "more": query.index + 1 < len(wanted),
+            "command": orjson.loads(row["command"]) if heads else None,
+            "result": _json(row["result"]) if heads else None,
+            "failure": Failure.model_validate_json(row["failure"]) if row["failure"] else None,
+            "journal": tuple(map(JournalEntry.model_validate_json, entries)),
+        }
     )
 
 
@@ -282,7 +281,7 @@ async def _cycle_id(digits: str | None, store: Store) -> UUID | None:
 async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
     """The proposals that wait for a person."""
     cycle_id = await _cycle_id(query.cycle_id, store)
-    rows = await store.waiting_approvals(cycle_id, query.limit + 1)
+    rows = await store.rows(sql.waiting_approvals, cycle_id, query.limit + 1)
     kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
     return ApprovalsPage(
         approvals=tuple(one for one in kept if not isinstance(one, UnreadableDecision)),
@@ -310,7 +309,7 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
 
 async def events_after(query: EventsAfter, *, store: Store) -> Events:
     """A cycle's events after a sequence number, as they were or will be published."""
-    rows = await store.events_after(query.cycle_id, query.sequence, query.limit + 1)
+    rows = await store.rows(sql.events_after, query.cycle_id, query.sequence, query.limit + 1)
     numbered = enumerate(rows[: query.limit], start=query.sequence + 1)
     read = [_or_none(event_of, row, sequence) for sequence, row in numbered]
     known = [event for event in read if event is not None]
@@ -358,12 +357,12 @@ def _or_none(read: Callable[P, T], *row: P.args, **named: P.kwargs) -> T | None:
         return None
 
 
-def _is_wanted(line: Line, patterns: Sequence[str]) -> bool:
+def _is_wanted(line: EventLine, patterns: Sequence[str]) -> bool:
     owner, kind = line.row["owner"], line.row["type"]
     return not patterns or any(fits(pattern, owner, kind) for pattern in patterns)
 
 
-def _placed(line: Line) -> EventAt:
+def _placed(line: EventLine) -> EventAt:
     return EventAt(position=str(behind(line.row)), event=Event.model_validate_json(line.body))
 
 
@@ -372,7 +371,7 @@ async def budget(
 ) -> BudgetView:
     """The rest of today's budget, and the use of the last days."""
     at = now()
-    rows = await store.day_budgets(at.astimezone(UTC).date(), query.days)
+    rows = await store.rows(sql.day_budgets, at.astimezone(UTC).date(), query.days)
     return logic.budget_view(rows, at, settings)
 
 
@@ -397,7 +396,7 @@ async def storing(query: StoringQuery, *, health: BusHealth, pool: Pool) -> Stor
 
 async def halts(_: HaltsQuery, *, store: Store) -> Halts:
     """The halts that stand."""
-    return Halts(halts=tuple(fitting(map(logic.halt_of, await store.halts()))))
+    return Halts(halts=tuple(fitting(map(logic.halt_of, await store.rows(sql.halts)))))
 
 
 def _json(body: bytes | None) -> JsonValue:

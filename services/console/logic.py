@@ -17,7 +17,6 @@ from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
 from contracts.risk import DecisionValidation, UnreadableDecision
 from contracts.stages import Substitute
-from contracts.study import Study
 from contracts.types import Usage
 from contracts.upkeep import BudgetView, DayUsage
 from libs.facts import amounts
@@ -68,23 +67,18 @@ def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> Cycle
     request = orjson.loads(row["request"])
     asked = {pipeline["name"]: pipeline for pipeline in request["pipelines"]}
     outputs_of = outputs(row) if contracts else {}
-    return CycleView(
-        cycle_id=row["cycle_id"],
-        kind=row["kind"],
-        as_of=row["as_of"],
-        status=CycleStatus(row["status"]),
-        reason=_reason(row["reason"], contracts),
-        requester=row["requester"][:400],
-        accepted_at=row["accepted_at"],
-        ended_at=row["ended_at"],
-        timeout_s=request.get("timeout_s"),
-        tokens=row["tokens"],
-        cost_usd=row["cost_usd"],
-        usage=usage_of(row),
-        pipelines=tuple(
-            _pipeline(asked[name], lanes[name], outputs_of.get(name, {}), contracts)
-            for name in asked
-        ),
+    return CycleView.model_validate(
+        {
+            **row,
+            "reason": _reason(row["reason"], contracts),
+            "requester": row["requester"][:400],
+            "timeout_s": request.get("timeout_s"),
+            "usage": usage_of(row),
+            "pipelines": [
+                _pipeline(asked[name], lanes[name], outputs_of.get(name, {}), contracts)
+                for name in asked
+            ],
+        }
     )
 
 
@@ -107,14 +101,14 @@ def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> Budge
     return BudgetView(
         today=today,
         resets_at=datetime.combine(today + timedelta(days=1), time(), UTC),
-        tokens_max=settings.day_tokens_max,
-        cost_usd_max=settings.day_cost_usd_max,
+        tokens_max=settings.budget.day_tokens_max,
+        cost_usd_max=settings.budget.day_cost_usd_max,
         tokens_held=held_tokens,
         cost_usd_held=held_usd,
-        tokens_left=max(settings.day_tokens_max - used_tokens - held_tokens, 0),
-        cost_usd_left=max(settings.day_cost_usd_max - used_usd - held_usd, Decimal(0)),
-        operation_tokens_max=settings.operation_tokens_max,
-        operation_cost_usd_max=settings.operation_cost_usd_max,
+        tokens_left=max(settings.budget.day_tokens_max - used_tokens - held_tokens, 0),
+        cost_usd_left=max(settings.budget.day_cost_usd_max - used_usd - held_usd, Decimal(0)),
+        operation_tokens_max=settings.budget.operation_tokens_max,
+        operation_cost_usd_max=settings.budget.operation_cost_usd_max,
         cycle_tokens_max=cycle.tokens,
         cycle_cost_usd_max=cycle.cost_usd,
         days=tuple(DayUsage(day=row["day"], usage=usage_of(row)) for row in rows),
@@ -148,16 +142,14 @@ def waiting_approval(row: Row) -> WaitingApproval | UnreadableDecision:
         asked = AwaitApproval.model_validate_json(row["command"])
     except ValidationError:
         return _unreadable(row, row["created_at"])
-    return WaitingApproval(
-        cycle_id=row["cycle_id"],
-        op_id=row["op_id"],
-        pipeline=row["pipeline"],
-        account=row["account"],
-        as_of=row["as_of"],
-        requester=row["requester"][:400],
-        requested_at=row["created_at"],
-        expires_at=row["deadline_at"],
-        proposal=asked.decision_validation,
+    return WaitingApproval.model_validate(
+        {
+            **row,
+            "requester": row["requester"][:400],
+            "requested_at": row["created_at"],
+            "expires_at": row["deadline_at"],
+            "proposal": asked.decision_validation,
+        }
     )
 
 
@@ -170,39 +162,18 @@ def decision_view(row: Row) -> DecisionView | UnreadableDecision:
         execution = ExecutionResult.model_validate_json(executed) if executed else None
     except ValidationError:
         return _unreadable(row, row["finished_at"])
-    return DecisionView(
-        cycle_id=row["cycle_id"],
-        kind=row["kind"],
-        pipeline=row["pipeline"],
-        account=row["account"],
-        as_of=row["as_of"],
-        decided_at=row["finished_at"],
-        decision=decision,
-        execution=execution,
+    return DecisionView.model_validate(
+        {**row, "decided_at": row["finished_at"], "decision": decision, "execution": execution}
     )
 
 
 def _unreadable(row: Row, at: datetime) -> UnreadableDecision:
-    return UnreadableDecision(
-        cycle_id=row["cycle_id"],
-        pipeline=row["pipeline"],
-        account=row["account"],
-        as_of=row["as_of"],
-        at=at,
-    )
+    return UnreadableDecision.model_validate({**row, "at": at})
 
 
 def halt_of(row: Row) -> Halt:
     """A halt that stands."""
-    return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
-
-
-def study_in(row: Row, needed: str = "") -> Study:
-    """The study's file in a row with its name. Raises `UnreadableRecord`."""
-    try:
-        return Study.model_validate_json(row["body"])
-    except ValidationError:
-        raise UnreadableRecord("study", row["name"], needed) from None
+    return Halt.model_validate({**row, "by": row["by_whom"], "since": row["at"]})
 
 
 def each_once(outcomes: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:

@@ -43,7 +43,7 @@ def fitting(items: Iterable[M], bytes_max: int = ANSWER_BYTES_MAX) -> Sequence[M
 
 
 @dataclass(frozen=True)
-class OnRecord:
+class OperationSizes:
     """One operation's record by its sizes: command with result, then each journal entry."""
 
     op_id: UUID
@@ -52,7 +52,7 @@ class OnRecord:
 
 
 @dataclass(frozen=True)
-class Part:
+class RecordPart:
     """The part of an operation's record in one answer: `count` journal entries from `first` on."""
 
     op_id: UUID
@@ -60,7 +60,9 @@ class Part:
     count: int
 
 
-def parts(records: Iterable[OnRecord], bytes_max: int = ANSWER_BYTES_MAX) -> Sequence[Part]:
+def parts(
+    records: Iterable[OperationSizes], bytes_max: int = ANSWER_BYTES_MAX
+) -> Sequence[RecordPart]:
     """Every operation in as few parts as fit; a part never holds more than one operation.
 
     Command and result stand in each operation's first part; a record with one piece over the limit
@@ -69,11 +71,11 @@ def parts(records: Iterable[OnRecord], bytes_max: int = ANSWER_BYTES_MAX) -> Seq
     return [part for record in records for part in _parts_of(record, bytes_max)]
 
 
-def _parts_of(record: OnRecord, bytes_max: int) -> Iterable[Part]:
+def _parts_of(record: OperationSizes, bytes_max: int) -> Iterable[RecordPart]:
     first, used = 0, record.head_bytes
     for index, size in enumerate(record.entry_bytes):
         if used + size > bytes_max and used > 0:
-            yield Part(record.op_id, first, index - first)
+            yield RecordPart(record.op_id, first, index - first)
             first, used = index, 0
         used += size
-    yield Part(record.op_id, first, len(record.entry_bytes) - first)
+    yield RecordPart(record.op_id, first, len(record.entry_bytes) - first)

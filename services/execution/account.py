@@ -24,13 +24,13 @@ from contracts.exit_signal import Holdings
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money, shortened
-from libs.broker.broker import DayPrices, Filled, Opening, Refused
+from libs.broker.broker import DayPrices, Filled, Opening, OrderRefused, Working
 from libs.quant.exchange import price_in
 from libs.quant.sizing import CENT
 from libs.quant.ticks import PRICE_STEP
 from libs.runtime.errors import ClockBack
 from services.execution.books import Books, EntryKind, Holding
-from services.execution.errors import CurrencyMismatch, NoExchangeRate
+from services.execution.errors import CurrencyMismatch
 from services.execution.exits import SplitOf, cooling_off, exits_at
 from services.execution.snapshots import Closes, Valued, valued_at
 
@@ -157,6 +157,13 @@ class Account:
         holdings = self.books.as_of(as_of).holdings
         return sorted(ticker for ticker, holding in holdings.items() if holding.quantity > 0)
 
+    def held_in(self, ticker: str) -> str | None:
+        """The currency that a position stands in; None where nothing is held."""
+        held = self.books.holdings.get(ticker)
+        if held is None or held.quantity <= 0:
+            return None
+        return held.currency or self.currency
+
     @property
     def touched(self) -> list[str]:
         """Tickers held now, moved lately or waiting: those whose splits and dividends matter."""
@@ -175,21 +182,25 @@ class Quotes:
     """The market data that was read before the lock was taken.
 
     `closes` at as_of and at `sessions`, those after `snapped` up to as_of; `openings` by ticker and
-    the session they come after (None: no such open; Refused: one that nothing can be filled at);
+    the session they come after (None: no such open; Refused: one that nothing can be filled at;
+    Working: one at which nothing could be exchanged);
     `due` is the session after each of those; `actions` by ticker, of the sessions after `since`;
     `rates` into the account's currency, as known at as_of's close; `days` the opens and lows, by
-    ticker and session, that may trigger a stop order (None: it did not trade); `sectors` what the
+    ticker and session, that may trigger a stop order (None: it had no value); `sectors` what the
     source says at as_of of what is held or asked for, where it says anything, the `lots` that
     their shares are traded in, and `issuers` of that and of what was sold lately; `facts` what it
     says at as_of of what is asked for: the measured risk, the range, the reports and the dated
     events; `moves` how all that is exposed or was researched moved together;
     `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
-    cooling-off is counted in; `unreadable` why a file of something held cannot be read, by ticker;
-    `no_rates` why the file of exchange rates cannot be.
+    cooling-off is counted in; `unreadable` why something held has no value at as_of, by
+    ticker;
+    `no_rates` why exchange rates cannot be read.
     """
 
     closes: Closes = field(default_factory=dict)
-    openings: Mapping[tuple[str, date], Opening | Refused | None] = field(default_factory=dict)
+    openings: Mapping[tuple[str, date], Opening | OrderRefused | Working | None] = field(
+        default_factory=dict
+    )
     due: Mapping[date, date] = field(default_factory=dict)
     actions: Mapping[str, Sequence[Action]] = field(default_factory=dict)
     since: date | None = None
@@ -229,7 +240,7 @@ def require_currency(account: Account, budget: Money | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ids:
+class PortfolioIds:
     """The ids of a Portfolio."""
 
     cycle_id: UUID
@@ -237,11 +248,11 @@ class Ids:
     as_of: date
 
 
-def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
+def portfolio(account: Account, named: PortfolioIds, quotes: Quotes) -> Portfolio:
     """The account at as_of's close, marked at the closes, or at the last known ones. Fills of later
     sessions are not known yet: their orders stand among the open ones.
 
-    Raises StaleQuotes where a close was not read, NoExchangeRate where it cannot be exchanged.
+    Raises StaleQuotes where a close was not read.
     """
     positions = positions_of(account, named.as_of, quotes)
     cash = account.books.as_of(named.as_of).cash
@@ -275,10 +286,7 @@ def positions_of(account: Account, as_of: date, quotes: Quotes) -> tuple[Positio
         held = holdings[ticker]
         valued = valued_at(ticker, held, as_of, quotes.closes, account.known, account.currency)
         mark = valued.mark
-        if mark.amount is None:
-            pair = (mark.currency, account.currency)
-            raise NoExchangeRate(account.name, ticker, *pair, as_of, quotes.no_rates)
-        priced = _Priced(mark.amount, mark.foreign, valued.priced_on)
+        priced = _Priced(mark.amount or _ZERO, mark.foreign, valued.priced_on)
         return _position(account, ticker, held, priced, quotes)
 
     return tuple(map(one, account.held(as_of)))

@@ -9,7 +9,7 @@ from contracts.subjects.exits import HOLDINGS
 from contracts.subjects.halts import HALT, RESUME
 from libs.broker.paper import PaperBroker
 from libs.bus.route import Routes, on_command, on_query, on_request
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.market.sources import fills_of, latest_session_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
@@ -24,7 +24,7 @@ from services.execution.handler import (
     show_holdings,
     show_portfolio,
 )
-from services.execution.reads import Reads
+from services.execution.reads import ExecutionReads
 
 
 class NoDatabase(DeskError):
@@ -62,27 +62,29 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
 @asynccontextmanager
 async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
     """Pool, prices and broker, as the settings say. Raises NoDatabase."""
-    if settings.postgres_dsn is None:
+    if settings.postgres.dsn is None:
         raise NoDatabase(
             "execution needs Postgres: set DESKBUS_POSTGRES_DSN, or start it through `deskbus up`"
         )
-    dsn = dsn_for(settings.postgres_dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
+    dsn = dsn_for(settings.postgres.dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
     name = "deskbus-execution"
     async with open_pool(dsn, name=name, transactions_only=True, writes=True) as pool:
         await require_schema(pool)
         yield Trading(
             pool=pool,
-            reads=Reads(
+            reads=ExecutionReads(
                 market_of(settings),
                 fills_of(settings),
                 rates_of(settings),
-                ExitRules(settings.exit_rules_file),
+                DeskExitRules(settings.exit_rules_file),
             ),
             broker=PaperBroker(
-                settings.fee_bps, settings.slippage_bps, settings.fills.volume_pct_max
+                settings.broker.fee_bps,
+                settings.broker.slippage_bps,
+                settings.broker.volume_pct_max,
             ),
-            starting_cash=settings.starting_cash_usd,
-            approval_move_pct_max=settings.approval_move_pct_max,
+            starting_cash=settings.broker.starting_cash_usd,
+            approval_move_pct_max=settings.approval.move_pct_max,
             limits_of=settings.limits_of,
             currency_of=settings.currency_of,
         )

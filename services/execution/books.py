@@ -49,7 +49,7 @@ class EntryKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Posting:
     """One line of an entry; `quantity` is shares, in `position` only.
 
     `currency` None is the account's own; `foreign` is then 0.
@@ -64,13 +64,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One thing that happened, effective at `session`. An account has one entry of each `key`."""
 
     key: str
     kind: EntryKind
     session: date
-    lines: tuple[Line, ...]
+    lines: tuple[Posting, ...]
     ticker: str | None = None
     memo: str = ""
     sector: str | None = None
@@ -106,7 +106,7 @@ class Books:
     currency: str
     sums: Mapping[Book, Decimal] = field(default_factory=dict)
     holdings: Mapping[str, Holding] = field(default_factory=dict)
-    recent: tuple[Entry, ...] = ()
+    recent: tuple[LedgerEntry, ...] = ()
 
     @property
     def cash(self) -> Decimal:
@@ -126,7 +126,7 @@ class Books:
         """The sum of a book of gains; a loss is negative."""
         return -self.sums.get(book, _ZERO)
 
-    def posted(self, entry: Entry) -> "Books":
+    def posted(self, entry: LedgerEntry) -> "Books":
         """The books after one more entry."""
         return replace(_moved(self, entry, sign=1), recent=(*self.recent, entry))
 
@@ -159,7 +159,7 @@ class Books:
         return plain_shares(self.quantity(ticker) - sum(later, _ZERO))
 
 
-def _moved(books: Books, entry: Entry, sign: int) -> Books:
+def _moved(books: Books, entry: LedgerEntry, sign: int) -> Books:
     sums, holdings = dict(books.sums), dict(books.holdings)
     for line in entry.lines:
         sums[line.book] = sums.get(line.book, _ZERO) + sign * line.amount
@@ -184,10 +184,10 @@ def _opened_before(held: Holding, session: date, sign: int) -> date | None:
     return None if sign < 0 and later else held.opened_on
 
 
-def opening(cash: Decimal, session: date, key: str = "open") -> Entry:
+def opening(cash: Decimal, session: date, key: str = "open") -> LedgerEntry:
     """The account's starting cash, from its owner's capital."""
-    lines = (Line(Book.CASH, cash), Line(Book.CAPITAL, -cash))
-    return Entry(key, EntryKind.OPEN, session, lines, memo="account opened")
+    lines = (Posting(Book.CASH, cash), Posting(Book.CAPITAL, -cash))
+    return LedgerEntry(key, EntryKind.OPEN, session, lines, memo="account opened")
 
 
 def brought_in(
@@ -197,33 +197,33 @@ def brought_in(
     opened_on: date,
     rate: ExchangeRate | None = None,
     sector: str | None = None,
-) -> Entry:
+) -> LedgerEntry:
     """Shares that the owner held before the account opened, at their `cost` of one, against the
     owner's capital. They count as held since `opened_on`. `sector` is None where the market source
     has none."""
     shares = _line(Book.POSITION, trade_value(cost.amount, quantity), rate, ticker, quantity)
-    lines: tuple[Line, ...] = (shares, Line(Book.CAPITAL, -shares.amount))
+    lines: tuple[Posting, ...] = (shares, Posting(Book.CAPITAL, -shares.amount))
     if rate is not None:
         # No cash moves, so the exchange is with the owner: it sums to zero in each currency.
-        exchanged = Line(
+        exchanged = Posting(
             Book.EXCHANGE, -shares.amount, currency=shares.currency, foreign=-shares.foreign
         )
-        lines = (shares, exchanged, Line(Book.EXCHANGE, shares.amount), lines[1])
+        lines = (shares, exchanged, Posting(Book.EXCHANGE, shares.amount), lines[1])
     memo = f"brought in: {quantity:f} {ticker} at {_quoted(cost, rate)}"
-    return Entry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo, sector)
+    return LedgerEntry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo, sector)
 
 
-def cash_moved(amount: Decimal, session: date, key: str) -> Entry:
+def cash_moved(amount: Decimal, session: date, key: str) -> LedgerEntry:
     """Cash that the owner pays in, or takes out where it is negative."""
-    lines = (Line(Book.CASH, amount), Line(Book.CAPITAL, -amount))
+    lines = (Posting(Book.CASH, amount), Posting(Book.CAPITAL, -amount))
     kind = EntryKind.DEPOSIT if amount > 0 else EntryKind.WITHDRAWAL
-    return Entry(key, kind, session, lines, memo=kind.value)
+    return LedgerEntry(key, kind, session, lines, memo=kind.value)
 
 
-def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) -> Entry:
+def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) -> LedgerEntry:
     """A fill: shares against cash, with its fee, and for a sale the gain over average cost."""
     value, rate = fill_value(fill.price, fill.quantity, buying=side is Side.BUY), fill.rate
-    lines: tuple[Line, ...]
+    lines: tuple[Posting, ...]
     if side is Side.BUY:
         bought = _line(Book.POSITION, value, rate, ticker, fill.quantity)
         lines = (bought, _line(Book.FEES, fill.fee, rate))
@@ -233,7 +233,7 @@ def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) 
         lines = (sold, _line(Book.FEES, fill.fee, rate), gain)
     price = _quoted(books.priced(fill.price, rate), rate)
     memo = f"{side.value} {fill.quantity:f} {ticker} at {price}"
-    return Entry(fill_key(order_id), EntryKind.FILL, fill.session, _paid(lines), ticker, memo)
+    return LedgerEntry(fill_key(order_id), EntryKind.FILL, fill.session, _paid(lines), ticker, memo)
 
 
 def split(
@@ -243,7 +243,7 @@ def split(
     open_price: Decimal,
     books: Books,
     rate: ExchangeRate | None = None,
-) -> Entry:
+) -> LedgerEntry:
     """A split of what was held when the session began. What is left over below the smallest part of
     a share that is kept is paid out at the open.
 
@@ -261,7 +261,7 @@ def split(
         paid_at = books.priced(open_price.quantize(ticks.PRICE_STEP), rate)
         memo += f", the rest of {exact - kept:.12f} paid at {_quoted(paid_at, rate)}"
     key = split_key(ticker, session)
-    return Entry(key, EntryKind.SPLIT, session, _paid(lines), ticker, memo)
+    return LedgerEntry(key, EntryKind.SPLIT, session, _paid(lines), ticker, memo)
 
 
 def dividend(
@@ -270,14 +270,14 @@ def dividend(
     per_share: Decimal,
     books: Books,
     rate: ExchangeRate | None = None,
-) -> Entry:
+) -> LedgerEntry:
     """A dividend on the shares held when the ex-date began, paid in cash that day."""
     shares = books.quantity_before(ticker, session, with_split=True)
     lines = (_line(Book.DIVIDENDS, -trade_value(per_share, shares), rate),)
     paid = books.priced(per_share.normalize(), rate)
     memo = f"{shares:f} shares at {_quoted(paid, rate)}"
     key = dividend_key(ticker, session)
-    return Entry(key, EntryKind.DIVIDEND, session, _paid(lines), ticker, memo)
+    return LedgerEntry(key, EntryKind.DIVIDEND, session, _paid(lines), ticker, memo)
 
 
 def _line(
@@ -286,38 +286,38 @@ def _line(
     rate: ExchangeRate | None,
     ticker: str | None = None,
     quantity: Decimal = _ZERO,
-) -> Line:
+) -> Posting:
     """A line of what was `traded`, in the account's currency at `rate`."""
     if rate is None:
-        return Line(book, traded, ticker, quantity)
-    return Line(book, cents_in(traded, rate), ticker, quantity, rate.currency, traded)
+        return Posting(book, traded, ticker, quantity)
+    return Posting(book, cents_in(traded, rate), ticker, quantity, rate.currency, traded)
 
 
-def _sold(ticker: str, quantity: Decimal, holding: Holding) -> Line:
+def _sold(ticker: str, quantity: Decimal, holding: Holding) -> Posting:
     """The cost that leaves a position with `quantity` shares: their part of its cost, in both
     currencies.
     """
     cost = _part(holding.cost, quantity, holding.quantity)
     foreign = _part(holding.foreign_cost, quantity, holding.quantity)
-    return Line(Book.POSITION, -cost, ticker, -quantity, holding.currency, -foreign)
+    return Posting(Book.POSITION, -cost, ticker, -quantity, holding.currency, -foreign)
 
 
-def _gain(proceeds: Line, sold: Line) -> Line:
+def _gain(proceeds: Posting, sold: Posting) -> Posting:
     """The proceeds less what was sold had cost; what the rate did since is part of it."""
     return replace(
         proceeds, amount=proceeds.amount - sold.amount, foreign=proceeds.foreign - sold.foreign
     )
 
 
-def _paid(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+def _paid(lines: tuple[Posting, ...]) -> tuple[Posting, ...]:
     """The lines with the cash that settles them, through the exchange where they are foreign."""
     amount = -sum((line.amount for line in lines), _ZERO)
     currency = lines[0].currency
     if currency is None:
-        return (*lines, Line(Book.CASH, amount))
+        return (*lines, Posting(Book.CASH, amount))
     foreign = -sum((line.foreign for line in lines), _ZERO)
-    exchanged = Line(Book.EXCHANGE, amount, currency=currency, foreign=foreign)
-    return (*lines, exchanged, Line(Book.EXCHANGE, -amount), Line(Book.CASH, amount))
+    exchanged = Posting(Book.EXCHANGE, amount, currency=currency, foreign=foreign)
+    return (*lines, exchanged, Posting(Book.EXCHANGE, -amount), Posting(Book.CASH, amount))
 
 
 def _quoted(price: Money, rate: ExchangeRate | None) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from contracts.account import HeldPlan
 from contracts.types import shortened
 from services.execution.account import Account, BookedOrder
-from services.execution.books import Entry
+from services.execution.books import LedgerEntry
 from services.execution.snapshots import Snapshot
 
 REASON_CHARS_MAX: Final = 4_000
@@ -24,10 +24,10 @@ class Changes:
     placed: tuple[BookedOrder, ...] = ()
     altered: tuple[BookedOrder, ...] = ()
     ended: tuple[BookedOrder, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
 
-    def post(self, entry: Entry) -> "Changes":
+    def post(self, entry: LedgerEntry) -> "Changes":
         """With one more entry."""
         account = replace(self.account, books=self.account.books.posted(entry))
         return replace(self, account=account, entries=(*self.entries, entry))

@@ -12,7 +12,16 @@ from itertools import groupby
 
 from contracts.account import OrderStatus, SessionBefore, Side
 from contracts.types import ExchangeRate
-from libs.broker.broker import Answer, Broker, Filled, MarketOrder, Opening, Refused, Working
+from libs.broker.broker import (
+    Answer,
+    Broker,
+    DayPrices,
+    Filled,
+    MarketOrder,
+    Opening,
+    OrderRefused,
+    Working,
+)
 from libs.quant.exchange import purse
 from libs.quant.risk.rules import HALTED, halt_words
 from libs.quant.ticks import priced, quoted
@@ -27,7 +36,7 @@ from services.execution.account import (
     session_before,
 )
 from services.execution.changes import Changes, also
-from services.execution.errors import CurrencyChanged, NoExchangeRate
+from services.execution.errors import CurrencyChanged
 from services.execution.snapshots import (
     OpenStop,
     Snapshot,
@@ -42,18 +51,18 @@ def advance(
     as_of: date,
     quotes: Quotes,
     broker: Broker,
-    opening: Sequence[ledger.Entry] = (),
+    opening: Sequence[ledger.LedgerEntry] = (),
 ) -> Changes:
-    """Bring the account to as_of's close: of each session splits and dividends, then the fills that
-    were due at its open, then the stop orders that its prices reached; and a snapshot of every
-    session that has none yet.
+    """Bring the account to as_of's close: of each session splits and dividends, then at its open
+    the stop orders that were reached while nothing could be exchanged and the fills that were due,
+    then the stop orders that its prices reached; and a snapshot of every session that has none yet.
 
     An order whose session has passed without an open in that ticker is cancelled: it was for that
-    open. So is a buy that comes due while the account is halted. `opening` is what a new account
-    begins with. Raises ClockBack, StaleQuotes and NoExchangeRate.
+    open. So is a buy that comes due while the account is halted, or while its currency has no rate;
+    a sale waits for a rate then. `opening` is what a new account begins with. Raises ClockBack and
+    StaleQuotes.
     """
     require_clock(account, as_of)
-    _require_rates(account, as_of, quotes)
     steps = [
         *_action_steps(account, as_of, quotes),
         *_fill_steps(account, as_of, quotes),
@@ -71,29 +80,13 @@ def advance(
     return _snapped(changes, as_of, quotes, waiting)
 
 
-def _require_rates(account: Account, as_of: date, quotes: Quotes) -> None:
-    """Raise NoExchangeRate where the file of rates cannot be read and something foreign is held or
-    ordered: without rates its orders would be refused for good, and its stops passed over."""
-    if not quotes.no_rates:
-        return
-    foreign = {
-        ticker: held.currency
-        for ticker, held in account.books.holdings.items()
-        if held.quantity > 0 and held.currency is not None
-    } | {
-        order.ticker: order.foreign.price.currency
-        for order in (*account.working, *account.stops)
-        if order.foreign is not None
-    }
-    for ticker, currency in sorted(foreign.items()):
-        raise NoExchangeRate(
-            account.name, ticker, currency, account.currency, as_of, quotes.no_rates
-        )
-
-
 def _as_known(snapshot: Snapshot, quotes: Quotes) -> Snapshot:
     """Without a worth where a file of something held cannot be read: nobody can say it."""
-    unreadable = tuple(ticker for ticker in snapshot.closes if ticker in quotes.unreadable)
+    unreadable = tuple(
+        ticker
+        for ticker, valued in snapshot.closes.items()
+        if ticker in quotes.unreadable and valued.priced_on is not None
+    )
     if not unreadable:
         return snapshot
     unpriced = tuple(sorted({*snapshot.unpriced, *unreadable}))
@@ -138,16 +131,21 @@ def _before(snapshot: Snapshot, account: Account, as_of: date) -> SessionBefore:
     return session_before(snapshot.session, snapshot.equity, paid_in, account)
 
 
-_What = BookedOrder | tuple[str, Action] | tuple[str, date]
+_What = BookedOrder | tuple[str, Action] | tuple[str, DayPrices] | tuple[str, date]
 _Step = tuple[tuple[date, int, str], _What]
 
 
 def _stepped(changes: Changes, what: _What, quotes: Quotes, broker: Broker) -> Changes:
     match what:
         case BookedOrder():
-            return _fill_working(changes, what, quotes, broker)
+            # As it is by now: a split may have changed it.
+            now = (o for o in changes.account.working if o.order_id == what.order_id)
+            order = next(now, None)
+            return _fill_working(changes, order, quotes, broker) if order else changes
         case (str(ticker), Action() as action):
-            return _apply_action(changes, ticker, action)
+            return _apply_action(changes, ticker, action, quotes)
+        case (str(ticker), DayPrices() as day):
+            return _pass_missed(changes, ticker, day, broker)
         case (str(ticker), date() as session):
             return _pass_stop(changes, ticker, session, quotes, broker)
 
@@ -174,22 +172,35 @@ def _fill_steps(account: Account, as_of: date, quotes: Quotes) -> list[_Step]:
     for order in account.working:
         if order.as_of not in quotes.due:
             raise StaleQuotes
-        due = quotes.due[order.as_of]
+        due, opening = quotes.due[order.as_of], quotes.openings.get(order.key)
+        if isinstance(opening, Opening) and order.side is Side.SELL:
+            due = opening.session
         if due <= as_of:
             # Sales first: they make room for the day's buys.
-            rank = 1 if order.side is Side.SELL else 2
+            rank = 2 if order.side is Side.SELL else 3
             steps.append(((due, rank, order.ticker), order))
     return steps
 
 
 def _stop_steps(account: Account, quotes: Quotes) -> list[_Step]:
-    """After a session's open: its prices may reach a stop order, also one placed at that open."""
-    return [
-        ((session, 3, ticker), (ticker, session))
-        for ticker in account.guarded
-        for session in quotes.sessions
-        if session > account.clock
-    ]
+    """At a session's open: those that were missed before it may have reached a stop order, but none
+    that is placed at that open. After it: its own prices may, also one placed at that open."""
+    steps: list[_Step] = []
+    for ticker in account.guarded:
+        for session in quotes.sessions:
+            if session <= account.clock:
+                continue
+            day = quotes.days.get((ticker, session))
+            if day is not None and day.missed:
+                steps.append(((session, 1, ticker), (ticker, day)))
+            steps.append(((session, 4, ticker), (ticker, session)))
+    return steps
+
+
+def _pass_missed(changes: Changes, ticker: str, day: DayPrices, broker: Broker) -> Changes:
+    if _mixed(changes.account, ticker, day.rate):
+        return changes
+    return stops.trigger_late(changes, ticker, day, broker)
 
 
 def _pass_stop(
@@ -205,16 +216,15 @@ def _pass_stop(
     return stops.trigger(changes, ticker, day, broker)
 
 
-def _apply_action(changes: Changes, ticker: str, action: Action) -> Changes:
+def _apply_action(changes: Changes, ticker: str, action: Action, quotes: Quotes) -> Changes:
     session, account = action.session, changes.account
     held = account.books.quantity_before(ticker, session) > 0
-    if held and action.currency != account.currency and action.rate is None:
-        raise NoExchangeRate(account.name, ticker, action.currency, account.currency, session)
-    if held and _held_in(account, ticker) not in {None, action.currency}:
+    if held and account.held_in(ticker) not in {None, action.currency}:
         raise CurrencyChanged(account.name, ticker, action.currency, session)
     if action.split_ratio != 1:
         opening = Opening(session, action.open_price, action.split_ratio, action.rate)
         changes = _split_once(changes, ticker, opening)
+        changes = _split_waiting(changes, ticker, action, quotes)
     books = changes.account.books
     shares = books.quantity_before(ticker, session, with_split=True)
     paid_before = books.has(ledger.dividend_key(ticker, session))
@@ -232,6 +242,20 @@ def _split_once(changes: Changes, ticker: str, opening: Opening) -> Changes:
     return stops.after_split(changes.post(entry), ticker, opening.split_ratio)
 
 
+def _split_waiting(changes: Changes, ticker: str, action: Action, quotes: Quotes) -> Changes:
+    """The sales of a ticker that wait since before a split, in new shares. The broker counts with
+    the split of the open that an order is filled at."""
+    for order in changes.account.working:
+        if order.ticker != ticker or order.as_of >= action.session:
+            continue
+        opening, ratio = quotes.openings.get(order.key), action.split_ratio
+        if isinstance(opening, Opening) and opening.session == action.session:
+            ratio /= opening.split_ratio
+        if ratio != 1:
+            changes = stops.in_new_shares(changes, order, ratio)
+    return changes
+
+
 def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: Broker) -> Changes:
     if order.key not in quotes.openings:
         raise StaleQuotes
@@ -239,6 +263,16 @@ def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: 
     why = ""
     if opening is None:
         why = f"{order.ticker} did not open on {quotes.due[order.as_of]}, the session it was for"
+    if isinstance(opening, Working):
+        if order.side is Side.SELL:
+            return changes
+        why = opening.reason
+    if (
+        isinstance(opening, Opening)
+        and order.side is Side.BUY
+        and opening.session != quotes.due[order.as_of]
+    ):
+        why = f"its currency had no rate at the open of {quotes.due[order.as_of]}, which it was for"
     if halt is not None and order.side is Side.BUY:
         why = f"{HALTED}: {halt_words(halt)}"
     if why:
@@ -252,7 +286,10 @@ def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: 
 
 
 def try_fill(
-    changes: Changes, order: BookedOrder, opening: Opening | Refused | None, broker: Broker
+    changes: Changes,
+    order: BookedOrder,
+    opening: Opening | OrderRefused | Working | None,
+    broker: Broker,
 ) -> tuple[BookedOrder, Changes]:
     """Ask the broker; the order as it is then, and what was posted."""
     if isinstance(opening, Opening) and opening.split_ratio != 1:
@@ -274,16 +311,19 @@ def try_fill(
 
 
 def _answer(
-    account: Account, order: BookedOrder, opening: Opening | Refused | None, broker: Broker
+    account: Account,
+    order: BookedOrder,
+    opening: Opening | OrderRefused | Working | None,
+    broker: Broker,
 ) -> Answer:
-    if isinstance(opening, Refused):
+    if isinstance(opening, OrderRefused | Working):
         return opening
     rate = None if opening is None else opening.rate
     currency = account.currency if rate is None else rate.currency
     if opening is not None and (why := _mixed(account, order.ticker, rate)):
-        return Refused(why)
+        return OrderRefused(why)
     if opening is not None and (why := _proved_wrong(order, opening, currency)):
-        return Refused(why)
+        return OrderRefused(why)
     return broker.answer(
         MarketOrder(order.order_id, order.ticker, order.side, order.quantity, currency),
         opening,
@@ -308,21 +348,13 @@ def _proved_wrong(order: BookedOrder, opening: Opening, currency: str) -> str:
 
 def _mixed(account: Account, ticker: str, rate: ExchangeRate | None) -> str:
     """Why a trade would stand in another currency than the position; empty where it does not."""
-    held_in = _held_in(account, ticker)
+    held_in = account.held_in(ticker)
     traded_in = account.currency if rate is None else rate.currency
     if held_in in {None, traded_in}:
         return ""
     return f"it is held in {held_in} and trades in {traded_in} now: the books cannot mix them"
 
 
-def ratio_of(opening: Opening | Refused | None) -> Decimal:
+def ratio_of(opening: Opening | OrderRefused | Working | None) -> Decimal:
     """The split at an open; 1 where there is none."""
     return opening.split_ratio if isinstance(opening, Opening) else Decimal(1)
-
-
-def _held_in(account: Account, ticker: str) -> str | None:
-    """The currency that a position stands in; None where nothing is held."""
-    held = account.books.holdings.get(ticker)
-    if held is None or held.quantity <= 0:
-        return None
-    return held.currency or account.currency

@@ -3,7 +3,7 @@
 import structlog
 
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.runtime.nearest import UnknownAccount
 from services.execution import store
 
@@ -39,6 +39,6 @@ async def _change(
     return answer
 
 
-async def _require_known(db: Connection, account: str | None) -> None:
+async def _require_known(db: PoolConnection, account: str | None) -> None:
     if account is not None and await store.clock_of(db, account) is None:
         raise UnknownAccount(account, await store.account_names(db))

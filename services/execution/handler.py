@@ -18,7 +18,7 @@ from contracts.exit_signal import ACCOUNTS_TOLD_MAX, Holdings, HoldingsQuery
 from contracts.message import Command
 from libs.broker.broker import Broker
 from libs.market.source import require_session
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.quant.exchange import cents_in
 from libs.runtime import ids
 from libs.runtime.journal import Journal
@@ -28,7 +28,7 @@ from services.execution import approvals, clock, logic, store
 from services.execution import books as ledger
 from services.execution.account import (
     Account,
-    Ids,
+    PortfolioIds,
     Quotes,
     holdings_now,
     open_orders_of,
@@ -40,8 +40,8 @@ from services.execution.account import (
 from services.execution.changes import Changes
 from services.execution.errors import AheadOfClock, BooksNotOpen, NoExchangeRate
 from services.execution.exits import exits_at
-from services.execution.reads import Reads
-from services.execution.record import OnRecord
+from services.execution.reads import ExecutionReads
+from services.execution.record import CommandRecord
 from services.execution.snapshots import StaleQuotes
 
 CASH_CURRENCY = "USD"
@@ -59,7 +59,7 @@ C = TypeVar("C", bound=Command)
 
 
 @dataclass(frozen=True)
-class Sent(Generic[C]):
+class SentCommand(Generic[C]):
     """A command, and the SHA-256 of the bytes that it came in."""
 
     command: C
@@ -73,7 +73,7 @@ class Trading:
     """
 
     pool: Pool
-    reads: Reads
+    reads: ExecutionReads
     broker: Broker
     starting_cash: Decimal
     approval_move_pct_max: Decimal = APPROVAL_MOVE_PCT_MAX
@@ -84,11 +84,11 @@ class Trading:
 async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) -> Portfolio:
     """Bring the account to as_of (made where missing) and say what it holds there.
 
-    What has no price any more keeps its last known one. Raises NotOnRecord, OperationEnded,
-    NotASession, ClockBack, CurrencyMismatch, NoPrice where the source has no prices of as_of at
-    all, and NoExchangeRate where something held cannot be brought into the account's currency.
+    What has no price or exchange rate any more keeps its last known value. Raises NotOnRecord,
+    OperationEnded, NotASession, ClockBack, CurrencyMismatch, NoPrice where the source has no prices
+    of as_of at all, and NoExchangeRate where the starting cash of a new account has none.
     """
-    sent = Sent(command, journal.command_sha256)
+    sent = SentCommand(command, journal.command_sha256)
 
     async def round_() -> Portfolio:
         async with trading.pool.acquire() as db:
@@ -104,7 +104,7 @@ async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) 
     return await _until_read(round_, command.pipeline.account)
 
 
-async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Portfolio:
+async def _open(sent: SentCommand[OpenBooks], quotes: Quotes, trading: Trading) -> Portfolio:
     command = sent.command
     name, as_of = command.pipeline.account, command.as_of
     async with trading.pool.acquire() as db, db.transaction():
@@ -117,7 +117,7 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
         require_currency(account, record.bounds.budget)
         begins = () if cash is None else (ledger.opening(cash, as_of),)
         changes = clock.advance(account, as_of, quotes, trading.broker, begins)
-        named = Ids(command.cycle_id, command.op_id, as_of)
+        named = PortfolioIds(command.cycle_id, command.op_id, as_of)
         await store.write(db, changes)
         # As they are with what has just been filled.
         brought = await store.with_exits(db, changes.account, as_of)
@@ -138,7 +138,7 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
 
 
 async def _opened(
-    db: Connection, name: str, as_of: date, quotes: Quotes, trading: Trading
+    db: PoolConnection, name: str, as_of: date, quotes: Quotes, trading: Trading
 ) -> tuple[Account, Decimal | None]:
     """A new account under its lock, and the cash that is to be posted to it; None where another
     execution has made it meanwhile.
@@ -162,7 +162,7 @@ def _currency(trading: Trading, name: str, account: Account | None) -> str:
     return trading.currency_of(name) if account is None else account.currency
 
 
-async def _locked(db: Connection, name: str, as_of: date, trading: Trading) -> Account | None:
+async def _locked(db: PoolConnection, name: str, as_of: date, trading: Trading) -> Account | None:
     """The account under its lock, with the limits that the settings give it today."""
     account = await store.load(db, name, as_of, lock=True)
     if account is None or account.limits == trading.limits_of(name):
@@ -179,8 +179,8 @@ async def execute_decisions(
     """Execute once; the same command again gets the stored answer.
 
     Raises NotOnRecord, OperationEnded, ProposalChanged, ApprovalTooOld, PriceDrifted, BooksNotOpen,
-    ClockBack, CurrencyMismatch, NoPrice and NoExchangeRate. Everything else propagates: the command
-    is then sent again.
+    ClockBack, CurrencyMismatch and NoPrice. Everything else propagates: the command is then sent
+    again.
     """
     sha256 = journal.command_sha256
 
@@ -204,13 +204,13 @@ async def execute_decisions(
         near = quotes
         if approved.approval is not None:
             near = await trading.reads.with_late_opens(quotes, account.currency)
-        return await _execute(Sent(approved, sha256), quotes, near, trading)
+        return await _execute(SentCommand(approved, sha256), quotes, near, trading)
 
     return await _until_read(round_, command.pipeline.account)
 
 
 async def _execute(
-    sent: Sent[ExecuteDecisions], quotes: Quotes, near: Quotes, trading: Trading
+    sent: SentCommand[ExecuteDecisions], quotes: Quotes, near: Quotes, trading: Trading
 ) -> ExecutionResult:
     """`near` are the quotes that an approved price is compared with."""
     command = sent.command
@@ -235,8 +235,8 @@ async def _execute(
 
 
 async def _done(
-    db: Connection, command: ExecuteDecisions, sha256: str
-) -> tuple[OnRecord, ExecutionResult | None]:
+    db: PoolConnection, command: ExecuteDecisions, sha256: str
+) -> tuple[CommandRecord, ExecutionResult | None]:
     """The record of the command, and its stored answer where it was executed before."""
     record = await store.on_record(db, command, sha256)
     done = await store.find_execution(db, command.op_id)
@@ -248,13 +248,15 @@ async def _done(
 async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfolio:
     """The account as it stood at as_of's close, also where its clock is further on.
 
-    Raises BooksNotOpen where there is no such account, NotASession, NoPrice, NoExchangeRate.
+    Raises BooksNotOpen where there is no such account, NotASession, NoPrice.
     """
     require_session(trading.reads.calendar, query.as_of)
     account = await _glance(trading, query.account, query.as_of, exits=True)
     if account is None:
         raise BooksNotOpen(query.account, query.as_of)
-    named = Ids(query.cycle_id, ids.pipeline_id(query.cycle_id, query.pipeline), query.as_of)
+    named = PortfolioIds(
+        query.cycle_id, ids.pipeline_id(query.cycle_id, query.pipeline), query.as_of
+    )
     return portfolio(account, named, await trading.reads.shown(account, query.as_of))
 
 
@@ -262,7 +264,7 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
     """The account's holdings at as_of's close, and the orders that were open then; without an as_of
     what it holds now, as far as it has seen.
 
-    Raises UnknownAccount, AheadOfClock, NotASession, NoPrice, NoExchangeRate.
+    Raises UnknownAccount, AheadOfClock, NotASession, NoPrice.
     """
     async with trading.pool.acquire() as db:
         clock_session = await store.clock_of(db, query.account)

@@ -33,7 +33,7 @@ from services.execution import stops
 from services.execution.account import (
     Account,
     BookedOrder,
-    Ids,
+    PortfolioIds,
     Quotes,
     foreign,
     money,
@@ -119,7 +119,7 @@ def _judge_again(
         _approved(decision, proposed.get((Side(decision.action.value), decision.asset)))
         for decision in _in_order(validation.decisions)
     ]
-    named = Ids(command.cycle_id, command.op_id, command.as_of)
+    named = PortfolioIds(command.cycle_id, command.op_id, command.as_of)
     return evaluate(
         approved,
         {

@@ -27,7 +27,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class OnRecord:
+class CommandRecord:
     """A command as the orchestrator has committed it, before it was sent.
 
     `approval` is what a person has said, where one was `asked`.
@@ -46,7 +46,7 @@ class OnRecord:
             raise OperationEnded("its operation has ended; nothing was changed")
 
 
-def require_on_record(command: Command, sha256: str, record: OnRecord | None) -> OnRecord:
+def require_on_record(command: Command, sha256: str, record: CommandRecord | None) -> CommandRecord:
     """The record of the command. Raises NotOnRecord with what is wrong."""
     if record is None:
         raise NotOnRecord(
@@ -58,7 +58,7 @@ def require_on_record(command: Command, sha256: str, record: OnRecord | None) ->
     return record
 
 
-def _why_not(command: Command, sha256: str, record: OnRecord) -> str:
+def _why_not(command: Command, sha256: str, record: CommandRecord) -> str:
     account = command.pipeline.account
     if record.account != account:
         return f"it is for account {account}, and account {record.account} is"

@@ -15,12 +15,12 @@ from contracts.constraints import constraints_of
 from contracts.types import ExchangeRate, Foreign, Money, plain_shares
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record
-from libs.quant.exchange import Mark, cents_in, price_in
+from libs.quant.exchange import PriceMark, cents_in, price_in
 from libs.runtime import ids
 from services.execution import exit_rows
 from services.execution.account import Account, BookedOrder, foreign, stop_money
-from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
-from services.execution.record import Bounds, OnRecord
+from services.execution.books import Book, Books, EntryKind, Holding, LedgerEntry, Posting, fill_key
+from services.execution.record import Bounds, CommandRecord
 from services.execution.snapshots import Snapshot, Valued, known_from
 
 PLACED, ENDED = 0, 1
@@ -39,10 +39,10 @@ END_EVENTS = {
 }
 
 
-def on_record(row: Record) -> OnRecord:
+def on_record(row: Record) -> CommandRecord:
     """A command as the orchestrator has committed it."""
     budget, approval = row["budget"], row["approval"]
-    return OnRecord(
+    return CommandRecord(
         account=row["account"],
         command_sha256=row["command_sha256"],
         ended=row["ended"],
@@ -71,7 +71,7 @@ def _valued(close: Mapping[str, Any], account: Account) -> Valued:
             on=close["rate_on"],
         )
     amount = None if close["amount"] is None else Decimal(close["amount"])
-    mark = Mark(Decimal(close["price"]), close["currency"], amount, rate)
+    mark = PriceMark(Decimal(close["price"]), close["currency"], amount, rate)
     on = close["priced_on"]
     return Valued(mark, None if on is None else date.fromisoformat(on))
 
@@ -116,14 +116,14 @@ def books(currency: str, balances: Sequence[Record], lines: Sequence[Record]) ->
     )
 
 
-def _entry(rows: Sequence[Record]) -> Entry:
+def _entry(rows: Sequence[Record]) -> LedgerEntry:
     head = rows[0]
-    return Entry(
+    return LedgerEntry(
         key=head["key"],
         kind=EntryKind(head["kind"]),
         session=head["session"],
         lines=tuple(
-            Line(
+            Posting(
                 Book(row["book"]),
                 row["amount"],
                 row["ticker"],
@@ -242,7 +242,7 @@ def _foreign_values(foreign: Foreign | None) -> tuple[Any, ...]:
     return (foreign.price.currency, foreign.price.amount, foreign.rate.rate, foreign.rate.on)
 
 
-def entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
+def entry_values(account: str, entry: LedgerEntry) -> tuple[Any, ...]:
     """The arguments of `insert_entry`."""
     return (
         account,

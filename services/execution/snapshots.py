@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
-from libs.quant.exchange import Mark
+from libs.quant.exchange import PriceMark
 from libs.quant.ticks import PRICE_STEP
 from services.execution.books import Book, Books, Holding
 
@@ -16,7 +16,7 @@ class StaleQuotes(Exception):
     """The account changed between the reading of quotes and its lock."""
 
 
-Closes = Mapping[tuple[str, date], Mark | None]
+Closes = Mapping[tuple[str, date], PriceMark | None]
 """Closes by ticker and session; None where there is none."""
 
 
@@ -26,12 +26,12 @@ class Valued:
     the last known one, or of the purchase where there was none since.
     """
 
-    mark: Mark
+    mark: PriceMark
     priced_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class HoldingsWorth:
     """The holdings, at market and at cost. All of it is long: the desk never sells short."""
 
     value: Decimal
@@ -69,7 +69,7 @@ class Snapshot:
     realised: Decimal
     dividends: Decimal
     fees: Decimal
-    worth: Worth | None
+    worth: HoldingsWorth | None
     paid_in: Decimal = _ZERO
     unpriced: tuple[str, ...] = ()
     closes: Mapping[str, Valued] = field(default_factory=dict)
@@ -93,9 +93,7 @@ def snapshots(
     taken: list[Snapshot] = []
     for session in sessions:
         taken.append(_snapshot(books.as_of(session), session, closes, known, currency))
-        # One that had no exchange rate keeps what was known of it before.
-        kept = {ticker: known[ticker] for ticker in taken[-1].closes if ticker in known}
-        known = {**kept, **known_from(taken[-1].closes, session)}
+        known = known_from(taken[-1].closes, session)
     return tuple(taken)
 
 
@@ -116,8 +114,8 @@ def _snapshot(
         ticker: valued_at(ticker, lot, session, closes, known, currency)
         for ticker, lot in held.items()
     }
+    unpriced = tuple(ticker for ticker in held if _has_no_rate(closes[ticker, session]))
     amounts = {ticker: value.mark.amount for ticker, value in valued.items()}
-    unpriced = tuple(ticker for ticker, amount in amounts.items() if amount is None)
     value = sum((held[t].quantity * amount for t, amount in amounts.items() if amount), _ZERO)
     cost = sum((lot.cost for lot in held.values()), _ZERO)
     return Snapshot(
@@ -126,11 +124,15 @@ def _snapshot(
         realised=books.credited(Book.REALISED),
         dividends=books.credited(Book.DIVIDENDS),
         fees=-books.credited(Book.FEES),
-        worth=None if unpriced else Worth(value, cost),
+        worth=None if unpriced else HoldingsWorth(value, cost),
         paid_in=books.paid_in,
         unpriced=unpriced,
         closes=valued,
     )
+
+
+def _has_no_rate(close: PriceMark | None) -> bool:
+    return close is not None and close.amount is None
 
 
 def valued_at(
@@ -141,16 +143,17 @@ def valued_at(
     known: Mapping[str, Valued],
     currency: str,
 ) -> Valued:
-    """The close of `session`; where there is none the last one known, or what was paid.
+    """The close of `session`; where there is none, or no exchange rate, the last one known, or what
+    was paid.
 
     A last known close is exchanged at the rate of its own day. Raises StaleQuotes.
     """
     if (ticker, session) not in closes:
         raise StaleQuotes
     close = closes[ticker, session]
-    if close is not None:
+    if close is not None and not _has_no_rate(close):
         return Valued(close)
     if ticker in known:
         return known[ticker]
     paid = held.average_cost.quantize(PRICE_STEP)
-    return Valued(Mark(paid, currency, paid), held.opened_on or session)
+    return Valued(PriceMark(paid, currency, paid), held.opened_on or session)

@@ -8,7 +8,9 @@ on the rest.
 """
 
 from dataclasses import replace
+from datetime import date
 from decimal import ROUND_CEILING, Decimal
+from uuid import UUID
 
 from contracts.account import OrderStatus, OrderType, Side
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
@@ -97,6 +99,23 @@ def after_split(changes: Changes, ticker: str, ratio: Decimal) -> Changes:
     return within_held(changes.alter(stop), ticker)
 
 
+def in_new_shares(changes: Changes, order: BookedOrder, ratio: Decimal) -> Changes:
+    """A sale that waits, and the stop that follows it, after a split."""
+    quantity = sizing.kept_shares(sizing.after_split(order.quantity, ratio))
+    if quantity <= 0:
+        return changes.end(_cancelled(order, "the split left nothing of it"))
+    price = order.stop_price
+    why = f"split of {ratio.normalize():f} for 1: {quantity:f} shares"
+    return changes.alter(
+        replace(
+            order,
+            quantity=quantity,
+            stop_price=None if price is None else _after_split(price, ratio),
+            reason=also(order.reason, why),
+        )
+    )
+
+
 def _quoted(stop: BookedOrder, changes: Changes) -> str:
     price = stop_money(stop, changes.account.currency)
     return "" if price is None else quoted(price)
@@ -119,13 +138,37 @@ def within_held(changes: Changes, ticker: str) -> Changes:
     return changes.alter(replace(stop, quantity=held, reason=also(stop.reason, why)))
 
 
-def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker) -> Changes:
-    """The stop order on a ticker at the prices of a session: filled where they reached it."""
+def trigger_late(changes: Changes, ticker: str, day: DayPrices, broker: Broker) -> Changes:
+    """The stop order on a ticker at the open of a session, where one that was missed before it
+    reached it."""
     stop = stop_of(changes.account, ticker)
     if stop is None or stop.stop_price is None:
         return changes
+    reached = [on for on, low in sorted(day.missed.items()) if low <= stop.stop_price]
+    return _ask(changes, stop, day, broker, reached[0]) if reached else changes
+
+
+def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker) -> Changes:
+    """The stop order on a ticker at the prices of a session: filled where they reached it. What is
+    left of one that has sold at the session's open is not for this session any more."""
+    stop = stop_of(changes.account, ticker)
+    if stop is None or (day is not None and stop.order_id == _rest_id(stop, day.session)):
+        return changes
+    return _ask(changes, stop, day, broker)
+
+
+def _ask(
+    changes: Changes,
+    stop: BookedOrder,
+    day: DayPrices | None,
+    broker: Broker,
+    reached_on: date | None = None,
+) -> Changes:
+    if stop.stop_price is None:
+        return changes
+    ticker = stop.ticker
     currency = changes.account.currency if stop.foreign is None else stop.foreign.price.currency
-    asked = StopOrder(stop.order_id, ticker, stop.quantity, stop.stop_price, currency)
+    asked = StopOrder(stop.order_id, ticker, stop.quantity, stop.stop_price, currency, reached_on)
     held = changes.account.books.quantity(ticker)
     answer = broker.answer_stop(asked, day, held=held)
     if isinstance(answer, Working):
@@ -147,13 +190,17 @@ def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker
 
 def _rest_of(stop: BookedOrder, left: Decimal, filled: Filled) -> BookedOrder:
     """The stop order on what a session traded too little to sell: it protects what is left."""
-    leg = f"{OrderType.STOP.value}/{stop.ticker}/{filled.session}"
     return replace(
         stop,
-        order_id=ids.order_id(stop.cycle_id, stop.pipeline, leg),
+        order_id=_rest_id(stop, filled.session),
         quantity=left,
         reason=f"the rest of a stop that sold {filled.quantity:f} shares on {filled.session}",
     )
+
+
+def _rest_id(stop: BookedOrder, session: date) -> UUID:
+    leg = f"{OrderType.STOP.value}/{stop.ticker}/{session}"
+    return ids.order_id(stop.cycle_id, stop.pipeline, leg)
 
 
 def _held(changes: Changes, ticker: str) -> Decimal:

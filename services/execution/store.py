@@ -13,7 +13,7 @@ from contracts.capital import CashEvent, HoldingsEvent
 from contracts.execution import ExecutionResult
 from contracts.halt import Halt, HaltEvent
 from contracts.message import Command
-from libs.postgres.pool import Connection, Record
+from libs.postgres.pool import PoolConnection, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
 from services.execution import exit_rows, rows
@@ -21,19 +21,19 @@ from services.execution.account import Account, BookedOrder, session_before
 from services.execution.books import EntryKind
 from services.execution.changes import Changes
 from services.execution.exits import LOOK_BACK_DAYS
-from services.execution.record import OnRecord, require_on_record
+from services.execution.record import CommandRecord, require_on_record
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
 
-async def on_record(db: Connection, command: Command, sha256: str) -> OnRecord:
+async def on_record(db: PoolConnection, command: Command, sha256: str) -> CommandRecord:
     """The orchestrator's record of the command. Raises NotOnRecord."""
     row = await db.fetchrow(sql.command_on_record, command.op_id)
     return require_on_record(command, sha256, None if row is None else rows.on_record(row))
 
 
 async def open_account(
-    db: Connection,
+    db: PoolConnection,
     account: str,
     currency: str,
     session: date,
@@ -47,13 +47,15 @@ async def open_account(
     return done == "INSERT 0 1"
 
 
-async def clock_of(db: Connection, account: str) -> date | None:
+async def clock_of(db: PoolConnection, account: str) -> date | None:
     """The newest session that the account has seen; None where there is no such account."""
     clock: date | None = await db.fetchval(sql.clock_of, account)
     return clock
 
 
-async def load(db: Connection, account: str, as_of: date, *, lock: bool = False) -> Account | None:
+async def load(
+    db: PoolConnection, account: str, as_of: date, *, lock: bool = False
+) -> Account | None:
     """The account with its books from as_of on, and from its clock and newest snapshot where they
     are earlier; None where there is no such account.
 
@@ -99,7 +101,7 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
     )
 
 
-async def with_exits(db: Connection, account: Account, as_of: date) -> Account:
+async def with_exits(db: PoolConnection, account: Account, as_of: date) -> Account:
     """The account with what exits acted on of what it holds at as_of, and what was sold lately."""
     since = as_of - timedelta(days=LOOK_BACK_DAYS)
     sales = await db.fetch(sql.last_sales, account.name, since, as_of)
@@ -116,33 +118,33 @@ async def with_exits(db: Connection, account: Account, as_of: date) -> Account:
     return replace(account, acted=acted, splits=tuple(map(exit_rows.split_of, split)))
 
 
-async def now(db: Connection) -> datetime:
+async def now(db: PoolConnection) -> datetime:
     """The time by the database's clock, which all the desk goes by."""
     moment: datetime = await db.fetchval("select clock_timestamp()")
     return moment
 
 
-async def keep_limits(db: Connection, account: Account) -> None:
+async def keep_limits(db: PoolConnection, account: Account) -> None:
     """Keep on record that the account is judged by other limits from now on."""
     await db.execute(sql.keep_limits, account.name, account.limits.model_dump_json())
 
 
-async def account_names(db: Connection) -> list[str]:
+async def account_names(db: PoolConnection) -> list[str]:
     """The names of all accounts."""
     return [row["account"] for row in await db.fetch(sql.account_names)]
 
 
-async def lock_halts(db: Connection) -> None:
+async def lock_halts(db: PoolConnection) -> None:
     """Wait for the executions under way; none goes on before the transaction ends."""
     await db.execute(sql.lock_halts)
 
 
-async def read_halts(db: Connection) -> tuple[Halt, ...]:
+async def read_halts(db: PoolConnection) -> tuple[Halt, ...]:
     """The halts that stand, the one of all accounts first."""
     return tuple(_halt(row) for row in await db.fetch(sql.halts))
 
 
-async def _halt_of(db: Connection, account: str) -> Halt | None:
+async def _halt_of(db: PoolConnection, account: str) -> Halt | None:
     row = await db.fetchrow(sql.halt_of, account)
     return None if row is None else _halt(row)
 
@@ -152,7 +154,7 @@ def _halt(row: Record) -> Halt:
 
 
 async def change_halt(
-    db: Connection, account: str | None, reason: str, by: str, *, halted: bool
+    db: PoolConnection, account: str | None, reason: str, by: str, *, halted: bool
 ) -> None:
     """Write a halt or its end, and its event."""
     row = await db.fetchrow(sql.insert_halt_change, account, halted, reason, by)
@@ -162,39 +164,39 @@ async def change_halt(
     await db.execute(sql.insert_own_event, row["at"].date(), node, kind.value, row["at"], event)
 
 
-async def has_entry(db: Connection, account: str, key: str) -> bool:
+async def has_entry(db: PoolConnection, account: str, key: str) -> bool:
     """Whether the account's books have an entry of that key."""
     is_there: bool = await db.fetchval(sql.has_entry, account, key)
     return is_there
 
 
-async def count_cash_moved(db: Connection, account: str) -> int:
+async def count_cash_moved(db: PoolConnection, account: str) -> int:
     """The deposits and withdrawals of the account."""
     count: int = await db.fetchval(sql.count_cash_moved, account)
     return count
 
 
 async def tell_capital(
-    db: Connection, kind: EventType, key: str, event: HoldingsEvent | CashEvent
+    db: PoolConnection, kind: EventType, key: str, event: HoldingsEvent | CashEvent
 ) -> None:
     """Write the event of what the owner has brought in or taken out, posted as `key`."""
     at, node = await now(db), ids.capital_id(event.account, key)
     await db.execute(sql.insert_own_event, at.date(), node, kind.value, at, event.model_dump_json())
 
 
-async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:
+async def find_orders(db: PoolConnection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:
     """Those of the orders that were placed before."""
     rows = await db.fetch(sql.orders_by_id, list(order_ids))
     return {row["order_id"]: rows.booked_order(row) for row in rows}
 
 
-async def find_execution(db: Connection, op_id: UUID) -> ExecutionResult | None:
+async def find_execution(db: PoolConnection, op_id: UUID) -> ExecutionResult | None:
     """The answer that was stored under this operation."""
     result = await db.fetchval(sql.find_execution, op_id)
     return None if result is None else ExecutionResult.model_validate_json(result)
 
 
-async def keep_execution(db: Connection, command_sha256: str, result: ExecutionResult) -> None:
+async def keep_execution(db: PoolConnection, command_sha256: str, result: ExecutionResult) -> None:
     """Store the answer beside what it did."""
     await db.execute(
         sql.insert_execution,
@@ -205,7 +207,7 @@ async def keep_execution(db: Connection, command_sha256: str, result: ExecutionR
     )
 
 
-async def write(db: Connection, changes: Changes) -> None:
+async def write(db: PoolConnection, changes: Changes) -> None:
     """Write orders, entries, fills, snapshots, events and the clock; the database checks the
     balance.
     """
@@ -237,13 +239,13 @@ async def write(db: Connection, changes: Changes) -> None:
     await db.execute(sql.move_clock, account.name, account.clock)
 
 
-async def tell_unpriced(db: Connection, command: OpenBooks, held: Sequence[Position]) -> None:
+async def tell_unpriced(db: PoolConnection, command: OpenBooks, held: Sequence[Position]) -> None:
     """Write an event of each position that has no price at the command's as_of."""
     events = [rows.unpriced_event(command, position) for position in held]
     if events:
         await db.executemany(sql.insert_event, events)
 
 
-async def _update(db: Connection, orders: Sequence[BookedOrder]) -> None:
+async def _update(db: PoolConnection, orders: Sequence[BookedOrder]) -> None:
     for order in orders:
         await db.execute(sql.update_order, *rows.update_values(order))

@@ -14,17 +14,17 @@ from datetime import date
 from decimal import Decimal
 
 from contracts.account import ActedExit
-from libs.quant.exits.rules import Facts, Fired, Quiet, Rule
+from libs.quant.exits.rules import ExitFacts, ExitRule, Fired, NoSignal
 
 _ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SignalStanding:
     """A rule that fired, and its exits for this signal, oldest first: none where it is new.
     `older` says that the signal is older than the position; else it is empty."""
 
-    rule: Rule
+    rule: ExitRule
     finding: Fired
     acts: tuple[ActedExit, ...] = ()
     older: str = ""
@@ -65,26 +65,28 @@ class Standing:
         )
 
 
-def standing(rule: Rule, finding: Fired, facts: Facts, exits: Sequence[ActedExit]) -> Standing:
+def standing(
+    rule: ExitRule, finding: Fired, facts: ExitFacts, exits: Sequence[ActedExit]
+) -> SignalStanding:
     """How a rule that fired stands to what was sold of the position before."""
     own = [act for act in exits if rule.name in act.rules]
     if rule.monthly:
         if facts.opened_on is not None and f"{facts.opened_on:%Y-%m}" > facts.month:
-            return Standing(rule, finding, older=_older(rule, facts.month, facts.opened_on))
-        return Standing(rule, finding, tuple(e for e in own if e.month == facts.month))
+            return SignalStanding(rule, finding, older=_older(rule, facts.month, facts.opened_on))
+        return SignalStanding(rule, finding, tuple(e for e in own if e.month == facts.month))
     if not own or _quiet_since(rule, facts, own[-1]):
-        return Standing(rule, finding)
-    return Standing(rule, finding, tuple(own[-1:]))
+        return SignalStanding(rule, finding)
+    return SignalStanding(rule, finding, tuple(own[-1:]))
 
 
-def _older(rule: Rule, month: str, opened_on: date) -> str:
+def _older(rule: ExitRule, month: str, opened_on: date) -> str:
     return (
         f"the {rule.name} signal of {month} is older than the position, opened on {opened_on}: "
         "only the next month's can sell it"
     )
 
 
-def _quiet_since(rule: Rule, facts: Facts, act: ActedExit) -> bool:
+def _quiet_since(rule: ExitRule, facts: ExitFacts, act: ActedExit) -> bool:
     """Whether the rule was quiet at a close after it acted.
 
     All these rules look at one price, and are the quieter the higher it is or the lower: so it is
@@ -94,12 +96,12 @@ def _quiet_since(rule: Rule, facts: Facts, act: ActedExit) -> bool:
     if facts.close is None or facts.close <= 0 or not closes:
         return False
     return any(
-        isinstance(rule.judge(_at(facts, close / facts.close)), Quiet)
+        isinstance(rule.judge(_at(facts, close / facts.close)), NoSignal)
         for close in (min(closes), max(closes))
     )
 
 
-def _at(facts: Facts, part: float) -> Facts:
+def _at(facts: ExitFacts, part: float) -> ExitFacts:
     """The facts had the close been this part of what it is."""
     close = None if facts.close is None else facts.close * part
     return replace(facts, price=facts.price * part, close=close)

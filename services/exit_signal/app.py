@@ -10,12 +10,12 @@ from contracts.subjects.commands import CHECK_EXITS
 from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
 from libs.bus.client import Client, open_client
 from libs.bus.route import Route, Routes, on_command, on_query
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.handler import Checking, check_exit_signals, check_exits, exit_distances
-from services.exit_signal.reads import Reads
+from services.exit_signal.reads import ExitReads
 
 SERVICE = "exit_signal"
 
@@ -43,7 +43,7 @@ def routes(checking: Checking) -> Routes:
     )
 
 
-def commands(reads: Reads, rules: ExitRules) -> tuple[Route, ...]:
+def commands(reads: ExitReads, rules: DeskExitRules) -> tuple[Route, ...]:
     """The part that cycles use."""
     return (on_command(CHECK_EXITS, check_exits, reads=reads, rules=rules),)
 
@@ -54,9 +54,9 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
     async with open_client(settings.nats_address, settings.secrets_path, SERVICE) as client:
         yield routes(
             Checking(
-                reads=Reads(market_of(settings)),
+                reads=ExitReads(market_of(settings)),
                 accounts=BusAccounts(client),
-                rules=ExitRules(settings.exit_rules_file),
+                rules=DeskExitRules(settings.exit_rules_file),
                 files=ResultFiles(settings.exit_signals_path, partial(datetime.now, UTC)),
             )
         )

@@ -6,14 +6,14 @@ from contracts.cycle import SellNow
 from contracts.exit_signal import ExitCheck, ExitSignal
 from libs.facts import amounts
 from libs.quant.sizing import part_of, share_step
-from services.exit_signal.logic import PCT_STEP, Held
+from services.exit_signal.logic import PCT_STEP, SellablePart
 
 BY_HAND = "by_hand"
 """Where a check has the names of rules that fired."""
 _HUNDRED = Decimal(100)
 
 
-def sold_by_hand(held: Held, sale: SellNow) -> ExitCheck:
+def sold_by_hand(held: SellablePart, sale: SellNow) -> ExitCheck:
     """The check that proposes the sale: a part of what is free, rounded down, at least one
     share of whole shares.
 

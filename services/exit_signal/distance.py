@@ -21,7 +21,7 @@ from libs.quant.exits.rules import (
     NotEvaluated,
 )
 from libs.quant.ticks import rounded_to_tick
-from services.exit_signal.logic import Assessment, Held, Signal, traded
+from services.exit_signal.logic import Assessment, SellablePart, Signal, traded
 
 STOP_ORDER = "stop_order"
 DISTANCE_PLACES = 6
@@ -63,7 +63,7 @@ WAYS: Mapping[str, tuple[Unit, Callable[[Values], float]]] = {
 
 
 def exits_of(
-    held: Held, orders: Sequence[OpenOrder], assessment: Assessment | Failure
+    held: SellablePart, orders: Sequence[OpenOrder], assessment: Assessment | Failure
 ) -> PositionExits:
     """A position with its triggers, the nearest first."""
     position = held.position

@@ -26,9 +26,9 @@ from contracts.exit_signal import (
 )
 from contracts.operation import CallKind
 from contracts.types import Failure
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.quant.exits.history import (
-    Holding,
+    ExitContext,
     facts_of,
     wanted_for,
 )
@@ -39,8 +39,8 @@ from services.exit_signal import report
 from services.exit_signal.by_hand import sold_by_hand
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.logic import Held, assess, check_of, held_in
-from services.exit_signal.reads import Reads
+from services.exit_signal.logic import SellablePart, assess, check_of, held_in
+from services.exit_signal.reads import ExitReads
 from services.exit_signal.warnings import accounts_unknown, file_unused, warnings_of
 
 log = structlog.get_logger()
@@ -85,9 +85,9 @@ class AsksHoldings(Protocol):
 class Checking:
     """The parts that a check works with."""
 
-    reads: Reads
+    reads: ExitReads
     accounts: AsksHoldings
-    rules: ExitRules
+    rules: DeskExitRules
     files: ResultFiles
 
 
@@ -122,7 +122,7 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         terms = {query.ticker: file.of(query.account, query.ticker)}
         calendar = checking.reads.market.calendar
         sessions = calendar.sessions
-        account = Holding.of(holdings, calendar.next_session(holdings.as_of))
+        account = ExitContext.of(holdings, calendar.next_session(holdings.as_of))
         named_in_file = file.named(query.account)
         requests = wanted_for([held.position], account, terms, sessions, named_in_file)
         histories = await checking.reads.histories(requests, holdings.as_of)
@@ -154,12 +154,12 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
     terms = {item.position.ticker: file.of(query.account, item.position.ticker) for item in nearest}
     calendar = checking.reads.market.calendar
     sessions = calendar.sessions
-    account = Holding.of(holdings, calendar.next_session(holdings.as_of))
+    account = ExitContext.of(holdings, calendar.next_session(holdings.as_of))
     named = file.named(query.account)
     requests = wanted_for((item.position for item in nearest), account, terms, sessions, named)
     histories = await checking.reads.histories(requests, holdings.as_of)
 
-    def distances(item: Held) -> PositionExits:
+    def distances(item: SellablePart) -> PositionExits:
         ticker = item.position.ticker
         facts = facts_of(item.position, account, terms[ticker], histories, sessions)
         orders = [order for order in holdings.open_orders if order.asset == ticker]
@@ -181,7 +181,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
 
 
 async def check_exits(
-    command: CheckExits, journal: Journal, *, reads: Reads, rules: ExitRules
+    command: CheckExits, journal: Journal, *, reads: ExitReads, rules: DeskExitRules
 ) -> ExitReport:
     """Check the account's open positions: all, or those that the request's universe names.
 
@@ -207,15 +207,15 @@ async def check_exits(
         if position.ticker in requested and (own := held_in(holdings, position.ticker)) is not None
     ]
     tickers = [item.position.ticker for item in held]
-    file = await _journalled_terms(journal, rules, books.account, tickers)
+    file, unused = await _journalled_terms(journal, rules, books.account, tickers)
     terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
     calendar = reads.market.calendar
     sessions = calendar.sessions
-    account = Holding.of(holdings, calendar.next_session(holdings.as_of))
+    account = ExitContext.of(holdings, calendar.next_session(holdings.as_of))
     requests = wanted_for((item.position for item in held), account, terms, sessions)
     histories = await reads.journalled(journal, requests, command.as_of)
 
-    def check(item: Held) -> ExitCheck:
+    def check(item: SellablePart) -> ExitCheck:
         ticker = item.position.ticker
         facts = facts_of(item.position, account, terms[ticker], histories, sessions)
         if isinstance(facts, Failure):
@@ -237,10 +237,18 @@ async def check_exits(
         failed=len(failures),
     )
     label = reads.market.label.in_words
-    return ExitReport.of(command, account=books.account, checks=checks, market_source=label)
+    return ExitReport.of(
+        command,
+        account=books.account,
+        checks=checks,
+        market_source=label,
+        warnings=tuple(file_unused(unused)),
+    )
 
 
-def _by_hand(command: CheckExits, sale: SellNow, holdings: Holdings, reads: Reads) -> ExitReport:
+def _by_hand(
+    command: CheckExits, sale: SellNow, holdings: Holdings, reads: ExitReads
+) -> ExitReport:
     """A sale that a person wants, without any rule. Raises NotHeld."""
     held = held_in(holdings, sale.ticker)
     if held is None:
@@ -256,15 +264,17 @@ def _by_hand(command: CheckExits, sale: SellNow, holdings: Holdings, reads: Read
 
 
 async def _journalled_terms(
-    journal: Journal, rules: ExitRules, account: str, tickers: Sequence[str]
-) -> TermsFile:
-    """The terms of these positions in the file, read once: it may change before a replay."""
+    journal: Journal, rules: DeskExitRules, account: str, tickers: Sequence[str]
+) -> tuple[TermsFile, str]:
+    """The terms of these positions in the file, read once, as it may change before a replay; and
+    why it cannot be used now, where they are those of before."""
 
     async def run() -> Reply:
         file = (await rules.read()).only(account, tickers)
-        return Reply(file.model_dump(mode="json", exclude_unset=True))
+        terms = file.model_dump(mode="json", exclude_unset=True)
+        return Reply({**terms, "unused": rules.fault})
 
     request: JsonValue = {"account": account, "tickers": list(tickers)}
-    return TermsFile.model_validate(
-        await journal.call(Call(CallKind.READ, "exit rules", request, run))
-    )
+    read: Any = await journal.call(Call(CallKind.READ, "exit rules", request, run))
+    terms = {key: value for key, value in read.items() if key != "unused"}
+    return TermsFile.model_validate(terms), read.get("unused", "")

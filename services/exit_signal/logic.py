@@ -9,18 +9,18 @@ from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
 from contracts.exit_signal import ExitCheck, Holdings
 from contracts.types import Money, Month, shortened
 from libs.quant.exits.rules import (
-    Facts,
+    ExitFacts,
+    ExitRule,
     Finding,
     Fired,
     NotEvaluated,
-    Rule,
     exit_signal,
     rules_of,
 )
 from libs.quant.exits.terms import ExitTerms
 from libs.quant.sizing import part_of, share_step, too_small
 from libs.quant.ticks import priced, quoted, rounded_to_tick
-from services.exit_signal.acted import Standing, standing
+from services.exit_signal.acted import SignalStanding, standing
 
 WHY_CHARS_MAX = 400
 """As a contract's short text."""
@@ -29,7 +29,7 @@ _ZERO = Decimal(0)
 _HUNDRED = Decimal(100)
 
 
-class Verdict(StrEnum):
+class ExitVerdict(StrEnum):
     """The verdict of all rules together; an assessment begins with it."""
 
     STRONG_EXIT = "STRONG EXIT"
@@ -43,12 +43,12 @@ class Verdict(StrEnum):
 class Signal:
     """One rule and what it found."""
 
-    rule: Rule
+    rule: ExitRule
     finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SellablePart:
     """The part of a position that may be sold: all but what open sales have promised.
 
     A stop order promises nothing: it stands behind a sale and not against it. `sold` is whether
@@ -72,7 +72,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizing:
+class ExitSizing:
     """How much to sell, in percent of the position and in shares, and the stop on the rest.
 
     `acts` is what the sale acts on. `stop_price` is in the currency that the ticker trades in;
@@ -94,13 +94,13 @@ class Assessment:
     although a primary rule fired."""
 
     signals: tuple[Signal, ...]
-    verdict: Verdict
+    verdict: ExitVerdict
     summary: str
-    sizing: Sizing | None = None
+    sizing: ExitSizing | None = None
     not_sold: str = ""
 
 
-def held_in(holdings: Holdings, ticker: str) -> Held | None:
+def held_in(holdings: Holdings, ticker: str) -> SellablePart | None:
     """The position with what its open orders mean for it; None where nothing is held."""
     position = next(
         (position for position in holdings.positions if position.ticker == ticker), None
@@ -113,7 +113,7 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
         if (open_order.asset, open_order.side, open_order.type)
         == (ticker, Side.SELL, OrderType.MARKET)
     )
-    return Held(
+    return SellablePart(
         position,
         promised=sum(promised, _ZERO),
         sold=ticker in holdings.sold,
@@ -121,7 +121,7 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
     )
 
 
-def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
+def assess(facts: ExitFacts, terms: ExitTerms, held: SellablePart) -> Assessment:
     """Judge the position by its rules and size what follows."""
     signals = tuple(Signal(rule, rule.judge(facts)) for rule in rules_of(terms))
     verdict, summary = weigh(signals)
@@ -145,7 +145,7 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
     return Assessment(signals, verdict, summary, sizing=size(due, held, terms, facts.month))
 
 
-def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
+def weigh(signals: Sequence[Signal]) -> tuple[ExitVerdict, str]:
     """Weigh the signals: the verdict, and the same with the rules that made it.
 
     A primary rule that fired decides, whatever could not be evaluated beside it. Where none fired
@@ -155,25 +155,27 @@ def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
     fired, failed = _named(primary, Fired), _named(primary, NotEvaluated)
     warned = _named([signal for signal in signals if not signal.rule.is_primary], Fired)
     if fired and warned:
-        return _with_rules(Verdict.STRONG_EXIT, [*fired, *warned])
+        return _with_rules(ExitVerdict.STRONG_EXIT, [*fired, *warned])
     if fired:
-        return _with_rules(Verdict.EXIT, fired)
+        return _with_rules(ExitVerdict.EXIT, fired)
     if failed or not primary:
-        return _with_rules(Verdict.ERROR, failed)
+        return _with_rules(ExitVerdict.ERROR, failed)
     if warned:
-        return _with_rules(Verdict.MONITOR, warned)
-    return _with_rules(Verdict.HOLD, [])
+        return _with_rules(ExitVerdict.MONITOR, warned)
+    return _with_rules(ExitVerdict.HOLD, [])
 
 
 def _named(signals: Sequence[Signal], kind: type[Fired | NotEvaluated]) -> list[str]:
     return [signal.rule.name for signal in signals if isinstance(signal.finding, kind)]
 
 
-def _with_rules(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
+def _with_rules(verdict: ExitVerdict, names: Sequence[str]) -> tuple[ExitVerdict, str]:
     return verdict, f"{verdict} ({', '.join(names)})" if names else verdict.value
 
 
-def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) -> Sizing:
+def size(
+    due: Sequence[SignalStanding], held: SellablePart, terms: ExitTerms, month: Month
+) -> ExitSizing:
     """The largest sale that a rule asks for, never nothing and never more than is held; all
     where the rest would be under the least that the terms keep. Then the stop that the terms name,
     on what remains.
@@ -184,7 +186,7 @@ def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) ->
         quantity, reason = held.free, f"{reason}; {too_little}"
     remaining = held.shares - quantity
     price, no_stop = stop_of(terms, held.position) if remaining > 0 else (None, "")
-    return Sizing(
+    return ExitSizing(
         sell_pct=_share(most, quantity, held),
         quantity=quantity,
         remaining=remaining,
@@ -200,7 +202,7 @@ def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) ->
     )
 
 
-def _wanted(rule: Standing, held: Held) -> Decimal:
+def _wanted(rule: SignalStanding, held: SellablePart) -> Decimal:
     """Shares that a rule asks for: its part of what is free, or what its last order left unsold."""
     if rule.left is not None:
         return min(held.free, rule.left)
@@ -208,7 +210,7 @@ def _wanted(rule: Standing, held: Held) -> Decimal:
     return min(held.free, max(share_step(held.free, held.position.lot), part))
 
 
-def _asks(rule: Standing) -> str:
+def _asks(rule: SignalStanding) -> str:
     if rule.left is None:
         return f"{rule.rule.name} sells {rule.finding.sell_pct.normalize():f}%"
     last = rule.acts[-1]
@@ -218,7 +220,7 @@ def _asks(rule: Standing) -> str:
     )
 
 
-def _too_little(held: Held, rest: Decimal, terms: ExitTerms) -> str:
+def _too_little(held: SellablePart, rest: Decimal, terms: ExitTerms) -> str:
     """Why a rest is sold too; empty where it is none, or enough to be kept."""
     if rest <= 0 or held.promised > 0:
         return ""
@@ -228,7 +230,7 @@ def _too_little(held: Held, rest: Decimal, terms: ExitTerms) -> str:
     return f"a rest of {why}, so all is sold" if why else ""
 
 
-def _share(rule: Standing, quantity: Decimal, held: Held) -> Decimal:
+def _share(rule: SignalStanding, quantity: Decimal, held: SellablePart) -> Decimal:
     """The part of what is free that the quantity is: as the rule says it where it comes to that,
     else the least that covers it."""
     share = rule.finding.sell_pct
@@ -260,7 +262,7 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
     return stop_price, ""
 
 
-def check_of(held: Held, assessment: Assessment) -> ExitCheck:
+def check_of(held: SellablePart, assessment: Assessment) -> ExitCheck:
     """The assessment of one position, as it is told to the rest of the desk."""
     sizing = assessment.sizing
     check = ExitCheck(

@@ -13,7 +13,7 @@ from contracts.types import Failure
 from libs.market.errors import LookAhead, MarketError, SourceUnavailable, is_silence
 from libs.market.exits import history
 from libs.market.source import MarketData, require_session
-from libs.quant.exits.history import History, Wanted
+from libs.quant.exits.history import HistoryRequest, PriceHistory
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
@@ -21,21 +21,21 @@ READS_AT_ONCE = 16
 TICKERS_A_CALL = 50
 """Tickers that one journalled read covers."""
 
-Histories = Mapping[str, History | Failure]
+Histories = Mapping[str, PriceHistory | Failure]
 
 
 @dataclass(frozen=True)
-class Reads:
+class ExitReads:
     """The market as exit signals see it."""
 
     market: MarketData
 
-    async def histories(self, requests: Sequence[Wanted], as_of: date) -> Histories:
+    async def histories(self, requests: Sequence[HistoryRequest], as_of: date) -> Histories:
         """Of each ticker its history, or why there is none. Raises NotASession and LookAhead."""
         require_session(self.market.calendar, as_of)
         slots = asyncio.Semaphore(READS_AT_ONCE)
 
-        async def one(request: Wanted) -> History | Failure:
+        async def one(request: HistoryRequest) -> PriceHistory | Failure:
             async with slots:
                 try:
                     return await history(self.market, request, as_of)
@@ -48,7 +48,7 @@ class Reads:
         return {request.ticker: result for request, result in zip(requests, results, strict=True)}
 
     async def journalled(
-        self, journal: Journal, requests: Sequence[Wanted], as_of: date
+        self, journal: Journal, requests: Sequence[HistoryRequest], as_of: date
     ) -> Histories:
         """The same, read once whatever dies. Raises SourceUnavailable where no ticker has an
         answer and the source cannot be reached."""
@@ -64,7 +64,7 @@ class Reads:
             for ticker, entry in reply.items()
         }
 
-    def _call(self, part: Sequence[Wanted], as_of: date) -> Call:
+    def _call(self, part: Sequence[HistoryRequest], as_of: date) -> Call:
         async def run() -> Reply:
             results = await self.histories(part, as_of)
             silent = [had for had in results.values() if is_silence(had)]
@@ -86,14 +86,14 @@ class Reads:
         return Call(CallKind.READ, name, request, run, failed=failed)
 
 
-def _asked(request: Wanted) -> JsonValue:
+def _asked(request: HistoryRequest) -> JsonValue:
     peak_since = request.peak_since.isoformat() if request.peak_since else None
     if request.closes_since is None:
         return peak_since
     return {"peak_since": peak_since, "closes_since": request.closes_since.isoformat()}
 
 
-def _as_json(had: History | Failure) -> JsonValue:
+def _as_json(had: PriceHistory | Failure) -> JsonValue:
     if isinstance(had, Failure):
         return {"failure": had.model_dump(mode="json")}
     values: dict[str, JsonValue] = {
@@ -106,9 +106,9 @@ def _as_json(had: History | Failure) -> JsonValue:
     return values
 
 
-def _history(entry: Any) -> History | Failure:
+def _history(entry: Any) -> PriceHistory | Failure:
     if "failure" in entry:
         return Failure.model_validate(entry["failure"])
     since = entry.get("closes_since", {}).items()
     closes_since = {date.fromisoformat(day): close for day, close in since}
-    return History(tuple(entry["months"]), entry["close"], entry["peak"], closes_since)
+    return PriceHistory(tuple(entry["months"]), entry["close"], entry["peak"], closes_since)

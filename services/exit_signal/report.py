@@ -16,7 +16,7 @@ from libs.quant.exits.rules import Fired, NotEvaluated
 from libs.quant.sizing import is_whole
 from libs.quant.ticks import quoted
 from libs.runtime.errors import listed
-from services.exit_signal.logic import Assessment, Held, Signal, Sizing, traded
+from services.exit_signal.logic import Assessment, ExitSizing, SellablePart, Signal, traded
 
 Json = dict[str, Any]
 
@@ -37,7 +37,7 @@ SEVERITIES: Final = {"error": 0, "warning": 1, "info": 2, "success": 3}
 
 def result_of(
     named: Mapping[str, str],
-    held: Held,
+    held: SellablePart,
     orders: Sequence[OpenOrder],
     assessment: Assessment,
     warnings: Sequence[str] = (),
@@ -82,7 +82,7 @@ def _signal(signal: Signal) -> Json:
     return {**body, "status": "ok", "detail": finding.detail, "values": values}
 
 
-def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
+def _position(held: SellablePart, orders: Sequence[OpenOrder]) -> Json:
     position = held.position
     return {
         "shares": in_json(held.shares),
@@ -107,7 +107,7 @@ def _order(order: OpenOrder) -> Json:
     return {**body, "stop_price": str(price.amount), "stop_currency": price.currency}
 
 
-def _sizing(sizing: Sizing, held: Held) -> Json:
+def _sizing(sizing: ExitSizing, held: SellablePart) -> Json:
     stop = sizing.stop_price
     return {
         "sell_pct": float(sizing.sell_pct),
@@ -120,7 +120,7 @@ def _sizing(sizing: Sizing, held: Held) -> Json:
     }
 
 
-def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
+def _actions(ticker: str, held: SellablePart, sizing: ExitSizing) -> list[Json]:
     sale = {
         "action": "sell",
         "ticker": ticker,

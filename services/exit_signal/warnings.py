@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from contracts.types import Failure, shortened
-from libs.quant.exits.history import NAMED_MAX, History
+from libs.quant.exits.history import NAMED_MAX, PriceHistory
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 
@@ -12,7 +12,7 @@ WARNING_CHARS_MAX = 400
 
 
 def warnings_of(
-    named: Mapping[str, str], histories: Mapping[str, History | Failure], held: Iterable[str]
+    named: Mapping[str, str], histories: Mapping[str, PriceHistory | Failure], held: Iterable[str]
 ) -> list[str]:
     """The places of the positions' rules that name a ticker which the market source has not."""
     warnings, there = [], sorted(held)

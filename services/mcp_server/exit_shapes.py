@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.mcp_server.shapes import Shape
+from services.mcp_server.shapes import ToolShape
 
 
-class SignalShape(Shape):
+class SignalShape(ToolShape):
     """One rule and what it found; those that fired come first."""
 
     rule_name: str
@@ -22,7 +22,7 @@ class SignalShape(Shape):
     values: dict[str, float] = Field(default={}, description="In full")
 
 
-class ActionShape(Shape):
+class ActionShape(ToolShape):
     """The proposal; nothing is ordered."""
 
     action: str
@@ -35,7 +35,7 @@ class ActionShape(Shape):
     time_in_force: str | None = Field(None, description="In full, of a stop")
 
 
-class SnapshotShape(Shape):
+class SnapshotShape(ToolShape):
     """The figures to decide by."""
 
     ticker: str
@@ -53,7 +53,7 @@ class SnapshotShape(Shape):
     not_sold: str | None = Field(None, description="Why nothing is sold although a rule fired")
 
 
-class FlagShape(Shape):
+class FlagShape(ToolShape):
     """A flag to look at first."""
 
     flag: str
@@ -61,7 +61,7 @@ class FlagShape(Shape):
     message: str
 
 
-class SizingShape(Shape):
+class SizingShape(ToolShape):
     """How much is to be sold."""
 
     sell_pct: float
@@ -73,7 +73,7 @@ class SizingShape(Shape):
     no_stop: str | None = Field(description="Why there is no stop although one is named")
 
 
-class HeldOrderShape(Shape):
+class HeldOrderShape(ToolShape):
     """An open order of the position."""
 
     side: str
@@ -83,7 +83,7 @@ class HeldOrderShape(Shape):
     stop_currency: str | None = None
 
 
-class HeldShape(Shape):
+class HeldShape(ToolShape):
     """The position that was checked."""
 
     shares: float
@@ -95,7 +95,7 @@ class HeldShape(Shape):
     open_orders: tuple[HeldOrderShape, ...]
 
 
-class ExitShape(Shape):
+class ExitShape(ToolShape):
     """check_exit_signals. `agent` fills snapshot and flags; `summary` and `full` the fields below
     them, `full` those with the details too."""
 

@@ -1,18 +1,25 @@
 """Shapes of the tools' answers: the desk's own views, short enough for a model to read. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+)
 
 from contracts.account_query import AccountView
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView
-from contracts.operation import OperationDetail, OperationStatus, OperationView, Progress
+from contracts.operation import OperationStatus, Progress
 from contracts.types import Cost
 from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
@@ -22,31 +29,24 @@ from libs.report.reports import Reports
 REASON_CHARS = 400
 
 
-def schema_of(shape: Any, mode: Literal["validation", "serialization"]) -> dict[str, Any]:
-    """Its JSON Schema in one piece: some clients know no references, and none with siblings."""
-    whole = TypeAdapter(shape).json_schema(mode=mode)
-    known = whole.pop("$defs", {})
-
-    def written_out(value: Any) -> Any:
-        if isinstance(value, list):
-            return [written_out(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        own = {key: written_out(inner) for key, inner in value.items() if key != "$ref"}
-        name = value.get("$ref", "").rpartition("/")[2]
-        return {**written_out(known[name]), **own} if name else own
-
-    schema: dict[str, Any] = written_out(whole)
-    return schema
+def _short(text: str) -> str:
+    return amounts.cut(text, REASON_CHARS)
 
 
-class Shape(BaseModel):
+Short = Annotated[str, AfterValidator(_short)]
+Substitutes = Annotated[
+    tuple[Annotated[str, BeforeValidator(lambda one: getattr(one, "in_words", one))], ...],
+    Field(description="Stages that another than the pipeline's own model answered, and why"),
+]
+
+
+class ToolShape(BaseModel):
     """One answer. What it leaves out, `get_cycle` and `get_operation` tell."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
 
-class PipelineShape(Shape):
+class PipelineShape(ToolShape):
     """A pipeline: where it is, and which contracts it has made."""
 
     name: str
@@ -54,11 +54,9 @@ class PipelineShape(Shape):
     provider: str
     state: str
     status: CycleStatus
-    reason: str
-    substitutes: tuple[str, ...] = Field(
-        description="Stages that another than the pipeline's own model answered, and why"
-    )
-    outcome: str | None = Field(
+    reason: Short
+    substitutes: Substitutes
+    outcome: Short | None = Field(
         description="What was traded, why nothing was, or where it stopped; null in lists"
     )
     not_bought: dict[str, str] = Field(
@@ -68,15 +66,15 @@ class PipelineShape(Shape):
     contracts: dict[str, JsonValue] = Field(description="Those that were asked for")
 
 
-class CycleShape(Shape):
+class CycleShape(ToolShape):
     """A cycle."""
 
     cycle_id: UUID
     kind: str
     as_of: date
     status: CycleStatus
-    reason: str
-    outcome: str = Field(description="In a line: traded, held, or why not; empty while it runs")
+    reason: Short
+    outcome: Short = Field(description="In a line: traded, held, or why not; empty while it runs")
     requester: str
     accepted_at: datetime
     ended_at: datetime | None
@@ -85,36 +83,36 @@ class CycleShape(Shape):
     pipelines: tuple[PipelineShape, ...]
 
 
-class PositionShape(Shape):
+class PositionShape(ToolShape):
     """A position; money in the account's currency."""
 
     ticker: str
-    quantity: str
-    average_cost: str
-    price: str
+    quantity: Decimal
+    average_cost: Decimal
+    price: Decimal
     sector: str
     priced_on: date | None = Field(None, description="Only where the price is an older session's")
 
 
-class OpenOrderShape(Shape):
+class OpenOrderShape(ToolShape):
     """An order that waits."""
 
     ticker: str
     side: str
-    quantity: str
+    quantity: Decimal
 
 
-class PastFillShape(Shape):
+class PastFillShape(ToolShape):
     """An order that was filled."""
 
     session: date
     side: str
     ticker: str
-    quantity: str
-    price: str
+    quantity: Decimal
+    price: Decimal
 
 
-class PortfolioShape(Shape):
+class PortfolioShape(ToolShape):
     """An account; money in its currency. Figures, from `closed_on` to `fees`, are as of its newest
     valued close; the rest are its books now, with later fills."""
 
@@ -122,18 +120,18 @@ class PortfolioShape(Shape):
     newest: date
     account: str
     currency: str
-    cash: str
-    equity: str
+    cash: Decimal
+    equity: Decimal
     closed_on: date | None = Field(description="The close that the figures are of; null: none yet")
     fills_not_counted: int = Field(description="Fills after that close, in no figure yet")
-    equity_at_close: str
-    starting_cash: str
-    paid_in: str = Field(description="Starting cash and what the owner has brought in since")
-    return_pct: str = Field(description="Since the opening, time-weighted")
-    realised: str
-    unrealised: str | None = Field(description="null where a position has no price")
-    dividends: str
-    fees: str
+    equity_at_close: Decimal
+    starting_cash: Decimal
+    paid_in: Decimal = Field(description="Starting cash and what the owner has brought in since")
+    return_pct: Decimal = Field(description="Since the opening, time-weighted")
+    realised: Decimal
+    unrealised: Decimal
+    dividends: Decimal
+    fees: Decimal
     buys_halted: str | None = Field(description="Why nothing is bought; null where it is")
     positions: tuple[PositionShape, ...] = Field(description="The largest first")
     positions_not_shown: int
@@ -141,23 +139,23 @@ class PortfolioShape(Shape):
     fills: tuple[PastFillShape, ...] = Field(description="The newest first")
 
 
-class CyclesShape(Shape):
+class CyclesShape(ToolShape):
     """Cycles, newest first."""
 
     cycles: tuple[CycleShape, ...]
 
 
-class ShareShape(Shape):
+class ShareShape(ToolShape):
     """So many shares of a ticker."""
 
     action: str
     ticker: str
     quantity: Decimal
     price: str = Field(description="With its currency; of a decision what sizing assumed")
-    why: str = ""
+    why: Short = ""
 
 
-class DecisionShape(Shape):
+class DecisionShape(ToolShape):
     """The decision: picks or exits as the rules left them, the checks, the fills."""
 
     cycle_id: UUID
@@ -167,11 +165,9 @@ class DecisionShape(Shape):
     as_of: date
     decided_at: datetime
     decisions: tuple[ShareShape, ...]
-    adjustments: tuple[str, ...]
+    adjustments: tuple[Short, ...]
     vetoed: tuple[str, ...]
-    substitutes: tuple[str, ...] = Field(
-        description="Stages that another than the pipeline's own model answered, and why"
-    )
+    substitutes: Substitutes
     executed: bool
     outcome: str = Field(description="What was traded, or why nothing was")
     results: dict[str, str] = Field(
@@ -180,7 +176,7 @@ class DecisionShape(Shape):
     fills: tuple[ShareShape, ...]
 
 
-class DecisionsShape(Shape):
+class DecisionsShape(ToolShape):
     """Decisions, newest first."""
 
     decisions: tuple[DecisionShape, ...]
@@ -189,10 +185,10 @@ class DecisionsShape(Shape):
     )
 
 
-class OperationShape(Shape):
+class OperationShape(ToolShape):
     """Tracked work."""
 
-    operation_id: UUID
+    operation_id: UUID = Field(validation_alias="op_id")
     parent_id: UUID | None
     cycle_id: UUID
     type: str
@@ -209,14 +205,14 @@ class OperationShape(Shape):
     finished_at: datetime | None
 
 
-class OperationsShape(Shape):
+class OperationsShape(ToolShape):
     """Operations: the newest first, or of one cycle in the order of their making."""
 
     operations: tuple[OperationShape, ...]
     left_out: int = Field(0, description="Operations of the cycle beyond the limit")
 
 
-class CallShape(Shape):
+class CallShape(ToolShape):
     """One journalled call of an operation."""
 
     index: int
@@ -224,15 +220,15 @@ class CallShape(Shape):
     name: str
 
 
-class OperationDetailShape(Shape):
+class OperationDetailShape(ToolShape):
     """One operation with its result, and the names of its calls."""
 
     operation: OperationShape
     result: JsonValue
-    calls: tuple[CallShape, ...]
+    calls: tuple[CallShape, ...] = Field(validation_alias="journal")
 
 
-class RequestedShape(Shape):
+class RequestedShape(ToolShape):
     """The cycle that was requested."""
 
     cycle_id: UUID
@@ -242,35 +238,21 @@ class RequestedShape(Shape):
 
 def cycle(view: CycleView, contracts: Sequence[str] = ()) -> CycleShape:
     """A cycle with the contracts that are named."""
-    return CycleShape.model_validate(
-        {
-            **{name: getattr(view, name) for name in CycleShape.model_fields},
-            "reason": amounts.cut(view.reason, REASON_CHARS),
-            "outcome": amounts.cut(view.outcome, REASON_CHARS),
-            "pipelines": tuple(_pipeline(lane, contracts) for lane in view.pipelines),
-        }
-    )
+    pipelines = tuple(_pipeline(pipeline, contracts) for pipeline in view.pipelines)
+    return CycleShape.model_validate(_fields(view, CycleShape) | {"pipelines": pipelines})
 
 
 def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
-    return PipelineShape(
-        name=view.name,
-        account=view.account,
-        provider=view.provider,
-        state=view.state,
-        status=view.status,
-        reason=amounts.cut(view.reason, REASON_CHARS),
-        substitutes=tuple(one.in_words for one in view.substitutes),
-        outcome=_outcome(view) if view.contracts else None,
-        not_bought=why_not.by_ticker(view.not_bought),
-        made=tuple(view.contracts),
-        contracts={name: view.contracts[name] for name in contracts if name in view.contracts},
+    ended = ending.of(view, Reports.of(view), (), view.reason) if view.contracts else None
+    return PipelineShape.model_validate(
+        _fields(view, PipelineShape)
+        | {
+            "outcome": ended and ended.sentence,
+            "not_bought": why_not.by_ticker(view.not_bought),
+            "made": tuple(view.contracts),
+            "contracts": {name: view.contracts[name] for name in {*contracts} & {*view.contracts}},
+        }
     )
-
-
-def _outcome(view: PipelineView) -> str:
-    whole = ending.of(view, Reports.of(view), (), view.reason).sentence
-    return amounts.cut(whole, REASON_CHARS)
 
 
 def decision(view: DecisionView) -> DecisionShape:
@@ -280,89 +262,64 @@ def decision(view: DecisionView) -> DecisionShape:
         f"{check.names}: {check.check.outcome.value} by {check.check.rule}: {check.reason}"
         for check in rules.against(decided.checks)
     ]
-    return DecisionShape(
-        cycle_id=view.cycle_id,
-        kind=view.kind,
-        pipeline=view.pipeline,
-        account=view.account,
-        as_of=view.as_of,
-        decided_at=view.decided_at,
-        decisions=tuple(
-            ShareShape(
-                action=pick.action.value,
-                ticker=pick.asset,
-                quantity=pick.quantity,
-                price=amounts.price(pick.price),
-                why=amounts.cut(pick.reasoning, REASON_CHARS),
-            )
-            for pick in decided.decisions
-        ),
-        adjustments=tuple(amounts.cut(change, REASON_CHARS) for change in changed),
-        vetoed=decided.vetoed_tickers,
-        substitutes=tuple(one.in_words for one in decided.substitutes),
-        executed=executed is not None,
-        outcome=ending.of_decision(view),
-        results=results.by_order(view.results),
-        fills=tuple(
-            ShareShape(
-                action=fill.side.value,
-                ticker=fill.asset,
-                quantity=fill.quantity,
-                price=amounts.price(fill.price),
-            )
-            for fill in (executed.fills if executed else ())
-        ),
+    return DecisionShape.model_validate(
+        _fields(view, DecisionShape)
+        | {
+            "decisions": tuple(
+                ShareShape(
+                    action=pick.action.value,
+                    ticker=pick.asset,
+                    quantity=pick.quantity,
+                    price=amounts.price(pick.price),
+                    why=pick.reasoning,
+                )
+                for pick in decided.decisions
+            ),
+            "adjustments": changed,
+            "vetoed": decided.vetoed_tickers,
+            "substitutes": decided.substitutes,
+            "executed": executed is not None,
+            "outcome": ending.of_decision(view),
+            "results": results.by_order(view.results),
+            "fills": tuple(
+                ShareShape(
+                    action=fill.side.value,
+                    ticker=fill.asset,
+                    quantity=fill.quantity,
+                    price=amounts.price(fill.price),
+                )
+                for fill in (executed.fills if executed else ())
+            ),
+        }
     )
 
 
-def operation(view: OperationView) -> OperationShape:
-    """An operation."""
-    fields = {
-        name: getattr(view, name) for name in OperationShape.model_fields if name != "operation_id"
-    }
-    return OperationShape.model_validate({**fields, "operation_id": view.op_id})
-
-
-def operation_detail(detail: OperationDetail) -> OperationDetailShape | None:
-    """An operation with its result; None where there is none."""
-    if detail.operation is None:
-        return None
-    return OperationDetailShape(
-        operation=operation(detail.operation),
-        result=detail.result,
-        calls=tuple(
-            CallShape(index=call.index, kind=call.kind.value, name=call.name)
-            for call in detail.journal
-        ),
-    )
-
-
-def portfolio(view: AccountView) -> Mapping[str, JsonValue] | None:
+def portfolio(view: AccountView) -> PortfolioShape | None:
     """An account as the desk's own models see theirs, with its gains; None where there is none."""
     if view.portfolio is None:
         return None
     halt = view.portfolio.halt
-    return {
-        **portfolio_json(view.portfolio),
-        "closed_on": None if view.closed_on is None else view.closed_on.isoformat(),
-        "fills_not_counted": view.not_counted.fills,
-        "equity_at_close": str(view.equity),
-        "starting_cash": str(view.starting_cash),
-        "paid_in": str(view.paid_in),
-        "return_pct": str(view.return_pct),
-        "realised": str(view.realised),
-        "unrealised": str(view.unrealised),
-        "dividends": str(view.dividends),
-        "fees": str(view.fees),
-        "buys_halted": None if halt is None else account.halted(halt),
-        "fills": [
-            {
-                "session": fill.session.isoformat(),
-                "side": fill.side.value,
-                "ticker": fill.asset,
-                "quantity": str(fill.quantity),
-                "price": str(fill.price.amount),
-            }
-            for fill in view.fills
-        ],
-    }
+    return PortfolioShape.model_validate(
+        _fields(view, PortfolioShape)
+        | portfolio_json(view.portfolio)
+        | {
+            "fills_not_counted": view.not_counted.fills,
+            "equity_at_close": view.equity,
+            "buys_halted": None if halt is None else account.halted(halt),
+            "fills": [
+                PastFillShape(
+                    session=fill.session,
+                    side=fill.side.value,
+                    ticker=fill.asset,
+                    quantity=fill.quantity,
+                    price=fill.price.amount,
+                )
+                for fill in view.fills
+            ],
+        }
+    )
+
+
+def _fields(view: object, shape: type[ToolShape]) -> dict[str, Any]:
+    """The shape's fields that the view has under the same name."""
+    return {name: getattr(view, name) for name in shape.model_fields if hasattr(view, name)}

@@ -21,30 +21,32 @@ from libs.bus.streams import not_stored
 from libs.market.calendar import exchange_calendar
 from libs.market.sources import begin_data, data_version_of, sessions_of
 from libs.postgres.migrate import require_schema
-from libs.postgres.pool import ORCHESTRATOR_ROLE, POOL_SIZE_MAX, dsn_for, open_pool
+from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.telemetry.readiness import checked
 from services.orchestrator import study_answers
 from services.orchestrator.accounts import Accounts
 from services.orchestrator.bodies import Bodies
-from services.orchestrator.clocks import certificates
-from services.orchestrator.clocks.desk_clock import DeskClock
-from services.orchestrator.clocks.letter_watch import LetterWatch
-from services.orchestrator.clocks.relay import Relay
-from services.orchestrator.clocks.schedule import Clock, Time
-from services.orchestrator.clocks.studies import Studies
-from services.orchestrator.clocks.sweep import Sweep
-from services.orchestrator.commit import Committer
+from services.orchestrator.commit import INPUTS_MAX, Committer
 from services.orchestrator.dead_letters import Letters
 from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import BusOutbox, Handler
 from services.orchestrator.machine.workflow import Workflow
 from services.orchestrator.machine.workflows import workflows_of
 from services.orchestrator.notices import Notices
-from services.orchestrator.preflight import Door
+from services.orchestrator.preflight import AdmissionCheck
+from services.orchestrator.schedulers import certificates
+from services.orchestrator.schedulers.dead_letter_monitor import DeadLetterMonitor
+from services.orchestrator.schedulers.desk_clock import DeskClock
+from services.orchestrator.schedulers.relay import Relay
+from services.orchestrator.schedulers.resting import Resting
+from services.orchestrator.schedulers.schedule import Clock, Time
+from services.orchestrator.schedulers.sweep import Sweep
 
 QUEUE = "orchestrators"
+REFUSALS_KEPT_PER_MINUTE_MAX = 60
+"""Refused messages of one caller that are kept and told as events; more only answered."""
 """The queue group: a question goes to one of the orchestrators that run."""
 
 log = structlog.get_logger()
@@ -88,25 +90,23 @@ async def _orchestrating(
     local: LocalBus | None,
 ) -> AsyncIterator[Background]:
     dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
-    # The connections of further committers are for good, and must not be missing elsewhere.
-    connections = POOL_SIZE_MAX + settings.committers - 1
-    async with open_pool(dsn, size_max=connections, name=ORCHESTRATOR_ROLE, writes=True) as pool:
+    async with open_pool(dsn, name=ORCHESTRATOR_ROLE, writes=True) as pool:
         await require_schema(pool)
         publisher = Publisher(client)
-        relay = Relay(pool, publisher, settings)
+        relay = Relay(pool, publisher)
 
         def freed() -> None:
-            studies.wake()
+            resting.wake()
 
         outbox = BusOutbox(publisher, local)
         committer = Committer(pool, workflows, settings, outbox, relay.wake, freed)
         sweep = Sweep(pool, committer, publisher, settings)
-        server = Server(client, QUEUE, settings.inputs_max)
+        server = Server(client, QUEUE, INPUTS_MAX)
         sessions = sessions_of(settings)
         trading = {workflow.kind for workflow in workflows if workflow.sends(OPEN_BOOKS)}
-        door = Door(client, sessions, Accounts(pool), trading, settings.providers)
-        patience_s = settings.reply_timeout_s
-        refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
+        door = AdmissionCheck(client, sessions, Accounts(pool), trading, settings.providers)
+        patience_s = settings.orchestrator.reply_timeout_s
+        refusals = Refusals(REFUSALS_KEPT_PER_MINUTE_MAX, monotonic)
         await begin_data(settings)
         data_version = data_version_of(settings)
         handler = Handler(
@@ -117,23 +117,28 @@ async def _orchestrating(
         )
         time = Time(desk_clock.now, exchange_calendar(), sessions.latest)
         clock = Clock(pool, handler.cycle, time, settings)
-        studies = Studies(pool, handler.cycle, outbox, door, sessions, settings)
+        resting = Resting(pool, outbox, settings)
         await handler.serve(server)
         await clock.serve(server)
-        await studies.serve(server)
         letters = DeadLetters(client)
         await Letters(pool, publisher, letters, settings, relay.wake).serve(server)
-        notices = Notices(pool, settings, relay.wake)
+        notices = Notices(pool, settings)
         await notices.serve(server)
         await Bodies(pool).serve(server)
         await discoverable(client, ORCHESTRATOR, server.endpoints)
         if local is not None:
             local.open(server)
         parts = (
-            *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
-            *(clock.run(), studies.run(), desk_clock.run(), notices.run()),
-            LetterWatch(pool, letters, relay.wake).run(),
-            study_answers.run(pool, settings.study_answers_kept_s),
+            committer.run(),
+            relay.run(),
+            sweep.run(),
+            sweep.run_partitions(),
+            clock.run(),
+            resting.run(),
+            desk_clock.run(),
+            notices.run(),
+            DeadLetterMonitor(pool, letters, relay.wake).run(),
+            study_answers.run(pool, settings.study.answers_kept_s),
             certificates.run(settings),
         )
 

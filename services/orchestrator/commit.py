@@ -1,7 +1,4 @@
-"""The commit loops: take inputs in groups, one transaction a group, answer after the commit.
-
-Cycles are split between the loops, each with a connection of its own, so that one folds while
-another waits for Postgres (decision 0027).
+"""The commit loop: takes inputs in groups, one transaction a group, and answers after the commit.
 
 Order after a commit: answer, then publish commands, then tell the relay. A publish that fails is
 left to the sweep; an answer that does not arrive is asked for again.
@@ -22,8 +19,8 @@ from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from contracts.operation import ClaimAnswer, RecordAnswer, ResultAnswer
 from libs.postgres.pool import (
-    Connection,
     Pool,
+    PoolConnection,
     PostgresError,
     SerializationError,
     UniqueViolationError,
@@ -35,12 +32,17 @@ from libs.runtime.settings import Settings
 from libs.telemetry import metrics
 from services.orchestrator import store
 from services.orchestrator.group import inputs, measured
+from services.orchestrator.group.batch import InputBatch, WorkflowUnknown
 from services.orchestrator.group.changes import Loaded, NewOperation, Stop
-from services.orchestrator.group.fold import Group, WorkflowUnknown
 from services.orchestrator.group.recent import Recent
-from services.orchestrator.group.split import Split
 from services.orchestrator.machine.workflow import Workflow
 
+GROUP_MAX = 64
+"""Inputs that are committed in one transaction."""
+INPUTS_MAX = 4096
+"""Inputs that may wait in an orchestrator; a caller may take up a quarter of them."""
+CYCLES_RECENT_MAX = 1_000
+"""Running cycles whose rows an orchestrator keeps in memory; others it reads again."""
 RACES_MAX = 3
 """How often a group is folded again on rows that another orchestrator has just inserted."""
 RETRY_AFTER_S = 0.2
@@ -52,7 +54,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Command:
+class OutgoingCommand:
     """An operation's command on its way to the service that owns the step."""
 
     service: str
@@ -70,7 +72,7 @@ class Outbox(Protocol):
     def free_workers(self, service: str, step: str) -> int:
         """How many of the step's commands a service of this process would begin at once."""
 
-    async def send(self, command: Command) -> None:
+    async def send(self, command: OutgoingCommand) -> None:
         """Send a command for the first time."""
 
     async def stop(self, stop: Stop) -> None:
@@ -88,7 +90,7 @@ class OnCommit(Protocol):
 class Committed:
     """The work that a committed group leaves: `commands` are those to be sent now."""
 
-    group: Group
+    group: InputBatch
     answers: Answers
     commands: Mapping[UUID, bytes]
 
@@ -98,8 +100,8 @@ def _nobody() -> None:
 
 
 class Committer:
-    """Owns the commit loops. `ask` from any task; `run` in one. `on_freed` hears of commits after
-    which a cycle is no longer at work."""
+    """Commits inputs, one group after the other. `ask` from any task; `run` in one. `on_freed`
+    hears of commits after which a cycle is no longer at work."""
 
     def __init__(
         self,
@@ -110,28 +112,33 @@ class Committer:
         on_commit: OnCommit,
         on_freed: Callable[[], None] = _nobody,
     ) -> None:
-        known = {(workflow.kind, workflow.version): workflow for workflow in workflows}
-        self._split = Split(settings.committers)
-        recent = Recent(settings.cycles_recent_max)
-        self._loops = [
-            CommitLoop(pool, known, settings, outbox, on_commit, on_freed, self._split, recent)
-            for _ in range(settings.committers)
-        ]
+        self._pool = pool
+        self._workflows = {(workflow.kind, workflow.version): workflow for workflow in workflows}
+        self._settings = settings
+        self._outbox = outbox
+        self._on_commit = on_commit
+        self._on_freed = on_freed
+        self._recent = Recent(CYCLES_RECENT_MAX)
+        self._queue: asyncio.Queue[inputs.PendingInput] = asyncio.Queue(INPUTS_MAX)
+        self._waiting = 0
+        self._loaded = False
+        self.refused = ""
+        """Why Postgres did not commit the newest group, which is tried again; else empty."""
 
-    # Which answer `Group.take` gives to which input.
+    # Which answer `InputBatch.take` gives to which input.
     @overload
     async def ask(
-        self, item: inputs.CycleAsked | inputs.CancelAskedFor | inputs.ProposalAnswered
+        self, item: inputs.CycleRequested | inputs.CancelRequested | inputs.ProposalAnswered
     ) -> RequestAnswer: ...
     @overload
     async def ask(self, item: inputs.Claimed) -> ClaimAnswer: ...
     @overload
-    async def ask(self, item: inputs.Recorded) -> RecordAnswer: ...
+    async def ask(self, item: inputs.CallsRecorded) -> RecordAnswer: ...
     @overload
     async def ask(self, item: inputs.Resulted) -> ResultAnswer: ...
     @overload
     async def ask(
-        self, item: inputs.OperationOverdue | inputs.CycleOverdue | inputs.RequestRefused
+        self, item: inputs.OperationOverdue | inputs.CycleOverdue | inputs.UnreadableRequest
     ) -> None: ...
     async def ask(self, item: inputs.GroupInput) -> Message | None:
         """Queue an input for `run`; returns its answer once it is committed.
@@ -139,59 +146,14 @@ class Committer:
         Raises `InputRefused`, `NotCommitted` where it is to be asked again, and `WorkflowUnknown`
         where another orchestrator is to be asked.
         """
-        ask = inputs.Ask(item)
-        await self._loops[self._split.part_of(item)].put(ask)
+        ask = inputs.PendingInput(item)
+        await self._queue.put(ask)
         return await ask.answer
 
-    @property
-    def refused(self) -> str:
-        """Why inputs wait that Postgres did not commit; empty where none do."""
-        return next((loop.refused for loop in self._loops if loop.refused), "")
-
     async def run(self) -> None:
-        """Commit what `ask` queued until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for loop in self._loops:
-                group.create_task(loop.run())
-
-
-class CommitLoop:
-    """Commits the inputs of its part of the cycles, one group after the other."""
-
-    def __init__(
-        self,
-        pool: Pool,
-        workflows: Mapping[tuple[str, int], Workflow],
-        settings: Settings,
-        outbox: Outbox,
-        on_commit: OnCommit,
-        on_freed: Callable[[], None],
-        split: Split,
-        recent: Recent,
-    ) -> None:
-        self._pool = pool
-        self._workflows = workflows
-        self._settings = settings
-        self._outbox = outbox
-        self._on_commit = on_commit
-        self._on_freed = on_freed
-        self._split = split
-        self._recent = recent
-        places = max(settings.inputs_max // settings.committers, 1)
-        self._queue: asyncio.Queue[inputs.Ask] = asyncio.Queue(places)
-        self._waiting = 0
-        self._loaded = False
-        self.refused = ""
-        """Why Postgres did not commit the newest group, which is tried again; else empty."""
-
-    async def put(self, ask: inputs.Ask) -> None:
-        """Queue an input; waits where the queue is full."""
-        await self._queue.put(ask)
-
-    async def run(self) -> None:
-        """Take what was put and commit it in groups until cancelled, on one connection for as long
-        as it lasts."""
-        waiting: Sequence[inputs.Ask] = ()
+        """Commit what `ask` queued, in groups, until cancelled, on one connection for as long as it
+        lasts."""
+        waiting: Sequence[inputs.PendingInput] = ()
         while True:
             try:
                 # Held, not taken for each group: a pool resets a connection at every release.
@@ -206,16 +168,16 @@ class CommitLoop:
                 metrics.COMMIT_RETRIES.add("postgres_lost")
                 await asyncio.sleep(RETRY_AFTER_S)
 
-    async def _group(self) -> Sequence[inputs.Ask]:
+    async def _group(self) -> Sequence[inputs.PendingInput]:
         group = [await self._queue.get()]
-        while len(group) < self._settings.group_max and not self._queue.empty():
+        while len(group) < GROUP_MAX and not self._queue.empty():
             group.append(self._queue.get_nowait())
         self._loaded = len(group) > 1
         metrics.INPUTS_WAITING.add(self._queue.qsize() - self._waiting)
         self._waiting = self._queue.qsize()
         return group
 
-    async def _settle(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
+    async def _settle(self, db: PoolConnection, asks: Sequence[inputs.PendingInput]) -> None:
         """Commit a group; raises an error of an outage, and the group is to be tried again."""
         asks = [ask for ask in asks if not ask.answer.done()]
         if not asks:
@@ -228,7 +190,9 @@ class CommitLoop:
             # One bad input must not stop the desk.
             await self._one_by_one(db, asks, error)
 
-    async def _commit_in_turn(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
+    async def _commit_in_turn(
+        self, db: PoolConnection, asks: Sequence[inputs.PendingInput]
+    ) -> None:
         """Commit; again where another orchestrator was first to insert the same cycle."""
         for _ in range(RACES_MAX):
             try:
@@ -239,7 +203,7 @@ class CommitLoop:
         return await self._commit(db, asks)
 
     async def _one_by_one(
-        self, db: Connection, asks: Sequence[inputs.Ask], error: Exception
+        self, db: PoolConnection, asks: Sequence[inputs.PendingInput], error: Exception
     ) -> None:
         """A group failed on one of its inputs: the others must not suffer for the one that offends.
 
@@ -262,25 +226,23 @@ class CommitLoop:
         op_id = inputs.operation_of(item)
         if isinstance(item, inputs.OperationOverdue) or not _is_its_own_fault(error):
             refused = NotCommitted(str(error))
-        elif op_id is not None and not isinstance(item, inputs.Recorded):
-            end = inputs.Ask(inputs.OperationOverdue(op_id, store.failure_of(error)))
+        elif op_id is not None and not isinstance(item, inputs.CallsRecorded):
+            end = inputs.PendingInput(inputs.OperationOverdue(op_id, store.failure_of(error)))
             await self._settle(db, [end])
             if end.answer.exception() is not None:
                 refused = NotCommitted(str(error))
         if not asks[0].answer.done():
             asks[0].answer.set_exception(refused)
 
-    async def _commit(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
+    async def _commit(self, db: PoolConnection, asks: Sequence[inputs.PendingInput]) -> None:
         began = time.perf_counter()
         items = [ask.item for ask in asks]
         committed = await self._from_memory(db, items) or await self._under_locks(db, items)
         self._recent.keep(committed.group)
-        self._split.keep(committed.group.live_operations)
         for ask, answer in zip(asks, committed.answers, strict=True):
             if not ask.answer.done():
                 ask.answer.set_result(answer)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - began)
-        metrics.COMMIT_INPUTS.observe(len(asks))
         # Lets the answers leave before the commands that follow from them.
         await asyncio.sleep(0)
         await self._publish(committed)
@@ -288,7 +250,7 @@ class CommitLoop:
         asyncio.get_running_loop().call_soon(measured.count, committed.group, committed.answers)
 
     async def _from_memory(
-        self, db: Connection, items: Sequence[inputs.GroupInput]
+        self, db: PoolConnection, items: Sequence[inputs.GroupInput]
     ) -> Committed | None:
         """Fold on rows that need no reading, and write if they still hold: one statement, which
         is a transaction. None where that cannot be, and nothing was written."""
@@ -311,20 +273,24 @@ class CommitLoop:
         except UniqueViolationError:
             return None
 
-    async def _under_locks(self, db: Connection, items: Sequence[inputs.GroupInput]) -> Committed:
+    async def _under_locks(
+        self, db: PoolConnection, items: Sequence[inputs.GroupInput]
+    ) -> Committed:
         """Lock, read, fold, write."""
         async with db.transaction():
             loaded = await store.load(db, items, self._settings)
             return await self._write(db, *self._fold(items, loaded), loaded)
 
-    def _fold(self, items: Sequence[inputs.GroupInput], loaded: Loaded) -> tuple[Group, Answers]:
-        group = Group(self._workflows, self._settings, loaded, datetime.now(UTC))
+    def _fold(
+        self, items: Sequence[inputs.GroupInput], loaded: Loaded
+    ) -> tuple[InputBatch, Answers]:
+        group = InputBatch(self._workflows, self._settings, loaded, datetime.now(UTC))
         answers = [group.take(item) for item in items]
         group.claim_starts(self._outbox.free_workers)
         return group, answers
 
     async def _write(
-        self, db: Connection, group: Group, answers: Answers, loaded: Loaded
+        self, db: PoolConnection, group: InputBatch, answers: Answers, loaded: Loaded
     ) -> Committed:
         await store.write_paces(db, loaded)
         commands = await store.write(db, group, self._settings)
@@ -339,7 +305,9 @@ class CommitLoop:
             if body is not None and not step.asks and len(body) <= MESSAGE_BYTES_MAX:
                 owner, cycle_id = step.serves.owner, new.cycle.cycle_id
                 granted = self._granted(new)
-                command = Command(owner, step.name, cycle_id, new.start.op_id, body, granted)
+                command = OutgoingCommand(
+                    owner, step.name, cycle_id, new.start.op_id, body, granted
+                )
                 await self._outbox.send(command)
         for stop in committed.group.stops:
             await self._outbox.stop(stop)
@@ -352,7 +320,9 @@ class CommitLoop:
     def _granted(self, new: NewOperation) -> ClaimAnswer | None:
         if not new.epoch:
             return None
-        return ClaimAnswer(outcome="granted", epoch=new.epoch, lease_s=self._settings.lease_s)
+        return ClaimAnswer(
+            outcome="granted", epoch=new.epoch, lease_s=self._settings.orchestrator.lease_s
+        )
 
 
 def _is_refusal(answer: Message | None) -> bool:

@@ -23,7 +23,7 @@ from contracts.upkeep import DeadLetter, DiscardLetter, LetterAnswer, RetryLette
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.publisher import UNPUBLISHED, Publisher
 from libs.bus.server import Server
-from libs.postgres.pool import Connection, Pool, Record
+from libs.postgres.pool import Pool, PoolConnection, Record
 from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
@@ -96,8 +96,8 @@ class Letters:
             row = await db.fetchrow(
                 sql.send_again,
                 op_id,
-                settings.resend_after_s,
-                max(settings.epochs_max - 1, 1),
+                settings.orchestrator.resend_after_s,
+                max(settings.orchestrator.epochs_max - 1, 1),
                 MESSAGE_BYTES_MAX,
             )
             if row is None:
@@ -201,7 +201,7 @@ def _letter_event(letter: DeadLetter, by: str, reason: str, op_id: UUID | None) 
 
 
 async def _write_event(
-    db: Connection,
+    db: PoolConnection,
     letter: DeadLetter,
     what: EventType,
     seq: int,

@@ -8,7 +8,7 @@ from datetime import date
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
-from contracts.cycle import PROBE, CancelCycle, CycleRequest, RequestAnswer
+from contracts.cycle import PROBE, STRATEGY, CancelCycle, CycleRequest, RequestAnswer
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -18,28 +18,29 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.study import ACCOUNT_PREFIX, STUDY
+from contracts.study import ACCOUNT_PREFIX
 from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
-from contracts.subjects.subject import ORCHESTRATOR, REQUESTERS, Answered
+from contracts.subjects.subject import ORCHESTRATOR, REQUESTERS, STUDY, Answered
 from contracts.types import Failure, shortened
 from libs.bus.headers import traceparent
 from libs.bus.local import LocalBus
 from libs.bus.publisher import Publisher
-from libs.bus.pull import HandedOver
-from libs.bus.server import Refuse, Server, Unreadable
+from libs.bus.pull import LocalDelivery
+from libs.bus.server import Refuse, Server, UnreadableMessage
 from libs.runtime import ids
 from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError
-from services.orchestrator.commit import Command, Committer, InputRefused, NotCommitted
+from services.orchestrator.commit import Committer, InputRefused, NotCommitted, OutgoingCommand
 from services.orchestrator.group import inputs
 from services.orchestrator.group.answers import rejection
+from services.orchestrator.group.batch import WorkflowUnknown
+from services.orchestrator.group.budgets import pays_no_call
 from services.orchestrator.group.changes import Stop
-from services.orchestrator.group.fold import WorkflowUnknown
 from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.machine.rotation import in_turn
-from services.orchestrator.preflight import OutlookOf
+from services.orchestrator.preflight import PreflightOf
 
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
@@ -64,7 +65,7 @@ class Handler:
         publisher: Publisher,
         latest_session: LatestSession,
         data_version: DataVersion,
-        outlook_of: OutlookOf,
+        outlook_of: PreflightOf,
         refusals: Refusals,
         patience_s: float,
     ) -> None:
@@ -91,8 +92,9 @@ class Handler:
         if request.sell_now is not None and requester not in REQUESTERS:
             why = f"{requester} is no person: only a person sells by hand (`deskbus exit now`)"
             return rejection("not_a_person", why, "sell_now")
-        if requester != STUDY and (kept := _kept_for_studies(request)) is not None:
-            return kept
+        refused = _no_cell(request) if requester == STUDY else _kept_for_studies(request)
+        if refused is not None:
+            return refused
         try:
             version = await self._data_version()
             with reading(version):
@@ -100,14 +102,17 @@ class Handler:
                 outlook = await self._outlook_of(requester, request, as_of)
         except DeskError as error:
             return rejection(error.code, error.message, "as_of")
+        if request.study is not None and request.study.dry_run:
+            poor = pays_no_call(request.budgets, outlook.needs)
+            return outlook.rejection or poor or RequestAnswer(outcome="accepted")
         body = request.model_dump_json().encode()
-        asked = inputs.CycleAsked(
+        asked = inputs.CycleRequested(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
             requester=requester,
             request=in_turn(request, as_of),
             as_of=as_of,
             body_sha256=_digest(request),
-            hindrance=outlook.hindrance,
+            rejection=outlook.rejection,
             needs=outlook.needs,
             data_version=version,
         )
@@ -118,21 +123,21 @@ class Handler:
         if rejected and self._refusals.is_kept(requester):
             failure = Failure(code=answer.code or "", message=answer.message, field=answer.field)
             stands_for = _refused_id(requester, body, len(body))
-            await self._keep(inputs.RequestRefused(stands_for, failure, requester))
+            await self._keep(inputs.UnreadableRequest(stands_for, failure, requester))
         return answer
 
     async def _cancel(self, _requester: str, request: CancelCycle) -> RequestAnswer | None:
-        return await self._request(inputs.CancelAskedFor(request.cycle_id, request.reason))
+        return await self._request(inputs.CancelRequested(request.cycle_id, request.reason))
 
     async def _approval(self, approver: str, answer: AnswerProposal) -> RequestAnswer | None:
         return await self._request(inputs.ProposalAnswered(approver, answer))
 
     async def _request(
-        self, asked: inputs.CycleAsked | inputs.CancelAskedFor | inputs.ProposalAnswered
+        self, asked: inputs.CycleRequested | inputs.CancelRequested | inputs.ProposalAnswered
     ) -> RequestAnswer | None:
         return await _answer(self._committer.ask(asked), _not_storable)
 
-    async def _refuse_request(self, requester: str, refused: Unreadable) -> RequestAnswer:
+    async def _refuse_request(self, requester: str, refused: UnreadableMessage) -> RequestAnswer:
         """A request that cannot be read: told to its sender, to all who listen, and kept; of many
         a minute the further ones are told to their sender only."""
         error = refused.error
@@ -140,10 +145,10 @@ class Handler:
         if self._refusals.is_kept(requester):
             await self._publisher.dead_letter("request", refused, failure, requester)
             stands_for = _refused_id(requester, refused.body, refused.size_bytes)
-            await self._keep(inputs.RequestRefused(stands_for, failure, requester))
+            await self._keep(inputs.UnreadableRequest(stands_for, failure, requester))
         return rejection(error.code, error.message, error.field)
 
-    async def _keep(self, refused: inputs.RequestRefused) -> None:
+    async def _keep(self, refused: inputs.UnreadableRequest) -> None:
         """Record a refusal where that can be done; its sender has the answer either way."""
         with contextlib.suppress(InputRefused, NotCommitted, WorkflowUnknown):
             await self._committer.ask(refused)
@@ -153,7 +158,7 @@ class Handler:
         return await self._for_now(_answer(answer, lambda _: ClaimAnswer(outcome="done")))
 
     async def _record(self, service: str, record: Record) -> RecordAnswer | None:
-        answer = self._committer.ask(inputs.Recorded(service, record))
+        answer = self._committer.ask(inputs.CallsRecorded(service, record))
         return await self._for_now(_answer(answer, _record_refused))
 
     async def _result(self, service: str, result: Result) -> ResultAnswer | None:
@@ -172,7 +177,7 @@ class Handler:
     def _unread(self, what: str, answer: Callable[[str], Answered]) -> Refuse[Answered]:
         """Keep a message of a service that cannot be read, and tell the service why."""
 
-        async def refuse(service: str, refused: Unreadable) -> Answered:
+        async def refuse(service: str, refused: UnreadableMessage) -> Answered:
             error = refused.error
             failure = Failure(code=error.code, message=error.message, field=error.field)
             if self._refusals.is_kept(service):
@@ -194,17 +199,17 @@ class BusOutbox:
         """How many of the step's commands a service of this process would begin at once."""
         return 0 if self._local is None else self._local.free_workers(service, step)
 
-    async def send(self, command: Command) -> None:
+    async def send(self, command: OutgoingCommand) -> None:
         """Send a command for the first time."""
         if self._local is not None:
             place = traceparent(command.cycle_id, command.op_id)
-            handed = HandedOver(command.body, place, command.granted)
+            handed = LocalDelivery(command.body, place, command.granted)
             if self._local.hand_over(command.service, command.step, handed):
                 return
         if command.granted is not None:
             return  # its service has just stopped; nobody else gets it before the lease is over
         await self._publisher.command(
-            *(command.service, command.step, command.cycle_id, command.op_id, command.body), 1
+            command.service, command.step, command.cycle_id, command.op_id, command.body, 1
         )
 
     async def stop(self, stop: Stop) -> None:
@@ -220,9 +225,9 @@ class BusOutbox:
 
 
 def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
-    """Why nobody but a study may ask for this; None where anybody may."""
+    """Why only the study service may ask for this; None where anybody may."""
     if request.study is not None:
-        return rejection("invalid", "only the desk sets it: run `deskbus study run`", "study")
+        return rejection("invalid", "only a study sets it: run `deskbus study run`", "study")
     if request.kind == PROBE:
         return rejection("invalid", "only a study probes: set `probe` in its file", "kind")
     for pipeline in request.pipelines:
@@ -233,6 +238,15 @@ def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
     if taken:
         why = f"account {taken[0]}: names that begin with {ACCOUNT_PREFIX} are kept for studies"
         return rejection("invalid", why, "pipelines")
+    return None
+
+
+def _no_cell(request: CycleRequest) -> RequestAnswer | None:
+    """Why the study service may not ask for this; None for a cell in accounts of studies."""
+    others = [name for name in request.accounts if not name.startswith(ACCOUNT_PREFIX)]
+    if request.study is None or request.kind == STRATEGY or others:
+        why = f"{STUDY} asks for cells alone, in accounts that begin with {ACCOUNT_PREFIX}"
+        return rejection("invalid", why, "pipelines" if others else "study")
     return None
 
 

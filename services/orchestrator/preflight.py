@@ -17,7 +17,6 @@ from contracts.operation import Reserve
 from contracts.provider import ProvidersQuery
 from contracts.reach import OutOfReach, ReachQuery
 from contracts.schedule import SCHEDULE
-from contracts.study import STUDY
 from contracts.subjects.preflight import PROVIDERS, REACH
 from contracts.subjects.subject import ORCHESTRATOR, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
@@ -47,21 +46,21 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Preflight:
     """Why a cycle could not begin, if so, and the least that a call of its models may cost.
 
-    `hindrance` None: nothing speaks against it, or nobody knows. `needs` None: none is counted.
+    `rejection` None: nothing speaks against it, or nobody knows. `needs` None: none is counted.
     """
 
-    hindrance: RequestAnswer | None = None
+    rejection: RequestAnswer | None = None
     needs: Reserve | None = None
 
 
 # What becomes of the request of somebody for a session.
-OutlookOf = Callable[[str, CycleRequest, date], Awaitable[Outlook]]
+PreflightOf = Callable[[str, CycleRequest, date], Awaitable[Preflight]]
 
 
-class Door:
+class AdmissionCheck:
     """Judges requests: their day by the source's sessions and the accounts' clocks, the rest by who
     has markets and keys. `trading` are the kinds of cycles that bring an account to their session,
     `providers` the endpoints as they are set.
@@ -81,15 +80,15 @@ class Door:
         self._trading = trading
         self._providers = providers
 
-    async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Outlook:
+    async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Preflight:
         """The first thing that speaks against a new cycle, and what a call of it needs."""
-        hindrance = (
+        rejection = (
             mistyped_constraint(request)
             or await self._of_the_day(as_of)
             or await self._of_the_accounts(request, as_of)
             or await self._of_the_names(requester, request, as_of)
         )
-        return Outlook(hindrance) if hindrance else await self._of_the_pipelines(request)
+        return Preflight(rejection) if rejection else await self._of_the_pipelines(request)
 
     async def _of_the_day(self, as_of: date) -> RequestAnswer | None:
         try:
@@ -112,7 +111,7 @@ class Door:
                 if request.sell_now is not None and names[0] not in clocks:
                     return _nobodys(names[0], await self._accounts.names())
         except (DatabaseUnavailable, TimeoutError) as error:
-            log.warning("orchestrator.clocks_unknown", error=f"{type(error).__name__}: {error}")
+            log.warning("orchestrator.schedulers_unknown", error=f"{type(error).__name__}: {error}")
             return None
         return _ahead(names, clocks, as_of)
 
@@ -130,7 +129,7 @@ class Door:
             return _out_of_reach("sources", view.sources[0])
         unknown = [ticker for ticker in view.tickers if not ticker.is_known]
         field = "universe" if request.sell_now is None else "sell_now.ticker"
-        by_plan = requester in {SCHEDULE, STUDY}
+        by_plan = requester == SCHEDULE or (request.study and not request.study.dry_run)
         if unknown and (not by_plan or len(view.tickers) == len(tickers)):
             return _out_of_reach(field, unknown[0])
         if tickers and len(view.tickers) == len(tickers):
@@ -139,7 +138,7 @@ class Door:
         # so.
         return None
 
-    async def _of_the_pipelines(self, request: CycleRequest) -> Outlook:
+    async def _of_the_pipelines(self, request: CycleRequest) -> Preflight:
         pipelines = tuple(
             pipeline
             for pipeline in staged(request, self._providers).pipelines
@@ -147,12 +146,12 @@ class Door:
             or (pipeline.models or pipeline.stages or pipeline.fallback)
         )
         if not pipelines:
-            return Outlook()
+            return Preflight()
         view = await self._ask(PROVIDERS, ProvidersQuery(pipelines=pipelines))
         if view is None:
-            return Outlook(needs=SOMETHING)
+            return Preflight(needs=SOMETHING)
         if not view.problems:
-            return Outlook(needs=view.needs)
+            return Preflight(needs=view.needs)
         problem = view.problems[0]
         text = f"pipeline {problem.pipeline}: {problem.message}"
         provider = next(
@@ -162,7 +161,7 @@ class Door:
         near = nearest(provider, usable) if problem.code == "provider_unknown" else None
         asked = f"{text}{did_you_mean(near)}"
         answer = mistaken(problem.code, asked, "pipelines", provider, near, OFFLINE)
-        return Outlook(answer, view.needs)
+        return Preflight(answer, view.needs)
 
     async def _ask(self, row: Subject[Asked, Answered], query: Asked) -> Answered | None:
         """The answer; None where nobody who could gave one in time."""

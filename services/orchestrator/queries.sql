@@ -115,9 +115,8 @@ where day = (now() at time zone 'utc')::date
 -- What calls used by sort, on top of what is there: the rows' locks are held. The whole stands with
 -- the rest of each row.
 with used as materialized (
-    select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[],
-                         $6::bigint[], $7::bool[], $8::bool[])
-      as t (op_id, cycle_id, given, made, cache_read, cache_write, unpriced, of_day)
+    select * from rows($used) as t (op_id uuid, cycle_id uuid, given bigint, made bigint,
+          cache_read bigint, cache_write bigint, unpriced bool, of_day bool)
 ),
 of_operations as (
     update operations o
@@ -162,8 +161,7 @@ from paces where provider = any($1::text[]) order by provider for update
 insert into paces (provider, calls_full_at, tokens_full_at, closed_until)
 select provider, now() + calls_s * interval '1 second', now() + tokens_s * interval '1 second',
        now() + closed_s * interval '1 second'
-from unnest($1::text[], $2::float8[], $3::float8[], $4::float8[])
-  as t (provider, calls_s, tokens_s, closed_s)
+from rows($pace) as t (provider text, calls_s float8, tokens_s float8, closed_s float8)
 on conflict (provider) do update
 set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_full_at,
     closed_until = excluded.closed_until
@@ -171,21 +169,23 @@ set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_ful
 -- name: write_group
 -- What nearly every group writes, in one statement: cycles; ended, new and claimed operations;
 -- finished calls; events. A cycle that somebody else has locked, or that is no longer as it was read,
--- refuses the whole; so does an operation that another claim has had since, and a cycle ($78) that
+-- refuses the whole; so does an operation that another claim has had since, and a cycle ($bound) that
 -- would order or ask a person although its time is up.
 -- A command of a study's cell rests while a live cycle is at work, if it may: the one that begins in
--- this very statement is not seen, and the cell's next command rests instead. Returns what rests.
-with held as materialized (
-    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($62::uuid[])
-        as complete
-    from unnest($1::uuid[] || $11::uuid[] || $62::uuid[]) as t (id)
+-- this very statement is not seen, and the cell's next command rests instead. Returns what rests, and
+-- the time by Postgres' clock, from which all times on record come.
+with bound as (select cycle_id from rows($bound) as t (cycle_id uuid)),
+held as materialized (
+    select count(*) = cardinality($changed.cycle_id) + cardinality($accepted.cycle_id)
+        + cardinality($touched.cycle_id) as complete
+    from unnest($changed.cycle_id || $accepted.cycle_id || $touched.cycle_id) as t (id)
     where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
     update cycles c
     set revision = c.revision + 1, status = t.status, reason = t.reason, state = t.state,
         tokens_spent = t.tokens_spent, tokens_reserved = t.tokens_reserved,
-        cost_usd_spent = t.cost_spent, cost_usd_reserved = t.cost_reserved,
+        cost_usd_spent = t.cost_usd_spent, cost_usd_reserved = t.cost_usd_reserved,
         ended_at = case when t.status <> 'running' then clock_timestamp() end,
         -- The clock stands while a person is asked: the limit moves by that time once it is over.
         waiting_since = case when t.waiting then coalesce(c.waiting_since, clock_timestamp()) end,
@@ -193,13 +193,12 @@ updated as (
             else extract(epoch from clock_timestamp() - c.waiting_since) end,
         deadline_at = c.deadline_at + case when t.waiting or c.waiting_since is null then interval '0'
             else clock_timestamp() - c.waiting_since end
-    from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
-                        $8::numeric[], $9::numeric[], $10::bool[])
-      as t (id, revision, status, reason, state, tokens_spent, tokens_reserved, cost_spent,
-            cost_reserved, waiting)
-    where c.cycle_id = t.id and c.revision = t.revision
+    from rows($changed) as t (cycle_id uuid, revision int, status text, reason text, state bytea,
+          tokens_spent bigint, tokens_reserved bigint, cost_usd_spent numeric, cost_usd_reserved numeric,
+          waiting bool)
+    where c.cycle_id = t.cycle_id and c.revision = t.revision
       and (select complete from held)
-      and (c.cycle_id <> all($78::uuid[]) or c.waiting_since is not null
+      and (c.cycle_id not in (select cycle_id from bound) or c.waiting_since is not null
            or c.deadline_at > (select desk_now())
            or exists (select from operations r where r.cycle_id = c.cycle_id and r.status = 'pending'
                                                  and r.rests_since is not null))
@@ -209,15 +208,15 @@ accepted as (
     insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
                         request, as_of, started_on, status, reason, state, accepted_at, deadline_at,
                         ended_at, tokens_max, cost_usd_max, data_version)
-    select id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
-           accepted_at, clock_timestamp() + timeout_s * interval '1 second',
-           case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max,
+    select cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
+           request, as_of, started_on, status, reason, state, statement_timestamp(),
+           clock_timestamp() + timeout_s * interval '1 second',
+           case when status <> 'running' then clock_timestamp() end, tokens_max, cost_usd_max,
            data_version
-    from unnest($11::uuid[], $12::text[], $13::int[], $14::text[], $15::text[], $16::bytea[],
-                $17::bytea[], $18::date[], $19::date[], $20::text[], $21::text[], $22::bytea[],
-                $23::timestamptz[], $24::float8[], $25::bigint[], $26::numeric[], $27::text[])
-      as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason,
-            state, accepted_at, timeout_s, tokens_max, cost_max, data_version)
+    from rows($accepted) as t (cycle_id uuid, kind text, workflow_version int, requester text,
+          idempotency_key text, body_sha256 bytea, request bytea, as_of date, started_on date,
+          status text, reason text, state bytea, timeout_s float8,
+          tokens_max bigint, cost_usd_max numeric, data_version text)
 ),
 ended as (
     update operations o
@@ -225,17 +224,16 @@ ended as (
         tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
         tokens_reserved = 0, cost_usd_reserved = 0,
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
-    from unnest($28::uuid[], $29::text[], $30::bytea[], $31::text[], $32::bigint[], $33::numeric[],
-                $34::int[])
-      as t (id, status, result, failure, tokens, cost_usd, epoch)
-    where o.op_id = t.id and o.finished_at is null and o.epoch = coalesce(t.epoch, o.epoch)
+    from rows($ended) as t (op_id uuid, status text, result bytea, failure text, tokens bigint,
+          cost_usd numeric, epoch int)
+    where o.op_id = t.op_id and o.finished_at is null and o.epoch = coalesce(t.epoch, o.epoch)
     returning t.epoch
 ),
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
                             attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
                             created_at, rests_since, epoch, started_at)
-    select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of,
+    select op_id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of,
            case when epoch = 0 then 'pending' else 'running' end,
            claimed, must_answer, command,
            case when rests then 'infinity'
@@ -243,11 +241,9 @@ started as (
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
            clock_timestamp(), case when rests then clock_timestamp() end,
            epoch, case when epoch > 0 then clock_timestamp() end
-    from unnest($35::uuid[], $36::uuid[], $37::date[], $38::text[], $39::text[], $40::text[], $41::text[],
-                $42::text[], $43::int[], $44::date[], $45::bool[], $46::bool[], $47::bytea[],
-                $48::float8[], $49::float8[], $50::bool[], $51::int[])
-      as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
-            must_answer, command, due_in_s, limit_s, may_rest, epoch),
+    from rows($started) as t (op_id uuid, cycle_id uuid, started_on date, pipeline text, account text,
+          state text, step text, service text, attempt int, as_of date, claimed bool,
+          must_answer bool, command bytea, due_in_s float8, limit_s float8, may_rest bool, epoch int),
          lateral (select may_rest and (select live_at_work()) > 0 as rests) r
     returning op_id, rests_since
 ),
@@ -256,45 +252,43 @@ told as (
                               session_id, data)
     select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
            t.session_id, t.data::jsonb
-    from unnest($52::date[], $53::uuid[], $54::int[], $55::uuid[], $56::text[], $57::text[], $58::text[],
-                $59::text[], $60::text[])
-      as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
+    from rows($event) as t (started_on date, op_id uuid, seq int, cycle_id uuid, type text,
+          pipeline text, state text, session_id text, data text)
     on conflict do nothing
 ),
 touched as (
     update operations o
     set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,
-        tokens_reserved = t.tokens_reserved, cost_usd_reserved = t.cost_reserved,
+        tokens_reserved = t.tokens_reserved, cost_usd_reserved = t.cost_usd_reserved,
         reserved_on = case when t.reserved_today then (now() at time zone 'utc')::date
                            else o.reserved_on end,
         progress = coalesce(t.progress::jsonb, o.progress),
         started_at = coalesce(o.started_at, clock_timestamp()),
         due_at = clock_timestamp() + t.lease_s * interval '1 second'
-    from unnest($61::uuid[], $62::uuid[], $63::int[], $64::int[], $65::int[], $66::bigint[],
-                $67::numeric[], $68::bigint[], $69::numeric[], $70::bool[], $71::text[], $72::float8[])
-      as t (id, cycle_id, revision, epoch_before, epoch, tokens, cost_usd, tokens_reserved,
-            cost_reserved, reserved_today, progress, lease_s)
-    where o.op_id = t.id and o.finished_at is null and o.epoch = t.epoch_before
+    from rows($touched) as t (op_id uuid, cycle_id uuid, revision int, epoch_before int, epoch int,
+          tokens bigint, cost_usd numeric, tokens_reserved bigint, cost_usd_reserved numeric,
+          reserved_today bool, progress text, lease_s float8)
+    where o.op_id = t.op_id and o.finished_at is null and o.epoch = t.epoch_before
       and (select c.revision from cycles c where c.cycle_id = t.cycle_id) = t.revision
       and (select complete from held)
     returning o.op_id
 ),
 called as (
     insert into journal (started_on, op_id, index, epoch, entry)
-    select * from unnest($73::date[], $74::uuid[], $75::int[], $76::int[], $77::bytea[])
+    select * from rows($called) as t (started_on date, op_id uuid, index int, epoch int, entry bytea)
 )
 select refuse_stale(
     (select count(*) from updated) + (select count(*) from touched)
         + (select count(epoch) from ended) + (select complete::int from held),
-    cardinality($1::uuid[]) + cardinality($61::uuid[])
-        + cardinality(array_remove($34::int[], null)) + 1
-), array(select op_id from started where rests_since is not null) as resting
+    cardinality($changed.cycle_id) + cardinality($touched.op_id)
+        + cardinality(array_remove($ended.epoch, null)) + 1
+), array(select op_id from started where rests_since is not null) as resting, statement_timestamp() as at
 
 -- name: keep_texts
 -- Last in its transaction, and in the order of the keys: whoever writes the same text waits for the
 -- commit of the one before, who waits for nothing any more.
 insert into prompt_texts (started_on, sha256, text)
-select * from unnest($1::date[], $2::bytea[], $3::text[])
+select * from rows($text) as t (started_on date, sha256 bytea, text text)
 on conflict do nothing
 
 -- name: due_operations
@@ -438,8 +432,7 @@ limit $1
 select xid, id from relay_cursor
 
 -- name: move_cursor
--- A number below the one on record is another stream's: lost_notices.py finds that out.
-update relay_cursor set xid = $1, id = $2, notices_number = greatest(notices_number, $3)
+update relay_cursor set xid = $1, id = $2
 
 -- name: keep_part
 -- The same bytes again are as if they were new, so that retention does not take them from a cycle

@@ -14,12 +14,13 @@ import orjson
 
 from contracts.operation import CallKind, JournalEntry
 from contracts.types import Failure
-from libs.postgres.pool import Connection, Record
+from libs.postgres.pool import PoolConnection, Record
 from libs.postgres.queries import Queries
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
 from services.orchestrator import strategies, study_answers
 from services.orchestrator.group import inputs
+from services.orchestrator.group.batch import InputBatch
 from services.orchestrator.group.changes import (
     Loaded,
     NewEntry,
@@ -28,15 +29,14 @@ from services.orchestrator.group.changes import (
     NewUsage,
     command_json,
 )
-from services.orchestrator.group.fold import Group
 from services.orchestrator.group.leases import NOTHING
-from services.orchestrator.group.rate_limits import Bucket, Pace
+from services.orchestrator.group.rate_limits import Bucket, EndpointPace
 from services.orchestrator.group.rows import (
+    CallBudget,
     CycleRow,
-    Ended,
+    EndedOperation,
     OperationRow,
     Proposal,
-    Purse,
     dump_state,
 )
 from services.orchestrator.open_outcomes import PAST_DAYS, PAST_DECISIONS, awaited
@@ -44,7 +44,9 @@ from services.orchestrator.open_outcomes import PAST_DAYS, PAST_DECISIONS, await
 sql = Queries(Path(__file__).parent / "queries.sql")
 
 
-async def load(db: Connection, items: Sequence[inputs.GroupInput], settings: Settings) -> Loaded:
+async def load(
+    db: PoolConnection, items: Sequence[inputs.GroupInput], settings: Settings
+) -> Loaded:
     """Lock and read what the inputs speak of: cycles in order of id, the day's budget last.
 
     Of these cycles all operations that have not ended: an input may end those it does not name.
@@ -69,8 +71,8 @@ async def load(db: Connection, items: Sequence[inputs.GroupInput], settings: Set
 
 
 async def _load_paces(
-    db: Connection, items: Sequence[inputs.GroupInput], settings: Settings
-) -> dict[str, Pace]:
+    db: PoolConnection, items: Sequence[inputs.GroupInput], settings: Settings
+) -> dict[str, EndpointPace]:
     """How fast the endpoints that the inputs ask may be asked; read under the day's lock."""
     names = sorted({name for item in items for name in _endpoints(item)})
     if not names:
@@ -81,14 +83,14 @@ async def _load_paces(
 
 def _endpoints(item: inputs.GroupInput) -> Iterator[str]:
     """The endpoints that the calls on record and the next ones ask."""
-    reserve = item.record.reserve if isinstance(item, inputs.Recorded) else None
+    reserve = item.record.reserve if isinstance(item, inputs.CallsRecorded) else None
     if reserve is not None and reserve.provider:
         yield reserve.provider
     yield from (entry.provider for entry in inputs.calls_of(item) if entry.kind is CallKind.MODEL)
 
 
-def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
-    return Pace(
+def _pace(name: str, rate: Rate, row: Record | None) -> EndpointPace:
+    return EndpointPace(
         name,
         Bucket(rate.calls_per_minute_max, row["calls_full_in_s"] if row else 0.0),
         Bucket(rate.tokens_per_minute_max, row["tokens_full_in_s"] if row else 0.0),
@@ -103,7 +105,7 @@ def _money_is_held(loaded: Loaded) -> bool:
 
 
 async def _load_proposals(
-    db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded
+    db: PoolConnection, items: Sequence[inputs.GroupInput], loaded: Loaded
 ) -> None:
     """The proposals in the cycles that a person answers; read under the cycles' locks."""
     cycle_ids = [item.cycle_id for item in items if isinstance(item, inputs.ProposalAnswered)]
@@ -111,7 +113,9 @@ async def _load_proposals(
         loaded.proposals.setdefault(row["cycle_id"], []).append(Proposal.of(row))
 
 
-async def _load_journal(db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded) -> None:
+async def _load_journal(
+    db: PoolConnection, items: Sequence[inputs.GroupInput], loaded: Loaded
+) -> None:
     claims = [item.claim.op_id for item in items if isinstance(item, inputs.Claimed)]
     claimed = [loaded.operations[op_id] for op_id in claims if op_id in loaded.operations]
     again = [row for row in claimed if row.epoch > 0]
@@ -132,10 +136,10 @@ async def _load_journal(db: Connection, items: Sequence[inputs.GroupInput], load
 
 
 async def load_for_requests(
-    db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded, settings: Settings
+    db: PoolConnection, items: Sequence[inputs.GroupInput], loaded: Loaded, settings: Settings
 ) -> None:
     """Read what new cycles begin with."""
-    requests = [item for item in items if isinstance(item, inputs.CycleAsked)]
+    requests = [item for item in items if isinstance(item, inputs.CycleRequested)]
     if not requests:
         return
     accounts = sorted(
@@ -148,7 +152,7 @@ async def load_for_requests(
     loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows if row["op_id"]}
 
 
-async def _lock_day(db: Connection, settings: Settings) -> Purse:
+async def _lock_day(db: PoolConnection, settings: Settings) -> CallBudget:
     row = await db.fetchrow(sql.lock_day)
     while row is None:
         await db.execute(sql.open_day)
@@ -156,11 +160,11 @@ async def _lock_day(db: Connection, settings: Settings) -> Purse:
     return _purse(row, settings)
 
 
-def _purse(row: Record, settings: Settings) -> Purse:
+def _purse(row: Record, settings: Settings) -> CallBudget:
     """A day's budget."""
-    return Purse(
-        settings.day_tokens_max,
-        settings.day_cost_usd_max,
+    return CallBudget(
+        settings.budget.day_tokens_max,
+        settings.budget.day_cost_usd_max,
         row["tokens_spent"],
         row["cost_usd_spent"],
         row["tokens_reserved"],
@@ -168,7 +172,7 @@ def _purse(row: Record, settings: Settings) -> Purse:
     )
 
 
-async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
+async def write(db: PoolConnection, group: InputBatch, settings: Settings) -> Mapping[UUID, bytes]:
     """Write all that the group changed; returns the new commands that do not rest (decision 0028).
 
     Raises `SerializationError` where a cycle is not as the group read it, or too late for what
@@ -190,37 +194,49 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
     }
     written = await db.fetchrow(
         sql.write_group,
-        *_columns([_cycle(row) for row in cycles if not row.new], CYCLE_COLUMNS),
-        *_columns([_new_cycle(row) for row in cycles if row.new], NEW_CYCLE_COLUMNS),
-        *_columns([_ended(op_id, *end) for op_id, end in group.ends.items()], ENDED_COLUMNS),
-        *_columns(
-            [_started(new, commands[new.start.op_id], settings) for new in group.starts],
-            STARTED_COLUMNS,
+        *sql.arrays(
+            sql.write_group,
+            changed=[_changed(row) for row in cycles if not row.new],
+            accepted=[_accepted(row) for row in cycles if row.new],
+            ended=[_ended(op_id, *end) for op_id, end in group.ends.items()],
+            started=[_started(new, commands[new.start.op_id], settings) for new in group.starts],
+            event=[_event(event) for event in group.events],
+            touched=[_touched(group, row, settings) for row in group.touched],
+            called=[_called(new) for new in group.entries],
+            bound=[{"cycle_id": new.cycle.cycle_id} for new in group.starts if new.binds],
         ),
-        *_columns([_event(event) for event in group.events], EVENT_COLUMNS),
-        *_columns([_touched(group, row, settings) for row in group.touched], TOUCHED_COLUMNS),
-        *_columns([_entry(new) for new in group.entries], ENTRY_COLUMNS),
-        [new.cycle.cycle_id for new in group.starts if new.binds],
     )
     day = group.day
     if day is not None:
         spent, reserved = day.tokens_spent, day.tokens_reserved
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
-    await _many(db, sql.add_usage, [_used(group, new) for new in group.used])
+    if used := [_used(group, new) for new in group.used]:
+        await db.execute(sql.add_usage, *sql.arrays(sql.add_usage, used=used))
     await study_answers.keep(db, group.answered)
-    await _many(db, sql.keep_texts, _texts(group.entries))
-    resting = frozenset(written["resting"]) if written else frozenset()
+    if texts := _texts(group.entries):
+        await db.execute(sql.keep_texts, *sql.arrays(sql.keep_texts, text=texts))
+    group.written(written["at"])
+    resting = frozenset(written["resting"])
     return {op_id: command for op_id, command in commands.items() if op_id not in resting}
 
 
-async def write_paces(db: Connection, loaded: Loaded) -> None:
+async def write_paces(db: PoolConnection, loaded: Loaded) -> None:
     """Write how fast endpoints may be asked from now on; under the locks of `load`."""
-    changed = [pace for pace in loaded.paces.values() if pace.changed]
-    rows = [(p.provider, p.calls.full_in_s, p.tokens.full_in_s, p.closed_s) for p in changed]
-    await _many(db, sql.save_paces, rows)
+    changed = [
+        {
+            "provider": pace.provider,
+            "calls_s": pace.calls.full_in_s,
+            "tokens_s": pace.tokens.full_in_s,
+            "closed_s": pace.closed_s,
+        }
+        for pace in loaded.paces.values()
+        if pace.changed
+    ]
+    if changed:
+        await db.execute(sql.save_paces, *sql.arrays(sql.save_paces, pace=changed))
 
 
-async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
+async def _results(db: PoolConnection, group: InputBatch) -> dict[UUID, bytes]:
     """The contracts that new operations take: from this group's own results, else stored ones."""
     results = {
         op_id: ended.result for op_id, (_, ended) in group.ends.items() if ended.result is not None
@@ -232,7 +248,7 @@ async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
     return results
 
 
-async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, bytes]]:
+async def _past_decisions(db: PoolConnection, group: InputBatch) -> dict[UUID, dict[str, bytes]]:
     """For each new operation that wants them: what its account decided before its as_of."""
     wanted = {
         new.start.op_id: (new.cycle.pipelines[new.start.lane]["account"], new.cycle.as_of)
@@ -250,124 +266,120 @@ async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, 
     }
 
 
-# How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 17, 7, 17, 9
-TOUCHED_COLUMNS, ENTRY_COLUMNS = 12, 5
-
-Row = tuple[object, ...]
+Row = Mapping[str, object]
+"""A row for `libs.postgres.queries`, by the names of the statement's columns."""
 
 
-def _new_cycle(row: CycleRow) -> Row:
-    return (
-        row.cycle_id,
-        row.kind,
-        row.workflow_version,
-        row.requester,
-        row.idempotency_key,
-        row.body_sha256,
-        row.request,
-        row.as_of,
-        row.started_on,
-        row.state.status,
-        row.state.reason,
-        dump_state(row.state),
-        row.accepted_at,
-        row.timeout_s,
-        row.purse.tokens_max,
-        row.purse.cost_usd_max,
-        row.data_version,
-    )
+def _accepted(row: CycleRow) -> Row:
+    return {
+        "cycle_id": row.cycle_id,
+        "kind": row.kind,
+        "workflow_version": row.workflow_version,
+        "requester": row.requester,
+        "idempotency_key": row.idempotency_key,
+        "body_sha256": row.body_sha256,
+        "request": row.request,
+        "as_of": row.as_of,
+        "started_on": row.started_on,
+        "status": row.state.status,
+        "reason": row.state.reason,
+        "state": dump_state(row.state),
+        "timeout_s": row.timeout_s,
+        "tokens_max": row.purse.tokens_max,
+        "cost_usd_max": row.purse.cost_usd_max,
+        "data_version": row.data_version,
+    }
 
 
-def _cycle(row: CycleRow) -> Row:
-    return (
-        row.cycle_id,
-        row.revision,
-        row.state.status,
-        row.state.reason,
-        dump_state(row.state),
-        row.purse.tokens_spent,
-        row.purse.tokens_reserved,
-        row.purse.cost_usd_spent,
-        row.purse.cost_usd_reserved,
-        row.waiting,
-    )
+def _changed(row: CycleRow) -> Row:
+    return {
+        "cycle_id": row.cycle_id,
+        "revision": row.revision,
+        "status": row.state.status,
+        "reason": row.state.reason,
+        "state": dump_state(row.state),
+        "tokens_spent": row.purse.tokens_spent,
+        "tokens_reserved": row.purse.tokens_reserved,
+        "cost_usd_spent": row.purse.cost_usd_spent,
+        "cost_usd_reserved": row.purse.cost_usd_reserved,
+        "waiting": row.waiting,
+    }
 
 
 def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
     start, cycle = new.start, new.cycle
-    return (
-        start.op_id,
-        cycle.cycle_id,
-        cycle.started_on,
-        start.lane,
-        cycle.pipelines[start.lane]["account"],
-        start.state,
-        start.step.name,
-        start.step.serves.owner,
-        start.attempt,
-        cycle.as_of,
-        start.step.serves.claimed,
-        start.step.must_answer,
-        command,
-        new.due_in_s(settings),
-        settings.approval_timeout_s if start.step.asks else start.step.time_limit_s,
-        cycle.of_study,
-        new.epoch,
-    )
+    return {
+        "op_id": start.op_id,
+        "cycle_id": cycle.cycle_id,
+        "started_on": cycle.started_on,
+        "pipeline": start.lane,
+        "account": cycle.pipelines[start.lane]["account"],
+        "state": start.state,
+        "step": start.step.name,
+        "service": start.step.serves.owner,
+        "attempt": start.attempt,
+        "as_of": cycle.as_of,
+        "claimed": start.step.serves.claimed,
+        "must_answer": start.step.must_answer,
+        "command": command,
+        "due_in_s": new.due_in_s(settings),
+        "limit_s": settings.approval.timeout_s if start.step.asks else start.step.time_limit_s,
+        "may_rest": cycle.of_study,
+        "epoch": new.epoch,
+    }
 
 
-def _touched(group: Group, row: OperationRow, settings: Settings) -> Row:
-    return (
-        row.op_id,
-        row.cycle_id,
-        group.cycle(row.cycle_id).revision,
-        row.epoch_stored,
-        row.epoch,
-        row.tokens,
-        row.cost_usd,
-        row.reserved.tokens,
-        row.reserved.cost_usd,
-        row.reserved_today,
-        row.progress.decode() if row.progress else None,
-        settings.lease_s,
-    )
+def _touched(group: InputBatch, row: OperationRow, settings: Settings) -> Row:
+    return {
+        "op_id": row.op_id,
+        "cycle_id": row.cycle_id,
+        "revision": group.cycle(row.cycle_id).revision,
+        "epoch_before": row.epoch_stored,
+        "epoch": row.epoch,
+        "tokens": row.tokens,
+        "cost_usd": row.cost_usd,
+        "tokens_reserved": row.reserved.tokens,
+        "cost_usd_reserved": row.reserved.cost_usd,
+        "reserved_today": row.reserved_today,
+        "progress": row.progress.decode() if row.progress else None,
+        "lease_s": settings.orchestrator.lease_s,
+    }
 
 
-def _used(group: Group, new: NewUsage) -> Row:
+def _used(group: InputBatch, new: NewUsage) -> Row:
     usage = new.usage
-    return (
-        new.operation.op_id,
-        new.operation.cycle_id,
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.cache_read_tokens,
-        usage.cache_write_tokens,
-        usage.cost_usd is None,
-        not group.cycle(new.operation.cycle_id).of_study,
-    )
+    return {
+        "op_id": new.operation.op_id,
+        "cycle_id": new.operation.cycle_id,
+        "given": usage.input_tokens,
+        "made": usage.output_tokens,
+        "cache_read": usage.cache_read_tokens,
+        "cache_write": usage.cache_write_tokens,
+        "unpriced": usage.cost_usd is None,
+        "of_day": not group.cycle(new.operation.cycle_id).of_study,
+    }
 
 
-def _ended(op_id: UUID, row: OperationRow | None, end: Ended) -> Row:
-    return (
-        op_id,
-        end.status,
-        end.result,
-        end.failure.decode() if end.failure else None,
-        row.tokens if row else None,
-        row.cost_usd if row else None,
-        row.epoch_stored if row and row.claimed else None,
-    )
+def _ended(op_id: UUID, row: OperationRow | None, end: EndedOperation) -> Row:
+    return {
+        "op_id": op_id,
+        "status": end.status,
+        "result": end.result,
+        "failure": end.failure.decode() if end.failure else None,
+        "tokens": row.tokens if row else None,
+        "cost_usd": row.cost_usd if row else None,
+        "epoch": row.epoch_stored if row and row.claimed else None,
+    }
 
 
-def _entry(new: NewEntry) -> Row:
-    return (
-        new.operation.started_on,
-        new.operation.op_id,
-        new.entry.index,
-        new.operation.epoch,
-        new.entry.model_dump_json(exclude={"texts"}).encode(),
-    )
+def _called(new: NewEntry) -> Row:
+    return {
+        "started_on": new.operation.started_on,
+        "op_id": new.operation.op_id,
+        "index": new.entry.index,
+        "epoch": new.operation.epoch,
+        "entry": new.entry.model_dump_json(exclude={"texts"}).encode(),
+    }
 
 
 def _texts(entries: Sequence[NewEntry]) -> Sequence[Row]:
@@ -377,32 +389,24 @@ def _texts(entries: Sequence[NewEntry]) -> Sequence[Row]:
         for new in entries
         for text in new.entry.texts
     }
-    return [(*key, text) for key, text in sorted(texts.items())]
+    return [
+        {"started_on": month, "sha256": digest, "text": text}
+        for (month, digest), text in sorted(texts.items())
+    ]
 
 
 def _event(event: NewEvent) -> Row:
-    return (
-        event.started_on,
-        event.node,
-        event.seq,
-        event.cycle_id,
-        event.type,
-        event.pipeline,
-        event.state,
-        event.session_id,
-        orjson.dumps(event.data, default=str).decode(),
-    )
-
-
-def _columns(rows: Sequence[Row], width: int) -> Sequence[list[object]]:
-    """Rows as one array a column, for unnest."""
-    return list(map(list, zip(*rows, strict=True))) if rows else [[] for _ in range(width)]
-
-
-async def _many(db: Connection, statement: str, rows: Sequence[Row]) -> None:
-    """Run a statement over rows; nothing where there are none."""
-    if rows:
-        await db.execute(statement, *_columns(rows, len(rows[0])))
+    return {
+        "started_on": event.started_on,
+        "op_id": event.node,
+        "seq": event.seq,
+        "cycle_id": event.cycle_id,
+        "type": event.type,
+        "pipeline": event.pipeline,
+        "state": event.state,
+        "session_id": event.session_id,
+        "data": orjson.dumps(event.data, default=str).decode(),
+    }
 
 
 def failure_of(error: Exception) -> Failure:

@@ -25,10 +25,10 @@ from contracts.strategy_cycle import (
 )
 from contracts.strategy_result import StrategyAssessment
 from contracts.types import shortened
-from libs.postgres.pool import Connection
+from libs.postgres.pool import PoolConnection
 from libs.postgres.queries import Queries
 from libs.runtime.wording import describe
-from services.orchestrator.group.fold import Group
+from services.orchestrator.group.batch import InputBatch
 
 End = Literal["training_gate", "backtest_gate", "assessed", "not_finished"]
 
@@ -39,7 +39,11 @@ PAST = "past_strategies"
 PAST_CHARS_MAX = 400
 """Of each text about one of them."""
 BACKTEST_FIGURES = (
-    *("sharpe_ratio", "benchmark_sharpe_ratio", "max_drawdown", "win_rate", "total_trades"),
+    "sharpe_ratio",
+    "benchmark_sharpe_ratio",
+    "max_drawdown",
+    "win_rate",
+    "total_trades",
 )
 OPERATION_COLUMNS = {
     "design": "design_op_id",
@@ -49,10 +53,10 @@ OPERATION_COLUMNS = {
 }
 """What a row tells, and the column of the operation that made it."""
 POINTS = ("strengths", "weaknesses", "suggestions")
-DESIGN = ("strategy_design", "design")
+DESIGN = ("strategy", "design")
 JUDGING_STEPS = (
-    ("strategy_training", "train"),
-    ("strategy_backtest", "backtest"),
+    ("strategy", "train"),
+    ("strategy", "backtest"),
     ("assessment", "assess"),
 )
 """Steps, by service and name, whose results name the strategy that they are about."""
@@ -61,7 +65,7 @@ sql = Queries(Path(__file__).with_name("strategies.sql"))
 log = structlog.get_logger()
 
 
-async def keep(db: Connection, group: Group) -> None:
+async def keep(db: PoolConnection, group: InputBatch) -> None:
     """Keep what the group's ended steps have made of strategies."""
     for op_id, (row, end) in group.ends.items():
         if row is None or end.result is None:
@@ -79,7 +83,7 @@ async def keep(db: Connection, group: Group) -> None:
 
 
 async def command_fields(
-    db: Connection, group: Group, results: Mapping[UUID, bytes]
+    db: PoolConnection, group: InputBatch, results: Mapping[UUID, bytes]
 ) -> dict[UUID, dict[str, bytes]]:
     """For each new operation that wants to know: how many strategies were tried besides its own,
     and what became of the last ones.
@@ -95,12 +99,12 @@ async def command_fields(
     return fields_of
 
 
-async def _trials(db: Connection, spec_sha256: str) -> bytes:
+async def _trials(db: PoolConnection, spec_sha256: str) -> bytes:
     row = await db.fetchrow(sql.trials, spec_sha256)
     return Trials.model_validate(dict(row or {})).model_dump_json().encode()
 
 
-async def _past(db: Connection, as_of: date, results: Mapping[UUID, bytes]) -> bytes:
+async def _past(db: PoolConnection, as_of: date, results: Mapping[UUID, bytes]) -> bytes:
     rows = await db.fetch(sql.past, as_of, PAST_STRATEGIES_MAX)
     strategies = []
     for row in rows:

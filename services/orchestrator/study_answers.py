@@ -1,7 +1,7 @@
 """Answers that studies have paid for: whoever asks the same of the same model in one gets them.
 
 They are written in the transaction that settles what they cost, and read in the one that would hold
-money back for asking again. Those that were paid for longer ago than `study_answers_kept_s` are
+money back for asking again. Those that were paid for longer ago than `study.answers_kept_s` are
 forgotten: whoever asks the same then pays again.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 import structlog
 
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.postgres.queries import Queries
 from libs.runtime.errors import Unavailable
 from services.orchestrator.group import inputs
@@ -41,12 +41,12 @@ async def forget(pool: Pool, kept_s: float) -> None:
     await pool.execute(sql.forget, kept_s, FORGET_MAX)
 
 
-async def load(db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded) -> None:
+async def load(db: PoolConnection, items: Sequence[inputs.GroupInput], loaded: Loaded) -> None:
     """Read the answers to what cells of studies are about to ask, as far as there are any."""
     addresses = [
         bytes.fromhex(address)
         for item in items
-        if isinstance(item, inputs.Recorded) and item.record.reserve is not None
+        if isinstance(item, inputs.CallsRecorded) and item.record.reserve is not None
         if (row := loaded.operations.get(item.record.op_id)) is not None
         if loaded.cycles[row.cycle_id].of_study
         for address in item.record.reserve.addresses
@@ -56,7 +56,7 @@ async def load(db: Connection, items: Sequence[inputs.GroupInput], loaded: Loade
         loaded.answers = {row["address"].hex(): row["reply"] for row in rows}
 
 
-async def keep(db: Connection, answered: Sequence[NewEntry]) -> None:
+async def keep(db: PoolConnection, answered: Sequence[NewEntry]) -> None:
     """Keep the answers of calls that were paid for."""
     if answered:
         rows = [

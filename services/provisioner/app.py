@@ -21,7 +21,9 @@ async def running(
     """Everything is provisioned when the block is entered, and kept so while it runs."""
     client = await connect(settings.nats_address, PROVISIONER, settings.secrets_path)
     try:
-        provisioner = Provisioner(client, commands, settings.nats_replicas)
+        provisioner = Provisioner(
+            client, commands, settings.nats.replicas, settings.notify.channels
+        )
         await provisioner.provision()
         await discoverable(client, PROVISIONER, ())
         async with Background(provisioner.run(), provisioner.watch_storing()) as background:

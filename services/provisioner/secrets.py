@@ -14,7 +14,7 @@ from pathlib import Path
 
 from libs.bus.permissions import permissions
 from libs.keys.accounts import NatsPermissions
-from libs.keys.certificates import Pair, ensure_certificates
+from libs.keys.certificates import CertificatePair, ensure_certificates
 from libs.keys.credentials import (
     NATS_CONFIG,
     CredentialError,
@@ -146,7 +146,7 @@ def nats_conf(
     )
     config["host"] = place.listen
     if _has_tls(directory):
-        pair = Pair(place.tls_dir, "nats")
+        pair = CertificatePair(place.tls_dir, "nats")
         config["tls"] = {"cert_file": str(pair.certificate), "key_file": str(pair.key)}
     if place.nodes:
         config["cluster"] = _cluster(place, config.get("tls"))

@@ -10,7 +10,7 @@ from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.market.source import MarketData
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
@@ -35,7 +35,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
             sessions=market.calendar,
         )
 
-    tickers_max = settings.research_tickers_max
+    tickers_max = settings.model.research_tickers_max
     planner, quant, analyst = (
         role("planner", "planner"),
         role("quant", "quant"),
@@ -54,7 +54,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
                 market=market,
                 role=analyst,
                 tickers_max=tickers_max,
-                exit_rules=ExitRules(settings.exit_rules_file),
+                exit_rules=DeskExitRules(settings.exit_rules_file),
             ),
             on_command(
                 PROBE_INPUTS, probe_inputs, market=market, role=probe, tickers_max=tickers_max

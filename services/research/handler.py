@@ -14,9 +14,9 @@ from contracts.research import (
 from libs.facts.desk import digest_facts, sentiment_facts
 from libs.llm.agent import Role
 from libs.llm.loop import generate, generate_with_tools
-from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
+from libs.llm.prompt import digest_for_prompt, memory_for_prompt, sentiment_for_prompt, task_for
 from libs.llm.reasoning import Reasoning
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.market.exits import AccountExits
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
@@ -41,10 +41,10 @@ async def make_plan(
         command,
         about=command.signal_digest.tickers,
         facts=digest_facts(command.signal_digest),
-        signal_digest=digest_told(command.signal_digest),
-        sentiment_report=sentiment_told(command.sentiment_report),
+        signal_digest=digest_for_prompt(command.signal_digest),
+        sentiment_report=sentiment_for_prompt(command.sentiment_report),
         portfolio=command.portfolio,
-        agent_memory=memory_told(command.agent_memory),
+        agent_memory=memory_for_prompt(command.agent_memory),
         # What models may cost is no concern of theirs.
         budgets=command.request.budgets.model_dump(mode="json", include={"money"}),
         constraints=dict(command.request.constraints),
@@ -83,7 +83,7 @@ async def research_tickers(
     market: MarketData,
     role: Role,
     tickers_max: int,
-    exit_rules: ExitRules,
+    exit_rules: DeskExitRules,
 ) -> ResearchReport:
     """The analyst's findings from the market tools, which answer for at most `tickers_max`, each
     with the facts that the market source has of it, and what the account's exit rules
@@ -94,8 +94,8 @@ async def research_tickers(
         about=command.plan.assets,
         facts=(*digest_facts(command.signal_digest), *sentiment_facts(command.sentiment_report)),
         plan=command.plan,
-        signal_digest=digest_told(command.signal_digest),
-        sentiment_report=sentiment_told(command.sentiment_report),
+        signal_digest=digest_for_prompt(command.signal_digest),
+        sentiment_report=sentiment_for_prompt(command.sentiment_report),
         tickers_max=tickers_max,
     )
     reasoning = Reasoning[ResearchDraft](task, logic.research_problems)

@@ -22,10 +22,10 @@ from contracts.research import (
 from contracts.sentiment import SignalDigest
 from contracts.types import Failure, shortened
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled, stated
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.facts.market import FIGURES
 from libs.llm.naming import THIS_TICKER, repeated, strangers
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.market.absence import none_of
 from libs.market.errors import NotInSource
 
@@ -63,7 +63,7 @@ def plan_fields(draft: PlanDraft) -> dict[str, Any]:
     return {**fields, "constraints": words_of(limits, remarks)}
 
 
-def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+def quant_problems(draft: QuantDraft, evidence: Sequence[ToolEvidence]) -> tuple[str, ...]:
     """One view for each asset whose indicators were computed, and for no other."""
     known = tickers_of(evidence)
     views = [view.ticker for view in draft.assets]
@@ -74,7 +74,7 @@ def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str
     )
 
 
-def research_problems(draft: ResearchDraft, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+def research_problems(draft: ResearchDraft, evidence: Sequence[ToolEvidence]) -> tuple[str, ...]:
     """Each finding is about a ticker that a tool answered for, and there is one of each; none at
     all is no answer where tools did answer."""
     tickers = tickers_of(evidence)
@@ -87,7 +87,9 @@ def research_problems(draft: ResearchDraft, evidence: Sequence[Evidence]) -> tup
     )
 
 
-def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) -> dict[str, Any]:
+def quant_report(
+    draft: QuantDraft, evidence: Sequence[ToolEvidence], facts: FactIndex
+) -> dict[str, Any]:
     """The fields of the quant's report: its judgements, with the texts that code writes of them."""
     computed = {
         item.result["ticker"]: item.result
@@ -131,7 +133,7 @@ def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) 
     }
 
 
-def _no_reason(ticker: str, evidence: Sequence[Evidence]) -> str:
+def _no_reason(ticker: str, evidence: Sequence[ToolEvidence]) -> str:
     """The words of a view that names no fact: as much as code can say."""
     results = (item.result for item in evidence if isinstance(item.result, dict))
     absent = next(
@@ -144,8 +146,8 @@ def _no_reason(ticker: str, evidence: Sequence[Evidence]) -> str:
 
 def research_report(
     draft: ResearchDraft,
-    evidence: Sequence[Evidence],
-    facts: Facts,
+    evidence: Sequence[ToolEvidence],
+    facts: FactIndex,
     known: Mapping[str, TickerFacts | Failure],
     offered: Iterable[str],
 ) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def research_report(
     }
 
 
-def _absent(evidence: Sequence[Evidence]) -> str:
+def _absent(evidence: Sequence[ToolEvidence]) -> str:
     """The answers of tools that could say nothing, in their words, each once."""
     words = (
         str(error.get("message", "")).replace(THIS_TICKER, item.about)
@@ -205,7 +207,7 @@ def _absent(evidence: Sequence[Evidence]) -> str:
     return shortened(". ".join(dict.fromkeys(words)), ABSENT_CHARS_MAX)
 
 
-def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
+def _calls(reasons: Sequence[Reason], facts: FactIndex) -> tuple[str, ...]:
     """The tool results that these reasons stand on."""
     named = (facts.by_name[name] for r in reasons for name in (r.fact, r.beside) if name)
     return tuple(dict.fromkeys(fact.call for fact in named if fact.call))[:EVIDENCE_MAX]
@@ -214,8 +216,8 @@ def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
 def finding_texts(
     ticker: str,
     reasons: Sequence[Reason],
-    evidence: Sequence[Evidence],
-    facts: Facts,
+    evidence: Sequence[ToolEvidence],
+    facts: FactIndex,
     report: ReportAhead | None = None,
 ) -> dict[str, Prose]:
     """A finding's texts by their fields: what its reasons say of news, of earnings, of the rest.
@@ -260,7 +262,7 @@ def finding_texts(
     return texts
 
 
-def absence(tool: str, ticker: str, evidence: Sequence[Evidence], what: str, none: str) -> str:
+def absence(tool: str, ticker: str, evidence: Sequence[ToolEvidence], what: str, none: str) -> str:
     """Why nothing of a ticker is known by a tool: that its source has no `none` of it where it
     answered, else that it did not answer and why, or that it was not looked up."""
     asked = [item.result for item in evidence if item.tool == tool and ticker == _about(item)]
@@ -288,13 +290,13 @@ def _none_in(answer: Mapping[str, Any], none: str) -> str:
     return none_of(none, answer)
 
 
-def _about(item: Evidence) -> str:
+def _about(item: ToolEvidence) -> str:
     """The ticker that a result is about; of an error the one that was asked about."""
     own = item.result.get("ticker") if isinstance(item.result, dict) else None
     return str(own or item.about)
 
 
-def _event_named(text: str, facts: Facts, events: Sequence[DatedEvent]) -> DatedEvent | None:
+def _event_named(text: str, facts: FactIndex, events: Sequence[DatedEvent]) -> DatedEvent | None:
     """The event of the fact that the analyst named, or whose own id it said."""
     fact = facts.get(text)
     names = {f"{fact.key.quantity}-{fact.key.mark}"} if fact else {*text.split()}
@@ -351,7 +353,7 @@ def _numbers(values: JsonValue) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items() if isinstance(value, int | float)}
 
 
-def tickers_of(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+def tickers_of(evidence: Iterable[ToolEvidence]) -> tuple[str, ...]:
     """The tickers that at least one result is about, in order."""
     names = [
         str(item.result["ticker"])

@@ -16,15 +16,29 @@ from libs.llm.agent import Role
 from libs.llm.errors import ProviderNotUsable
 from libs.llm.loop import generate
 from libs.llm.masking.reader import Masked
-from libs.llm.prompt import digest_told, task_for
+from libs.llm.prompt import digest_for_prompt, task_for
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.research.tools import probe_evidence
 
 LEGAL_FORMS = frozenset(
     {
-        *("ag", "co", "company", "corp", "corporation", "group", "holding", "holdings", "inc"),
-        *("incorporated", "limited", "ltd", "nv", "plc", "sa", "se"),
+        "ag",
+        "co",
+        "company",
+        "corp",
+        "corporation",
+        "group",
+        "holding",
+        "holdings",
+        "inc",
+        "incorporated",
+        "limited",
+        "ltd",
+        "nv",
+        "plc",
+        "sa",
+        "se",
     }
 )
 """Words at the end of a name that one source writes and another does not."""
@@ -46,7 +60,7 @@ async def probe_inputs(
         evidence=await probe_evidence(journal, market, command.as_of, names),
         about=names,
         facts=digest_facts(command.signal_digest),
-        signal_digest=digest_told(command.signal_digest),
+        signal_digest=digest_for_prompt(command.signal_digest),
     )
     draft = await generate(replace(agent, masking=masking), task, ProbeDraft, journal)
     meant = Masked(masking, task).codebook.meant

@@ -11,7 +11,7 @@ from contracts.operation import GET_PORTFOLIO, CallKind
 from contracts.types import Failure, ToolDef
 from libs.llm.loop import StandardReads
 from libs.llm.portfolio_tool import PortfolioTool
-from libs.llm.provider import Evidence, is_error
+from libs.llm.provider import ToolEvidence, is_error
 from libs.llm.toolbox import Toolbox
 from libs.market.errors import UNPRICED, LookAhead, MarketError, NoHistory
 from libs.market.exits import AccountExits
@@ -111,7 +111,7 @@ class FewTickers:
 
 async def indicator_evidence(
     journal: Journal, market: MarketData, as_of: date, assets: Sequence[str]
-) -> tuple[Evidence, ...]:
+) -> tuple[ToolEvidence, ...]:
     """The indicators of each asset as evidence; NoIndicators where none has any, SourceUnavailable
     where one may have some and the source cannot be reached."""
     tools = MarketTools(market, as_of, frozenset({INDICATORS}))
@@ -121,14 +121,14 @@ async def indicator_evidence(
             f"no indicators for any of {', '.join(assets)} at {as_of}: {_first_reason(results)}"
         )
     return tuple(
-        Evidence(id=f"E{place}", tool=INDICATORS, result=result)
+        ToolEvidence(id=f"E{place}", tool=INDICATORS, result=result)
         for place, result in enumerate(results)
     )
 
 
 async def probe_evidence(
     journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
-) -> tuple[Evidence, ...]:
+) -> tuple[ToolEvidence, ...]:
     """The answers about each ticker of the tools that show figures, errors among them."""
     tools = MarketTools(market, as_of, frozenset(PROBE_TOOLS))
     asked = [
@@ -138,7 +138,7 @@ async def probe_evidence(
     ]
     results = await journal.calls([_answer(tools, tool, wish) for tool, wish in asked])
     return tuple(
-        Evidence(id=f"E{place}", tool=tool, result=result)
+        ToolEvidence(id=f"E{place}", tool=tool, result=result)
         for place, ((tool, _), result) in enumerate(zip(asked, results, strict=True))
     )
 

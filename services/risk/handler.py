@@ -27,7 +27,7 @@ async def validate_exits(command: ValidateExits, _: Journal) -> DecisionValidati
 async def validate_decision(
     command: ValidateDecision, journal: Journal, *, market: MarketData
 ) -> DecisionValidation:
-    """Judge and size what the review left. Raises CurrencyMismatch."""
+    """Judge and size what the review left. Raises BudgetCurrencyMismatch."""
     evidence = evidence_of(command.research_report, command.quant_report, command.portfolio)
     tickers = {*command.portfolio.exposed, *(item.ticker for item in evidence)}
     moves = await moves_read(journal, market, tickers, command.as_of)

@@ -29,7 +29,7 @@ REVIEW_ONLY_REDUCES = "review_only_reduces"
 """What the reviewer may not do, and is cut back: raise a pick, or add one."""
 
 
-class CurrencyMismatch(DeskError):
+class BudgetCurrencyMismatch(DeskError):
     """The budget is in another currency than the account."""
 
     code = "currency_mismatch"
@@ -47,11 +47,11 @@ class Clamped:
 
 def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
     """Clamp the review to the trader's picks, then apply the rules. `moves` are those of all that
-    is held or was researched. Raises CurrencyMismatch.
+    is held or was researched. Raises BudgetCurrencyMismatch.
     """
     portfolio, budget = command.portfolio, command.request.budgets.money
     if budget is not None and budget.currency != portfolio.cash.currency:
-        raise CurrencyMismatch(
+        raise BudgetCurrencyMismatch(
             f"the budget is in {budget.currency}, account {portfolio.account} in "
             f"{portfolio.cash.currency}: state the budget in {portfolio.cash.currency}"
         )

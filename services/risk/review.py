@@ -14,10 +14,10 @@ from contracts.risk import ADJUSTMENTS_MAX, PickReview, ReviewDraft, ReviewedPic
 from contracts.trader import DailyPicks, StockPick
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, carried, own_words, settled
-from libs.facts.fact import Fact, Facts
+from libs.facts.fact import Fact, FactIndex
 from libs.llm.agent import Role
 from libs.llm.loop import generate
-from libs.llm.masking.codebook import Sessions
+from libs.llm.masking.codebook import SessionCalendar
 from libs.llm.prompt import Prompt, task_for
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.reasoning import Reasoning
@@ -28,7 +28,9 @@ from libs.runtime.settings import Settings
 PROMPT = Path(__file__).parent / "prompts" / "risk_review.md"
 
 
-def review_role(providers: Mapping[str, Provider], settings: Settings, sessions: Sessions) -> Role:
+def review_role(
+    providers: Mapping[str, Provider], settings: Settings, sessions: SessionCalendar
+) -> Role:
     """The reviewer's role, for the wiring."""
     return Role(
         "risk_review",
@@ -75,7 +77,7 @@ def proposed_in(daily: DailyPicks) -> tuple[StockPick, ...]:
     return (*daily.picks, *daily.sell_recommendations)
 
 
-def reviewed(daily: DailyPicks, draft: ReviewDraft, facts: Facts) -> dict[str, Any]:
+def reviewed(daily: DailyPicks, draft: ReviewDraft, facts: FactIndex) -> dict[str, Any]:
     """The fields of the review: the picks as far as it leaves them, with the texts that code writes
     of what changed, and why.
     """

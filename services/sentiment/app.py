@@ -37,8 +37,8 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         providers,
         limits_of(settings),
     )
-    plugins = sources_of(settings.candidate_sources, market)
-    sources = Sources(plugins, market, settings.candidate_source_timeout_s)
+    plugins = sources_of(settings.candidates.sources, market)
+    sources = Sources(plugins, market, settings.candidates.timeout_s)
     return Routes(
         service="sentiment",
         commands=(

@@ -15,7 +15,7 @@ from contracts.sentiment import (
 from libs.facts.desk import digest_facts
 from libs.llm.agent import Role
 from libs.llm.loop import generate
-from libs.llm.prompt import digest_told, task_for
+from libs.llm.prompt import digest_for_prompt, task_for
 from libs.llm.provider import Provider
 from libs.llm.reasoning import Reasoning
 from libs.llm.registry import least_of, problem_of, standings
@@ -49,7 +49,7 @@ class SourcesFailed(DeskError):
     code = "sources_failed"
 
 
-class UnknownSource(DeskError):
+class UnknownCandidateSource(DeskError):
     """A request names a candidate source that this desk does not have."""
 
     code = "unknown_source"
@@ -89,7 +89,7 @@ async def tell_reach(
 def _out_of_reach(name: str, sources: Sources) -> OutOfReach:
     near = nearest(name, sources.by_name)
     text = f"{_no_such_source((name,), sources)}{did_you_mean(near)}"
-    return OutOfReach(name=name, code=UnknownSource.code, message=text, nearest=near)
+    return OutOfReach(name=name, code=UnknownCandidateSource.code, message=text, nearest=near)
 
 
 async def build_digest(
@@ -159,7 +159,7 @@ async def score_sentiment(
         command,
         facts=digest_facts(voiced),
         about=voiced.tickers,
-        signal_digest=digest_told(voiced),
+        signal_digest=digest_for_prompt(voiced),
     )
     reasoning = Reasoning[SentimentDraft](
         task, lambda draft, _: logic.sentiment_problems(draft, voiced)
@@ -175,7 +175,7 @@ async def score_sentiment(
 def _chosen(names: Sequence[str], sources: Sources) -> list[str]:
     unknown = [name for name in names if name not in sources.by_name]
     if unknown:
-        raise UnknownSource(_no_such_source(unknown, sources))
+        raise UnknownCandidateSource(_no_such_source(unknown, sources))
     return list(dict.fromkeys(names or sources.by_name))
 
 

@@ -25,7 +25,7 @@ from contracts.sentiment import (
 )
 from contracts.types import Failure, Name, ShortText, Ticker, Value, shortened
 from libs.facts.compose import NO_REASON, Cited, argued, own_words, settled
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.llm.naming import repeated, strangers
 from libs.runtime.untrusted import clean_line
 
@@ -164,7 +164,9 @@ def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str
     )
 
 
-def sentiment_report(draft: SentimentDraft, digest: SignalDigest, facts: Facts) -> dict[str, Any]:
+def sentiment_report(
+    draft: SentimentDraft, digest: SignalDigest, facts: FactIndex
+) -> dict[str, Any]:
     """The fields of the report: the model's judgements with the digest's facts, the texts that code
     writes of them, and what of the draft did not count.
 
@@ -214,7 +216,7 @@ def _within_its_sources(score: float, candidate: Candidate) -> tuple[float, tupl
     return limited, () if limited == score else (note,)
 
 
-def _quoted(reasons: Sequence[Reason], facts: Facts, ticker: str) -> tuple[str, ...]:
+def _quoted(reasons: Sequence[Reason], facts: FactIndex, ticker: str) -> tuple[str, ...]:
     """The titles of the ticker's own headlines that these reasons name."""
     named = (
         facts.by_name[name] for reason in reasons for name in (reason.fact, reason.beside) if name

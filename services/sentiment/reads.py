@@ -50,7 +50,7 @@ class SourceTimeout(SourceUnavailable):
     code = "source_timeout"
 
     def __init__(self, name: str, timeout_s: float) -> None:
-        why = f"no answer within {timeout_s:g} s (candidate_source_timeout_s)"
+        why = f"no answer within {timeout_s:g} s (candidates.timeout_s)"
         super().__init__(f"candidate source {name}", why)
 
 
@@ -66,7 +66,7 @@ class SourceFailed(MarketError):
     code = "source_failed"
 
 
-class Headlines(Value):
+class FoundHeadlines(Value):
     """The headlines found, by ticker; `failure` names the tickers that got no answer, and why."""
 
     found: Mapping[str, tuple[Headline, ...]]
@@ -152,7 +152,7 @@ async def out_of_reach(
 
 async def headlines_of(
     journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
-) -> Headlines:
+) -> FoundHeadlines:
     """The newest headlines of each ticker, cleaned; and why some got no answer, where they did."""
 
     async def run() -> Reply:
@@ -169,7 +169,7 @@ async def headlines_of(
 
     request: JsonValue = {"as_of": as_of.isoformat(), "tickers": list(tickers)}
     reply = await journal.call(Call(CallKind.READ, "headlines", request, run))
-    return Headlines.model_validate(reply)
+    return FoundHeadlines.model_validate(reply)
 
 
 def _failure(failed: Mapping[str, MarketError], tickers: Sequence[str]) -> JsonValue:

@@ -1,7 +1,7 @@
 """Where candidates come from: each source names tickers with a score, as of a session's close.
 
 `REGISTRY` has those that come with the desk. One of your own is a class made with the market data,
-named in the setting `candidate_sources` as `package.module:Class`; docs/digest.md has one.
+named in the setting `candidates.sources` as `package.module:Class`; docs/digest.md has one.
 """
 
 import importlib
@@ -49,13 +49,13 @@ class CandidateSource(Protocol):
 
 
 class BadCandidateSource(DeskError):
-    """The setting candidate_sources names something that is no candidate source."""
+    """The setting candidates.sources names something that is no candidate source."""
 
     code = "bad_candidate_source"
 
     def __init__(self, row: str, what: str) -> None:
         super().__init__(
-            f"candidate_sources: {row[:80]!r} {what}; use {', '.join(REGISTRY)} "
+            f"candidates.sources: {row[:80]!r} {what}; use {', '.join(REGISTRY)} "
             f"or package.module:Class"
         )
 
@@ -139,7 +139,7 @@ class NewsMentions:
         )
 
 
-class EarningsCalendar:
+class EarningsSource:
     """The tickers that report within a week after as_of."""
 
     name = EARNINGS
@@ -163,7 +163,7 @@ class EarningsCalendar:
 REGISTRY: Mapping[str, Callable[[MarketData], CandidateSource]] = {
     SCREENER: Screener,
     NEWS: NewsMentions,
-    EARNINGS: EarningsCalendar,
+    EARNINGS: EarningsSource,
 }
 
 

@@ -10,8 +10,8 @@ from contracts.not_bought import NotBought
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.loop import sample_with_tools
-from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
-from libs.llm.provider import COMPUTING, FREE, Evidence
+from libs.llm.prompt import digest_for_prompt, memory_for_prompt, sentiment_for_prompt, task_for
+from libs.llm.provider import COMPUTING, FREE, ToolEvidence
 from libs.llm.reasoning import Reasoning
 from libs.llm.rules import coin, trader
 from libs.llm.rules.rule_set import EvidenceIndex, TaskData
@@ -45,7 +45,7 @@ class _Problems:
     rooms: Mapping[str, Room]
     _has_asked: bool = False
 
-    def __call__(self, picks: PicksDraft, _: Sequence[Evidence]) -> tuple[str, ...]:
+    def __call__(self, picks: PicksDraft, _: Sequence[ToolEvidence]) -> tuple[str, ...]:
         command = self.command
         problems = logic.pick_problems(picks, command.research_report, command.portfolio)
         closed = () if self._has_asked else logic.closed_problems(picks, self.rooms)
@@ -84,13 +84,13 @@ async def pick_trades(
         command,
         facts=logic.facts_given(command, rooms),
         about=logic.asked_about(command),
-        signal_digest=digest_told(command.signal_digest),
-        sentiment_report=sentiment_told(command.sentiment_report),
+        signal_digest=digest_for_prompt(command.signal_digest),
+        sentiment_report=sentiment_for_prompt(command.sentiment_report),
         plan=command.plan,
         quant_report=command.quant_report,
         research_report=command.research_report,
         portfolio=command.portfolio,
-        agent_memory=memory_told(command.agent_memory),
+        agent_memory=memory_for_prompt(command.agent_memory),
         # What models may cost is no concern of theirs.
         budgets=command.request.budgets.model_dump(mode="json", include={"money"}),
         constraints=dict(command.request.constraints),

@@ -24,7 +24,7 @@ from contracts.trader import (
 )
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
-from libs.facts.fact import Fact, Facts
+from libs.facts.fact import Fact, FactIndex
 from libs.llm.naming import repeated, strangers
 from libs.quant.risk.evaluation import Room, room_for
 from libs.quant.risk.rules import ALLOCATION_PCT_MAX
@@ -124,7 +124,7 @@ class Ahead:
 
 def daily_picks(
     draft: PicksDraft,
-    facts: Facts,
+    facts: FactIndex,
     report: ResearchReport,
     ahead: Ahead,
     notes: Sequence[str] = (),
@@ -209,7 +209,7 @@ def nothing_to_trade() -> dict[str, Any]:
     }
 
 
-def planned(pick: BuyDraft, facts: Facts, ahead: Ahead) -> tuple[PickPlan, Sequence[str]]:
+def planned(pick: BuyDraft, facts: FactIndex, ahead: Ahead) -> tuple[PickPlan, Sequence[str]]:
     """The plan of a buy, with the session at which it is looked at again: the end of its horizon,
     or the day of the event that it names where that comes first. What names none is told."""
     ends, event, fell = ahead.after(pick.horizon_sessions), "", []

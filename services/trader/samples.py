@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from contracts.trader import PICKS_MAX, PickDraft, PicksDraft, Unstable
+from libs.quant.agreement import Agreement, agreement
 from libs.quant.risk.rules import ALLOCATION_PCT_MAX
-from libs.quant.study.agreement import Agreement, agreement
 
 BUY, SELL, NEITHER = "buy", "sell", "neither"
 FIELDS = {BUY: "picks", SELL: "sell_recommendations"}

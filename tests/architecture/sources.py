@@ -15,13 +15,14 @@ class Source:
 
     `docstrings` are all, the module's own first; `own` are the names that the module itself
     defines (without those that a decorator hands on), `used` those that are read, `given` all
-    names of variables, parameters, functions and classes.
+    names of variables, parameters, functions and classes, `classes` those of classes alone.
     """
 
     docstrings: tuple[str, ...]
     own: frozenset[str]
     used: frozenset[str]
     given: frozenset[str]
+    classes: tuple[str, ...]
 
 
 @cache
@@ -41,6 +42,7 @@ def read(text: str) -> Source:
         own=frozenset(_own(tree.body)),
         used=frozenset(node.id for node in names if isinstance(node.ctx, ast.Load)),
         given=frozenset(_given(nodes)),
+        classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
     )
 
 

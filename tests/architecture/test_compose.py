@@ -18,7 +18,7 @@ from services.provisioner.secrets import NatsPlace, provision_secrets
 from tests.compose_files import COMPOSE, TLS, composed
 
 OWN_SERVICES = (*BACKBONE, *SERVICES)
-WITH_DATABASE = ("orchestrator", "execution", "console")
+WITH_DATABASE = ("orchestrator", "execution", "console", "study")
 SERVERS = {"nats", "postgres"}
 ONCE = {"migrations", "roles"}
 WATCH = {"prometheus", "grafana"}
@@ -31,6 +31,7 @@ NETWORKS = {
     "orchestrator": {"bus", "books"},
     "execution": {"bus", "books", "out"},
     "console": {"bus", "books", "out"},
+    "study": {"bus", "books", "out"},
     "nats": {"bus", "published"},
     "prometheus": {"bus", "watch"},
     "grafana": {"watch", "published"},
@@ -357,7 +358,9 @@ def test_with_tls_everybody_says_so_and_believes_our_authority(with_tls: Any) ->
             assert settings["DESKBUS_SECRETS_DIR"] == "/run/secrets"
     console = with_tls["services"]["console"]
     assert {"http.pem", "http.key"} <= set(console["secrets"])
-    assert console["environment"]["DESKBUS_HTTP"] == "true", "nothing of compose.yaml is lost"
+    assert console["environment"]["DESKBUS_HTTP_ENABLED"] == "true", (
+        "nothing of compose.yaml is lost"
+    )
 
 
 def test_with_tls_no_key_of_a_certificate_is_anybody_elses(with_tls: Any, tmp_path: Path) -> None:

@@ -26,12 +26,25 @@ class Offence(NamedTuple):
 
 
 IMPURE = (
-    *("anthropic", "asyncio", "asyncpg", "faststream", "nats"),
-    *("openai", "os", "structlog", "yfinance"),
+    "anthropic",
+    "asyncio",
+    "asyncpg",
+    "faststream",
+    "nats",
+    "openai",
+    "os",
+    "structlog",
+    "yfinance",
 )
 THINKERS = (
-    *("assessment", "mcp_server", "notifier", "research", "risk"),
-    *("sentiment", "strategy_design", "trader"),
+    "assessment",
+    "mcp_server",
+    "notifier",
+    "research",
+    "risk",
+    "sentiment",
+    "strategy",
+    "trader",
 )
 HOMES = {
     "home-of-nats": ("nats",),
@@ -67,13 +80,15 @@ OFFENCES = (
     Offence("libs-apart", "libs.quant.sizing", "libs.runtime.ids"),
     Offence("libs-apart", "libs.runtime.ids", "libs.quant.sizing"),
     Offence("libs-apart", "libs.runtime.ids", "libs.bus.codec"),
+    Offence("studies-apart", "services.trader.handler", "libs.study.cells"),
+    Offence("studies-apart", "services.console.app", "libs.study.report.compose"),
     *(
         Offence("pure", module, vendor)
         for module in ("contracts.cycle", "libs.quant.risk.evaluation", "services.risk.logic")
         for vendor in IMPURE
     ),
     *(
-        Offence("models-without-database", f"services.{name}.handler", database)
+        Offence("models-without-database", f"services.{name}.app", database)
         for name in THINKERS
         for database in ("asyncpg", "libs.postgres.pool")
     ),

@@ -21,13 +21,13 @@ import pytest
 import yaml
 
 from contracts.subjects.subject import BACKBONE, SERVICES
-from libs.runtime.settings import Settings
+from libs.runtime.settings import Settings, all_settings, variable
 from services.provisioner.secrets import NatsPlace, provision_secrets
 
 Manifest = Mapping[str, Any]
 
 OWN_SERVICES = (*BACKBONE, *SERVICES)
-WITH_DATABASE = ("orchestrator", "execution", "console")
+WITH_DATABASE = ("orchestrator", "execution", "console", "study")
 NODES = ("nats-0.nats:6222", "nats-1.nats:6222", "nats-2.nats:6222")
 OVERLAYS = ("single", "cluster", "all")
 """`all` is the cluster with every component."""
@@ -166,7 +166,10 @@ def test_no_name_is_given_twice(manifests: Any) -> None:
 def test_every_service_of_the_desk_is_there_once_and_nothing_else_is(manifests: Any) -> None:
     assert {name for name, _ in _pods(manifests)} == {
         *map(_dns, OWN_SERVICES),
-        *("nats", "postgres", "roles", "migrations"),
+        "nats",
+        "postgres",
+        "roles",
+        "migrations",
     }
 
 
@@ -235,11 +238,11 @@ def test_the_settings_are_settings(manifests: Any, monkeypatch: pytest.MonkeyPat
         for container in _containers(pod):
             given |= {each["name"]: each.get("value", "") for each in container.get("env", [])}
     names = {name for name in given if name.startswith("DESKBUS_")}
-    known = {f"DESKBUS_{name.upper()}" for name in Settings.model_fields}
+    known = {variable(name) for name, _ in all_settings()}
     assert names - known == set()
     for name in names:
         monkeypatch.setenv(name, given[name])
-    assert Settings().nats_replicas == int(given["DESKBUS_NATS_REPLICAS"])
+    assert Settings().nats.replicas == int(given["DESKBUS_NATS_REPLICAS"])
 
 
 # --- least privilege ----------------------------------------------------------------------------
@@ -610,7 +613,11 @@ def test_postgres_is_set_as_in_compose(root: Path) -> None:
         "deploy/kubernetes/base/postgresql.conf"
     )
     assert {line.partition(" ")[0] for line in more} == {
-        *("ssl", "ssl_cert_file", "ssl_key_file", "hba_file", "include_if_exists")
+        "ssl",
+        "ssl_cert_file",
+        "ssl_key_file",
+        "hba_file",
+        "include_if_exists",
     }
     rules = (root / "deploy/kubernetes/base/pg_hba.conf").read_text().splitlines()
     kinds = {line.split()[0] for line in rules if line and not line.startswith("#")}

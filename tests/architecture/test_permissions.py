@@ -11,15 +11,14 @@ from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
 from contracts.subjects.notices import (
     CHANNELS,
     KEEP_NOTICES,
-    LEASE_NOTIFIER,
-    NEXT_NOTICES,
-    NOTICE_DURABLE,
     NOTIFIER,
+    SETTLE_NOTICES,
     TEST_CHANNEL,
 )
 from contracts.subjects.operations import CLAIM, OPERATION, OPERATIONS, RECORD, RESULT
 from contracts.subjects.preflight import PROVIDERS
 from contracts.subjects.strategies import BODY_PART, KEEP_PART
+from contracts.subjects.studies import STUDIES, STUDY_CELLS, STUDY_SCORE
 from contracts.subjects.subject import (
     AGENTS,
     BACKBONE,
@@ -29,6 +28,7 @@ from contracts.subjects.subject import (
     ORCHESTRATOR,
     PREFIX,
     SERVICES,
+    STUDY,
     USERS,
     AnySubject,
 )
@@ -43,17 +43,29 @@ from libs.bus.permissions import (
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, NOTICE_STREAM, streams
 
 ALL = permissions()
-THINKERS = ("assessment", "research", "risk", "sentiment", "strategy_design", "trader")
+THINKERS = ("assessment", "research", "risk", "sentiment", "strategy", "trader")
 EVERYONE = sorted(ALL)
 SERVICES_ALL = (
-    *("assessment", "execution", "exit_signal", "reporter", "research", "risk", "sentiment"),
-    *("strategy_backtest", "strategy_design", "strategy_training", "trader"),
+    "assessment",
+    "execution",
+    "exit_signal",
+    "reporter",
+    "research",
+    "risk",
+    "sentiment",
+    "strategy",
+    "trader",
 )
 OTHERS = [name for name in EVERYONE if name != ORCHESTRATOR]
 CHANGES = (
-    *("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.DELETE.*", "STREAM.PURGE.*"),
-    *("STREAM.MSG.DELETE.*", "CONSUMER.DELETE.*.*"),
-    *("CONSUMER.CREATE.>", "CONSUMER.DURABLE.CREATE.*.*"),
+    "STREAM.CREATE.*",
+    "STREAM.UPDATE.*",
+    "STREAM.DELETE.*",
+    "STREAM.PURGE.*",
+    "STREAM.MSG.DELETE.*",
+    "CONSUMER.DELETE.*.*",
+    "CONSUMER.CREATE.>",
+    "CONSUMER.DURABLE.CREATE.*.*",
 )
 DESK = [name for name in EVERYONE if name not in {*USERS, *AGENTS}]
 
@@ -112,6 +124,8 @@ def test_a_service_that_talks_to_models_publishes_its_own_answers_and_nothing_el
     identity: str,
 ) -> None:
     own = {row.by(identity) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)}
+    if identity == "strategy":  # its trained models
+        own |= {KEEP_PART.by(identity), BODY_PART.by(identity)}
     durables = [row.durable for row in COMMANDS if row.owner == identity]
     pulls = {
         subject
@@ -213,7 +227,17 @@ def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) ->
 
 def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> None:
     requests = [row for row in REQUESTS if row not in OF_THE_OWNER]
-    told = (*requests, EXIT_SIGNALS, EXIT_DISTANCES, TEST_CHANNEL, CHANNELS, PROVIDERS)
+    told = (
+        *requests,
+        STUDIES,
+        STUDY_CELLS,
+        STUDY_SCORE,
+        EXIT_SIGNALS,
+        EXIT_DISTANCES,
+        TEST_CHANNEL,
+        CHANNELS,
+        PROVIDERS,
+    )
     passes_on = {row.by(CONSOLE) for row in told}
     reads = {
         *(f"$JS.API.STREAM.INFO.{each.name}" for each in streams()),
@@ -225,7 +249,7 @@ def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> 
 
 
 ANSWERS = {
-    "orchestrator": (*SERVICES_ALL, "cli", "user", "console", "mcp_requester", "notifier"),
+    "orchestrator": (*SERVICES_ALL, "cli", "user", "console", "mcp_requester", "notifier", "study"),
     "execution": (*SERVICES_ALL, "cli", "user", "console"),
     "console": ("cli", "user", "console", "mcp", "mcp_requester", "reporter"),
     "exit_signal": ("cli", "user", "console", "mcp", "mcp_requester"),
@@ -242,25 +266,33 @@ def test_whoever_answers_may_publish_into_the_inboxes_of_those_who_may_ask(ident
     assert inboxes == {f"_INBOX_{each}.>" for each in asked_by}
 
 
-@pytest.mark.parametrize("identity", [name for name in DESK if name != CONSOLE])
-def test_no_part_of_the_desk_but_the_console_requests_cycles(identity: str) -> None:
+@pytest.mark.parametrize("identity", [name for name in DESK if name not in {CONSOLE, STUDY}])
+def test_no_part_of_the_desk_but_the_console_and_studies_requests_cycles(identity: str) -> None:
     assert not may_publish(identity, f"{PREFIX}.req.>")
 
 
+def test_studies_request_cycles_hear_their_ends_and_nothing_else() -> None:
+    others = {each for each in ALL[STUDY].publish if not each.startswith("_INBOX_")}
+    assert others == {REQUEST_CYCLE.by(STUDY)}
+    heard = {row.what for row in EVENTS if may_hear(STUDY, row.by("x"))}
+    assert heard == {"cycle_ended"}
+
+
 @pytest.mark.parametrize("identity", EVERYONE)
-def test_only_who_trains_keeps_models_and_only_who_backtests_reads_them(identity: str) -> None:
+def test_only_the_strategy_service_keeps_models_and_reads_them(identity: str) -> None:
     keeps = may_publish(identity, KEEP_PART.by(identity))
     reads = may_publish(identity, BODY_PART.by(identity))
-    assert keeps is (identity == "strategy_training")
-    assert reads is (identity == "strategy_backtest")
+    assert keeps is reads is (identity == "strategy")
 
 
-def test_the_notifier_pulls_its_own_durable_asks_its_own_questions_and_nothing_else() -> None:
-    asks = {row.by(NOTIFIER) for row in (LEASE_NOTIFIER, KEEP_NOTICES, NEXT_NOTICES)}
+def test_the_notifier_pulls_the_durables_of_channels_asks_its_own_questions_and_nothing_else() -> (
+    None
+):
+    asks = {row.by(NOTIFIER) for row in (KEEP_NOTICES, SETTLE_NOTICES)}
     pulls = {
-        f"$JS.API.CONSUMER.INFO.{NOTICE_STREAM}.{NOTICE_DURABLE}",
-        f"$JS.API.CONSUMER.MSG.NEXT.{NOTICE_STREAM}.{NOTICE_DURABLE}",
-        f"$JS.ACK.{NOTICE_STREAM}.{NOTICE_DURABLE}.>",
+        f"$JS.API.CONSUMER.INFO.{NOTICE_STREAM}.*",
+        f"$JS.API.CONSUMER.MSG.NEXT.{NOTICE_STREAM}.*",
+        f"$JS.ACK.{NOTICE_STREAM}.*.>",
     }
     others = {each for each in ALL[NOTIFIER].publish if not each.startswith("_INBOX_")}
     assert others == asks | pulls

@@ -61,13 +61,30 @@ HEAVY = (
 )
 
 LISTING = (
-    *("accounts", "budget", "config", "cycle", "dlq", "exit-signals", "leaderboard", "logs"),
-    *("notify", "operations", "performance", "schedule", "trades"),
+    "accounts",
+    "budget",
+    "config",
+    "cycle",
+    "dlq",
+    "exit-signals",
+    "leaderboard",
+    "logs",
+    "notify",
+    "operations",
+    "performance",
+    "schedule",
+    "trades",
 )
 """Commands that ask about one thing each, and about no decision."""
 DECIDING = (
-    *("contracts.approval", "contracts.execution", "contracts.research", "contracts.risk"),
-    *("contracts.sentiment", "contracts.strategy_result", "contracts.study", "contracts.trader"),
+    "contracts.approval",
+    "contracts.execution",
+    "contracts.research",
+    "contracts.risk",
+    "contracts.sentiment",
+    "contracts.strategy_result",
+    "contracts.study",
+    "contracts.trader",
 )
 """Contracts of decisions, the most and the largest that there are."""
 

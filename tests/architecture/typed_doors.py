@@ -19,7 +19,7 @@ from contracts.trader import DailyPicks, PickTrades
 from libs.bus.client import Client
 from libs.bus.operation import Orchestrator
 from libs.bus.route import on_command, on_query, on_request
-from libs.bus.server import Server, Unreadable
+from libs.bus.server import Server, UnreadableMessage
 from libs.runtime.journal import Journal
 from services.mcp_server.desk import DeskLink
 from services.orchestrator.commit import Committer
@@ -65,7 +65,7 @@ async def anything(_caller: str, _message: Message) -> ClaimAnswer:
     return ClaimAnswer(outcome="busy")
 
 
-async def unread(_caller: str, _message: Unreadable) -> RecordAnswer:
+async def unread(_caller: str, _message: UnreadableMessage) -> RecordAnswer:
     """A refusal in another row's words."""
     return RecordAnswer(outcome="unknown")
 

@@ -27,6 +27,7 @@ from services.console.app import service
 from tests.browser import traced
 from tests.browser.traced import Traced
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
+from tests.flat_settings import changed
 from tests.held_commands import not_handed_over
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
@@ -91,7 +92,7 @@ def fresh_desk() -> Iterator[str]:
     """One on which nothing was done yet; where it is."""
     with (
         open_folder() as folder,
-        desk_in(folder, lambda _: nullcontext({}), http=True, http_port=0) as desk,
+        desk_in(folder, lambda _: nullcontext({}), http_enabled=True, http_port=0) as desk,
     ):
         address = http_address(desk.settings)
         assert address is not None
@@ -102,7 +103,7 @@ def fresh_desk() -> Iterator[str]:
 async def guarded_console(settings: Settings) -> AsyncIterator[str]:
     """A second console of the desk, which asks for the token; where it is."""
     given = {"http_port": choose_port(None, set()), "http_token": SecretStr(TOKEN)}
-    made = settings.model_copy(update=given)
+    made = changed(settings, **given)
     address = http_address(made)
     assert address is not None
     async with service(made):
@@ -120,7 +121,7 @@ def shown_desk() -> Iterator[Shown]:
         rules = folder / "exit_signals.toml"
         rules.write_text(EXIT_RULES)
         given = {
-            "http": True,
+            "http_enabled": True,
             "http_port": 0,
             "strategies_dir": folder / "strategies",
             "exit_rules_file": rules,
@@ -204,10 +205,10 @@ async def studied(caller: Caller) -> None:
         "universe": ["AAPL", "GOOG", "IBM", "MSFT"],
         "arms": [{"name": "rules"}, {"name": "rules-masked", "masked": True}],
     }
-    assert (await caller.ask({"study": file}, "run_study"))["outcome"] == "accepted"
+    assert (await caller.ask({"study": file}, "run_study", "study"))["outcome"] == "accepted"
     async with asyncio.timeout(STUDY_S):
         while True:
-            (view,) = (await caller.query("studies", name=STUDY))["studies"]
+            (view,) = (await caller.query("studies", "study", name=STUDY))["studies"]
             if view["status"] != "running":
                 return
             await asyncio.sleep(0.2)
@@ -291,7 +292,8 @@ async def paid(desk: Desk) -> None:
                 " 'completed' order by created_at desc limit 1) returning op_id, started_on)"
                 " insert into journal (started_on, op_id, index, epoch, entry)"
                 " select started_on, op_id, 500, 1, $2 from one",
-                *(step, entry.model_dump_json().encode()),
+                step,
+                entry.model_dump_json().encode(),
             )
         await db.execute(
             "insert into day_budgets (day, tokens_spent, cost_usd_spent, input_tokens,"

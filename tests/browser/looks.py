@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from tests.browser.desk import Shown
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
 )
 COMING_MS = 120_000
 """Statistics, and the packages for them, on a busy machine."""
@@ -50,13 +55,42 @@ LOOKS: Mapping[str, Look] = {
     "phone-dark": Look(PHONE, "dark"),
 }
 PAGES = (
-    *("overview", "tail", "cycles", "cycles-found", "cycles-wrong", "cycles-compared"),
-    *("cycle-request", "cycle", "operations", "operation"),
-    *("traced", "traced-calls", "traced-waiting", "traced-failed", "traced-panel", "model-call"),
-    *("decisions", "decision", "exit", "approvals"),
-    *("portfolio", "performance", "ticker", "exits", "leaderboard"),
-    *("studies", "study", "study-cells", "strategies", "strategy", "compared", "reports"),
-    *("schedule", "notifications", "letters", "letter", "costs", "bus"),
+    "overview",
+    "tail",
+    "cycles",
+    "cycles-found",
+    "cycles-wrong",
+    "cycles-compared",
+    "cycle-request",
+    "cycle",
+    "operations",
+    "operation",
+    "traced",
+    "traced-calls",
+    "traced-waiting",
+    "traced-failed",
+    "traced-panel",
+    "model-call",
+    "decisions",
+    "decision",
+    "exit",
+    "approvals",
+    "portfolio",
+    "performance",
+    "ticker",
+    "exits",
+    "leaderboard",
+    "studies",
+    "strategies",
+    "strategy",
+    "compared",
+    "reports",
+    "schedule",
+    "notifications",
+    "letters",
+    "letter",
+    "costs",
+    "bus",
     "settings",
     "not-found",
 )
@@ -113,19 +147,12 @@ def path_of(page: str, shown: Shown) -> str:
         "performance": f"/performance?account={shown.account}",
         "ticker": f"/tickers/AAPL?account={shown.account}",
         "exits": f"/exits?account={shown.account}",
-        "study": f"/studies/{shown.study}",
-        "study-cells": f"/studies/{shown.study}/cells?arm=rules",
         "strategy": f"/strategies/{shown.strategy}",
         "compared": f"/strategies?name={shown.strategy}&name={shown.other}",
         "reports": f"/reports?account={shown.account}",
         "letter": f"/letters/{shown.letter}",
     }
     return paths[page]
-
-
-def wait_until_there(page: Page) -> None:
-    """Wait for what is computed for the page, such as a study's scores."""
-    expect(page.locator("[data-coming]")).to_have_count(0, timeout=COMING_MS)
 
 
 def chromium_path() -> str:

@@ -27,7 +27,6 @@ def draw(browser: Browser, url: str, to: Path) -> None:
     """The page in every look."""
     page = browser.new_page()
     page.goto(url)
-    looks.wait_until_there(page)
     page.wait_for_load_state("networkidle")
     for name, look in looks.LOOKS.items():
         look.put_on(page)

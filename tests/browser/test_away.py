@@ -35,7 +35,7 @@ def desk() -> Iterator[Desk]:
     with (
         pytest.MonkeyPatch.context() as patch,
         open_folder() as folder,
-        desk_in(folder, lambda _: nullcontext({}), http=True, http_port=0) as made,
+        desk_in(folder, lambda _: nullcontext({}), http_enabled=True, http_port=0) as made,
     ):
         patch.setattr(supervisor, "RESTART_DELAY_FIRST_S", 0.01)
         patch.setattr(supervisor, "UNREADY_DELAY_MAX_S", 0.5)
@@ -52,7 +52,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @contextmanager
 def console_on(settings: Settings, port: int) -> Iterator[str]:
     """A console beside the desk's own, on this port."""
-    made = settings.model_copy(update={"http_port": port})
+    made = settings.changed(http={"port": port})
     address = http_address(made)
     assert address is not None
     with held_in_thread(lambda: service(made)):

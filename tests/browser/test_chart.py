@@ -26,7 +26,7 @@ def test_a_tickers_name_leads_to_its_chart(page: Page, shown: Shown) -> None:
     expect(page).to_have_url(re.compile(rf"/tickers/AAPL\?account={shown.account}$"))
     expect(page.locator(DRAWN)).to_be_visible()
     page.goto(f"/decisions/{shown.decided['cycle_id']}/rules")
-    page.get_by_role("region", name="Tickers").get_by_role("link", name="MSFT").click()
+    page.get_by_role("group", name="Tickers").get_by_role("link", name="MSFT").click()
     expect(page.locator("#candles[data-drawn=MSFT]")).to_be_visible()
     expect(page.locator("[data-ticker-chart]")).to_have_attribute("data-as-of", "2012-06-29")
     expect(page.locator("[data-legend]")).to_contain_text("2012-06-29")

@@ -41,7 +41,7 @@ def test_the_search_finds_a_cycle_by_its_first_digits_and_whatever_has_a_name(
         shown.strategy: f"/strategies/{shown.strategy}",
         shown.account: f"/portfolio?account={shown.account}",
         "decide": "/schedule#decide",
-        "fee bps": "/settings#fee_bps",
+        "fee bps": "/settings#broker.fee_bps",
     }
     for words, page in sought.items():
         field.fill(words)

@@ -41,7 +41,8 @@ def test_a_closed_day_is_refused_at_its_field_and_the_nearest_session_is_a_click
     form.get_by_label("Universe").fill("AAPL")
     form.get_by_label("Account", exact=True).fill(account)
     for closed, nearest in (
-        *(("2012-06-30", "Fri 2012-06-29"), ("2012-12-25", "Mon 2012-12-24")),
+        ("2012-06-30", "Fri 2012-06-29"),
+        ("2012-12-25", "Mon 2012-12-24"),
         ("2033-01-03", "Fri 2013-03-01"),
     ):
         day.fill(closed)
@@ -89,7 +90,9 @@ def test_each_problem_stands_at_its_field_and_the_first_has_the_focus(form: Page
     form.get_by_label("Cost of models, USD").fill("-1")
     start(form)
     for label, words in (
-        *(("Money for buys", "number"), ("Universe", "ticker"), ("Cost of models, USD", "least")),
+        ("Money for buys", "number"),
+        ("Universe", "ticker"),
+        ("Cost of models, USD", "least"),
     ):
         expect(form.get_by_label(label)).to_have_accessible_description(re.compile(words))
         expect(form.get_by_label(label)).to_have_attribute("aria-invalid", "true")

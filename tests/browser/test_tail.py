@@ -233,7 +233,7 @@ def test_with_the_keyboard_one_goes_from_an_event_to_its_decision(page: Page, sh
 @pytest.fixture(scope="module")
 def console(shown: Shown) -> Callable[[], AbstractContextManager[str]]:
     """Starts a second console of the desk, always at the same address."""
-    settings = shown.desk.settings.model_copy(update={"http_port": choose_port(None, set())})
+    settings = shown.desk.settings.changed(http={"port": choose_port(None, set())})
 
     @asynccontextmanager
     async def running():  # type: ignore[no-untyped-def]

@@ -112,7 +112,7 @@ def test_the_newest_messages_lead_to_what_they_are_about(page: Page) -> None:
     page.goto("/notifications?channel=phone&status=sent")
     messages = page.get_by_role("region", name="Newest messages")
     rows = messages.get_by_role("row").filter(has_text="Decision of")
-    decision = rows.filter(has_text="buy").first
+    decision = rows.first
     expect(decision).to_be_visible(timeout=WAIT_MS)
     decision.get_by_role("link").click()
     page.wait_for_url("**/cycles/*")
@@ -123,12 +123,10 @@ def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) ->
     channels = page.get_by_role("region", name="Channels", exact=True)
     pager = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="pager"))
     expect(pager).to_contain_text("failing")
-    expect(pager).to_contain_text("in a row failed (HTTP 401)")
-    expect(pager).to_contain_text("the service refuses the address")
-    mail = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="mail"))
-    expect(mail).to_contain_text("neither DESKBUS_NOTIFY_MAIL is set")
-    ops = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="ops"))
-    expect(ops).to_contain_text("nothing was sent yet")
+    expect(channels).to_contain_text("failed (HTTP 401)")
+    expect(channels).to_contain_text("the service refuses the address")
+    expect(channels).to_contain_text("mail: neither DESKBUS_NOTIFY_MAIL is set")
+    expect(channels).to_contain_text("ops: nothing was sent yet")
     rules = page.get_by_role("region", name="Rules", exact=True)
     expect(rules.get_by_role("row", name="evening")).to_contain_text("daily at 18:00")
 

@@ -79,7 +79,7 @@ def test_the_worst_trade_is_explained_and_the_waiting_one_approved(page: Page) -
     expect(reasons.get_by_text(re.compile("For: ")).first).to_be_visible()
     rules = page.locator("#rules-title").locator("xpath=..")
     expect(rules.get_by_role("row").filter(has_text=ticker).first).to_be_visible()
-    expect(rules.locator(".tag", has_text="cut").first).to_be_visible()
+    expect(rules.get_by_role("cell", name="cut", exact=True).first).to_be_visible()
 
     click(menu.get_by_role("link", name="Approvals"))
     proposal = page.locator("form.proposal").first

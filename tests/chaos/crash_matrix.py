@@ -53,6 +53,7 @@ from tests.fakes import model_process
 from tests.fakes.model_process import Manner, ModelProcess
 from tests.fakes.mortal import DESK, FOLDER_VARIABLE, MODEL_LOG_VARIABLE, Plan
 from tests.fakes.rules_model import Appetite
+from tests.flat_settings import settings_with
 from tests.open_folder import open_folder
 
 KEY = "planted-claude-0123456789"
@@ -63,7 +64,7 @@ MANNER = Manner(delay_s=0.1, appetites={"analyst": Appetite(tools_max=6, round_m
 PAID_CALLS = 14
 TOOL_CALLS = 12
 THINKING = ("sentiment", "research", "trader", "risk", "assessment")
-MORTAL = (*THINKING, "execution", "orchestrator", DESK)
+MORTAL = (*THINKING, "execution", "orchestrator", "study", DESK)
 ALL_APART = {**dict.fromkeys((*BACKBONE, *SERVICES), 1), **dict.fromkeys(THINKING, 2)}
 """Each service as a process; two of those that think, since a frozen one's work goes to another."""
 ONE_PROCESS = {DESK: 1}
@@ -74,9 +75,9 @@ LOOK_S = 0.01
 LEASE_S = 1.5
 MATRIX_SETTINGS: Mapping[str, Any] = {
     **QUICK,
-    "epochs_max": 50,
-    "day_tokens_max": 10**9,
-    "day_cost_usd_max": 10**6,
+    "orchestrator_epochs_max": 50,
+    "budget_day_tokens_max": 10**9,
+    "budget_day_cost_usd_max": 10**6,
 }
 
 
@@ -269,7 +270,7 @@ async def mortal_desk(
                 endpoints[name] = EndpointSettings(base_url=f"{model.url}/v1", rate=rate)
             for name in endpoints:
                 (servers.secrets_dir / f"{name}.key").write_text(KEY)
-            made = _settings(servers, endpoints, {"lease_s": lease_s, **given})
+            made = _settings(servers, endpoints, {"orchestrator_lease_s": lease_s, **given})
             one_process = DESK in apart
             children = _children(folder, made, apart, log)
             supervisor = await stack.enter_async_context(Supervisor(children))
@@ -284,7 +285,7 @@ async def mortal_desk(
 def _settings(
     servers: Servers, endpoints: dict[str, EndpointSettings], given: Mapping[str, Any]
 ) -> Settings:
-    return Settings(
+    return settings_with(
         nats_url=servers.nats_url,
         postgres_dsn=SecretStr(servers.postgres_address),
         secrets_dir=servers.secrets_dir,

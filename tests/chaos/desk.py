@@ -32,6 +32,7 @@ from tests.chaos.hosts import HERE, Host
 from tests.fakes import paid_model
 from tests.fakes.chaos_desk import MODEL, SERVICES, WHOLE
 from tests.fakes.chaos_workflow import COMMANDS
+from tests.flat_settings import settings_with
 
 REPOSITORY = Path(__file__).parents[2]
 ROLES_OF = {
@@ -47,6 +48,7 @@ ONE_PROCESS_ROLES = {"provisioner": 1, WHOLE: 2}
 """The same with all of it in each of two processes, without NATS between its parts."""
 PARTS = {WHOLE: ("orchestrator", *SERVICES)}
 """Who has a connection of its own in a process of this role; in others only the role itself."""
+MADE_UP = "tests.fakes.chaos_desk"
 CONSOLE = "console-1"
 SERVERS = ("nats", "postgres")
 DEATH_TIMEOUT_S = 10.0
@@ -54,11 +56,11 @@ START_TIMEOUT_S = 30.0
 MONITOR_TIMEOUT_S = 1.0
 
 QUICK = {
-    "lease_s": 2.0,
-    "sweep_s": 0.2,
-    "resend_after_s": 1.0,
-    "resend_after_s_max": 5.0,
-    "reply_timeout_s": 1.0,
+    "orchestrator_lease_s": 2.0,
+    "orchestrator_sweep_s": 0.2,
+    "orchestrator_resend_after_s": 1.0,
+    "orchestrator_resend_after_s_max": 5.0,
+    "orchestrator_reply_timeout_s": 1.0,
 }
 """Settings with which a desk notices faults quickly."""
 
@@ -71,6 +73,14 @@ grant usage on schema chaos to deskbus_execution;
 grant select, insert on chaos.effects to deskbus_execution;
 """
 """No unique key: an effect that happens twice is to be seen, not refused."""
+
+UNANSWERED = """
+select c.cycle_id, clock_timestamp() - c.accepted_at as age, o.service, o.step, o.status, o.sends,
+    o.epoch, o.due_at - clock_timestamp() as due_in
+from cycles c left join operations o
+    on o.cycle_id = c.cycle_id and o.status in ('pending', 'running')
+where c.status = 'running' limit 40
+"""
 
 Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -110,6 +120,18 @@ class ChaosDesk:
             with suppress(OSError, TimeoutError, asyncpg.PostgresError):
                 return await asyncpg.connect(self.servers.postgres_dsn(role), timeout=5)
             await asyncio.sleep(0.1)
+
+    @asynccontextmanager
+    async def within(self, seconds: float) -> AsyncIterator[None]:
+        """As `asyncio.timeout`; who runs out of it is told what was unanswered then."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as error:
+            async with self.database() as db:
+                rows = await db.fetch(UNANSWERED)
+            told = "\n".join(str(dict(row)) for row in rows)
+            raise AssertionError(f"not done after {seconds:g} s; unanswered:\n{told}") from error
 
     async def whole(self) -> None:
         """Wait until every process of the desk has its connection to NATS."""
@@ -200,12 +222,12 @@ async def chaos_desk(
         database_owner=OWNER_ROLE,
     ) as servers:
         await tables(servers.postgres_dsn(OWNER_ROLE))
-        settings = Settings(
+        settings = settings_with(
             nats_url=servers.nats_url,
             postgres_dsn=SecretStr(servers.postgres_address),
             secrets_dir=servers.secrets_dir,
             data_dir=servers.data_dir,
-            **given,  # type: ignore[arg-type]
+            **given,
         )
         async with desk_of(ChaosDesk, settings, servers, folder, roles) as desk:
             try:
@@ -224,11 +246,14 @@ async def desk_of(
     roles: Mapping[str, int] = ROLES_OF,
     hosts: Sequence[Host] = (HERE,),
     model_host: str = LOOPBACK,
+    *,
+    real: bool = False,
 ) -> AsyncIterator[DeskT]:
-    """The desk's processes, spread over `hosts`, and the paid model, on servers that are up."""
+    """The desk's processes, spread over `hosts`, and the paid model, on servers that are up. Roles
+    of a `real` desk are the shipped services."""
     model = f"{model_host}:{choose_port(None, set())}"
     log_path = folder / "model.log"
-    children = _children(settings, model, roles, hosts)
+    children = _children(settings, model, roles, hosts, real)
     async with _model(model, log_path), Supervisor(children) as supervisor:
         names = [child.name for child in children]
         await supervisor.ready()
@@ -265,11 +290,15 @@ async def _model(address: str, log_path: Path) -> AsyncIterator[None]:
 
 
 def _children(
-    settings: Settings, model: str, roles: Mapping[str, int], hosts: Sequence[Host]
+    settings: Settings,
+    model: str,
+    roles: Mapping[str, int],
+    hosts: Sequence[Host],
+    real: bool,
 ) -> list[Child]:
     env = {**os.environ, **settings.environment, MODEL: model}
     desk = {
-        f"{role}-{number}": ["-m", "tests.fakes.chaos_desk", role]
+        f"{role}-{number}": ["-m", *([f"services.{role}"] if real else [MADE_UP, role])]
         for role, count in roles.items()
         for number in range(1, count + 1)
     }

@@ -25,7 +25,7 @@ from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from libs.servers.postgres_roles import PsqlLogin, run_sql
 from libs.servers.postgres_server import PostgresError
-from services.orchestrator.clocks.desk_clock import DeskClock
+from services.orchestrator.schedulers.desk_clock import DeskClock
 from tests.chaos.machines import Machines, machines_in
 from tests.open_folder import open_folder
 

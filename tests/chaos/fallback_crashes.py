@@ -93,7 +93,7 @@ class Crashes:
 @asynccontextmanager
 async def crashing_desk(folder: Path) -> AsyncIterator[Crashes]:
     """A desk with the planner's two providers, after one cycle without a crash."""
-    async with mortal_desk(folder, APART, WORDY, further=[BY], plan_attempts_max=1) as desk:
+    async with mortal_desk(folder, APART, WORDY, further=[BY], model_plan_attempts_max=1) as desk:
         matrix = Matrix(desk, with_fallback)
         await matrix.calm()
         yield Crashes(desk, matrix)

@@ -80,8 +80,9 @@ def settings_of(url: str) -> str:
     )
     edgar = f"{url}/{NAMES.index(EDGAR_FLOOD)}"
     return (
-        f'http = true\nhttp_port = 0\nmodel_attempts_max = 1\nfundamentals = "edgar"\n'
-        f'edgar_contact = "nobody@example.org"\nedgar_url = "{edgar}"\n{endpoints}'
+        "[http]\nenabled = true\nport = 0\n[model]\nattempts_max = 1\n"
+        '[market]\nfundamentals = "edgar"\n'
+        f'[edgar]\ncontact = "nobody@example.org"\nurl = "{edgar}"\n{endpoints}'
     )
 
 

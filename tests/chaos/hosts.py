@@ -161,11 +161,13 @@ def _run(*words: str) -> None:
     subprocess.run(words, check=True, capture_output=True, text=True)
 
 
-def problem() -> str:
-    """The reason why no namespaces can be made here; empty where they can."""
+def problem(*, slow: bool = False) -> str:
+    """The reason why hosts cannot be made here, or made `slow`; empty where they can."""
     network = Network(1, f"try{os.getpid()}")
     try:
         network.make()
+        if slow:
+            network.slow(network.hosts[0])
     except (OSError, subprocess.CalledProcessError) as error:
         return (
             f"root: no network namespaces here: {getattr(error, 'stderr', None) or error}".strip()

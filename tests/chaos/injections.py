@@ -122,7 +122,7 @@ def market(folder: Path, day: date, carrier: str, words: str = WORDS) -> Setting
                 each.replace(told, words) if each.startswith(VICTIM) else each for each in lines
             )
         )
-    return Settings(replay_dir=folder)
+    return Settings(market={"replay_dir": folder})
 
 
 def _append(path: Path, row: Sequence[object]) -> None:

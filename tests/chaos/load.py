@@ -19,7 +19,7 @@ from contracts.cycle import CancelCycle, CycleRequest, CycleStatus, RequestAnswe
 from contracts.message import Pipeline
 from contracts.subjects.events import EVENTS_AFTER
 from contracts.subjects.subject import PREFIX, Answered, Subject
-from contracts.subjects.subject import Asked as Wish
+from contracts.subjects.subject import Asked as Question
 from contracts.subjects.table import REQUESTS
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
@@ -104,7 +104,10 @@ class User:
         return ids.cycle_id(USER, request.idempotency_key)
 
     async def ask(
-        self, row: Subject[Wish, Answered], message: Wish, timeout_s: float = ASK_TIMEOUT_S
+        self,
+        row: Subject[Question, Answered],
+        message: Question,
+        timeout_s: float = ASK_TIMEOUT_S,
     ) -> Answered:
         """The answer, however often the question must be put."""
         while True:

@@ -39,7 +39,6 @@ from libs.keys.certificates import ensure_certificates
 from libs.keys.credentials import ensure_secrets, postgres_password
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.ports import LOOPBACK, choose_port
-from libs.runtime.settings import Settings
 from libs.servers.binaries import PostgresPrograms, nats_program, postgres_programs
 from libs.servers.embedded import DATABASE
 from libs.servers.nats_server import STARTED
@@ -54,6 +53,7 @@ from tests.chaos.faults import Fault, Kind
 from tests.chaos.hosts import HERE, Host, Network, network_of, problem
 from tests.chaos.soak import CHAOS_SETTINGS, Outcome, run_on, table
 from tests.fakes.chaos_workflow import COMMANDS
+from tests.flat_settings import settings_with
 from tests.open_folder import open_folder
 
 NODES = 3
@@ -75,6 +75,9 @@ CUT_S = (5.0, 15.0, 30.0)
 SLOW_S = 15.0
 SPREAD = {**dict.fromkeys(ROLES_OF, 2), "provisioner": 1}
 """Processes of the desk on several hosts, by role."""
+TRADERS = ("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal")
+REAL_SPREAD = {**dict.fromkeys(("orchestrator", *TRADERS), 2), "provisioner": 1}
+"""The same of the shipped services that decide, order and sell."""
 
 
 @dataclass
@@ -292,6 +295,10 @@ class SeveralDesk(ChaosDesk):
             await self._carried_on(self.since, CUT_STANDSTILL_S_MAX)
         self.servers.network.join(host)
 
+    def ended(self) -> list[str]:
+        """None: a process that ends is started again, and says so in its log."""
+        return []
+
     def _host(self, name: str) -> Host:
         databases: Databases = self.servers.databases
         if name == "primary":
@@ -355,12 +362,14 @@ class SeveralDesk(ChaosDesk):
 
 
 @asynccontextmanager
-async def machines_in(folder: Path, network: Network | None = None) -> AsyncIterator[Machines]:
-    """All servers, up, on the hosts of a network if there is one; `folder` is one that every user
-    may enter."""
+async def machines_in(
+    folder: Path, network: Network | None = None, *, real: bool = False
+) -> AsyncIterator[Machines]:
+    """All servers, up, on the hosts of a network if there is one, for a `real` desk or a made-up
+    one; `folder` is one that every user may enter."""
     hosts = network.hosts if network else [HERE] * NODES
     secrets = folder / "secrets"
-    allowed = {**permissions(), **permissions(COMMANDS)}
+    allowed = {**permissions(), **({} if real else permissions(COMMANDS))}
     ensure_secrets(secrets, nats_identities=allowed, postgres_roles=(SUPERUSER, *ROLES))
     addresses = [host.address for host in hosts]
     ensure_certificates(secrets, {name: (*names, *addresses) for name, names in SERVERS.items()})
@@ -476,22 +485,24 @@ def postgres_machine(
 
 @asynccontextmanager
 async def several_desk(
-    folder: Path, given: Mapping[str, float], network: Network | None = None
+    folder: Path, given: Mapping[str, object], network: Network | None = None, *, real: bool = False
 ) -> AsyncIterator[SeveralDesk]:
-    """The made-up desk on several machines; spread over the hosts of a network if there is one."""
-    async with machines_in(folder, network) as machines:
-        settings = Settings(
+    """The made-up desk, or the `real` one, on several machines; spread over the hosts of a network
+    if there is one."""
+    async with machines_in(folder, network, real=real) as machines:
+        settings = settings_with(
             nats_url=machines.nats_url,
             nats_replicas=NODES,
             postgres_dsn=SecretStr(machines.postgres_address),
             secrets_dir=machines.secrets_dir,
             data_dir=folder / "desk",
-            **given,  # type: ignore[arg-type]
+            **given,
         )
         (folder / "desk" / "logs").mkdir(parents=True)
         await tables(dsn_for(machines.postgres_address, OWNER_ROLE, machines.secrets_dir))
-        spread = (SPREAD, network.hosts, network.address) if network else ()
-        async with desk_of(SeveralDesk, settings, machines, folder, *spread) as desk:
+        roles = REAL_SPREAD if real else SPREAD
+        spread = (roles, network.hosts, network.address) if network else ()
+        async with desk_of(SeveralDesk, settings, machines, folder, *spread, real=real) as desk:
             await asyncio.wait_for(desk.whole(), UP_TIMEOUT_S)
             yield desk
 
@@ -548,7 +559,7 @@ def main() -> None:
     parser.add_argument("--namespaces", action="store_true")
     given = parser.parse_args()
     configure_logging("error")
-    if given.namespaces and (why := problem()):
+    if given.namespaces and (why := problem(slow=True)):
         sys.exit(why)
     faults_of = cuts if given.namespaces else outages
     a_round = len(faults_of(given.seed, 1))

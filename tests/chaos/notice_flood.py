@@ -35,8 +35,10 @@ from tests.open_folder import open_folder
 
 BATCH = 100
 TYPES = (
-    *(EventType.ORDER_PLACED, EventType.ORDER_FILLED),
-    *(EventType.ORDER_CANCELLED, EventType.ORDER_REJECTED),
+    EventType.ORDER_PLACED,
+    EventType.ORDER_FILLED,
+    EventType.ORDER_CANCELLED,
+    EventType.ORDER_REJECTED,
 )
 ALARM_S_MAX = 30.0
 """On a machine that is asked for seven times its cores."""

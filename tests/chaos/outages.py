@@ -41,6 +41,7 @@ from services.provisioner.secrets import NatsPlace, nats_conf
 from tests.chaos import books, invariants
 from tests.chaos.load import User, user_of
 from tests.chaos.machines import Machine, postgres_machine
+from tests.flat_settings import settings_with
 from tests.open_folder import open_folder
 from tests.small_disk import Disk, NoSmallDisk, small_ext4
 
@@ -222,7 +223,10 @@ class OwnDesk:
         words = ["up", "--json", *(["--processes"] if self.processes else [])]
         with self._log_path.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "services.cli", *words),
+                sys.executable,
+                "-m",
+                "services.cli",
+                *words,
                 cwd=self.folder,
                 env={
                     **kept,
@@ -264,6 +268,11 @@ class OwnDesk:
         finally:
             await db.close()
 
+    def ended(self) -> list[str]:
+        """Its exit code where it ended, and the tracebacks in its logs."""
+        code = self.process.returncode
+        return [*([] if code is None else [f"deskbus up: exit {code}"]), *self.tracebacks()]
+
     def tracebacks(self) -> list[str]:
         """The tracebacks in the logs of its processes, cut to TRACEBACK_CHARS_MAX."""
         return [
@@ -278,13 +287,13 @@ async def desk_on(
     servers: OwnServers, folder: Path, given: Mapping[str, object], *, processes: bool
 ) -> AsyncIterator[OwnDesk]:
     """The desk, taking work when the block is entered."""
-    settings = Settings(
+    settings = settings_with(
         nats_url=servers.nats_url,
         postgres_dsn=SecretStr(f"postgresql://{LOOPBACK}:{servers.login.port}/{DATABASE}"),
         secrets_dir=servers.secrets_dir,
         data_dir=folder / "data",
         http_port=0,
-        **given,  # type: ignore[arg-type]
+        **given,
     )
     desk = OwnDesk(servers, settings, folder, processes)
     try:
@@ -368,9 +377,7 @@ async def survive(
                 outcome.twice["no money is held back or lost"] = [str(left)]
     outcome.failed = [str(dict(row)) for row in rows if row["status"] != "completed"]
     outcome.failed += [str(each) for each in statuses[len(rows) :]]
-    if desk.process.returncode is not None:
-        outcome.ended.append(f"deskbus up: {desk.process.returncode}")
-    outcome.ended += desk.tracebacks()
+    outcome.ended += desk.ended()
     outcome.judge()
     return outcome
 

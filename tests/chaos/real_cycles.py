@@ -17,15 +17,18 @@ import random
 import signal
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
+import asyncpg
 import psutil
 
 from contracts.cycle import CycleRequest, CycleStatus
@@ -33,7 +36,7 @@ from contracts.message import Pipeline
 from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.market.calendar import exchange_calendar
 from libs.telemetry.logging import configure_logging
-from tests.chaos import books, invariants
+from tests.chaos import books, faults, invariants
 from tests.chaos.desk import QUICK
 from tests.chaos.load import User, user_of
 from tests.chaos.outages import NATS_STORE, Outage, OwnDesk, desk_on, own_servers
@@ -60,7 +63,7 @@ FROZEN_S = (0.3, 3.0)
 OUTAGE_S_MIN, OUTAGE_S_MAX = 1.0, 6.0
 STALL_S_MAX = 180.0
 RELAY_TIMEOUT_S = 60.0
-SETTINGS: Mapping[str, object] = {**QUICK, "epochs_max": 50}
+SETTINGS: Mapping[str, object] = {**QUICK, "orchestrator_epochs_max": 50}
 EXITS = """
 [default]
 stop_pct = 5
@@ -134,28 +137,44 @@ def _fault(rng: random.Random, kind: Kind | Outage, outage_s_max: float) -> Faul
     return Fault(kind, tuple(rng.sample(names, count)), round(rng.uniform(*span), 2))
 
 
-class Run:
-    """One run on a desk that is up."""
+class RealDesk(Protocol):
+    """A desk of the shipped services."""
 
-    def __init__(self, desk: OwnDesk, user: User, seed: int, disk: Disk | None) -> None:
+    def database(self) -> AbstractAsyncContextManager["asyncpg.Connection[asyncpg.Record]"]:
+        """A connection that may read all tables."""
+
+    def ended(self) -> list[str]:
+        """Its processes that ended or failed, with why."""
+
+
+FaultT = TypeVar("FaultT", Fault, faults.Fault)
+
+
+class Trading(ABC, Generic[FaultT]):
+    """Accounts that trade on a desk that is up, and what happens to it meanwhile."""
+
+    def __init__(self, desk: RealDesk, user: User, seed: int) -> None:
         self._desk = desk
         self._user = user
-        self._disk = disk
         self._ended = 0
         self._news = asyncio.Condition()
         self.outcome = Outcome(seed)
 
-    async def chaos(self, cycles: int, faults: Sequence[Fault]) -> None:
+    @abstractmethod
+    async def strike(self, fault: FaultT) -> None:
+        """Do it, and undo it where it lasts."""
+
+    async def chaos(self, cycles: int, struck: Sequence[FaultT]) -> None:
         """`cycles` cycles and the exits' rivals, with the faults spread over them."""
         began = time.monotonic()
-        shares = [cycles * n // len(faults) for n in range(len(faults) + 1)]
+        shares = [cycles * n // len(struck) for n in range(len(struck) + 1)]
         trading = [
             asyncio.create_task(self._trade(number, range(number, cycles, ACCOUNTS)))
             for number in range(ACCOUNTS)
         ]
-        for fault, (first, _) in zip(faults, pairwise(shares), strict=True):
+        for fault, (first, _) in zip(struck, pairwise(shares), strict=True):
             await self._until(first)
-            await self._do(fault)
+            await self.strike(fault)
             self.outcome.faults[fault.kind] += 1
         await self._until(cycles)
         await asyncio.gather(*trading)
@@ -196,8 +215,45 @@ class Run:
                 while self._ended == seen:
                     await self._news.wait()
 
-    async def _do(self, fault: Fault) -> None:
-        servers = self._desk.servers
+    async def judge(self) -> Outcome:
+        """Count from the tables."""
+        outcome = self.outcome
+        async with self._desk.database() as db:
+            async with asyncio.timeout(RELAY_TIMEOUT_S):
+                while await invariants.relay_lag(db):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+            for promise, rows in (await books.broken(db)).items():
+                outcome.broken.append(f"{promise}: {len(rows)} times, e.g. {rows[:3]}")
+            if left := await invariants.money_left_over(db):
+                outcome.broken.append(f"money is held back or lost: {left}")
+            for row in await db.fetch("select * from cycles where status <> 'completed'"):
+                outcome.failed += 1
+                outcome.broken.append(f"{row['cycle_id']} {row['status']}: {row['reason']}")
+            rows = await db.fetch(
+                "select case when type = 'stop' then 'stop' when exit then 'exit' else side end"
+                " || ' ' || status as name, count(*) from orders group by 1"
+            )
+            outcome.orders.update({row["name"]: row["count"] for row in rows})
+            outcome.broken += [f"no order is '{each}'" for each in OWED if not outcome.orders[each]]
+            outcome.stood_s = await db.fetchval(
+                "select coalesce(extract(epoch from sum(until_at - since_at)), 0)::float8"
+                " from outages"
+            )
+        outcome.broken += [f"a process ended: {each}" for each in self._desk.ended()]
+        return outcome
+
+
+class Run(Trading[Fault]):
+    """One run on servers of our own."""
+
+    def __init__(self, desk: OwnDesk, user: User, seed: int, disk: Disk | None) -> None:
+        super().__init__(desk, user, seed)
+        self._own = desk
+        self._disk = disk
+
+    async def strike(self, fault: Fault) -> None:
+        """An outage, or one of our own processes or servers goes."""
+        servers = self._own.servers
         match fault.kind:
             case Outage():
                 await servers.strike(fault.kind, fault.lasts_s)
@@ -223,44 +279,15 @@ class Run:
 
     def _signal(self, names: Sequence[str], number: signal.Signals) -> None:
         """To the desk's own processes of these services; one between two lives is left to it."""
-        if not self._desk.processes:
+        if not self._own.processes:
             with suppress(ProcessLookupError):
-                self._desk.process.send_signal(number)
+                self._own.process.send_signal(number)
             return
         modules = {f"services.{name}" for name in names}
-        for child in psutil.Process(self._desk.process.pid).children():
+        for child in psutil.Process(self._own.process.pid).children():
             with suppress(psutil.NoSuchProcess, ProcessLookupError):
                 if modules & set(child.cmdline()):
                     os.kill(child.pid, number)
-
-    async def judge(self) -> Outcome:
-        """Count from the tables."""
-        outcome = self.outcome
-        async with self._desk.database() as db:
-            async with asyncio.timeout(RELAY_TIMEOUT_S):
-                while await invariants.relay_lag(db):  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
-            for promise, rows in (await books.broken(db)).items():
-                outcome.broken.append(f"{promise}: {len(rows)} times, e.g. {rows[:3]}")
-            if left := await invariants.money_left_over(db):
-                outcome.broken.append(f"money is held back or lost: {left}")
-            for row in await db.fetch("select * from cycles where status <> 'completed'"):
-                outcome.failed += 1
-                outcome.broken.append(f"{row['cycle_id']} {row['status']}: {row['reason']}")
-            rows = await db.fetch(
-                "select case when type = 'stop' then 'stop' when exit then 'exit' else side end"
-                " || ' ' || status as name, count(*) from orders group by 1"
-            )
-            outcome.orders.update({row["name"]: row["count"] for row in rows})
-            outcome.broken += [f"no order is '{each}'" for each in OWED if not outcome.orders[each]]
-            outcome.stood_s = await db.fetchval(
-                "select coalesce(extract(epoch from sum(until_at - since_at)), 0)::float8"
-                " from outages"
-            )
-        if self._desk.process.returncode is not None:
-            outcome.broken.append(f"deskbus up ended with {self._desk.process.returncode}")
-        outcome.broken += [f"a process ended: {each}" for each in self._desk.tracebacks()]
-        return outcome
 
 
 async def real_chaos(
@@ -279,7 +306,7 @@ async def real_chaos(
             disk = stack.enter_context(small_disk(folder / NATS_STORE, DISK_BYTES))
         except NoSmallDisk as error:
             left_out = str(error)
-        faults = schedule(
+        struck = schedule(
             seed, cycles // CYCLES_A_FAULT, full=disk is not None, outage_s_max=outage_s_max
         )
         async with (
@@ -292,7 +319,7 @@ async def real_chaos(
             # One process has nobody who starts it again.
             keeping = None if processes else asyncio.create_task(desk.keep())
             try:
-                await run.chaos(cycles, faults)
+                await run.chaos(cycles, struck)
             finally:
                 if keeping is not None:
                     keeping.cancel()

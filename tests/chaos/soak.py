@@ -46,7 +46,7 @@ CYCLES_MIN = 100
 CALLS_AT_ONCE = 2
 """Paid calls that one operation of the made-up desk has in flight at most."""
 
-CHAOS_SETTINGS = {**QUICK, "epochs_max": 50}
+CHAOS_SETTINGS = {**QUICK, "orchestrator_epochs_max": 50}
 """A random schedule may hit one operation more often than the five times that mean poison."""
 
 
@@ -264,7 +264,7 @@ async def run_on(desk: ChaosDesk, cycles: int, seed: int, schedule: Sequence[Fau
 def schedule_of(desk: ChaosDesk, seed: int, count: int) -> list[Fault]:
     """Every kind once, then faults at random, `count` in all but at least every kind."""
     rng = random.Random(seed)
-    names, lease_s = faults.targets(desk), desk.settings.lease_s
+    names, lease_s = faults.targets(desk), desk.settings.orchestrator.lease_s
     first = faults.each_kind(rng, names, lease_s)
     return first + faults.at_random(rng, names, lease_s, max(count - len(first), 0))
 

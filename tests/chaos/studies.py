@@ -59,6 +59,7 @@ from tests.open_folder import open_folder
 
 APART: Mapping[str, int] = {
     "orchestrator": 2,
+    "study": 1,
     **dict.fromkeys(("sentiment", "research", "trader", "risk", "execution", "assessment"), 1),
 }
 """Processes that are killed one by one; the other services live in ours."""
@@ -79,8 +80,10 @@ CYCLE_S = 300.0
 LOOK_S = 0.2
 SERVERS = ("nats", "postgres")
 GONE = (
-    *(OSError, asyncpg.PostgresError),
-    *(asyncpg.InterfaceError, asyncpg.InternalClientError),
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
 """Errors of a connection whose server was killed, in the middle of a statement or not."""
 MANNER = Manner(delay_s=0.05)

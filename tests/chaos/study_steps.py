@@ -2,10 +2,10 @@
 
     python -m tests.chaos.study_steps [--one-process] [--keep]
 
-A study of two cells a step, with a paid model, on one desk. Its orchestrator is killed (with
-`--one-process` the whole desk) as soon as its first cell is at that step. Live cycles run until
-then, so that a command of the cell rests. Exits 1 where a cell is missing or there twice, where
-something of it still rests or was done twice, or where a call on record was begun again.
+A study of two cells a step, with a paid model, on one desk. Its orchestrator or study service is
+killed (with `--one-process` the whole desk) as soon as its first cell is at that step. Live cycles
+run until then, so that a command of the cell rests. Exits 1 where a cell is missing or there twice,
+where something of it still rests or was done twice, or where a call on record was begun again.
 """
 
 import argparse
@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from contracts.study import (
-    STUDY,
     RunStudy,
     StudiesQuery,
     Study,
@@ -27,9 +26,10 @@ from contracts.study import (
     StudyStatus,
 )
 from contracts.subjects.studies import RUN_STUDY, STUDIES
+from contracts.subjects.subject import STUDY
 from libs.market.calendar import exchange_calendar
-from libs.quant.study.design import cells_of, key_of
 from libs.runtime import ids
+from libs.study.statistics.design import cells_of, key_of
 from libs.telemetry.logging import configure_logging
 from tests.chaos.crash_matrix import ONE_PROCESS, PIPELINE, UNIVERSE, MortalDesk, mortal_desk
 from tests.chaos.studies import FIRST, LAST, MANNER, live_cycle, record_of
@@ -44,12 +44,20 @@ STEPS: Mapping[str, str] = {
     "resumed": "that is no longer at rest, and not sent",
     "resent": "it is sent",
 }
-APART: Mapping[str, int] = {"orchestrator": 1}
+APART: Mapping[str, int] = {"orchestrator": 1, "study": 1}
 """The other services live in our process, which nothing kills."""
 CELLS = 3
 WHOLE = (
-    *("digest", "sentiment", "books", "plan", "quant", "analyst"),
-    *("picks", "review", "validate", "memorize"),
+    "digest",
+    "sentiment",
+    "books",
+    "plan",
+    "quant",
+    "analyst",
+    "picks",
+    "review",
+    "validate",
+    "memorize",
 )
 """The steps of a decision, each once; and of one that orders something, which depends on prices:"""
 EXECUTE = ("execute",)

@@ -226,7 +226,7 @@ async def _rows(desk: ChaosDesk, cycle_id: UUID) -> list[list[asyncpg.Record]]:
 
 
 CORE = ("cycles", "operations", "journal", "state_events", "relay_cursor", "day_budgets")
-LEDGER = ("accounts", "orders", "fills", "positions")
+LEDGER = ("accounts", "orders", "fills", "snapshots")
 APPEND_ONLY = ("update state_events set type = type", "delete from state_events")
 FORBIDDEN = {
     CONSOLE_ROLE: [f"delete from {table}" for table in (*CORE, *LEDGER)]
@@ -238,7 +238,7 @@ FORBIDDEN = {
     + ["update relay_cursor set id = 0", "create table mine (x int)", *APPEND_ONLY],
     ORCHESTRATOR_ROLE: [f"delete from {table}" for table in (*CORE, *LEDGER)]
     + [f"insert into {table} default values" for table in LEDGER]
-    + ["update positions set quantity = quantity", "update orders set status = status"]
+    + ["update snapshots set session = session", "update orders set status = status"]
     + ["create table mine (x int)", "drop table journal", "update journal set epoch = 1"]
     + list(APPEND_ONLY),
 }

@@ -12,9 +12,7 @@ SEED = 20
 
 @pytest.mark.soak
 @pytest.mark.timeout(240)
-async def test_whatever_is_killed_every_event_is_told_in_order_and_no_repeat_is_unexplained() -> (
-    None
-):
+async def test_whatever_is_killed_every_event_is_sent_and_no_repeat_is_unexplained() -> None:
     with open_folder() as folder:
         outcome = await survive(Path(folder), len((*TARGETS, FREEZE)), SEED)
     assert outcome.broken == []

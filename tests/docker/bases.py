@@ -15,7 +15,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,27 +31,35 @@ BOOTSTRAP_LIMIT_S = 300
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 
 
-def ensure_bases(engine: Engine) -> str:
-    """Make the images and the plugins of `docker` unless they are there; says what they hold.
+def python_base(engine: Engine) -> str:
+    """Make the image of Python and the plugins of `docker` unless they are there; says its version.
 
-    Raises NoEngine where the mirror does not give the packages, AssertionError where an image is
-    wrong.
+    Raises NoEngine where the mirror does not give the packages or the engine runs no container,
+    AssertionError where the image is wrong.
     """
-    versions = engine.folder / "versions"
-    if not versions.exists():
-        with _quick_folder(engine.folder) as made:
-            trees = {suite: made / suite for suite in SUITES}
-            _bootstrap(trees)
-            _unpack_plugins(trees["sid"], engine.folder)
-            text = _python(engine, trees["trixie"]) + _servers(engine, trees["sid"])
-        versions.write_text(text)
+    version = _kept(engine, "trixie", _python)
     try:
         engine.docker("run", "--rm", "--network", "none", "python:3.13-slim", "python", "--version")
         engine.docker("network", "create", "deskbus-kit-tried")
         engine.docker("network", "rm", "deskbus-kit-tried")
     except AssertionError as error:
         raise NoEngine(f"the engine runs no container or makes no network here: {error}") from error
-    return versions.read_text()
+    return version
+
+
+def server_bases(engine: Engine) -> str:
+    """The same for the images of Postgres, NATS and Prometheus."""
+    return _kept(engine, "sid", _servers)
+
+
+def _kept(engine: Engine, suite: str, make: Callable[[Engine, Path], str]) -> str:
+    versions = engine.folder / f"versions-{suite}"
+    if not versions.exists():
+        with _quick_folder(engine.folder) as made:
+            _bootstrap(suite, made / suite)
+            text = make(engine, made / suite)
+        versions.write_text(text)
+    return versions.read_text().strip().replace("\n", ", ")
 
 
 @contextmanager
@@ -67,41 +75,26 @@ def _quick_folder(beside: Path) -> Iterator[Path]:
                 run(["umount", "--lazy", made], 30)
 
 
-def _bootstrap(trees: dict[str, Path]) -> None:
-    at = mirror()
-    running = {
-        suite: subprocess.Popen(
-            [
-                *("debootstrap", "--variant=minbase", f"--include={','.join(SUITES[suite])}"),
-                *(suite, str(tree), at),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for suite, tree in trees.items()
-    }
-    for suite, process in running.items():
-        try:
-            printed, _ = process.communicate(timeout=BOOTSTRAP_LIMIT_S)
-        except subprocess.TimeoutExpired as late:
-            process.terminate()
-            raise NoEngine(f"debootstrap {suite} takes more than {BOOTSTRAP_LIMIT_S} s") from late
-        if process.returncode:
-            raise NoEngine(f"debootstrap {suite} fails: {printed[-1000:]}")
+def _bootstrap(suite: str, tree: Path) -> None:
+    packages = f"--include={','.join(SUITES[suite])}"
+    command = ["debootstrap", "--variant=minbase", packages, suite, str(tree), mirror()]
+    try:
+        run(command, BOOTSTRAP_LIMIT_S)
+    except AssertionError as error:
+        raise NoEngine(f"debootstrap {suite} fails: {str(error)[-1000:]}") from error
 
 
-def _unpack_plugins(sid: Path, folder: Path) -> None:
+def _unpack_plugins(tree: Path, folder: Path) -> None:
     """Compose and buildx of Debian, unpacked from the packages and not installed."""
     try:
         run(
-            ["chroot", str(sid), "sh", "-c", f"cd /tmp && apt-get download {' '.join(PLUGINS)}"],
+            ["chroot", str(tree), "sh", "-c", f"cd /tmp && apt-get download {' '.join(PLUGINS)}"],
             120,
         )
     except AssertionError as error:
         raise NoEngine(f"apt-get can't download {' and '.join(PLUGINS)}: {error}") from error
-    unpacked = sid.parent / "plugins"
-    for package in (sid / "tmp").glob("*.deb"):
+    unpacked = tree.parent / "plugins"
+    for package in (tree / "tmp").glob("*.deb"):
         run(["dpkg-deb", "--extract", str(package), str(unpacked)], 60)
         package.unlink()
     plugins = folder / "config/cli-plugins"
@@ -112,6 +105,7 @@ def _unpack_plugins(sid: Path, folder: Path) -> None:
 
 
 def _python(engine: Engine, tree: Path) -> str:
+    _unpack_plugins(tree, engine.folder)
     (tree / "usr/local/bin/python").symlink_to("/usr/bin/python3")
     for compiled in (tree / "usr/lib").rglob("__pycache__"):
         shutil.rmtree(compiled)

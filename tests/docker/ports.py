@@ -13,7 +13,7 @@ from pathlib import Path
 from contracts.subjects.subject import BACKBONE, SERVICES
 
 SERVICES_HERE = (*BACKBONE, *SERVICES)
-WITH_BOOKS = ("orchestrator", "execution", "console")
+WITH_BOOKS = ("orchestrator", "execution", "console", "study")
 NEVER_OUT = {"provisioner", "orchestrator", "reporter", "nats", "postgres"}
 """No way out of this machine; the others ask models, markets or channels."""
 METRICS, HTTP, NATS, POSTGRES = 9400, 8000, 4222, 5432

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from contracts.message import Command
 from contracts.operation import CallKind, Reserve
 from contracts.types import Usage
-from libs.bus.local import Line, LocalBus
+from libs.bus.local import LocalBus, LocalLine
 from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.postgres.pool import EXECUTION_ROLE, Pool, dsn_for, open_pool
@@ -210,7 +210,7 @@ def routes_of(service: str, pool: Pool | None) -> Routes:
 
 @asynccontextmanager
 async def _service(
-    name: str, settings: Settings, line: Line | None = None
+    name: str, settings: Settings, line: LocalLine | None = None
 ) -> AsyncIterator[Failing]:
     async with AsyncExitStack() as stack:
         pool = None

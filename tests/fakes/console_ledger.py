@@ -13,10 +13,11 @@ from contracts.account import Side
 from contracts.types import ExchangeRate
 from libs.broker.broker import Filled
 from libs.quant import ticks
-from libs.quant.exchange import Mark, price_in
+from libs.quant.exchange import PriceMark, price_in
 from libs.quant.sizing import trade_value
+from services.console.store import sql
 from services.execution import books as ledger
-from services.execution.books import Book, Books, Entry, EntryKind
+from services.execution.books import Book, Books, EntryKind, LedgerEntry
 from services.execution.snapshots import Snapshot, Valued, known_from, snapshots
 
 D = Decimal
@@ -37,7 +38,7 @@ class Ledger:
     cash: Decimal
     foreign: frozenset[str] = frozenset()
     books: Books = field(default_factory=lambda: Books(CURRENCY))
-    entries: list[tuple[Entry, dict[str, Any]]] = field(default_factory=list)
+    entries: list[tuple[LedgerEntry, dict[str, Any]]] = field(default_factory=list)
     taken: list[Snapshot] = field(default_factory=list)
     rates: dict[date, ExchangeRate] = field(default_factory=dict)
 
@@ -56,7 +57,7 @@ class Ledger:
             return None
         return ExchangeRate(currency=ABROAD, into=CURRENCY, rate=rate, on=day)
 
-    def post(self, entry: Entry, **order: Any) -> None:
+    def post(self, entry: LedgerEntry, **order: Any) -> None:
         self.books = self.books.posted(entry)
         self.entries.append((entry, order))
 
@@ -85,11 +86,11 @@ class Ledger:
         self.post(ledger.cash_moved(amount, day, f"cash/{len(self.entries)}"))
 
     def close(self, day: date, prices: Mapping[str, Decimal], rate: Decimal) -> None:
-        marks: dict[tuple[str, date], Mark | None] = {}
+        marks: dict[tuple[str, date], PriceMark | None] = {}
         for ticker, price in prices.items():
             known = self.rate(ticker, day, rate)
             traded_in = ABROAD if known else CURRENCY
-            marks[ticker, day] = Mark(price, traded_in, price_in(price, known), known)
+            marks[ticker, day] = PriceMark(price, traded_in, price_in(price, known), known)
         before = self.taken[-1] if self.taken else None
         known_before = known_from(before.closes, before.session) if before else {}
         self.taken += snapshots(self.books, [day], marks, known_before, CURRENCY)
@@ -202,6 +203,9 @@ class Reading:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._of, name, self._of.nothing)
 
+    async def rows(self, statement: str, *values: Any) -> Sequence[dict[str, Any]]:
+        return await self._of.equity_of(*values) if statement == sql.equity_of_accounts else ()
+
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, dict[str, Any]]:
         del account
         return await self._of.held_facts(tickers)
@@ -256,7 +260,7 @@ def _close(ticker: str, valued: Valued) -> dict[str, Any]:
     }
 
 
-def _move(entry: Entry, order: Mapping[str, Any]) -> dict[str, Any]:
+def _move(entry: LedgerEntry, order: Mapping[str, Any]) -> dict[str, Any]:
     def of(book: Book) -> Decimal:
         return sum((line.amount for line in entry.lines if line.book is book), D(0))
 

@@ -11,8 +11,18 @@ Reasons = Callable[[str, str], Sequence[Any]]
 MANY = 10_000
 HUGE = 1_000_000
 QUANTITIES = (
-    *("close", "sma_50", "sma_200", "rsi_14", "change_63d_pct", "change_21d_pct", "macd"),
-    *("macd_histogram", "sma_20", "atr_14", "volatility_3m_pct", "bollinger_upper"),
+    "close",
+    "sma_50",
+    "sma_200",
+    "rsi_14",
+    "change_63d_pct",
+    "change_21d_pct",
+    "macd",
+    "macd_histogram",
+    "sma_20",
+    "atr_14",
+    "volatility_3m_pct",
+    "bollinger_upper",
 )
 """What there is a fact of, for whoever looks at prices."""
 

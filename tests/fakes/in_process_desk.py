@@ -1,7 +1,8 @@
 """A desk in one process without a socket or a database: the shipped fold over dictionaries.
 
-Every input goes through the orchestrator's own `Group`; handlers are the shipped ones. What stands
-in for Postgres is a dictionary, for the bus a list, for execution a function given by the test.
+Every input goes through the orchestrator's own `InputBatch`; handlers are the shipped ones. What
+stands in for Postgres is a dictionary, for the bus a list, for execution a function given by the
+test.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,19 +37,19 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
 from services.orchestrator.group import measured
+from services.orchestrator.group.batch import InputBatch
 from services.orchestrator.group.changes import Loaded, NewEvent, command_json
-from services.orchestrator.group.fold import Group
 from services.orchestrator.group.inputs import (
+    CallsRecorded,
     Claimed,
-    CycleAsked,
     CycleOverdue,
+    CycleRequested,
     GroupInput,
     ProposalAnswered,
-    Recorded,
     Resulted,
 )
-from services.orchestrator.group.rate_limits import Pace
-from services.orchestrator.group.rows import CycleRow, OperationRow, Proposal, Purse
+from services.orchestrator.group.rate_limits import EndpointPace
+from services.orchestrator.group.rows import CallBudget, CycleRow, OperationRow, Proposal
 from services.orchestrator.machine.logic import Start
 from services.orchestrator.machine.workflow import Workflow
 from services.orchestrator.machine.workflows import workflows_of
@@ -88,8 +89,10 @@ class InProcessDesk:
         self.pending: list[UUID] = []
         self.now = datetime(2026, 11, 22, 1, tzinfo=UTC)
         self.too_late: set[UUID] = set()
-        self.day = Purse(self.settings.day_tokens_max, self.settings.day_cost_usd_max)
-        self.paces: dict[str, Pace] = {}
+        self.day = CallBudget(
+            self.settings.budget.day_tokens_max, self.settings.budget.day_cost_usd_max
+        )
+        self.paces: dict[str, EndpointPace] = {}
 
     # --- the orchestrator's transaction -------------------------------------------------------
 
@@ -113,7 +116,7 @@ class InProcessDesk:
             paces=self.paces,
             proposals=self._proposals(),
         )
-        group = Group(self._workflows, self.settings, loaded, datetime.now(UTC))
+        group = InputBatch(self._workflows, self.settings, loaded, datetime.now(UTC))
         answer = group.take(given)
         for op_id, (_, end) in group.ends.items():
             self.operations[op_id].result = end.result
@@ -167,7 +170,7 @@ class InProcessDesk:
         return [(op_id, result) for _, op_id, result in found]
 
     def _last_memories(self, given: GroupInput) -> dict[tuple[str, date], UUID]:
-        if not isinstance(given, CycleAsked):
+        if not isinstance(given, CycleRequested):
             return {}
         accounts = (pipeline.account for pipeline in given.request.pipelines)
         past = {name: self._memories_before(name, given.as_of) for name in accounts}
@@ -180,7 +183,7 @@ class InProcessDesk:
     ) -> RequestAnswer:
         """Request a cycle; `needs` is what a call of its models costs at least."""
         answer = self.commit(
-            CycleAsked(
+            CycleRequested(
                 cycle_id=ids.cycle_id(requester, request.idempotency_key),
                 requester=requester,
                 request=request,
@@ -251,7 +254,7 @@ class InProcessDesk:
     def record(self, record: Record, service: str | None = None) -> RecordAnswer:
         """Record calls."""
         owner = service or self.operations[record.op_id].row.service
-        answer = self.commit(Recorded(owner, record))
+        answer = self.commit(CallsRecorded(owner, record))
         assert isinstance(answer, RecordAnswer)
         return answer
 

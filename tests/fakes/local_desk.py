@@ -3,7 +3,7 @@
 As a program (`python -m tests.fakes.local_desk`) it kills itself at the point that DIE_AT names,
 such as `3-before`: right before the third word that passes inside the process; `3-after`, after it;
 or `locks/reserve/committed`: at that point of the commit of a group with a reservation, which is
-read under locks, the first time that the loop beside is in a commit too.
+read under locks, the second time: by then several cycles are under way.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from libs.bus.service import ServiceRunner
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.settings import Settings
 from services.orchestrator import app, store
-from services.orchestrator.commit import CommitLoop
+from services.orchestrator.commit import Committer
 from services.orchestrator.group import inputs
 from services.orchestrator.group.recent import Recent
 from services.orchestrator.handler import BusOutbox
@@ -71,6 +71,8 @@ COMMIT_POINTS = tuple(
     # No command follows from these two.
     if point != "sent" or sort in {"request", "result"}
 )
+TIMES = 2
+"""The time at which such a point kills."""
 
 PAID = Usage(input_tokens=5, output_tokens=2)
 """What the paid call uses."""
@@ -212,11 +214,11 @@ def _sorts(items: Iterable[inputs.GroupInput]) -> frozenset[str]:
     found = set()
     for item in items:
         match item:
-            case inputs.Claimed(claim=said) | inputs.Recorded(record=said):
+            case inputs.Claimed(claim=said) | inputs.CallsRecorded(record=said):
                 found.add(sort_of(said))
             case inputs.Resulted(result=said):
                 found.add(sort_of(said))
-            case inputs.CycleAsked():
+            case inputs.CycleRequested():
                 found.add("request")
             case _:
                 found.add("other")
@@ -224,40 +226,37 @@ def _sorts(items: Iterable[inputs.GroupInput]) -> frozenset[str]:
 
 
 class DiesInCommit:
-    """Kills this process at one of COMMIT_POINTS, once another loop is in a commit too."""
+    """Kills this process at one of COMMIT_POINTS, the second time that it comes there."""
 
     def __init__(self, point: str) -> None:
         self._path, self._sort, self._point = point.split("/")
-        self._at_work: set[CommitLoop] = set()
+        self._times = 0
         self._path_taken: ContextVar[str] = ContextVar("path", default="")
         self._sorts: ContextVar[frozenset[str]] = ContextVar("sorts", default=frozenset())
 
     def passes(self, point: str) -> None:
         """A point of the present loop's commit."""
         here = (self._path_taken.get(), point) == (self._path, self._point)
-        if here and self._sort in self._sorts.get() and len(self._at_work) > 1:
+        self._times += here and self._sort in self._sorts.get()
+        if self._times == TIMES:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def begin(self) -> None:
-        """Put the points into the commit loops of this process."""
-        commit, take = CommitLoop._commit, Recent.take
-        memory, locks = CommitLoop._from_memory, CommitLoop._under_locks
+        """Put the points into the commit loop of this process."""
+        commit, take = Committer._commit, Recent.take
+        memory, locks = Committer._from_memory, Committer._under_locks
 
-        async def mortal_commit(loop: CommitLoop, db: Any, asks: Any) -> None:
+        async def mortal_commit(committer: Committer, db: Any, asks: Any) -> None:
             self._sorts.set(_sorts(ask.item for ask in asks))
-            self._at_work.add(loop)
-            try:
-                await commit(loop, db, asks)
-            finally:
-                self._at_work.discard(loop)
+            await commit(committer, db, asks)
 
-        async def from_memory(loop: CommitLoop, *of: Any) -> Any:
+        async def from_memory(committer: Committer, *of: Any) -> Any:
             self._path_taken.set("memory")
-            return await memory(loop, *of)
+            return await memory(committer, *of)
 
-        async def under_locks(loop: CommitLoop, *of: Any) -> Any:
+        async def under_locks(committer: Committer, *of: Any) -> Any:
             self._path_taken.set("locks")
-            return await locks(loop, *of)
+            return await locks(committer, *of)
 
         def taken(recent: Recent, items: Any) -> Any:
             rows = take(recent, items)
@@ -266,17 +265,17 @@ class DiesInCommit:
             return rows
 
         for owner, name, mortal in (
-            (CommitLoop, "_commit", mortal_commit),
-            (CommitLoop, "_from_memory", from_memory),
-            (CommitLoop, "_under_locks", under_locks),
+            (Committer, "_commit", mortal_commit),
+            (Committer, "_from_memory", from_memory),
+            (Committer, "_under_locks", under_locks),
             (Recent, "take", taken),
         ):
             setattr(owner, name, mortal)
         self._between(store, "load", after="locked")
-        self._between(CommitLoop, "_fold", after="folded")
+        self._between(Committer, "_fold", after="folded")
         self._between(store, "write", after="written")
         self._between(Recent, "keep", before="committed", after="kept")
-        self._between(CommitLoop, "_publish", before="answered", after="published")
+        self._between(Committer, "_publish", before="answered", after="published")
         self._between(BusOutbox, "send", after="sent")
 
     def _between(self, owner: Any, name: str, before: str = "", after: str = "") -> None:

@@ -9,12 +9,12 @@ from pydantic import BaseModel, SecretStr
 
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import ToolDef
-from libs.llm.agent import Agent, Limits
+from libs.llm.agent import Agent, AgentLimits
 from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.loop import call_tools, generate, generate_with_tools
 from libs.llm.prompt import Prompt, Task
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.llm.toolbox import Toolbox
 from libs.runtime.journal import Journal
 from tests.fakes.model_server import KEY, Answer, ModelServer, Script, model_server
@@ -69,7 +69,7 @@ class Bench:
         done = await generate_with_tools(self.agent, task, Answered, self._journal(), box)
         return done.answer, done.calls
 
-    async def tools_alone(self) -> Sequence[Evidence]:
+    async def tools_alone(self) -> Sequence[ToolEvidence]:
         box = Toolbox((self.tools,), frozenset({"price"}))
         return await call_tools(self.agent, Task(data={"as_of": "x"}), self._journal(), box)
 
@@ -106,7 +106,7 @@ def bench_of(
             )
             provider = RemoteProvider(endpoint, SecretStr(key), PRICES)
             model = endpoint.models["medium"]
-            limits = Limits(attempts_max=3)
+            limits = AgentLimits(attempts_max=3)
             try:
                 yield Bench(server, Agent("tester", provider, model, PROMPT, 1, limits))
                 assert server.refused == []

@@ -91,8 +91,12 @@ def running(log: Path, keys: Sequence[str], manner: Manner) -> Iterator[ModelPro
     """The process, listening when the block is entered; killed at its end."""
     with subprocess.Popen(
         [
-            *(sys.executable, "-m", "tests.fakes.model_process"),
-            *(str(log), json.dumps(asdict(manner)), *keys),
+            sys.executable,
+            "-m",
+            "tests.fakes.model_process",
+            str(log),
+            json.dumps(asdict(manner)),
+            *keys,
         ],
         cwd=ROOT,
         stdout=subprocess.PIPE,

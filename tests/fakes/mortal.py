@@ -27,21 +27,22 @@ from typing import Any
 
 from structlog.contextvars import get_contextvars
 
-from contracts.study import STUDY
+from contracts.subjects.subject import STUDY
 from libs.bus.local import LocalBus
 from libs.bus.operation import Orchestrator
 from libs.bus.service import ServiceRunner
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.toolbox import Toolbox
-from libs.quant.study.design import key_of
 from libs.runtime import ids
 from libs.runtime.loop import run
 from libs.runtime.settings import Settings
+from libs.study.statistics.design import key_of
 from libs.telemetry.logging import configure_logging
 from services import launcher
-from services.orchestrator.clocks.studies import Studies
-from services.orchestrator.commit import CommitLoop
+from services.orchestrator.commit import Committer
 from services.orchestrator.handler import BusOutbox, Handler
+from services.orchestrator.schedulers.resting import Resting
+from services.study.runner import Studies
 
 DESK = "desk"
 FOLDER_VARIABLE = "MORTAL_DIR"
@@ -230,9 +231,9 @@ def make_hand_overs_mortal(mortal: Mortal) -> None:
 
 
 def make_studies_mortal(mortal: Mortal) -> None:
-    """Put the points between the steps of the clock of studies; they bear the ids of cells."""
-    cycle, asked, resume = Handler.cycle, Studies._asked, Studies._resume
-    publish, send = CommitLoop._publish, BusOutbox.send
+    """Put the points between the steps of a study and of what rests; they bear the ids of cells."""
+    cycle, asked, resume = Handler.cycle, Studies._asked, Resting.resume
+    publish, send = Committer._publish, BusOutbox.send
     resumes = ContextVar("resumes", default=False)
 
     async def mortal_cycle(self: Handler, requester: str, request: Any) -> Any:
@@ -250,13 +251,13 @@ def make_studies_mortal(mortal: Mortal) -> None:
         mortal.passes(ids.cycle_id(STUDY, key), "counted")
         return may_go_on
 
-    async def mortal_publish(self: CommitLoop, committed: Any) -> None:
+    async def mortal_publish(self: Committer, committed: Any) -> None:
         for new in committed.group.starts:
             if new.start.op_id not in committed.commands:
                 mortal.passes(new.cycle.cycle_id, "rested")
         await publish(self, committed)
 
-    async def mortal_resume(self: Studies) -> None:
+    async def mortal_resume(self: Resting) -> None:
         before = resumes.set(True)
         try:
             await resume(self)
@@ -271,8 +272,9 @@ def make_studies_mortal(mortal: Mortal) -> None:
             mortal.passes(command.cycle_id, "resent")
 
     _replace(Handler, cycle=mortal_cycle)
-    _replace(Studies, _asked=mortal_asked, _resume=mortal_resume)
-    _replace(CommitLoop, _publish=mortal_publish)
+    _replace(Studies, _asked=mortal_asked)
+    _replace(Resting, resume=mortal_resume)
+    _replace(Committer, _publish=mortal_publish)
     _replace(BusOutbox, send=mortal_send)
 
 
@@ -294,7 +296,7 @@ def main(name: str) -> None:
         launcher.main(name)
         return
     settings = Settings()
-    configure_logging(settings.log_level, settings.log_format)
+    configure_logging(settings.log.level, settings.log.format)
     run(whole_desk(settings))
 
 

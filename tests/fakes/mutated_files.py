@@ -15,9 +15,9 @@ from pathlib import Path
 
 from libs.files.finding import BadFile
 from libs.market.calendar import ExchangeCalendar
-from libs.market.imports.series import Wanted, series_in
+from libs.market.imports.series import ImportForm, series_in
 from libs.market.replay.files import read_prices
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 from services.cli.trading.holdings_file import Reading, read_holdings
 
 COLUMNS = ("date", "open", "high", "low", "close", "volume")
@@ -141,9 +141,9 @@ def crash_of_imports(seed: int, case: Case, path: Path, calendar: ExchangeCalend
     path.write_bytes(case.body)
     try:
         with suppress(BadFile):
-            for series in series_in(path, Wanted()):
+            for series in series_in(path, ImportForm()):
                 series.prices(calendar)
-        with suppress(Problem):
+        with suppress(CliProblem):
             read_holdings(export, Reading(opened_on=date(2024, 3, 15)))
     except Exception as error:  # noqa: BLE001 - the finding is any other exception
         return f"{type(error).__name__}: {error}"

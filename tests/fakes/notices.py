@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from contracts.notice import Notice, NoticeKind, Severity
-from libs.postgres.pool import Connection
+from libs.postgres.pool import PoolConnection
 
 NOW = datetime(2026, 11, 25, 2, 0, tzinfo=UTC)
 
@@ -31,14 +31,9 @@ def notice(title: str = "Decision of main for Fri 2012-06-29", **fields: Any) ->
 
 @dataclass(frozen=True)
 class Kept:
-    """Writes channels and messages; their state is what is given, nothing is counted."""
+    """Writes messages as the orchestrator records them."""
 
-    db: Connection
-
-    async def channel(self, name: str, **state: Any) -> None:
-        """A channel that is known."""
-        fields = {"channel": name, "since": NOW - timedelta(days=1), **state}
-        await self._insert("notice_channels", fields)
+    db: PoolConnection
 
     async def message(self, channel: str, kept: Notice, status: str = "sent", **state: Any) -> UUID:
         """A notice on a channel; later ones are newer."""
@@ -46,7 +41,6 @@ class Kept:
             "event_id": kept.event_id,
             "channel": channel,
             "notice": kept.model_dump_json(),
-            "gathered": False,
             "event_at": kept.at,
             "due_at": kept.at,
             "status": status,
@@ -54,12 +48,9 @@ class Kept:
             "tries": 0 if status == "due" else 1,
             **state,
         }
-        await self._insert("notifications", fields)
-        return kept.event_id
-
-    async def _insert(self, table: str, fields: dict[str, Any]) -> None:
         places: Sequence[str] = [f"${number}" for number, _ in enumerate(fields, start=1)]
         await self.db.execute(
-            f"insert into {table} ({', '.join(fields)}) values ({', '.join(places)})",
+            f"insert into notifications ({', '.join(fields)}) values ({', '.join(places)})",
             *fields.values(),
         )
+        return kept.event_id

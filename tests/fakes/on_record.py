@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from contracts.account import OpenBooks
 from contracts.cycle import Budgets, CycleRequest
 from contracts.execution import ExecuteDecisions
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.runtime.journal import Journal
 
 CYCLE = """
@@ -47,7 +47,7 @@ async def put_on_record(
     return Journal((), _refuse, command_sha256=hashlib.sha256(body).hexdigest())
 
 
-async def _cycle(db: Connection, command: Sent, constraints: Mapping[str, str] | None) -> None:
+async def _cycle(db: PoolConnection, command: Sent, constraints: Mapping[str, str] | None) -> None:
     if isinstance(command, OpenBooks):
         request = command.request
     else:
@@ -59,7 +59,7 @@ async def _cycle(db: Connection, command: Sent, constraints: Mapping[str, str] |
 
 
 async def _operation(
-    db: Connection,
+    db: PoolConnection,
     command: Sent,
     op_id: UUID,
     service: str,
@@ -70,8 +70,16 @@ async def _operation(
     today, lane = datetime.now(UTC).date(), command.pipeline
     await db.execute(
         OPERATION,
-        *(op_id, command.cycle_id, today, lane.name, lane.account),
-        *(step, service, command.as_of, body, result),
+        op_id,
+        command.cycle_id,
+        today,
+        lane.name,
+        lane.account,
+        step,
+        service,
+        command.as_of,
+        body,
+        result,
     )
 
 

@@ -16,9 +16,9 @@ from uuid import UUID
 
 import orjson
 
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.llm.rules.provider import RULE_SETS
-from libs.llm.rules.rule_set import Ask, EvidenceIndex
+from libs.llm.rules.rule_set import EvidenceIndex, ToolRequest
 from tests.fakes.model_server import Answer, Asked
 from tests.fakes.wire_formats import Call, Says
 
@@ -62,10 +62,10 @@ def as_the_rules(asked: Asked, appetites: Mapping[str, Appetite] | None = None) 
     if asked.tools:
         wanted = _course(rules.ask(task), asked.round, (appetites or {}).get(agent, MANNERS))
         return Says(calls=[Call(ask.tool, dict(ask.arguments)) for ask in wanted])
-    evidence: list[Evidence] = []
+    evidence: list[ToolEvidence] = []
     if "<evidence>" in lines:
         first, last = lines.index("<evidence>") + 1, lines.index("</evidence>")
-        evidence = [Evidence.model_validate_json(line) for line in lines[first:last]]
+        evidence = [ToolEvidence.model_validate_json(line) for line in lines[first:last]]
     answer = rules.answer(task, EvidenceIndex(evidence, facts_in(lines), publishers_in(lines)))
     return Says(f"Here it is:\n{answer.model_dump_json()}")
 
@@ -103,7 +103,9 @@ def _value(written: str) -> float | str:
     return float(first) if re.fullmatch(r"-?\d+(\.\d+)?", first) else written
 
 
-def _course(wanted: Sequence[Ask], number: int, appetite: Appetite) -> Sequence[Ask]:
+def _course(
+    wanted: Sequence[ToolRequest], number: int, appetite: Appetite
+) -> Sequence[ToolRequest]:
     """What is asked for in the round of that number; nothing once all has been."""
     first = number * appetite.round_max
     return wanted[: appetite.tools_max][first : first + appetite.round_max]

@@ -26,6 +26,8 @@ from contracts.strategy_result import BacktestResult, TrainingResult
 from contracts.subjects.commands import BACKTEST_STRATEGY, OPEN_BOOKS, TRAIN_STRATEGY
 from contracts.types import Money
 from libs.bus.route import Route, on_command
+from libs.llm.registry import providers_of
+from libs.market.sources import market_of
 from libs.runtime.journal import Journal
 from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.settings import Settings
@@ -33,7 +35,7 @@ from services.assessment import app as assessment
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
-from services.strategy_design import app as strategy_design
+from services.strategy import app as strategy
 from services.trader import app as trader
 from tests.data.fixture_market.make_fixture import HERE
 from tests.fakes import wire_streams
@@ -249,7 +251,7 @@ async def shaped_desk() -> AsyncIterator[ShapedDesk]:
         stack.enter_context(patch.object(wire_streams, "PIECE_CHARS", 211))
         models = dict.fromkeys(("small", "medium", "large"), "local")
         settings = Settings(
-            replay_dir=HERE,
+            market={"replay_dir": HERE},
             strategies_dir=Path(folder),
             providers={
                 "openai": EndpointSettings(
@@ -261,8 +263,10 @@ async def shaped_desk() -> AsyncIterator[ShapedDesk]:
             },
         )
         routes: list[Route] = []
-        for app in (sentiment, research, trader, risk, assessment, strategy_design):
+        for app in (sentiment, research, trader, risk, assessment):
             routes += (await stack.enter_async_context(app.service(settings))).commands
+        providers = await stack.enter_async_context(providers_of(settings))
+        routes.append(strategy.designing(market_of(settings), providers, settings))
         execution = [each for each in broker_of_the_imagination() if each.hears is not OPEN_BOOKS]
         routes += (*execution, on_command(OPEN_BOOKS, _books))
         routes += (on_command(TRAIN_STRATEGY, _trained), on_command(BACKTEST_STRATEGY, _tested))

@@ -1,17 +1,17 @@
-"""CPU work for tests, as `libs.runtime.computing` runs it: `python -m tests.fakes.slow_sums`."""
+"""CPU work for tests, run as `libs.runtime.worker_process` does: `-m tests.fakes.slow_sums`."""
 
 import os
 import sys
 import time
 
-from libs.runtime.computing import Telling, request_in, tell
+from libs.runtime.worker_process import ProgressLines, request_in, tell
 
 
 def main() -> None:
     """Do what the request says: add, refuse, break, or go on until somebody ends it."""
     asked, body = request_in(sys.stdin.buffer)
     out = sys.stdout.buffer
-    telling = Telling(out, time.monotonic)
+    telling = ProgressLines(out, time.monotonic)
     match asked["do"]:
         case "add":
             for place, value in enumerate(body):

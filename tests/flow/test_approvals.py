@@ -15,7 +15,7 @@ from contracts.types import Failure
 from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime.settings import Settings
 from services.execution.approvals import require_approved
-from services.orchestrator.group.inputs import CancelAskedFor, CycleOverdue, OperationOverdue
+from services.orchestrator.group.inputs import CancelRequested, CycleOverdue, OperationOverdue
 from services.orchestrator.group.rows import CycleRow, dump_state, load_state
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.flow.conftest import thinking_routes
@@ -144,7 +144,7 @@ async def test_the_first_word_counts_and_may_be_said_again(
 async def test_a_cancel_while_it_waits_ends_it_and_no_answer_counts_any_more(
     desk: InProcessDesk, waiting: CycleRow
 ) -> None:
-    desk.commit(CancelAskedFor(waiting.cycle_id, "changed my mind"))
+    desk.commit(CancelRequested(waiting.cycle_id, "changed my mind"))
     assert waiting.state.status is CycleStatus.CANCELLED
     assert not waiting.waiting
     assert desk.answer(answer(desk)).code == "too_late"
@@ -160,7 +160,7 @@ async def test_the_cycles_clock_stands_while_a_person_is_asked(
 
 
 async def test_an_account_that_always_needs_it_is_asked_for_whatever_the_request_says() -> None:
-    settings = Settings(approval_accounts=("guarded",))
+    settings = Settings(approval={"accounts": ("guarded",)})
     routes = [*await thinking_routes(settings), *broker_of_the_imagination()]
     desk = InProcessDesk(routes, settings)
     pipelines = (Pipeline(name="free"), Pipeline(name="careful", account="guarded"))

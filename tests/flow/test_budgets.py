@@ -10,10 +10,10 @@ from contracts.cycle import Budgets, CycleRequest, CycleStatus
 from contracts.message import Pipeline
 from contracts.operation import Reserve
 from libs.llm.rules.provider import RulesProvider
-from libs.runtime.settings import Settings
 from services.orchestrator.group.rows import CycleRow
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.fakes.paid_rules import HELD, USED, PaidRules
+from tests.flat_settings import settings_with
 from tests.flow.conftest import thinking_routes
 
 DAY = date(2012, 6, 29)
@@ -26,7 +26,7 @@ async def paid_desk(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> InProce
     """A desk with a provider that costs, beside the rules."""
     providers = {"rules": RulesProvider(), "paid": PaidRules()}
     monkeypatch.setattr("libs.llm.registry.all_providers", lambda _: providers)
-    known = Settings(**settings)
+    known = settings_with(**settings)
     routes = await thinking_routes(known)
     return InProcessDesk([*routes, *broker_of_the_imagination()], known)
 
@@ -38,12 +38,24 @@ async def ran(desk: InProcessDesk, **fields: Any) -> CycleRow:
 @pytest.mark.parametrize(
     ("settings", "budgets", "failed", "field", "purse"),
     [
-        ({"operation_tokens_max": USED.tokens + HELD.tokens - 1}, {}, "plan", None, "operation"),
-        ({"operation_cost_usd_max": "0.0179"}, {}, "plan", None, "operation"),
+        (
+            {"budget_operation_tokens_max": USED.tokens + HELD.tokens - 1},
+            {},
+            "plan",
+            "operation_tokens_max",
+            "operation",
+        ),
+        (
+            {"budget_operation_cost_usd_max": "0.0179"},
+            {},
+            "plan",
+            "operation_cost_usd_max",
+            "operation",
+        ),
         ({}, {"tokens": TWO_CALLS}, "quant", "budgets.tokens", "cycle"),
         ({}, {"cost_usd": "0.0259"}, "quant", "budgets.cost_usd", "cycle"),
-        ({"day_tokens_max": TWO_CALLS}, {}, "quant", "day_tokens_max", "day"),
-        ({"day_cost_usd_max": "0.0259"}, {}, "quant", "day_cost_usd_max", "day"),
+        ({"budget_day_tokens_max": TWO_CALLS}, {}, "quant", "day_tokens_max", "day"),
+        ({"budget_day_cost_usd_max": "0.0259"}, {}, "quant", "day_cost_usd_max", "day"),
     ],
 )
 async def test_a_budget_that_is_used_up_is_a_failed_operation_that_names_the_limit(
@@ -51,22 +63,21 @@ async def test_a_budget_that_is_used_up_is_a_failed_operation_that_names_the_lim
     settings: dict[str, Any],
     budgets: dict[str, Any],
     failed: str,
-    field: str | None,
+    field: str,
     purse: str,
 ) -> None:
     desk = await paid_desk(monkeypatch, **settings)
-    limit = field or next(iter(settings))
 
     cycle = await ran(desk, budgets=Budgets(**budgets))
 
     failure = desk.named(failed).failure if failed == "plan" else _first_failure(desk)
     assert failure is not None
-    assert (failure.code, failure.field) == ("budget_exhausted", limit)
+    assert (failure.code, failure.field) == ("budget_exhausted", field)
     assert f"the {purse}'s budget is used up" in failure.message
     assert cycle.state.status is CycleStatus.FAILED
     assert "(budget_exhausted)" in cycle.state.reason
     told = [e.data for e in desk.events if e.type is EventType.OPERATION_FAILED]
-    assert (told[0]["code"], told[0]["field"]) == ("budget_exhausted", limit)
+    assert (told[0]["code"], told[0]["field"]) == ("budget_exhausted", field)
     assert (desk.day.tokens_reserved, desk.day.cost_usd_reserved) == (0, 0)
     assert cycle.purse.tokens_spent <= cycle.purse.tokens_max
     memory = desk.contract("memorize")["short_term_summary"]
@@ -85,7 +96,7 @@ async def test_budgets_that_are_just_enough_let_the_cycle_end_well(
     whole = (await ran(desk)).purse
 
     enough = whole.tokens_spent + HELD.tokens - USED.tokens
-    desk = await paid_desk(monkeypatch, day_tokens_max=enough)
+    desk = await paid_desk(monkeypatch, budget_day_tokens_max=enough)
     cycle = await ran(desk, budgets=Budgets(tokens=enough))
 
     assert cycle.state.status is CycleStatus.COMPLETED
@@ -110,7 +121,7 @@ async def test_what_calls_used_is_told_by_sort_and_adds_up_to_the_whole(
 async def test_when_the_day_is_spent_a_new_cycle_is_refused_until_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = await paid_desk(monkeypatch, day_tokens_max=TWO_CALLS)
+    desk = await paid_desk(monkeypatch, budget_day_tokens_max=TWO_CALLS)
     await ran(desk)
 
     paid = CycleRequest(idempotency_key="b", as_of=DAY, pipelines=PAID)
@@ -129,7 +140,7 @@ async def test_when_the_day_is_spent_a_new_cycle_is_refused_until_the_next_one(
 async def test_a_cycle_that_was_accepted_before_is_told_of_as_it_stands_on_a_spent_day(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = await paid_desk(monkeypatch, day_tokens_max=TWO_CALLS)
+    desk = await paid_desk(monkeypatch, budget_day_tokens_max=TWO_CALLS)
     await ran(desk)
 
     again = desk.ask(CycleRequest(idempotency_key="a", as_of=DAY, pipelines=PAID), needs=HELD)

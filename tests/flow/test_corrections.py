@@ -36,16 +36,19 @@ from tests.fakes.wire_formats import Says
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 WORD, NUMBER = "ZQXJ", 8675309
 CANARIES: Sequence[Any] = (
-    *(
-        WORD,
-        f"{WORD.lower()} marmalade",
-        NUMBER,
-        -NUMBER,
-        NUMBER / 1e9,
-        f"{NUMBER}%",
-        f"{NUMBER}/10",
-    ),
-    *([WORD], [WORD, WORD], {WORD: WORD}, [{WORD: NUMBER}], {"ticker": WORD}, f"{WORD}.close"),
+    WORD,
+    f"{WORD.lower()} marmalade",
+    NUMBER,
+    -NUMBER,
+    NUMBER / 1e9,
+    f"{NUMBER}%",
+    f"{NUMBER}/10",
+    [WORD],
+    [WORD, WORD],
+    {WORD: WORD},
+    [{WORD: NUMBER}],
+    {"ticker": WORD},
+    f"{WORD}.close",
 )
 REFUSED_MIN = 20
 """Answers of each contract that must be refused, so that the test looks at something."""

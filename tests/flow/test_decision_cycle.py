@@ -24,7 +24,7 @@ from contracts.operation import (
 from contracts.types import Failure, Usage
 from libs.runtime.settings import Settings
 from services.orchestrator.group.inputs import (
-    CancelAskedFor,
+    CancelRequested,
     Claimed,
     CycleOverdue,
     OperationOverdue,
@@ -153,14 +153,14 @@ def test_an_unknown_kind_is_rejected_with_the_kinds_that_there_are(desk: InProce
 
 
 def test_above_the_limit_of_running_cycles_a_request_is_told_to_come_back() -> None:
-    desk = InProcessDesk((), Settings(cycles_running_max=1))
+    desk = InProcessDesk((), Settings(cycles={"running_max": 1}))
     assert desk.ask(request("a")).outcome == "accepted"
     answer = desk.ask(request("b"))
     assert (answer.outcome, answer.code) == ("rejected", "busy")
 
 
 def test_a_cancel_of_an_unknown_cycle_says_so(desk: InProcessDesk) -> None:
-    answer = desk.commit(CancelAskedFor(UUID(int=1), "x"))
+    answer = desk.commit(CancelRequested(UUID(int=1), "x"))
     assert getattr(answer, "code", None) == "not_found"
 
 
@@ -170,10 +170,10 @@ async def test_a_cancelled_cycle_is_cancelled_again_and_not_after_execution(
     answer = desk.ask(request())
     assert answer.cycle_id is not None
     for _ in range(2):
-        cancelled = desk.commit(CancelAskedFor(answer.cycle_id, "changed my mind"))
+        cancelled = desk.commit(CancelRequested(answer.cycle_id, "changed my mind"))
         assert getattr(cancelled, "status", None) is CycleStatus.CANCELLED
     done = await desk.run(request("b"))
-    refused = desk.commit(CancelAskedFor(done.cycle_id, "too late"))
+    refused = desk.commit(CancelRequested(done.cycle_id, "too late"))
     assert getattr(refused, "code", None) == "too_late"
 
 
@@ -204,7 +204,7 @@ def test_after_the_lease_another_epoch_gets_the_journal_and_the_old_one_is_fence
 
 def test_an_operation_that_never_ends_is_poison_after_its_epochs(desk: InProcessDesk) -> None:
     op_id = first_claimed(desk)
-    for _ in range(desk.settings.epochs_max):
+    for _ in range(desk.settings.orchestrator.epochs_max):
         assert desk.claim(op_id).outcome == "granted"
         lost = desk.operations[op_id].row
         lost.status, lost.lease_live = "pending", True  # the sweep has sent it again
@@ -250,12 +250,12 @@ def test_what_was_reserved_at_a_crash_stays_spent(desk: InProcessDesk) -> None:
 @pytest.mark.parametrize(
     ("budgets", "settings", "named"),
     [
-        (Budgets(), Settings(operation_tokens_max=99), "operation"),
-        (Budgets(), Settings(operation_cost_usd_max=Decimal("0.01")), "operation"),
+        (Budgets(), Settings(budget={"operation_tokens_max": 99}), "operation"),
+        (Budgets(), Settings(budget={"operation_cost_usd_max": Decimal("0.01")}), "operation"),
         (Budgets(tokens=99), Settings(), "cycle"),
         (Budgets(cost_usd=Decimal("0.01")), Settings(), "cycle"),
-        (Budgets(), Settings(day_tokens_max=99), "day"),
-        (Budgets(), Settings(day_cost_usd_max=Decimal("0.01")), "day"),
+        (Budgets(), Settings(budget={"day_tokens_max": 99}), "day"),
+        (Budgets(), Settings(budget={"day_cost_usd_max": Decimal("0.01")}), "day"),
     ],
 )
 def test_a_call_that_does_not_fit_a_budget_is_not_begun(

@@ -30,10 +30,8 @@ def edgar() -> Iterator[StandIn]:
 
 async def decided(edgar: StandIn, folder: Path, contact: str | None) -> InProcessDesk:
     settings = Settings(
-        fundamentals="edgar",
-        events="edgar",
-        edgar_url=edgar.url,
-        edgar_contact=SecretStr(contact) if contact else None,
+        market={"fundamentals": "edgar", "events": "edgar"},
+        edgar={"url": edgar.url, "contact": SecretStr(contact) if contact else None},
         data_dir=folder,
     )
     routes = await thinking_routes(settings)

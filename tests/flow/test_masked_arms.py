@@ -71,7 +71,7 @@ async def test_on_real_prices_both_decide_exactly_alike(desk: InProcessDesk, day
 
 
 async def test_with_headlines_reports_and_fundamentals_they_do_so_too() -> None:
-    settings = Settings(replay_dir=FIXTURE_MARKET)
+    settings = Settings(market={"replay_dir": FIXTURE_MARKET})
     desk = InProcessDesk([*await thinking_routes(settings), *broker_of_the_imagination()], settings)
     await masked_and_named(desk, FIXTURE_AS_OF, ("ALFA", "BRVO", "CHRL", "ECHO"))
     assert desk.contract("sentiment", "blind")["tickers"]

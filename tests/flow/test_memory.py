@@ -14,6 +14,7 @@ from libs.llm.rules import provider as rules
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from tests.fakes.in_process_desk import InProcessDesk, Stored, broker_of_the_imagination
+from tests.flat_settings import settings_with
 from tests.flow.conftest import thinking_routes
 
 DAY = date(2012, 6, 29)
@@ -105,7 +106,7 @@ async def planned_by(
 ) -> tuple[InProcessDesk, BadPlanner]:
     model = BadPlanner(bad)
     monkeypatch.setattr("libs.llm.registry.RulesProvider", lambda: model)
-    made = Settings(**settings)
+    made = settings_with(**settings)
     desk = InProcessDesk([*await thinking_routes(made), *broker_of_the_imagination()], made)
     return desk, model
 
@@ -136,7 +137,7 @@ async def test_a_plan_that_is_not_valid_is_asked_for_again_with_its_errors(
 async def test_after_the_last_attempt_the_cycle_fails_with_what_was_wrong_and_what_to_do(
     attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, _ = await planned_by(99, monkeypatch, plan_attempts_max=attempts)
+    desk, _ = await planned_by(99, monkeypatch, model_plan_attempts_max=attempts)
     cycle = await desk.run(request("one"))
     assert cycle.state.status is CycleStatus.FAILED
     assert [each.row.attempt for each in of_step(desk, "plan")] == [*range(1, attempts + 1)]

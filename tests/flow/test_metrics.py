@@ -7,7 +7,7 @@ from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
 from libs.telemetry.metric import REGISTRY
 from libs.telemetry.metrics import all_metrics
-from services.orchestrator.group.inputs import CancelAskedFor
+from services.orchestrator.group.inputs import CancelRequested
 from tests.fakes.in_process_desk import InProcessDesk
 
 DAYS = (date(2012, 6, 29), date(2012, 6, 28), date(2011, 3, 15), date(2009, 5, 4))
@@ -52,13 +52,11 @@ async def test_a_cycle_is_counted_from_its_acceptance_to_its_end(desk: InProcess
     assert grown[5] == 1
 
 
-async def test_calls_of_models_and_tools_are_counted_by_who_was_asked(desk: InProcessDesk) -> None:
+async def test_calls_of_models_are_counted_by_who_was_asked(desk: InProcessDesk) -> None:
     before = value("deskbus_model_calls_total", provider="rules", step="plan", outcome="ok")
-    tools = value("deskbus_tool_calls_total", tool="get_price_history", outcome="ok")
     await desk.run(request("m-2"))
     after = value("deskbus_model_calls_total", provider="rules", step="plan", outcome="ok")
     assert after > before
-    assert value("deskbus_tool_calls_total", tool="get_price_history", outcome="ok") >= tools
     assert value("deskbus_model_cost_usd_total", provider="rules", step="plan") == 0
 
 
@@ -67,19 +65,9 @@ async def test_a_cancelled_cycle_is_counted_as_one(desk: InProcessDesk) -> None:
     stopped = value("deskbus_operations_total", step="digest", status="cancelled")
     answer = desk.ask(request("m-3"))
     assert answer.cycle_id is not None
-    desk.commit(CancelAskedFor(answer.cycle_id, "changed my mind"))
+    desk.commit(CancelRequested(answer.cycle_id, "changed my mind"))
     assert value("deskbus_cycles_total", kind="decision", status="cancelled") == before + 1
     assert value("deskbus_operations_total", step="digest", status="cancelled") == stopped + 1
-
-
-async def test_what_the_rules_cut_is_counted_by_rule(desk: InProcessDesk) -> None:
-    def cuts() -> float:
-        found = (each for each in REGISTRY.collect() if each.name == "deskbus_rule_outcomes")
-        return sum(sample.value for family in found for sample in family.samples)
-
-    before = cuts()
-    await desk.run(request("m-4"))
-    assert cuts() > before
 
 
 async def test_more_cycles_do_not_make_more_series(desk: InProcessDesk) -> None:

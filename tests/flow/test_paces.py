@@ -11,7 +11,7 @@ from contracts.audit import EventType
 from contracts.cycle import CycleRequest
 from contracts.operation import CallKind, JournalEntry, Record, RecordAnswer, Reserve
 from contracts.types import Usage
-from services.orchestrator.group.rate_limits import Bucket, Pace
+from services.orchestrator.group.rate_limits import Bucket, EndpointPace
 from tests.fakes.in_process_desk import InProcessDesk
 
 SPENT = Usage(input_tokens=400, output_tokens=100, cost_usd=Decimal("0.01"))
@@ -49,7 +49,7 @@ def waits(answers: Sequence[RecordAnswer]) -> list[float]:
 def test_calls_of_all_operations_are_let_begin_at_the_pace_of_their_provider(
     desk: InProcessDesk,
 ) -> None:
-    desk.paces["claude"] = Pace("claude", calls=Bucket(8))
+    desk.paces["claude"] = EndpointPace("claude", calls=Bucket(8))
     answers = [reserved(desk, claimed(desk, key)) for key in "abcd"]
     assert {answer.outcome for answer in answers} == {"ok"}
     assert waits(answers) == [0.0, 0.0, 10.5, 21.0]
@@ -58,7 +58,7 @@ def test_calls_of_all_operations_are_let_begin_at_the_pace_of_their_provider(
 
 
 def test_another_provider_has_a_pace_of_its_own(desk: InProcessDesk) -> None:
-    desk.paces["claude"] = Pace("claude", calls=Bucket(2))
+    desk.paces["claude"] = EndpointPace("claude", calls=Bucket(2))
     reserved(desk, claimed(desk, "a"))
     work = claimed(desk, "b")
     reserve = Reserve(tokens=1, provider="openai")
@@ -66,7 +66,7 @@ def test_another_provider_has_a_pace_of_its_own(desk: InProcessDesk) -> None:
 
 
 def test_tokens_that_a_call_did_not_use_are_there_for_others(desk: InProcessDesk) -> None:
-    desk.paces["claude"] = Pace("claude", tokens=Bucket(8_000))
+    desk.paces["claude"] = EndpointPace("claude", tokens=Bucket(8_000))
     first, second = claimed(desk, "a"), claimed(desk, "b")
     assert reserved(desk, first, 20_000).wait_s == 0.0
     assert reserved(desk, second, 1_500).outcome == "budget_exhausted"
@@ -77,7 +77,7 @@ def test_tokens_that_a_call_did_not_use_are_there_for_others(desk: InProcessDesk
 def test_a_turn_that_comes_too_late_is_refused_with_the_limit_and_what_to_do(
     desk: InProcessDesk,
 ) -> None:
-    desk.paces["claude"] = Pace("claude", calls=Bucket(2))
+    desk.paces["claude"] = EndpointPace("claude", calls=Bucket(2))
     reserved(desk, claimed(desk, "a"))
     work = claimed(desk, "b")
     refused = reserved(desk, work)
@@ -89,7 +89,7 @@ def test_a_turn_that_comes_too_late_is_refused_with_the_limit_and_what_to_do(
 
 
 def test_what_one_was_told_by_retry_after_all_others_keep_to(desk: InProcessDesk) -> None:
-    desk.paces["claude"] = Pace("claude")
+    desk.paces["claude"] = EndpointPace("claude")
     first, second = claimed(desk, "a"), claimed(desk, "b")
     reserved(desk, first)
     fault = {"code": "provider_unavailable", "message": "HTTP 429", "retry_after_s": 12.5}
@@ -99,7 +99,7 @@ def test_what_one_was_told_by_retry_after_all_others_keep_to(desk: InProcessDesk
 
 @pytest.mark.parametrize("after", [None, -3.0, "soon"])
 def test_a_fault_without_a_wait_closes_nothing(desk: InProcessDesk, after: object) -> None:
-    desk.paces["claude"] = Pace("claude")
+    desk.paces["claude"] = EndpointPace("claude")
     first, second = claimed(desk, "a"), claimed(desk, "b")
     reserved(desk, first)
     replied(desk, first, {"fault": {"code": "x", "retry_after_s": after}}, Usage())

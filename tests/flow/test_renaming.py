@@ -56,7 +56,7 @@ def written(path: Path, names: Sequence[str]) -> Path:
 
 
 async def decided(path: Path, names: Sequence[str], **constraints: str) -> InProcessDesk:
-    settings = Settings(replay_dir=written(path, names))
+    settings = Settings(market={"replay_dir": written(path, names)})
     desk = InProcessDesk([*await thinking_routes(settings), *broker_of_the_imagination()], settings)
     cycle = await desk.run(
         CycleRequest(

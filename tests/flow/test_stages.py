@@ -10,10 +10,10 @@ from contracts.message import Pipeline
 from contracts.stages import Stage
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
-from libs.runtime.settings import Settings
 from services.orchestrator.group.rows import CycleRow, dump_state, load_state
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.fakes.paid_rules import USED, PaidRules
+from tests.flat_settings import settings_with
 from tests.flow.conftest import thinking_routes
 
 DAY = date(2012, 6, 29)
@@ -49,7 +49,7 @@ async def desk_of(
 ) -> InProcessDesk:
     known = {"rules": RulesProvider(), **{provider.name: provider for provider in providers}}
     monkeypatch.setattr("libs.llm.registry.all_providers", lambda _: known)
-    used = Settings(**settings)
+    used = settings_with(**settings)
     routes = await thinking_routes(used)
     return InProcessDesk([*routes, *broker_of_the_imagination()], used)
 
@@ -99,7 +99,7 @@ async def test_a_failed_stage_is_answered_once_by_its_fallback_where_the_user_sa
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wordy = Wordy("planner")
-    desk = await desk_of(monkeypatch, wordy, plan_attempts_max=2)
+    desk = await desk_of(monkeypatch, wordy, model_plan_attempts_max=2)
 
     cycle = await ran(desk, Pipeline(name="wordy", provider="wordy", fallback={"planner": "rules"}))
 
@@ -126,7 +126,7 @@ async def test_without_a_fallback_the_stage_fails_as_ever(monkeypatch: pytest.Mo
 async def test_a_fallback_that_fails_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     wordy, other = Wordy("planner"), Wordy("planner")
     other.name = "other"
-    desk = await desk_of(monkeypatch, wordy, other, plan_attempts_max=3)
+    desk = await desk_of(monkeypatch, wordy, other, model_plan_attempts_max=3)
 
     cycle = await ran(desk, Pipeline(name="wordy", provider="wordy", fallback={"planner": "other"}))
 

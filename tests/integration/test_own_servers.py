@@ -43,7 +43,7 @@ async def test_a_desk_told_by_the_environment_decides_on_own_servers(
         monkeypatch.setenv(name, value)
 
     async with (
-        launcher.desk(Settings(data_dir=servers.data_dir, sweep_s=0.1)) as desk,
+        launcher.desk(Settings(data_dir=servers.data_dir, orchestrator={"sweep_s": 0.1})) as desk,
         calling(desk.nats_url, servers.secrets_dir, "user") as caller,
     ):
         ended = await caller.run(wish())

@@ -4,9 +4,9 @@ from deploy.grafana.boards.panels import (
     CHECKS_THAT_FAIL,
     RATE,
     Board,
-    Figure,
+    FigurePanel,
     Graph,
-    Row,
+    PanelRow,
     p95,
     rate,
 )
@@ -16,36 +16,36 @@ DESK = Board(
     "Deskbus: desk",
     "What runs, what failed, what waits.",
     (
-        Row(
+        PanelRow(
             "Now",
             (
                 CHECKS_THAT_FAIL,
-                Figure(
+                FigurePanel(
                     "Cycles running",
                     "Of all kinds.",
                     "none",
                     "sum(max by (kind) (deskbus_cycles_running)) or vector(0)",
                 ),
-                Figure(
+                FigurePanel(
                     "Waiting for a person",
                     "Proposals.",
                     "none",
                     "max(deskbus_approvals_waiting)",
                 ),
-                Figure(
+                FigurePanel(
                     "Oldest untaken work",
                     "Operations whose command nobody has claimed or answered.",
                     "s",
                     "max(deskbus_outbox_seconds)",
                     red_from=120,
                 ),
-                Figure(
+                FigurePanel(
                     "Dead letters", "Kept.", "none", "max(deskbus_dead_letters_kept)", red_from=1
                 ),
-                Figure("Halts", "That stand.", "none", "max(deskbus_halts)", red_from=1),
+                FigurePanel("Halts", "That stand.", "none", "max(deskbus_halts)", red_from=1),
             ),
         ),
-        Row(
+        PanelRow(
             "Cycles",
             (
                 Graph(
@@ -67,7 +67,7 @@ DESK = Board(
                 ),
             ),
         ),
-        Row(
+        PanelRow(
             "Messages to people",
             (
                 Graph(
@@ -105,7 +105,7 @@ DESK = Board(
                 ),
             ),
         ),
-        Row(
+        PanelRow(
             "Operations",
             (
                 Graph(
@@ -127,7 +127,7 @@ DESK = Board(
                 ),
             ),
         ),
-        Row(
+        PanelRow(
             "Processes",
             (
                 Graph(

@@ -4,10 +4,9 @@ from deploy.grafana.boards.panels import (
     CHECKS_THAT_FAIL,
     RATE,
     Board,
-    Figure,
+    FigurePanel,
     Graph,
-    Row,
-    p95,
+    PanelRow,
     rarely,
     rate,
 )
@@ -28,25 +27,18 @@ HEALTH = Board(
     "Deskbus: is it well?",
     "Is it up, does it wait, does it lose anything, what does it spend, who is refused?",
     (
-        Row(
+        PanelRow(
             "Is it up?",
             (
                 CHECKS_THAT_FAIL,
-                Figure(
+                FigurePanel(
                     "NATS stores commands",
                     "1: yes. 0: it refuses, most often as its disk is full.",
                     "none",
                     "min(deskbus_bus_stores)",
                     red_to=1,
                 ),
-                Figure(
-                    "Notifiers at work",
-                    "One, or none where no channel is set; standby ones do not count.",
-                    "none",
-                    "sum(deskbus_notifier_works)",
-                    red_to=1,
-                ),
-                Figure(
+                FigurePanel(
                     "Time stood in 24 hours",
                     "Outages of Postgres and NATS: nothing could be committed, all waited.",
                     "s",
@@ -89,7 +81,7 @@ HEALTH = Board(
                 ),
             ),
         ),
-        Row(
+        PanelRow(
             "Does it wait?",
             (
                 Graph(
@@ -152,30 +144,19 @@ HEALTH = Board(
                     "s",
                     ((rarely("deskbus_model_wait_seconds_total", "provider"), "{{provider}}"),),
                 ),
-                Graph(
-                    "Until a heard event is dealt with",
-                    "95% were faster; waiting for their turn included.",
-                    "s",
-                    (
-                        (
-                            p95("deskbus_event_heard_seconds", "subject"),
-                            "{{subject}}",
-                        ),
-                    ),
-                ),
             ),
         ),
-        Row(
+        PanelRow(
             "Does it lose anything?",
             (
-                Figure(
+                FigurePanel(
                     "Effects without an answer, 24 hours",
                     "Orders are safe, and wait: execution does not answer.",
                     "none",
                     "sum(increase(deskbus_effects_unanswered_total[24h])) or vector(0)",
                     red_from=1,
                 ),
-                Figure(
+                FigurePanel(
                     "Inputs not stored, 24 hours",
                     "Results that Postgres refused; each is in the log.",
                     "none",
@@ -221,37 +202,26 @@ HEALTH = Board(
                     "none",
                     ((f"3600 * {rarely('deskbus_commit_retries_total', 'why')}", "{{why}}"),),
                 ),
-                Graph(
-                    "Events heard, a minute",
-                    "By outcome; failed: the handler raised.",
-                    "none",
-                    (
-                        (
-                            f"60 * {rarely('deskbus_events_heard_total', 'subject, outcome')}",
-                            "{{subject}} {{outcome}}",
-                        ),
-                    ),
-                ),
             ),
         ),
-        Row(
+        PanelRow(
             "What does it spend?",
             (
-                Figure(
+                FigurePanel(
                     "Of the day's money",
                     "US dollars left of the limit, as a share.",
                     "percentunit",
                     "deskbus:day_cost_left:ratio",
                     red_to=0.1,
                 ),
-                Figure(
+                FigurePanel(
                     "Of the day's tokens",
                     "Left of the limit, as a share.",
                     "percentunit",
                     "max(deskbus_day_tokens_left) / (max(deskbus_day_tokens_limit) > 0)",
                     red_to=0.1,
                 ),
-                Figure(
+                FigurePanel(
                     "Spent in 24 hours",
                     "As the prices in force say.",
                     "currencyUSD",
@@ -259,17 +229,17 @@ HEALTH = Board(
                 ),
             ),
         ),
-        Row(
+        PanelRow(
             "Who is refused?",
             (
-                Figure(
+                FigurePanel(
                     "Forged commands, 24 hours",
                     "That no orchestrator has on record; nothing was done.",
                     "none",
                     "sum(increase(deskbus_commands_not_on_record_total[24h])) or vector(0)",
                     red_from=1,
                 ),
-                Figure(
+                FigurePanel(
                     "Refusals not kept, 24 hours",
                     "One sender's, above its rate: a flood.",
                     "none",

@@ -17,7 +17,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigurePanel:
     """One number. From `red_from` on, or up to `red_to`, it is red."""
 
     title: str
@@ -29,11 +29,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Row:
+class PanelRow:
     """Panels side by side below a title."""
 
     title: str
-    panels: Sequence[Graph | Figure]
+    panels: Sequence[Graph | FigurePanel]
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Board:
     uid: str
     title: str
     about: str
-    rows: Sequence[Row]
+    rows: Sequence[PanelRow]
 
 
-CHECKS_THAT_FAIL = Figure(
+CHECKS_THAT_FAIL = FigurePanel(
     "Checks that fail",
     "Of readiness, over all processes.",
     "none",

@@ -12,7 +12,7 @@ from contracts.audit import DECISION_EVENTS, Event, EventType
 from contracts.event_data import EVENT_DATA
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.events import EVENTS, NOTICES
-from contracts.subjects.notices import NOTICE_DURABLE
+from contracts.subjects.notices import durable_of
 from contracts.subjects.operations import CLAIM, RECORD, RESULT, STOP
 from contracts.subjects.subject import PREFIX, AnySubject, Class
 from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
@@ -221,7 +221,7 @@ def _stored(row: AnySubject) -> Json:
     if row.kind is Class.EVENT and row.what in DECISION_EVENTS:
         return {"stream": DECISION_STREAM}
     if row.kind is Class.NOTICE:
-        return {"stream": NOTICE_STREAM, "durable": NOTICE_DURABLE}
+        return {"stream": NOTICE_STREAM, "durable": durable_of("{channel}")}
     return {}
 
 

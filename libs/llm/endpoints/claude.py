@@ -22,7 +22,7 @@ from pydantic import (
 
 from contracts.types import ToolDef, Usage
 from libs.llm.endpoints import faults
-from libs.llm.endpoints.endpoint import Endpoint
+from libs.llm.endpoints.endpoint import ModelEndpoint
 from libs.llm.endpoints.fields import GRAMMAR, Fields
 from libs.llm.endpoints.refusals import one_line
 from libs.llm.endpoints.streams import ClaudeAssembly, received
@@ -107,7 +107,7 @@ _MESSAGE = TypeAdapter(_Message)
 
 
 def wire(
-    endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None = None
+    endpoint: ModelEndpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None = None
 ) -> "ClaudeWire":
     """The format's wire to an endpoint; `on_answer` as for `faults.client`."""
     return ClaudeWire(endpoint, key, on_answer)
@@ -117,7 +117,7 @@ class ClaudeWire:
     """One client of the SDK, which tries nothing again by itself."""
 
     def __init__(
-        self, endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None
+        self, endpoint: ModelEndpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None
     ) -> None:
         self._endpoint = endpoint
         self._fields = Fields(OPTIONAL)
@@ -152,7 +152,7 @@ class ClaudeWire:
 
 
 def parameters(
-    request: ModelRequest, endpoint: Endpoint, left_out: Collection[str] = ()
+    request: ModelRequest, endpoint: ModelEndpoint, left_out: Collection[str] = ()
 ) -> dict[str, Any]:
     """A request in the terms of `messages.create`, with no field that the endpoint refused."""
     system: Any = request.system

@@ -52,7 +52,7 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class ModelEndpoint:
     """One place where models are, in the wire format of one SDK.
 
     `models` maps a ModelSize or a stage to a model id. `named` is False where the desk only knows
@@ -113,9 +113,9 @@ def _sizes(small: str, medium: str, large: str) -> Mapping[str, str]:
 
 _LOCAL = Capabilities(output=OutputMode.JSON_SCHEMA, seed=True, parallel_calls=True)
 
-PRESETS: Mapping[str, Endpoint] = MappingProxyType(
+PRESETS: Mapping[str, ModelEndpoint] = MappingProxyType(
     {
-        "claude": Endpoint(
+        "claude": ModelEndpoint(
             "claude",
             "claude",
             "https://api.anthropic.com",
@@ -123,7 +123,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             _sizes("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
             key_variable="ANTHROPIC_API_KEY",
         ),
-        "openai": Endpoint(
+        "openai": ModelEndpoint(
             "openai",
             "openai",
             "https://api.openai.com/v1",
@@ -138,7 +138,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             _sizes("gpt-6-luna", "gpt-6-sol", "gpt-6-sol"),
             key_variable="OPENAI_API_KEY",
         ),
-        "minimax": Endpoint(
+        "minimax": ModelEndpoint(
             "minimax",
             "openai",
             "https://api.minimax.io/v1",
@@ -146,7 +146,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             _sizes("MiniMax-M2.5", "MiniMax-M2.5", "MiniMax-M2.5"),
             key_variable="MINIMAX_API_KEY",
         ),
-        "vllm": Endpoint(
+        "vllm": ModelEndpoint(
             "vllm",
             "openai",
             "http://127.0.0.1:8000/v1",
@@ -156,7 +156,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             free=True,
             patient=True,
         ),
-        "ollama": Endpoint(
+        "ollama": ModelEndpoint(
             "ollama",
             "openai",
             "http://127.0.0.1:11434/v1",
@@ -165,7 +165,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             free=True,
             patient=True,
         ),
-        "llamacpp": Endpoint(
+        "llamacpp": ModelEndpoint(
             "llamacpp",
             "openai",
             "http://127.0.0.1:8080/v1",
@@ -175,7 +175,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             free=True,
             patient=True,
         ),
-        COMPATIBLE: Endpoint(COMPATIBLE, "openai", "", key_needed=False),
+        COMPATIBLE: ModelEndpoint(COMPATIBLE, "openai", "", key_needed=False),
     }
 )
 
@@ -220,19 +220,24 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
 
 
 OF_ENDPOINT = {
-    *("base_url", "key_variable", "key_file", "free"),
-    *("output_tokens_max", "timeout_s", "silence_s"),
+    "base_url",
+    "key_variable",
+    "key_file",
+    "free",
+    "output_tokens_max",
+    "timeout_s",
+    "silence_s",
 }
 """Settings of the endpoint itself; most others are capabilities."""
 OF_DESK = {"preset", "models", "stages", "fallback", "rate", "knowledge_cutoff"}
 """Settings that others read."""
 
 
-def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
+def endpoints_of(settings: Settings) -> Mapping[str, ModelEndpoint]:
     """All endpoints by name: the presets, and what the settings add or change."""
     timed = {
         name: replace(
-            preset, timeout_s=settings.model_timeout_s, silence_s=settings.model_silence_s
+            preset, timeout_s=settings.model.timeout_s, silence_s=settings.model.silence_s
         )
         for name, preset in PRESETS.items()
     }
@@ -243,7 +248,9 @@ def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
     }
 
 
-def _set(name: str, provider: EndpointSettings, presets: Mapping[str, Endpoint]) -> Endpoint:
+def _set(
+    name: str, provider: EndpointSettings, presets: Mapping[str, ModelEndpoint]
+) -> ModelEndpoint:
     preset = presets[provider.preset or (name if name in presets else COMPATIBLE)]
     # A key goes to the endpoint that it was made for: another name reads another variable.
     variable = preset.key_variable if preset.name == name else _variable(name)

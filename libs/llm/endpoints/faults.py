@@ -13,7 +13,7 @@ import httpx2
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from libs.llm.endpoints import refusals
-from libs.llm.endpoints.endpoint import Endpoint
+from libs.llm.endpoints.endpoint import ModelEndpoint
 from libs.llm.endpoints.refusals import one_line
 from libs.llm.errors import (
     ModelError,
@@ -53,14 +53,14 @@ START_BYTES = 60
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 
 
-def time_limits(endpoint: Endpoint) -> httpx2.Timeout:
+def time_limits(endpoint: ModelEndpoint) -> httpx2.Timeout:
     """The time that an SDK's client waits for a connection and for each next byte."""
     connect_s = min(CONNECT_TIMEOUT_S, endpoint.timeout_s)
     return httpx2.Timeout(endpoint.read_timeout_s, connect=connect_s)
 
 
 @asynccontextmanager
-async def told_by(sdk: Any, who: str, endpoint: Endpoint) -> AsyncIterator[None]:
+async def told_by(sdk: Any, who: str, endpoint: ModelEndpoint) -> AsyncIterator[None]:
     """A call through an SDK, given by its module: its errors, and its silence, as ModelErrors.
 
     `who` names endpoint and model.
@@ -88,7 +88,7 @@ def _refused_answer(who: str, cause: BaseException | None) -> ModelError | None:
     return None
 
 
-def client(endpoint: Endpoint, on_answer: OnAnswer | None = None) -> BoundedClient:
+def client(endpoint: ModelEndpoint, on_answer: OnAnswer | None = None) -> BoundedClient:
     """The HTTP client for an SDK; `on_answer` is given each answer before its body is read. Raises
     ProviderNotUsable where this machine has no certificates to check a server by."""
     try:
@@ -102,7 +102,7 @@ def client(endpoint: Endpoint, on_answer: OnAnswer | None = None) -> BoundedClie
         raise ProviderNotUsable(f"{endpoint.name}: {error}") from error
 
 
-def lost(who: str, cause: BaseException | None, endpoint: Endpoint) -> ProviderUnavailable:
+def lost(who: str, cause: BaseException | None, endpoint: ModelEndpoint) -> ProviderUnavailable:
     """No connection, one that ended before the reply, or one on which nothing came for too long:
     whether that was paid nobody knows, but for a connection that never was."""
     why = one_line(str(cause) or type(cause).__name__)
@@ -116,7 +116,7 @@ def lost(who: str, cause: BaseException | None, endpoint: Endpoint) -> ProviderU
     )
 
 
-def silent(who: str, endpoint: Endpoint) -> ProviderUnavailable:
+def silent(who: str, endpoint: ModelEndpoint) -> ProviderUnavailable:
     """The endpoint said nothing for as long as it may."""
     if not endpoint.tells_while_it_works:
         return too_slow(who, endpoint.timeout_s)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from libs.llm.endpoints.endpoint import Endpoint
+from libs.llm.endpoints.endpoint import ModelEndpoint
 from libs.llm.errors import ProviderNotUsable
 
 
 def key_of(
-    endpoint: Endpoint, secrets_dir: Path, environment: Mapping[str, str] = os.environ
+    endpoint: ModelEndpoint, secrets_dir: Path, environment: Mapping[str, str] = os.environ
 ) -> SecretStr | None:
     """The endpoint's key: its variable, else `key_file`, else `<name>.key` among the secrets.
 
@@ -36,7 +36,7 @@ def key_of(
 
 
 def key_source(
-    endpoint: Endpoint, secrets_dir: Path, environment: Mapping[str, str] = os.environ
+    endpoint: ModelEndpoint, secrets_dir: Path, environment: Mapping[str, str] = os.environ
 ) -> str:
     """The variable's name or the file's path that `key_of` reads; empty where neither is there."""
     variable = endpoint.key_variable
@@ -46,11 +46,11 @@ def key_source(
     return str(path) if path.exists() else ""
 
 
-def _file(endpoint: Endpoint, secrets_dir: Path) -> Path:
+def _file(endpoint: ModelEndpoint, secrets_dir: Path) -> Path:
     return Path(endpoint.key_file) if endpoint.key_file else secrets_dir / f"{endpoint.name}.key"
 
 
-def _read(endpoint: Endpoint, path: Path) -> str:
+def _read(endpoint: ModelEndpoint, path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -59,7 +59,7 @@ def _read(endpoint: Endpoint, path: Path) -> str:
         ) from None
 
 
-def _usable(endpoint: Endpoint, text: str, where: str) -> SecretStr:
+def _usable(endpoint: ModelEndpoint, text: str, where: str) -> SecretStr:
     key = text.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise ProviderNotUsable(

@@ -21,7 +21,7 @@ from pydantic import (
 
 from contracts.types import ToolDef, Usage
 from libs.llm.endpoints import faults
-from libs.llm.endpoints.endpoint import Capabilities, Endpoint, OutputMode
+from libs.llm.endpoints.endpoint import Capabilities, ModelEndpoint, OutputMode
 from libs.llm.endpoints.fields import GRAMMAR, Fields
 from libs.llm.endpoints.streams import OpenAIAssembly, received
 from libs.llm.endpoints.usage import TokenCount
@@ -131,7 +131,7 @@ _COMPLETION = TypeAdapter(_Completion)
 
 
 def wire(
-    endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None = None
+    endpoint: ModelEndpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None = None
 ) -> "OpenAIWire":
     """The format's wire to an endpoint; `on_answer` as for `faults.client`."""
     return OpenAIWire(endpoint, key, on_answer)
@@ -141,7 +141,7 @@ class OpenAIWire:
     """One client of the SDK, which tries nothing again by itself."""
 
     def __init__(
-        self, endpoint: Endpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None
+        self, endpoint: ModelEndpoint, key: SecretStr | None, on_answer: faults.OnAnswer | None
     ) -> None:
         self._endpoint = endpoint
         self._fields = Fields(OPTIONAL)
@@ -182,7 +182,7 @@ class OpenAIWire:
 
 
 def parameters(
-    request: ModelRequest, endpoint: Endpoint, left_out: Collection[str] = ()
+    request: ModelRequest, endpoint: ModelEndpoint, left_out: Collection[str] = ()
 ) -> dict[str, Any]:
     """A request in the terms of `chat.completions.create`, with no field the endpoint lacks or has
     refused."""

@@ -16,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 from contracts.operation import Reserve
 from contracts.types import Usage
 from libs.llm.endpoints import usage
-from libs.llm.endpoints.endpoint import Endpoint, Wire
+from libs.llm.endpoints.endpoint import ModelEndpoint, Wire
 from libs.llm.errors import (
     ModelError,
     ProviderFault,
@@ -49,7 +49,7 @@ class RemoteProvider:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelEndpoint,
         key: SecretStr | None,
         prices: Mapping[str, Price],
         open_wire: Callable[[], Wire] | None = None,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import httpx2
 
 from libs.llm.endpoints import faults
-from libs.llm.endpoints.endpoint import Endpoint
+from libs.llm.endpoints.endpoint import ModelEndpoint
 from libs.llm.errors import ProviderFault, ReplyTooLarge
 from libs.llm.json_values import loaded, storable
 
@@ -52,7 +52,7 @@ class Assembly(Protocol):
 
 
 async def received(
-    who: str, response: httpx2.Response, assembly: Assembly, endpoint: Endpoint
+    who: str, response: httpx2.Response, assembly: Assembly, endpoint: ModelEndpoint
 ) -> bytes:
     """The body of a reply, however it came.
 

@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from contracts.operation import Reserve
 from contracts.types import ToolDef, Usage
-from libs.llm.endpoints.endpoint import Capabilities, Endpoint, OutputMode
+from libs.llm.endpoints.endpoint import Capabilities, ModelEndpoint, OutputMode
 from libs.llm.endpoints.fields import GRAMMAR
 from libs.llm.endpoints.refusals import one_line
 from libs.llm.endpoints.remote import WIRES, RemoteProvider, without_key
@@ -104,7 +104,9 @@ class Trial:
     used: Usage = field(default_factory=Usage)
 
 
-async def tried(endpoint: Endpoint, key: SecretStr | None, prices: Mapping[str, Price]) -> Trial:
+async def tried(
+    endpoint: ModelEndpoint, key: SecretStr | None, prices: Mapping[str, Price]
+) -> Trial:
     """Try the endpoint's medium model. An error of the first call ends it and is in the result."""
     caller = _Caller(endpoint, key, prices)
     started = time.perf_counter()
@@ -119,7 +121,7 @@ async def tried(endpoint: Endpoint, key: SecretStr | None, prices: Mapping[str, 
 
 class _Caller:
     def __init__(
-        self, endpoint: Endpoint, key: SecretStr | None, prices: Mapping[str, Price]
+        self, endpoint: ModelEndpoint, key: SecretStr | None, prices: Mapping[str, Price]
     ) -> None:
         self._endpoint, self._key, self._prices = endpoint, key, prices
         model = endpoint.model_for("", ModelSize.MEDIUM)
@@ -279,7 +281,7 @@ class _Caller:
         self.trial.used += usage
 
 
-async def listed_models(endpoint: Endpoint, key: SecretStr | None) -> tuple[str, ...]:
+async def listed_models(endpoint: ModelEndpoint, key: SecretStr | None) -> tuple[str, ...]:
     """The ids that the endpoint's list of models has; empty where it has none that can be read."""
     if endpoint.wire == "claude":
         return ()

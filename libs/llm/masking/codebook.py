@@ -1,8 +1,8 @@
 """The codebook of one cycle: codes in the place of tickers and sectors, sessions in that of dates.
 
-Its key is the date's, and the same for every study: all arms and samples of one date have the same
-codes, so that what one study has asked no other pays again, and no two dates have. Nothing of the
-key stands in a request. Pure.
+Its key is the date's: all arms, samples and studies of one date have the same codes, so that what
+one study has asked no other pays again, and no two dates have. Nothing of the key stands in a
+request. Pure.
 """
 
 import hmac
@@ -38,7 +38,7 @@ _TELLING = re.compile(
 )
 
 
-class Sessions(Protocol):
+class SessionCalendar(Protocol):
     """An exchange's calendar."""
 
     def is_session(self, day: date) -> bool:
@@ -48,12 +48,11 @@ class Sessions(Protocol):
 
 @dataclass(frozen=True)
 class Masking:
-    """How the tasks of one command are masked: by which key, and what is the present. `asks_who`:
-    the task is to tell it all the same."""
+    """How the tasks of one command are masked: `as_of` is the present. `asks_who`: the task is to
+    tell it all the same."""
 
-    key: str
     as_of: date
-    sessions: Sessions
+    sessions: SessionCalendar
     asks_who: bool = False
 
 
@@ -62,7 +61,7 @@ class Dates:
     """Dates as sessions before or after the present."""
 
     as_of: date
-    sessions: Sessions
+    sessions: SessionCalendar
     _counted: dict[date, int] = field(default_factory=dict, init=False)
 
     def label(self, day: date) -> str | None:
@@ -212,5 +211,5 @@ def _from(first: int, most: int) -> Iterator[int]:
 
 
 def _place(masking: Masking, letter: str, name: str) -> int:
-    key = f"{masking.key}/{masking.as_of.isoformat()}".encode()
+    key = f"study/{masking.as_of.isoformat()}".encode()
     return int.from_bytes(hmac.digest(key, f"{letter}/{name}".encode(), "sha256")[:8], "big")

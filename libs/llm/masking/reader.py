@@ -13,13 +13,18 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from contracts.types import ToolDef
-from libs.facts.fact import Fact, Facts
+from libs.facts.fact import Fact, FactIndex
 from libs.llm.masking.codebook import Codebook, Masking
+from libs.llm.masking.shown import (
+    PROBE_NOTE,
+    entities_in,
+    history_volumes,
+    result_shown,
+    task_shown,
+)
 from libs.llm.masking.shown_facts import FactMask
-from libs.llm.masking.shown_results import history_volumes, result_shown
-from libs.llm.masking.shown_task import PROBE_NOTE, entities_in, task_shown
 from libs.llm.prompt import Task
-from libs.llm.provider import Evidence, ModelReply, ToolCall
+from libs.llm.provider import ModelReply, ToolCall, ToolEvidence
 
 NOT_OFFERED = frozenset({"search_eu_stocks"})
 """Tools whose whole answer is names."""
@@ -35,11 +40,13 @@ class Reader(Protocol):
         """The task as it is shown."""
         ...
 
-    def facts(self, facts: Facts, evidence: Sequence[Evidence], most: int) -> tuple[Fact, ...]:
+    def facts(
+        self, facts: FactIndex, evidence: Sequence[ToolEvidence], most: int
+    ) -> tuple[Fact, ...]:
         """At most so many of the facts, as they are shown."""
         ...
 
-    def evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    def evidence(self, evidence: Sequence[ToolEvidence]) -> tuple[ToolEvidence, ...]:
         """Evidence as it is shown."""
         ...
 
@@ -67,12 +74,14 @@ class Plain:
         """The task itself."""
         return task
 
-    def facts(self, facts: Facts, evidence: Sequence[Evidence], most: int) -> tuple[Fact, ...]:
+    def facts(
+        self, facts: FactIndex, evidence: Sequence[ToolEvidence], most: int
+    ) -> tuple[Fact, ...]:
         """The first ones."""
         del evidence
         return facts.for_prompt(most)
 
-    def evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    def evidence(self, evidence: Sequence[ToolEvidence]) -> tuple[ToolEvidence, ...]:
         """All of it."""
         return tuple(evidence)
 
@@ -135,16 +144,18 @@ class Masked:
         data = task_shown(task.data, self.codebook, headlines, names)
         return replace(task, data=data, errors=self.errors(task.errors))
 
-    def facts(self, facts: Facts, evidence: Sequence[Evidence], most: int) -> tuple[Fact, ...]:
+    def facts(
+        self, facts: FactIndex, evidence: Sequence[ToolEvidence], most: int
+    ) -> tuple[Fact, ...]:
         """The first ones of those that may be shown; their names are understood from then on."""
         mask = FactMask(self.codebook, tuple(facts.by_name.values()), _volumes(evidence))
         shown = tuple(mask.shown(mask.all_facts))
         self._names |= {item.fact.name.lower(): item.name for item in shown}
         about = [self.codebook.ticker(name) or name for name in facts.about]
         by_name = {item.fact.name: item.fact for item in shown}
-        return Facts(by_name, about).for_prompt(most)
+        return FactIndex(by_name, about).for_prompt(most)
 
-    def evidence(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    def evidence(self, evidence: Sequence[ToolEvidence]) -> tuple[ToolEvidence, ...]:
         """Each result in codes."""
         return tuple(
             item.model_copy(update={"result": self.result(item.tool, item.result)})
@@ -153,7 +164,8 @@ class Masked:
 
     def result(self, tool: str, result: JsonValue) -> JsonValue:
         """The result in codes."""
-        return result_shown(tool, result, self.codebook)
+        del tool
+        return result_shown(result, self.codebook)
 
     def tools(self, tools: Sequence[ToolDef]) -> tuple[ToolDef, ...]:
         """All but those whose answer is names, without a ticker for an example."""
@@ -203,7 +215,7 @@ def reader_of(masking: Masking | None, task: Task) -> Reader:
     return Probing(masking, task) if masking.asks_who else Masked(masking, task)
 
 
-def _volumes(evidence: Sequence[Evidence]) -> Mapping[str, float]:
+def _volumes(evidence: Sequence[ToolEvidence]) -> Mapping[str, float]:
     """The usual volume of each ticker whose history is there."""
     usual = (
         history_volumes(item.result)

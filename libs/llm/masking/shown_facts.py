@@ -1,87 +1,34 @@
-"""Facts as a masked arm sees them: which quantities are shown, and on which scale. Pure.
+"""Facts as a masked arm sees them, each by the unit of its key. Pure.
 
-What stands in no table is not shown: a new quantity is hidden until somebody has thought about it.
+A new quantity is shown by its unit too. Texts are never shown, only that there is one; of what a
+company is as a whole (shares, revenue, its market value) no level is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 
-from libs.facts.fact import TEXT, Fact, Key
-from libs.facts.market import INDICATORS
+from libs.facts.fact import DAY, DAYS, SHARES, TEXT, Fact, FactValue, Key
+from libs.facts.market import FIGURES
 from libs.llm.masking.codebook import Codebook
 from libs.llm.masking.measures import Priced, Scales, exact, part_of, percentile, significant
+from libs.llm.masking.words import words_of_contracts
 
 CANDIDATE_SOURCES = ("screener", "news", "earnings")
 """Sources of candidates that the desk comes with: the name of another could tell something."""
-KEPT = frozenset(
-    {
-        *(quantity for quantity, unit, _ in INDICATORS.values() if unit != "money"),
-        "change_1d_pct",
-        "change_5d_pct",
-        "below_high_pct",
-        "rank_change_63d",
-        "rank_change_21d",
-        "rank_volatility_3m",
-        "cash_pct",
-        "positions",
-        "held_pct",
-        "gain_held_pct",
-        "sessions_since_sold",
-        "sessions_to_report",
-        "room_pct",
-        "technical_score",
-        "fundamental_score",
-        "risk_score",
-        "measured_risk",
-        "mentions",
-        "sentiment",
-        "sentiment_confidence",
-        "quant_signal",
-        "quant_confidence",
-        "allocation_pct",
-        "pick_confidence",
-        *(f"{source}_score" for source in CANDIDATE_SOURCES),
-    }
-)
-"""Scores, shares, returns, counts and verdicts: the same whoever they are of."""
-PRICES = frozenset(
-    {
-        *(quantity for quantity, unit, _ in INDICATORS.values() if unit == "money"),
-        "recent_high",
-        "recent_low",
-        "cost",
-        "stop",
-    }
-)
-"""Money a share, shown on the ticker's own scale."""
-EARNINGS = frozenset({"eps_ttm", "eps_fiscal_year", "eps_estimate", "eps_actual"})
-"""Likewise, to two digits: an earnings yield."""
-RATIOS = frozenset(
-    {
-        "pe_ratio",
-        "profit_margin_pct",
-        "operating_margin_pct",
-        "debt_to_equity",
-        "dividend_yield_pct",
-        "profit_growth_pct",
-        "revenue_growth_pct",
-    }
-)
-"""Fundamentals, to two digits."""
-SIZES = frozenset({"market_cap", "revenue_ttm"})
-"""Shown as percentiles of those that are shown together."""
-FLAGS = frozenset({"not_to_buy", "halt", "being_sold", "being_bought"})
-"""Shown to be so, without the reason or the number of shares."""
-DAYS = frozenset(
-    {"entered_on", "review_by", "review_due", "sold_on", "next_report", "report", "announced"}
-)
-"""Days, shown as sessions."""
+OF_THE_DESK = ("account", "market")
+"""Entities that are no tickers."""
+AHEAD = "days_to_report"
 YES = "yes"
 INDEX = "% of close"
 EQUITY_UNIT = "% of equity"
 PERCENTILE = "percentile"
 TIMES = "times usual"
+CURRENCY_LETTERS = 3
+EARNINGS = "eps_"
+SCORE = "_score"
+PERIODS = frozenset({"period", "fiscal"})
+"""Words in names of what ends with a fiscal period: that day would tell the season."""
 
 
 @dataclass(frozen=True)
@@ -120,112 +67,81 @@ class FactMask:
         scales = scales_of(self.all_facts)
         names: set[str] = set()
         for fact in facts:
-            entity = self._entity(fact.key.entity)
-            seen = None if entity is None else self._seen(fact, scales)
-            if entity is None or seen is None:
+            entity, on = fact.key.entity, fact.key.on
+            code = entity if entity in OF_THE_DESK else self.codebook.ticker(entity)
+            is_of_period = not PERIODS.isdisjoint(fact.key.quantity.split("_"))
+            label = "" if on is None or is_of_period else self.codebook.day(on)
+            seen = None if code is None or label is None else self._seen(fact, scales)
+            if code is None or seen is None:
                 continue
-            masked = replace(
-                seen,
-                key=Key(entity, fact.key.quantity + self._on(fact)),
-                source="",
-                known="",
-                note="",
-            )
+            key = Key(code, f"{fact.key.quantity}@{label}" if label else fact.key.quantity)
+            value, unit = seen
+            masked = replace(fact, key=key, value=value, unit=unit, source="", known="", note="")
             if masked.name not in names:
                 names.add(masked.name)
                 yield Shown(masked, fact.name)
 
-    def _entity(self, entity: str) -> str | None:
-        return entity if entity in ("account", "market") else self.codebook.ticker(entity)
+    def _seen(self, fact: Fact, scales: Scales) -> tuple[FactValue, str] | None:
+        """Its value and unit as they are shown; None where it is not."""
+        quantity, unit = fact.key.quantity, fact.unit
+        if unit == TEXT:
+            return self._text(fact)
+        if unit in (DAY, DAYS):
+            day = fact.value if unit == DAY else self._ahead(fact)
+            label = self.codebook.day(day)
+            return None if label is None else (label, TEXT)
+        if unit == SHARES:
+            return self._shares(fact)
+        if len(unit) == CURRENCY_LETTERS and unit.isupper():
+            return self._money(fact, scales)
+        number = exact(fact.value)
+        if quantity in FIGURES:
+            return None if number is None else (significant(number), unit)
+        source = quantity.removesuffix(SCORE) if fact.label.startswith("score of ") else ""
+        return None if source and source not in CANDIDATE_SOURCES else (fact.value, unit)
 
-    def _on(self, fact: Fact) -> str:
-        label = None if fact.key.on is None else self.codebook.day(fact.key.on)
-        return f"@{label}" if label else ""
-
-    def _seen(self, fact: Fact, scales: Scales) -> Fact | None:
-        """The fact's value as it is shown; None where it is not."""
-        if fact.is_published or (
-            fact.key.on is not None and self.codebook.day(fact.key.on) is None
-        ):
+    def _text(self, fact: Fact) -> tuple[FactValue, str] | None:
+        """A sector's code, a word of the contracts, or that there is a text."""
+        if fact.is_published:
             return None
+        if fact.key.quantity == "sector":
+            code = self.codebook.sector(str(fact.value))
+            return None if code is None else (code, TEXT)
+        return (fact.value if fact.value in words_of_contracts() else YES), TEXT
+
+    def _ahead(self, fact: Fact) -> date | None:
+        """The day that is so many calendar days ahead: their number would tell the weekday."""
+        days = exact(fact.value)
+        if days is None or fact.key.quantity != AHEAD:
+            return None
+        return self.codebook.masking.as_of + timedelta(days=int(days))
+
+    def _shares(self, fact: Fact) -> tuple[FactValue, str] | None:
+        """A day's volume as a multiple of the usual one; of the desk's own that there are some."""
+        if fact.key.quantity in FIGURES:
+            return None
+        if fact.key.quantity != "volume":
+            return YES, TEXT
+        times = part_of(fact.value, self.volumes.get(fact.key.entity))
+        return None if times is None else (round(times / 100, 2), TIMES)
+
+    def _money(self, fact: Fact, scales: Scales) -> tuple[FactValue, str] | None:
+        """Money of the account in percent of its equity, of a company as a whole as a percentile
+        among the task's, and else a share on its ticker's scale; earnings to two digits."""
         quantity, ticker = fact.key.quantity, fact.key.entity
-        if quantity in KEPT:
-            return fact
-        if quantity in FLAGS:
-            return replace(fact, value=YES, unit=TEXT)
-        show = _WAYS.get(quantity)
-        value = None if show is None else show(self, fact, scales)
-        if value is None:
-            return None
-        return replace(value, key=Key(ticker, quantity, fact.key.on, fact.key.mark))
-
-    def price(self, fact: Fact, scales: Scales) -> Fact | None:
-        """Money a share on its ticker's scale."""
-        value = scales.price(fact.key.entity, fact.value, fact.unit)
-        return None if value is None else replace(fact, value=value, unit=INDEX)
-
-    def earnings(self, fact: Fact, scales: Scales) -> Fact | None:
-        """Earnings a share likewise, to two digits."""
-        value = scales.price(fact.key.entity, fact.value, fact.unit)
-        return None if value is None else replace(fact, value=significant(value), unit=INDEX)
-
-    def ratio(self, fact: Fact, _: Scales) -> Fact | None:
-        """A fundamental to two digits."""
-        value = exact(fact.value)
-        return None if value is None else replace(fact, value=significant(value))
-
-    def size(self, fact: Fact, _: Scales) -> Fact | None:
-        """The percentile among all of the task that have one in the same currency."""
+        if ticker in OF_THE_DESK:
+            value = scales.money(fact.value, fact.unit)
+            return None if value is None else (value, EQUITY_UNIT)
+        value = scales.price(ticker, fact.value, fact.unit)
+        if quantity.startswith(EARNINGS):
+            return None if value is None else (significant(value), INDEX)
+        if quantity not in FIGURES:
+            return None if value is None else (value, INDEX)
         alike = (
             exact(other.value)
             for other in self.all_facts
-            if other.key.quantity == fact.key.quantity and other.unit == fact.unit
+            if other.key.quantity == quantity and other.unit == fact.unit
         )
-        value, others = exact(fact.value), [other for other in alike if other is not None]
-        place = None if value is None else percentile(value, others)
-        return None if place is None else replace(fact, value=place, unit=PERCENTILE)
-
-    def money(self, fact: Fact, scales: Scales) -> Fact | None:
-        """Money of the account in percent of its equity."""
-        value = scales.money(fact.value, fact.unit)
-        return None if value is None else replace(fact, value=value, unit=EQUITY_UNIT)
-
-    def volume(self, fact: Fact, _: Scales) -> Fact | None:
-        """A day's volume as a multiple of the usual one."""
-        usual = self.volumes.get(fact.key.entity)
-        times = part_of(fact.value, usual)
-        if times is None:
-            return None
-        return replace(fact, value=round(times / 100, 2), unit=TIMES)
-
-    def day(self, fact: Fact, _: Scales) -> Fact | None:
-        """A day as a session."""
-        label = self.codebook.day(fact.value)
-        return None if label is None else replace(fact, value=label, unit=TEXT)
-
-    def sector(self, fact: Fact, _: Scales) -> Fact | None:
-        """A sector's code."""
-        code = self.codebook.sector(str(fact.value))
-        return None if code is None else replace(fact, value=code, unit=TEXT)
-
-    def sessions_ahead(self, fact: Fact, _: Scales) -> Fact | None:
-        """Calendar days ahead as the session that they end at: days would tell the weekday."""
-        days = exact(fact.value)
-        if days is None:
-            return None
-        label = self.codebook.day(self.codebook.masking.as_of + timedelta(days=int(days)))
-        return None if label is None else replace(fact, value=label, unit=TEXT)
-
-
-Way = Callable[[FactMask, Fact, Scales], Fact | None]
-_WAYS: Mapping[str, Way] = {
-    **dict.fromkeys(PRICES, FactMask.price),
-    **dict.fromkeys(EARNINGS, FactMask.earnings),
-    **dict.fromkeys(RATIOS, FactMask.ratio),
-    **dict.fromkeys(SIZES, FactMask.size),
-    **dict.fromkeys(("cash", "equity"), FactMask.money),
-    **dict.fromkeys(DAYS, FactMask.day),
-    "volume": FactMask.volume,
-    "sector": FactMask.sector,
-    "days_to_report": FactMask.sessions_ahead,
-}
+        number, others = exact(fact.value), [other for other in alike if other is not None]
+        place = None if number is None else percentile(number, others)
+        return None if place is None else (place, PERCENTILE)

@@ -8,7 +8,7 @@ from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import FindingDraft, PlanDraft, ResearchDraft
 from contracts.sentiment import Candidate, SignalDigest
 from libs.llm.rules.lexicon import tone
-from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, labelled
 from libs.llm.rules.technical import VOTES_MAX, risk_score, vote, voted_values
 
 HISTORY_DAYS = 63
@@ -55,17 +55,19 @@ FUNDAMENTALS_STEP = FUNDAMENTALS_NEUTRAL / len(SCALES)
 SEARCHED_CHARS_MAX = 60
 
 
-def ask(task: TaskData) -> tuple[Ask, ...]:
+def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """Seven tools a ticker, the calendar, and peers of the leading sector: 72 calls at most."""
     plan = PlanDraft.model_validate(task["plan"])
     asks = [
-        Ask(tool, {"ticker": ticker, **extra})
+        ToolRequest(tool, {"ticker": ticker, **extra})
         for tool, extra in TICKER_TOOLS
         for ticker in plan.assets
     ]
     sector = _candidates(task)[plan.assets[0]].sector if plan.assets[0] in _candidates(task) else ""
-    search = [Ask("search_eu_stocks", {"query": sector[:SEARCHED_CHARS_MAX]})] if sector else []
-    return (*asks, Ask("get_earnings_calendar", {}), *search)
+    search = (
+        [ToolRequest("search_eu_stocks", {"query": sector[:SEARCHED_CHARS_MAX]})] if sector else []
+    )
+    return (*asks, ToolRequest("get_earnings_calendar", {}), *search)
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> ResearchDraft:

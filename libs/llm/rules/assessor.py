@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from contracts.strategy_result import AssessmentDraft, Verdict
-from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, labelled
 
 SAVE_ASSESSMENT = "save_assessment"
 PROMISING_SHARPE = 0.8
@@ -34,11 +34,11 @@ Point = tuple[bool, str, str]
 """Whether it speaks for the strategy, what is said then, and what is said else."""
 
 
-def ask(task: TaskData) -> Sequence[Ask]:
+def ask(task: TaskData) -> Sequence[ToolRequest]:
     """One call: save what the figures say."""
     draft = assess(task["training"], task["backtest"])
     arguments: dict[str, JsonValue] = draft.model_dump(mode="json")
-    return (Ask(SAVE_ASSESSMENT, arguments),)
+    return (ToolRequest(SAVE_ASSESSMENT, arguments),)
 
 
 def assess(training: Any, backtest: Any) -> AssessmentDraft:

@@ -17,7 +17,7 @@ from libs.facts.desk import BEING_SOLD, ROOM
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize
 from libs.llm.rules import trader
 from libs.llm.rules.provider import RulesProvider, played
-from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, findings_in
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
 
 COIN = "coin"
 """The provider's name, which stands wherever a pipeline's is shown."""
@@ -52,10 +52,10 @@ class CoinProvider(RulesProvider):
         return played(RuleSet(answer=answer, ask=ask), request)
 
 
-def ask(task: TaskData) -> tuple[Ask, ...]:
+def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the price of everything that was researched: each may be drawn."""
-    prices = (Ask("get_stock_price", {"ticker": item.ticker}) for item in findings_in(task))
-    return (Ask("get_portfolio", {}), *prices)
+    prices = (ToolRequest("get_stock_price", {"ticker": item.ticker}) for item in findings_in(task))
+    return (ToolRequest("get_portfolio", {}), *prices)
 
 
 def drawn(task: TaskData, evidence: EvidenceIndex, seed: int) -> PicksDraft:

@@ -9,17 +9,17 @@ from typing import Any
 from contracts.account import Portfolio
 from contracts.research import FINDINGS_MAX, PlanDraft
 from contracts.sentiment import SignalDigest
-from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, labelled
 
 EXPECTED_OUTPUTS = ("RSI14", "MACD", "SMA50", "SMA200", "momentum_3m", "volatility_3m")
 CASH_PCT_MIN = Decimal(5)
 """Below this share of equity in cash there is little left to buy with: the plan says so."""
 
 
-def ask(task: TaskData) -> tuple[Ask, ...]:
+def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the price of every asset the plan will name."""
-    prices = (Ask("get_stock_price", {"ticker": ticker}) for ticker in _assets(task))
-    return (Ask("get_portfolio", {}), *prices)
+    prices = (ToolRequest("get_stock_price", {"ticker": ticker}) for ticker in _assets(task))
+    return (ToolRequest("get_portfolio", {}), *prices)
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> PlanDraft:

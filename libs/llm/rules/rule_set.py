@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
 from libs.facts.desk import HEADLINE
-from libs.llm.provider import Evidence, is_error
+from libs.llm.provider import ToolEvidence, is_error
 
 CONFIDENCE_MAX = 0.6
 """Stated thresholds read no context: they never claim more, and claim 0 without evidence."""
@@ -20,7 +20,7 @@ TaskData = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True)
-class Ask:
+class ToolRequest:
     """A tool that the rules want to have called."""
 
     tool: str
@@ -41,7 +41,7 @@ class EvidenceIndex:
 
     def __init__(
         self,
-        evidence: Sequence[Evidence],
+        evidence: Sequence[ToolEvidence],
         facts: Mapping[str, float | str] | None = None,
         publishers: Mapping[str, str] | None = None,
     ) -> None:
@@ -121,7 +121,7 @@ class RuleSet:
     """One agent. `ask` gives the tools of the one tooling round, `answer` the output."""
 
     answer: Callable[[TaskData, EvidenceIndex], BaseModel]
-    ask: Callable[[TaskData], Sequence[Ask]] = lambda _: ()
+    ask: Callable[[TaskData], Sequence[ToolRequest]] = lambda _: ()
 
 
 def findings_in(task: TaskData) -> tuple[ResearchFinding, ...]:

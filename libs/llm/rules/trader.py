@@ -25,10 +25,10 @@ from libs.facts.desk import BEING_SOLD, NEXT_REPORT, NOT_TO_BUY, REVIEW_DUE, ROO
 from libs.llm.rules.quant import NET_VOTES_MIN, signal_of
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
-    Ask,
     EvidenceIndex,
     RuleSet,
     TaskData,
+    ToolRequest,
     confidence,
     findings_in,
 )
@@ -57,12 +57,12 @@ VERIFIED = "volume"
 """The quantity that nobody but the tool that verifies prices tells of a ticker."""
 
 
-def ask(task: TaskData) -> tuple[Ask, ...]:
+def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the present price of everything that may be bought or sold."""
     tickers = [finding.ticker for finding in _bullish(task)]
     tickers += [finding.ticker for finding, _ in _held(task)]
-    prices = (Ask("get_stock_price", {"ticker": name}) for name in dict.fromkeys(tickers))
-    return (Ask("get_portfolio", {}), *prices)
+    prices = (ToolRequest("get_stock_price", {"ticker": name}) for name in dict.fromkeys(tickers))
+    return (ToolRequest("get_portfolio", {}), *prices)
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:

@@ -30,7 +30,7 @@ def backoff_s(attempt: int, draw: Callable[[], float] = random.random) -> float:
     return draw() * min(BACKOFF_S_MAX, BACKOFF_S * 2.0 ** (attempt - 1))
 
 
-class Pace:
+class TokenBucket:
     """A token bucket: at most `per_s` requests a second over time, BURST_MAX at once."""
 
     def __init__(self, per_s: float, clock: Callable[[], float]) -> None:
@@ -56,7 +56,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class BreakerRefusal:
     """The breaker is open for `wait_s` more seconds, because of `why`."""
 
     wait_s: float
@@ -80,16 +80,16 @@ class Breaker:
         self._limited = False
         self._lock = threading.Lock()
 
-    def rest(self) -> Refusal | None:
+    def rest(self) -> BreakerRefusal | None:
         """The refusal that questions get now, without asking to be let through."""
         with self._lock:
             return self._refusal()
 
-    def _refusal(self) -> Refusal | None:
+    def _refusal(self) -> BreakerRefusal | None:
         left = 0.0 if self._open_until is None else self._open_until - self._clock()
-        return Refusal(left, self._why, self._limited) if left > 0 else None
+        return BreakerRefusal(left, self._why, self._limited) if left > 0 else None
 
-    def admit(self) -> Refusal | None:
+    def admit(self) -> BreakerRefusal | None:
         """None where a question may go out now; the caller then tells how it ended."""
         with self._lock:
             refusal = self._refusal()

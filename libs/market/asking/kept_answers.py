@@ -18,7 +18,7 @@ REFUSED_S = 600.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class KeptAnswer:
     """Yahoo's answer and its time; or its refusal, which holds for REFUSED_S."""
 
     at: datetime
@@ -31,11 +31,11 @@ class AnswerCache:
     """The newest used answers, within KEPT_MAX, KEPT_BYTES_MAX and KEPT_S_MAX."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._answers: OrderedDict[Hashable, KeptAnswer] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, now: datetime) -> Answer | None:
+    def get(self, key: Hashable, now: datetime) -> KeptAnswer | None:
         """The answer, if it is not too old."""
         with self._lock:
             answer = self._answers.get(key)
@@ -48,7 +48,7 @@ class AnswerCache:
             self._answers.move_to_end(key)
             return answer
 
-    def put(self, key: Hashable, answer: Answer) -> None:
+    def put(self, key: Hashable, answer: KeptAnswer) -> None:
         """Keep it, and let go of those used longest ago where there are too many."""
         with self._lock:
             self._drop(key)

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import structlog
 
 from libs.market.asking.call_policy import ATTEMPTS_MAX, LIMITED_S, Breaker, backoff_s
-from libs.market.asking.kept_answers import Answer, AnswerCache
+from libs.market.asking.kept_answers import AnswerCache, KeptAnswer
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.telemetry import metrics
 
@@ -79,7 +79,7 @@ class Workers:
                 future.set_exception(error)
 
 
-class Questions:
+class SourceQuestions:
     """The way in to one source.
 
     `name` is the source's for people. `costs` are the HTTP requests of a question by its kind, the
@@ -111,7 +111,7 @@ class Questions:
         self._breaker = Breaker(clock, limited_s)
         self._kept = AnswerCache()
         self._workers = Workers(name.lower(), THREADS)
-        self._asking: dict[Hashable, Future[Answer]] = {}
+        self._asking: dict[Hashable, Future[KeptAnswer]] = {}
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class Questions:
         refusal = self._breaker.rest()
         return None if refusal is None else refusal.wait_s
 
-    def kept(self, key: tuple[Hashable, ...]) -> Answer | None:
+    def kept(self, key: tuple[Hashable, ...]) -> KeptAnswer | None:
         """The answer that is remembered, if it is not too old."""
         return self._kept.get(key, self.now())
 
@@ -131,8 +131,8 @@ class Questions:
         self,
         key: tuple[Hashable, ...],
         load: Callable[[], tuple[T, int]],
-        covers: Callable[[Answer], bool] = lambda _: True,
-    ) -> Answer:
+        covers: Callable[[KeptAnswer], bool] = lambda _: True,
+    ) -> KeptAnswer:
         """The remembered answer where it `covers` the question; else what `load` brings, with its
         size in bytes. Raises MarketError: the source's refusal, or that it does not answer.
         """
@@ -160,8 +160,8 @@ class Questions:
 
     def _job(
         self, key: tuple[Hashable, ...], what: str, load: Callable[[], tuple[T, int]]
-    ) -> Callable[[], Answer]:
-        def job() -> Answer:
+    ) -> Callable[[], KeptAnswer]:
+        def job() -> KeptAnswer:
             value, size_bytes, refused = None, 200, None
             # Before the question: what comes in meanwhile is not claimed to be complete.
             at = self.now()
@@ -176,7 +176,7 @@ class Questions:
                 refused = error
             finally:
                 metrics.MARKET_RESTS.set(self.resting_s() or 0.0, self._name.lower())
-            answer = Answer(at, value, refused, size_bytes)
+            answer = KeptAnswer(at, value, refused, size_bytes)
             self._kept.put(key, answer)
             return answer
 

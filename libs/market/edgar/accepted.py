@@ -28,14 +28,14 @@ SATURDAY = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FilingTime:
     """A filing's time as EDGAR's JSON says it, and the day that it was dated."""
 
     text: str
     filed: date
 
 
-def accepted_at(stamps: Sequence[Stamp]) -> tuple[datetime | None, ...]:
+def accepted_at(stamps: Sequence[FilingTime]) -> tuple[datetime | None, ...]:
     """The moments in UTC, in the order of one company's stamps; None where one cannot be read."""
     clocks = [_clock(stamp.text) for stamp in stamps]
     readings = [

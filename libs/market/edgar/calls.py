@@ -17,7 +17,7 @@ import httpx2
 from pydantic import SecretStr
 
 from libs.market.asking.their_clock import ahead
-from libs.market.edgar.pages import Sort, read
+from libs.market.edgar.pages import EdgarRefusalKind, read
 from libs.market.errors import (
     BadVendorData,
     ContactMissing,
@@ -129,17 +129,17 @@ def _words(error: httpx2.HTTPError) -> str:
     return " ".join(f"{type(error).__name__} {error}".split())[:160]
 
 
-def _ours(what: str, sort: Sort, why: str) -> MarketError:
+def _ours(what: str, sort: EdgarRefusalKind, why: str) -> MarketError:
     match sort:
-        case Sort.LIMITED:
+        case EdgarRefusalKind.LIMITED:
             return RateLimited(what)
-        case Sort.UNDECLARED:
+        case EdgarRefusalKind.UNDECLARED:
             return RateLimited(
                 what,
                 why="EDGAR refuses the contact that it was told: set DESKBUS_EDGAR_CONTACT to a "
                 "mail address that the SEC can write to",
             )
-        case Sort.NONE:
+        case EdgarRefusalKind.NONE:
             return NotInSource(what, SOURCE, "EDGAR has none; leave it out")
-        case Sort.UNAVAILABLE:
+        case EdgarRefusalKind.UNAVAILABLE:
             return SourceUnavailable(what, why)

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from libs.market.asking.kept_answers import Answer
-from libs.market.asking.questions import Paced, Questions
+from libs.market.asking.kept_answers import KeptAnswer
+from libs.market.asking.questions import Paced, SourceQuestions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.edgar.calls import SOURCE, EdgarCalls
 from libs.market.edgar.shapes import FORMS, Older, ciks_of, filings_of, older_of, reported_of
@@ -79,7 +79,7 @@ class EdgarFeed:
         self._calls = calls
         self._concepts = frozenset(concepts)
         self._ciks = {_name(ticker): cik for ticker, cik in (ciks or {}).items()}
-        self._questions = Questions(
+        self._questions = SourceQuestions(
             "EDGAR",
             pace,
             limited_s=LIMITED_S,
@@ -129,7 +129,7 @@ class EdgarFeed:
         reports = [filing.known_at for filing in filings if filing.form in REPORTS]
         newest = max(reports, default=close)
 
-        def covers(answer: Answer) -> bool:
+        def covers(answer: KeptAnswer) -> bool:
             return answer.refused is not None or answer.at >= min(close, newest) + LAG
 
         def load() -> tuple[Sequence[ReportedFact], int]:
@@ -184,7 +184,7 @@ class EdgarFeed:
         """The company's newest filings, and those older ones that HISTORY_DAYS reach into."""
         close = self.calendar.close(as_of)
 
-        def covers(answer: Answer) -> bool:
+        def covers(answer: KeptAnswer) -> bool:
             return answer.refused is not None or answer.at >= close + LAG
 
         def load() -> tuple[_Company, int]:

@@ -33,7 +33,7 @@ _NO_SUCH_FILE = b"<code>nosuchkey</code>"
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,80})", re.IGNORECASE)
 
 
-class Sort(StrEnum):
+class EdgarRefusalKind(StrEnum):
     """The meaning of a refusal for the caller."""
 
     LIMITED = "limited"
@@ -45,16 +45,16 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True)
-class Refusal:
+class EdgarRefusal:
     """A page that is no answer: what it means, and the reason in its words."""
 
-    sort: Sort
+    sort: EdgarRefusalKind
     why: str
 
 
 def read(
     status: int, kind: str, body: bytes, holds: Sequence[str] = ()
-) -> tuple[Any, Refusal | None]:
+) -> tuple[Any, EdgarRefusal | None]:
     """The JSON of a page of `kind` (its content type) that has the path `holds`; or its refusal."""
     refusal = _refused(status, body)
     if refusal is not None:
@@ -73,22 +73,26 @@ def read(
     return page, None
 
 
-def _refused(status: int, body: bytes) -> Refusal | None:
+def _refused(status: int, body: bytes) -> EdgarRefusal | None:
     start = body[:SHOWN_BYTES].lower()
     # The page for undeclared callers speaks of the threshold too, so it is looked for first.
     if _UNDECLARED in start:
-        return Refusal(Sort.UNDECLARED, f"HTTP {status}: undeclared automated tool")
+        return EdgarRefusal(
+            EdgarRefusalKind.UNDECLARED, f"HTTP {status}: undeclared automated tool"
+        )
     if status == _TOO_MANY or (_THRESHOLD in start and status in (_OK, _FORBIDDEN)):
-        return Refusal(Sort.LIMITED, f"HTTP {status}")
+        return EdgarRefusal(EdgarRefusalKind.LIMITED, f"HTTP {status}")
     if status == _NOT_FOUND and _NO_SUCH_FILE in start:
-        return Refusal(Sort.NONE, "NoSuchKey")
+        return EdgarRefusal(EdgarRefusalKind.NONE, "NoSuchKey")
     if status != _OK:
         return _unavailable(status, _titled(body))
     return None
 
 
-def _unavailable(status: int, what: str) -> Refusal:
-    return Refusal(Sort.UNAVAILABLE, shortened(f"HTTP {status} {what}", WHY_CHARS_MAX))
+def _unavailable(status: int, what: str) -> EdgarRefusal:
+    return EdgarRefusal(
+        EdgarRefusalKind.UNAVAILABLE, shortened(f"HTTP {status} {what}", WHY_CHARS_MAX)
+    )
 
 
 def _titled(body: bytes) -> str:

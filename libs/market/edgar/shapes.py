@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from libs.market.edgar.accepted import Stamp, accepted_at
+from libs.market.edgar.accepted import FilingTime, accepted_at
 from libs.market.filings.known import NEW_YORK, SHOWN_FROM, known_at
 from libs.market.filings.reported import Filing, ReportedFact
 
@@ -76,7 +76,7 @@ def filings_of(ticker: str, tables: Iterable[Mapping[str, Any]], since: date) ->
     known first."""
     rows = {row["accessionNumber"]: row for table in tables for row in _rows(table)}
     kept = [row for row in rows.values() if row["form"] in FORMS]
-    times = accepted_at([Stamp(row["acceptanceDateTime"], row["filingDate"]) for row in kept])
+    times = accepted_at([FilingTime(row["acceptanceDateTime"], row["filingDate"]) for row in kept])
     filings = [
         Filing(
             ticker=ticker,

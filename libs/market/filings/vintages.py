@@ -29,7 +29,7 @@ Split = tuple[datetime, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class FilingFigure:
     """One number of one filing, in the shares of as_of."""
 
     concept: str
@@ -60,7 +60,7 @@ class Vintages:
         """The filings known at the close, oldest first."""
         self.currency = _currency(stated, known)
         self.torn: set[str] = set()
-        self._figures: dict[tuple[str, int], list[Figure]] = defaultdict(list)
+        self._figures: dict[tuple[str, int], list[FilingFigure]] = defaultdict(list)
         values: dict[tuple[str, str, date, int], set[float]] = defaultdict(set)
         for fact in stated:
             if fact.unit.removesuffix(PER_SHARE) in {self.currency, SHARES}:
@@ -70,31 +70,31 @@ class Vintages:
             if len(numbers) > 1:
                 self.torn.add(concept)
                 continue
-            figure = Figure(concept, numbers.pop(), end, quarters, known[accession])
+            figure = FilingFigure(concept, numbers.pop(), end, quarters, known[accession])
             self._figures[concept, quarters].append(figure)
         for figures in self._figures.values():
             figures.sort(key=lambda figure: newness(figure.filing), reverse=True)
 
-    def statements(self, concept: str, quarters: int, end: date) -> Sequence[Figure]:
+    def statements(self, concept: str, quarters: int, end: date) -> Sequence[FilingFigure]:
         """All that filings said of one period, the newest first."""
         figures = self._figures.get((concept, quarters), ())
         return [figure for figure in figures if same_end(figure.period_end, end)]
 
-    def at(self, concepts: Sequence[str], quarters: int, end: date) -> Figure | None:
+    def at(self, concepts: Sequence[str], quarters: int, end: date) -> FilingFigure | None:
         """The newest statement of the first of `concepts` that has one of that period."""
         for concept in concepts:
             for figure in self.statements(concept, quarters, end):
                 return figure
         return None
 
-    def year_ended(self, concept: str, end: date) -> Figure | None:
+    def year_ended(self, concept: str, end: date) -> FilingFigure | None:
         """The newest statement of the fiscal year that ended nearest to `end`, if one ended near
         it."""
         years = self._figures.get((concept, 4), ())
         last = _nearest((year.period_end for year in years), end)
         return None if last is None else self.at((concept,), 4, last)
 
-    def newest(self, concepts: Sequence[str], *quarters: int) -> Figure | None:
+    def newest(self, concepts: Sequence[str], *quarters: int) -> FilingFigure | None:
         """The figure of the latest period, in its newest statement; of equal ones the first
         concept's."""
         stated = [
@@ -107,14 +107,14 @@ class Vintages:
         of_it = [pair for pair in stated if last and same_end(pair[0].period_end, last)]
         return max(of_it, key=lambda pair: (pair[1], newness(pair[0].filing)))[0] if of_it else None
 
-    def of_periods(self) -> Iterator[Figure]:
+    def of_periods(self) -> Iterator[FilingFigure]:
         """All figures that cover a quarter or more."""
         for (_, quarters), figures in self._figures.items():
             if quarters:
                 yield from figures
 
     @property
-    def period(self) -> Figure | None:
+    def period(self) -> FilingFigure | None:
         """A figure of the newest period that was reported on, in its newest statement."""
         return max(self.of_periods(), key=_recency, default=None)
 
@@ -170,7 +170,7 @@ def _last_day(year: int, month: int) -> date:
     return following - timedelta(days=1)
 
 
-def _recency(figure: Figure) -> tuple[date, tuple[datetime, date, str]]:
+def _recency(figure: FilingFigure) -> tuple[date, tuple[datetime, date, str]]:
     return month_end(figure.period_end), newness(figure.filing)
 
 

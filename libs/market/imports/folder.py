@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from libs.files.finding import BadFile, Finding, bad, only_bad_files
+from libs.files.finding import BadFile, FileFinding, bad, only_bad_files
 from libs.files.text import text_of
 from libs.market.calendar import DEFAULT_EXCHANGE, TABLE_LAST
 from libs.market.errors import BadReplayData
@@ -24,7 +24,7 @@ from libs.market.replay.files import (
     ACTION_COLUMNS,
     BAR_COLUMNS,
     PRICE_COLUMNS,
-    Prices,
+    FilePrices,
     read_prices,
 )
 from libs.market.replay.formats import ADJUSTED
@@ -50,7 +50,7 @@ DIFFERING_NAMED_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TradingPlace:
     """The exchange (ISO 10383) and the currency of a ticker's prices; `source` is what says so. The
     currency is "" where two are possible."""
 
@@ -67,12 +67,12 @@ class Folder:
     exchange: str = DEFAULT_EXCHANGE
     currency: str = DEFAULT_CURRENCY
     files: Mapping[str, Path] = field(default_factory=dict)
-    faults: Mapping[str, Finding] = field(default_factory=dict)
+    faults: Mapping[str, FileFinding] = field(default_factory=dict)
     listed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_labelled: bool = False
     """Whether it says itself which exchange and currency count where nothing else does."""
 
-    def place_of(self, ticker: str) -> Place:
+    def place_of(self, ticker: str) -> TradingPlace:
         """Where the desk takes a ticker of this folder to trade, and in which currency."""
         row, venue = self.listed.get(ticker, {}), venue_of(ticker)
         own = f"{LABEL_FILE} of {self.path.name}" if self.is_labelled else "assumed"
@@ -85,7 +85,9 @@ class Folder:
                 currency = self.currency if is_stated else ""
         if row.get("exchange") or row.get("currency"):
             source = SECTORS_FILE
-        return Place(row.get("exchange") or exchange, row.get("currency") or currency, source)
+        return TradingPlace(
+            row.get("exchange") or exchange, row.get("currency") or currency, source
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def open_folder(path: Path) -> Folder:
     if not path.exists():
         return Folder(path)
     if not path.is_dir():
-        raise BadReplayData(Finding(str(path), "not a folder", "name another with --out"))
+        raise BadReplayData(FileFinding(str(path), "not a folder", "name another with --out"))
     label = label_in(path)
     exchange = str(label.get("exchange", DEFAULT_EXCHANGE))
     currency = str(label.get("currency", DEFAULT_CURRENCY))
@@ -130,7 +132,7 @@ def _listed(sectors: Path | None) -> Mapping[str, Mapping[str, str]]:
     return {spelled(row.get("ticker", "")): row for row in rows}
 
 
-def change_of(folder: Folder, ticker: str, prices: Prices) -> Change:
+def change_of(folder: Folder, ticker: str, prices: FilePrices) -> Change:
     """The change that writing these prices would be. Raises BadFile where they cannot be joined
     with those that are there."""
     frame, adjusted = prices.frame.select(*BAR_COLUMNS, *ACTION_COLUMNS), prices.form.adjusted
@@ -190,7 +192,7 @@ def _require_same_base(
         raise bad(path, None, what, remedy)
 
 
-def labels_for(folder: Folder, places: Mapping[str, Place]) -> Mapping[Path, str]:
+def labels_for(folder: Folder, places: Mapping[str, TradingPlace]) -> Mapping[Path, str]:
     """The files, and what is to stand in them, that say where these tickers trade: source.toml for
     a new folder, rows of sectors.csv for tickers that it does not describe. Raises BadFile where a
     row says something else."""
@@ -249,12 +251,12 @@ def write(path: Path, text: str) -> None:
             partial.unlink(missing_ok=True)
 
 
-def _main_of(places: Mapping[str, Place]) -> Place:
+def _main_of(places: Mapping[str, TradingPlace]) -> TradingPlace:
     """The place that a folder is named after: the exchange that closes last, as a decision is of
     its close, and the currency of most of its tickers."""
     day = datetime(TABLE_LAST.year - 10, 6, 1).date()  # noqa: DTZ001 - a date only
 
-    def closes(place: Place) -> tuple[float, int]:
+    def closes(place: TradingPlace) -> tuple[float, int]:
         calendar = known_calendar(place.exchange)
         count = [other.exchange for other in places.values()].count(place.exchange)
         if calendar is None or not calendar.first <= day <= calendar.last:

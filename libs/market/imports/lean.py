@@ -1,4 +1,5 @@
-"""Daily prices of a Lean data folder: a zip file a ticker, and a factor file beside it.
+"""Daily prices of a Lean data folder: a zip file a ticker, and its factor file, by itself or in a
+dated zip file of all.
 
 Prices are as traded, in ten-thousandths, without headings. A factor file has a row for each day
 before a dividend or split: date, price factor, split factor and, in newer ones, that day's close
@@ -19,9 +20,9 @@ import polars as pl
 
 from libs.files.bounds import FILE_BYTES_MAX
 from libs.files.dates import dates
-from libs.files.finding import bad
+from libs.files.finding import bad, only_bad_files
 from libs.files.numbers import numbers
-from libs.files.table import Table, table_in
+from libs.files.table import FileTable, table_in
 from libs.files.text import text_of
 from libs.market.replay.files import PriceTable
 from libs.market.replay.formats import BAR_COLUMNS, LEAN
@@ -30,6 +31,7 @@ from libs.market.replay.layout import ENTRIES_MAX
 SCALE = 10_000
 FACTOR_COLUMNS = ("date", "price_factor", "split_factor", "close")
 FACTOR_FILES = "factor_files"
+PACKED_FACTORS = "factor_files_*.zip"
 DAILY = "daily"
 NOISE = 1e-6
 """Below this a factor did not change."""
@@ -55,32 +57,51 @@ def open_lean(path: Path) -> tuple[PriceTable, Sequence[str]]:
         (values[name] / (1 if name == "volume" else SCALE)).round(4) for name in BAR_COLUMNS[1:]
     ]
     table = replace(table, frame=pl.DataFrame([table.frame["date"], *scaled]))
-    factors = path.resolve().parents[1] / FACTOR_FILES / f"{path.stem}.csv"
-    if not factors.is_file():
-        note = f"no file {FACTOR_FILES}/{factors.name}: no dividends and no splits are known"
+    factors = _factors(path)
+    if factors is None:
+        note = f"no file {FACTOR_FILES}/{path.stem}.csv: no dividends and no splits are known"
         return PriceTable(table, LEAN, [ticker]), [note]
-    return PriceTable(_with_actions(table, factors), LEAN, [ticker]), ()
+    return PriceTable(_with_actions(table, *factors), LEAN, [ticker]), ()
 
 
 def _content(path: Path) -> bytes:
-    """The one text in a zip file, within the bound of a file. Raises BadFile."""
+    """The one text in a zip file of prices. Raises BadFile."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         if names != [f"{path.stem}.csv"]:
             what = f"not a zip file of Lean's daily prices ({len(names)} files in it)"
             raise bad(path, None, what, "unpack it, and import what is in it")
-        with archive.open(names[0]) as file:
-            content = file.read(FILE_BYTES_MAX + 1)
+        return _unpacked(path, archive, names[0])
+
+
+def _factors(path: Path) -> tuple[Path, bytes] | None:
+    """The factor file of the prices in `path`, and its text: the ticker's own, or the one in the
+    newest zip file of all; None where there is none. Raises BadFile."""
+    folder, name = path.resolve().parents[1] / FACTOR_FILES, f"{path.stem}.csv"
+    if (own := folder / name).is_file():
+        return own, text_of(own)
+    packed = max(islice(folder.glob(PACKED_FACTORS), ENTRIES_MAX), default=None)
+    if packed is None:
+        return None
+    with only_bad_files(packed), zipfile.ZipFile(packed) as archive:
+        is_there = name in archive.namelist()
+        return (packed, _unpacked(packed, archive, name)) if is_there else None
+
+
+def _unpacked(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    """A text in a zip file, within the bound of a file. Raises BadFile."""
+    with archive.open(name) as file:
+        content = file.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
         raise bad(path, None, f"it unpacks to more than {FILE_BYTES_MAX // 1024**2} MB", "split it")
     return content.replace(b"\r\n", b"\n")
 
 
-def _with_actions(table: Table, factors: Path) -> Table:
+def _with_actions(table: FileTable, path: Path, factors: bytes) -> FileTable:
     days = dates(table, "date").to_list()
     closes = table.frame["close"].to_list()
     dividend, split = [0.0] * len(days), [1.0] * len(days)
-    for day, paid, ratio in _actions(factors, days, closes):
+    for day, paid, ratio in _actions(path, factors, days, closes):
         at = bisect_right(days, day)  # the session after the row's day
         if 0 < at < len(days):
             dividend[at], split[at] = paid, ratio
@@ -92,12 +113,12 @@ def _with_actions(table: Table, factors: Path) -> Table:
 
 
 def _actions(
-    path: Path, days: Sequence[date], closes: Sequence[float]
+    path: Path, text: bytes, days: Sequence[date], closes: Sequence[float]
 ) -> Iterator[tuple[date, float, float]]:
     """The day before each dividend or split, the cash of one of the new shares, and the new shares
     for one old."""
-    width = 4 if text_of(path).partition(b"\n")[0].count(b",") > 2 else 3
-    table = table_in(path, text_of(path), lambda _rows: (FACTOR_COLUMNS[:width], 0))
+    width = 4 if text.partition(b"\n")[0].count(b",") > 2 else 3
+    table = table_in(path, text, lambda _rows: (FACTOR_COLUMNS[:width], 0))
     values = numbers(table, FACTOR_COLUMNS[1:width])
     rows = [*zip(dates(table, "date").to_list(), *values.values(), strict=True)]
     for (day, price, split, *stated), (_, later_price, later_split, *_) in pairwise(rows):

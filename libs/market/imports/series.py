@@ -13,7 +13,7 @@ from libs.files.finding import bad, is_parquet, only_bad_files
 from libs.files.text import text_of
 from libs.market.calendar import ExchangeCalendar
 from libs.market.imports.lean import daily_files, open_lean
-from libs.market.replay.files import Prices, PriceTable, open_prices, prices_in
+from libs.market.replay.files import FilePrices, PriceTable, open_prices, prices_in
 from libs.market.replay.formats import (
     BAR_COLUMNS,
     FORMATS,
@@ -26,7 +26,7 @@ from libs.market.replay.formats import (
 from libs.market.replay.layout import RECORDS, entries
 from libs.market.symbols import no_share, spelled, venue_of
 
-SUFFIXES = frozenset({".csv", ".txt", ".tsv", ".parquet"})
+SUFFIXES = frozenset({".csv", ".txt", ".tsv", ".parquet", ".gz"})
 """Of the files of a folder that are looked at."""
 STOOQ = {".US": "", ".UK": ".L", ".JP": ".T"}
 """Stooq's suffixes, and Yahoo's, which the desk uses."""
@@ -46,17 +46,19 @@ _TICKER: TypeAdapter[str] = TypeAdapter(Ticker)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ImportForm:
     """How files are read: the vendor whose form they have, the headings of the desk's columns, and
-    whether months come first in dates; each None where the file says it."""
+    whether months come first in dates, and whether a comma is the decimal mark; each None where the
+    file says it."""
 
     vendor: str | None = None
     columns: Mapping[str, str] | None = None
     month_first: bool | None = None
+    decimal_comma: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ImportedSeries:
     """The prices of one ticker in a file. `named` is the ticker as the file writes it, `ticker` as
     the desk does, "" where nothing says it; `source` is where the ticker comes from."""
 
@@ -67,7 +69,7 @@ class Series:
     source: str
     notes: Sequence[str] = ()
 
-    def prices(self, calendar: ExchangeCalendar | None) -> Prices:
+    def prices(self, calendar: ExchangeCalendar | None) -> FilePrices:
         """The checked prices. Raises BadFile."""
         with only_bad_files(self.path):
             return prices_in(self.opened, self.named, calendar)
@@ -83,7 +85,7 @@ def files_in(path: Path) -> Sequence[Path]:
         entry
         for entry in entries(path)
         if entry.suffix.lower() in SUFFIXES
-        and entry.stem.lower() not in RECORDS
+        and Path(entry.name.lower().removesuffix(".gz")).stem not in RECORDS
         and not entry.name.startswith(".")
     ]
     if not paths:
@@ -91,13 +93,13 @@ def files_in(path: Path) -> Sequence[Path]:
     return paths
 
 
-def series_in(path: Path, wanted: Wanted) -> Sequence[Series]:
+def series_in(path: Path, wanted: ImportForm) -> Sequence[ImportedSeries]:
     """The prices of each ticker in a file. Raises BadFile, and nothing else."""
     with only_bad_files(path):
         if path.suffix.lower() == ".zip":
             opened, notes = open_lean(path)
             ticker = spelled(opened.tickers[0])
-            return [Series(path, opened, "", ticker, "the file's name", notes)]
+            return [ImportedSeries(path, opened, "", ticker, "the file's name", notes)]
         if wanted.vendor == LEAN.vendor:
             what = "not a zip file, as Lean's daily prices are"
             raise bad(path, None, what, "name its data folder, or leave --from out")
@@ -105,14 +107,16 @@ def series_in(path: Path, wanted: Wanted) -> Sequence[Series]:
         opened = replace(opened, may_be_empty=True)
     if not opened.tickers:
         ticker = ticker_in_name(path)
-        return [Series(path, opened, "", ticker, "the file's name" if ticker else "", notes)]
+        return [
+            ImportedSeries(path, opened, "", ticker, "the file's name" if ticker else "", notes)
+        ]
     return [
-        Series(path, opened, name, _spelled(name, opened.form), "the file", notes)
+        ImportedSeries(path, opened, name, _spelled(name, opened.form), "the file", notes)
         for name in opened.tickers
     ]
 
 
-def _opened(path: Path, wanted: Wanted) -> tuple[PriceTable, Sequence[str]]:
+def _opened(path: Path, wanted: ImportForm) -> tuple[PriceTable, Sequence[str]]:
     """The cells of a file, and what of it is not read."""
 
     def choose(names: Sequence[str], form: PriceFormat) -> PriceFormat:
@@ -131,7 +135,9 @@ def _opened(path: Path, wanted: Wanted) -> tuple[PriceTable, Sequence[str]]:
             raise bad(path, None, "no rows", "fill in the file or remove it")
         text, footer = _without_footer(text)
         notes = [f"not read: {line[:80]!r}" for line in footer]
-    return open_prices(path, text, choose), notes
+    opened = open_prices(path, text, choose)
+    table = replace(opened.table, decimal_comma=wanted.decimal_comma)
+    return replace(opened, table=table), notes
 
 
 def _without_footer(text: bytes) -> tuple[bytes, Sequence[str]]:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import polars as pl
 
-from libs.files.dates import WRITE, NoDate, SessionOf, dates, months_first, stamp_of
-from libs.files.finding import bad, only_bad_files
-from libs.files.numbers import numbers, sign_in
-from libs.files.table import Table, read_table, table_in
+from libs.files.dates import WRITE, NoDate, SessionOf, dates, month_first_in, stamp_of
+from libs.files.finding import BadFile, FileFinding, bad, only_bad_files
+from libs.files.numbers import most_have_comma, numbers, sign_in
+from libs.files.table import CORRECT, FileTable, read_table, table_in
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.holidays import holiday_name
 from libs.market.replay.formats import (
@@ -52,6 +52,11 @@ RANGE_NOISE = 1e-6
 # No ordinary dividend takes a fifth of the price; a split takes a third at least (3:2).
 SPLIT_STEP_MIN = 0.2
 
+RATE = "rate"
+"""The column of `fx.csv` with numbers in it."""
+BAD_ROWS_MAX = 100
+"""Bad rows of a file that cost themselves alone: with more of them the file is refused."""
+
 WEEKLY, MONTHLY = (5, 9), (25, 35)
 """Days between bars that are not daily."""
 SPARSE_ROWS_MIN = 4
@@ -59,7 +64,7 @@ SPARSE_ROWS_MIN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RowCheck:
     """A rule for rows: those where `bad` holds are refused with `what` and `remedy`, and with what
     stands in `column`."""
 
@@ -70,7 +75,27 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class BadRow:
+    """A row of records that cannot be read: why, its cells as they stand, and those of its dates
+    that can be read. Of a row with more cells than headings only that of the column `alone` is
+    surely its own. `is_cut` says whether the file seems to end within it, as one that is being
+    written does."""
+
+    finding: FileFinding
+    cells: Mapping[str, object]
+    days: Mapping[str, date]
+    alone: str | None = None
+    is_cut: bool = False
+
+    def text(self, column: str) -> str:
+        """The cell of a column; "" where it is empty or may be that of another one."""
+        cell = self.cells.get(column)
+        is_own = self.alone is None or self.alone == column
+        return "" if cell is None or not is_own else str(cell)
+
+
+@dataclass(frozen=True, slots=True)
+class FilePrices:
     """The bars of a file, BAR_COLUMNS and ACTION_COLUMNS, ascending, checked; and the form that
     they were written in."""
 
@@ -91,7 +116,7 @@ class PriceTable:
     """A file of prices of one or several tickers, opened: its cells, their form, and the tickers
     that it names, in its order."""
 
-    table: Table
+    table: FileTable
     form: PriceFormat
     tickers: Sequence[str] = ()
     unused: Sequence[str] = field(default_factory=tuple)
@@ -112,13 +137,13 @@ ChooseForm = Callable[[Sequence[str], PriceFormat], PriceFormat]
 
 
 def read_bars(path: Path, calendar: ExchangeCalendar | None = None) -> pl.DataFrame:
-    """The bars of one ticker's file: see `Prices`. Raises BadFile."""
+    """The bars of one ticker's file: see `FilePrices`. Raises BadFile."""
     return read_prices(path, calendar).frame
 
 
 def read_prices(
     path: Path, calendar: ExchangeCalendar | None = None, other: ExchangeCalendar | None = None
-) -> Prices:
+) -> FilePrices:
     """The prices in one ticker's file, in any of the known forms. With a calendar every bar must be
     of a session of it, or of the `other` one. Raises BadFile, and nothing else."""
     with only_bad_files(path):
@@ -168,7 +193,7 @@ def open_prices(
     return PriceTable(table, form, tickers, unused)
 
 
-def _is_foreign(table: Table, headings: Sequence[str]) -> bool:
+def _is_foreign(table: FileTable, headings: Sequence[str]) -> bool:
     """Whether a file with the desk's headings may be a vendor's: it writes them with capitals, or
     its dates with a zone."""
     if any(name != name.casefold() for name in headings):
@@ -185,7 +210,7 @@ def prices_in(
     ticker: str,
     calendar: ExchangeCalendar | None = None,
     other: ExchangeCalendar | None = None,
-) -> Prices:
+) -> FilePrices:
     """The checked prices of one of the tickers of a file; "" for those of the only one. Raises
     BadFile."""
     table, form = _of_ticker(opened, ticker), opened.form
@@ -225,10 +250,10 @@ def prices_in(
     empty = rows - frame.height if len(opened.tickers) < 2 else 0
     signs = frozenset(sign_in(table.frame[name]) for name in PRICE_COLUMNS) - {""}
     frame = frame.drop("row")
-    return Prices(frame, form, frozenset(opened.tickers), empty, signs, without_volume)
+    return FilePrices(frame, form, frozenset(opened.tickers), empty, signs, without_volume)
 
 
-def _of_ticker(opened: PriceTable, ticker: str) -> Table:
+def _of_ticker(opened: PriceTable, ticker: str) -> FileTable:
     """The columns of one ticker, where those of several stand side by side."""
     table = opened.table
     end = f"@{ticker.casefold()}"
@@ -241,7 +266,7 @@ def _of_ticker(opened: PriceTable, ticker: str) -> Table:
     return table
 
 
-def _adjusted(table: Table) -> str:
+def _adjusted(table: FileTable) -> str:
     """The later events that the desk's own form says its prices are adjusted for; "" for none."""
     words = table.frame[ADJUSTED].cast(pl.String).fill_null("").unique().to_list()
     if len(words) > 1 or words[0] not in {"", SPLITS, SPLITS_AND_DIVIDENDS}:
@@ -250,7 +275,7 @@ def _adjusted(table: Table) -> str:
     return str(words[0])
 
 
-def _renamed(table: Table, form: PriceFormat) -> Table:
+def _renamed(table: FileTable, form: PriceFormat) -> FileTable:
     """The columns that are read, by the desk's names."""
     wanted = {}
     for name in table.frame.columns:
@@ -282,7 +307,7 @@ def read_records(
     path: Path,
     required: Mapping[str, pl.DataType],
     optional: Mapping[str, pl.DataType],
-    further: Sequence[Check] = (),
+    further: Sequence[RowCheck] = (),
 ) -> pl.DataFrame:
     """A file of dated records: `known_at` in UTC (null where undated), other columns as asked.
 
@@ -292,16 +317,73 @@ def read_records(
     see the columns in their types. Raises BadFile, and nothing else.
     """
     with only_bad_files(path):
-        return _records(path, required, optional, further)
+        return _records(read_table(path), required, optional, further)
 
 
-def _records(
+def read_rows(
     path: Path,
     required: Mapping[str, pl.DataType],
     optional: Mapping[str, pl.DataType],
-    further: Sequence[Check],
+    further: Sequence[RowCheck] = (),
+) -> tuple[pl.DataFrame, Sequence[BadRow]]:
+    """The same of a file in which a bad row costs itself: the good rows, and the others. Raises
+    BadFile where the file as a whole cannot be read, has more than BAD_ROWS_MAX bad rows, or no
+    good one."""
+    refused: list[BadRow] = []
+    with only_bad_files(path):
+        table = read_table(path, longer_max=BAD_ROWS_MAX)
+        if table.frame.schema.get(RATE) == pl.String:
+            # 1.214 is a rate like 1.2, whatever stands beside it.
+            table = replace(table, decimal_comma=most_have_comma(table.frame[RATE]))
+        ends_open = table.text is not None and not table.text.endswith(b"\n")
+        end = table.frame.height - 1 if ends_open else None
+        for row, what in table.longer.items():
+            refused.append(_bad_row(table, table.fault(row, what, CORRECT), row, required, end))
+        places = pl.Series(range(table.frame.height), dtype=pl.Int64)
+        table = table.without(places.is_in([*table.longer]))
+        while True:
+            try:
+                return _records(table, required, optional, further), refused
+            except BadFile as error:
+                is_last = table.frame.height == 1
+                if error.row is None or is_last or len(refused) >= BAD_ROWS_MAX:
+                    raise
+                refused.append(_bad_row(table, error, error.row, required, end))
+                places = pl.Series(range(table.frame.height), dtype=pl.Int64)
+                table = table.without(places == error.row)
+
+
+def _bad_row(
+    table: FileTable,
+    error: BadFile,
+    row: int,
+    columns: Mapping[str, pl.DataType],
+    open_end: int | None,
+) -> BadRow:
+    """A row of the table; `open_end` is the place of the file's last row if it has no line end."""
+    names, cells = table.frame.columns, table.frame.row(row, named=True)
+    place = row if table.rows is None else table.rows[row]
+    is_longer = place in table.longer
+    # The file ends within this cell, or the one before those that are missing.
+    behind = names[names.index(error.finding.column or names[-1]) + 1 :]
+    is_cut = place == open_end and not is_longer and all(cells[name] is None for name in behind)
+    refused = BadRow(error.finding, cells, {}, names[0] if is_longer else None, is_cut)
+    days = {}
+    for name in (name for name, kind in columns.items() if kind == pl.Date and name in cells):
+        try:
+            days[name] = stamp_of(refused.text(name), month_first=month_first_in(table, name)).day
+        except NoDate as no_date:
+            if no_date.meant is not None:
+                days[name] = no_date.meant
+    return replace(refused, days=days)
+
+
+def _records(
+    table: FileTable,
+    required: Mapping[str, pl.DataType],
+    optional: Mapping[str, pl.DataType],
+    further: Sequence[RowCheck],
 ) -> pl.DataFrame:
-    table = read_table(path)
     raw = table.frame
     allowed = (*required, *optional, "known_at")
     _require(table, tuple(required), allowed)
@@ -317,7 +399,7 @@ def _records(
         else raw[name].cast(pl.String)
         for name in there
     ]
-    known = raw.with_columns(*_known(raw)).select("known_raw", "known_at", "known_on")
+    known = raw.with_columns(*_known(table)).select("known_raw", "known_at", "known_on")
     frame = pl.DataFrame([*columns, *known.get_columns()]).with_columns(
         *(pl.lit(None, dtype=wanted[name]).alias(name) for name in wanted if name not in there),
         *([pl.col("pair").str.to_uppercase()] if "pair" in there else []),
@@ -325,12 +407,13 @@ def _records(
     )
     frame = frame.select(*wanted, "known_raw", "known_at", "known_on").with_row_index("row")
     empty = (
-        Check(pl.col(name).is_null(), f"{name} is empty", f"fill in {name}") for name in required
+        RowCheck(pl.col(name).is_null(), f"{name} is empty", f"fill in {name}", name)
+        for name in required
     )
     finite = (
-        Check(~pl.col(name).is_finite(), "not a number", "correct it", name) for name in numeric
+        RowCheck(~pl.col(name).is_finite(), "not a number", "correct it", name) for name in numeric
     )
-    undated = Check(
+    undated = RowCheck(
         pl.col("known_raw").is_not_null()
         & pl.col("known_at").is_null()
         & pl.col("known_on").is_null(),
@@ -338,7 +421,7 @@ def _records(
         "write 2024-01-02T14:30:00Z, or 2024-01-02 for that session's close",
         "known_at",
     )
-    ages = Check(
+    ages = RowCheck(
         ~pl.col("known_at").dt.year().is_between(1, 9998),
         "no date that a calendar has",
         "correct it",
@@ -391,15 +474,15 @@ def within_range(name: str, noise: float) -> pl.Expr:
     return (price >= pl.col("low") * (1 - noise)) & (price <= pl.col("high") * (1 + noise))
 
 
-def _bar_checks() -> list[Check]:
+def _bar_checks() -> list[RowCheck]:
     numeric = [*PRICE_COLUMNS, "volume"]
     rewrite = "correct the row or leave it out"
 
-    def of(name: str, refused: pl.Expr, what: str, remedy: str = rewrite) -> Check:
-        return Check(refused, what, remedy, name)
+    def of(name: str, refused: pl.Expr, what: str, remedy: str = rewrite) -> RowCheck:
+        return RowCheck(refused, what, remedy, name)
 
     return [
-        Check(pl.col("date").is_null(), "no date", WRITE),
+        RowCheck(pl.col("date").is_null(), "no date", WRITE),
         *(
             of(name, ~pl.col(name).is_finite().fill_null(value=False), "not a number")
             for name in numeric
@@ -435,7 +518,7 @@ def _bar_checks() -> list[Check]:
     ]
 
 
-def _apply(table: Table, frame: pl.DataFrame, checks: Sequence[Check]) -> None:
+def _apply(table: FileTable, frame: pl.DataFrame, checks: Sequence[RowCheck]) -> None:
     """Raise BadFile for the first row that a check refuses; `row` of the frame is the table's."""
     firsts = frame.select(
         check.bad.fill_null(value=False).arg_true().first().alias(str(n))
@@ -447,7 +530,7 @@ def _apply(table: Table, frame: pl.DataFrame, checks: Sequence[Check]) -> None:
         raise table.fault(row, checks[n].what, checks[n].remedy, checks[n].column)
 
 
-def _require_daily(table: Table, days: pl.Series) -> None:
+def _require_daily(table: FileTable, days: pl.Series) -> None:
     """Raise BadFile for bars of weeks or months."""
     if len(days) < SPARSE_ROWS_MIN:
         return
@@ -458,7 +541,7 @@ def _require_daily(table: Table, days: pl.Series) -> None:
 
 
 def _require_sessions(
-    table: Table, frame: pl.DataFrame, calendar: ExchangeCalendar, other: ExchangeCalendar
+    table: FileTable, frame: pl.DataFrame, calendar: ExchangeCalendar, other: ExchangeCalendar
 ) -> None:
     """Raise BadFile for the first bar of a day on which the exchange was closed."""
     for row, day in _closed(frame, calendar):
@@ -477,14 +560,14 @@ def _closed(frame: pl.DataFrame, calendar: ExchangeCalendar) -> Iterator[tuple[i
             yield row, day
 
 
-def _require_columns(table: Table, form: PriceFormat, names: Sequence[str]) -> None:
+def _require_columns(table: FileTable, form: PriceFormat, names: Sequence[str]) -> None:
     headings = {column: name for name, column in form.headings.items() if column}
     required = [headings.get(column, column) for column in BAR_COLUMNS]
     _require(table, required, tuple(form.headings), names)
 
 
 def _require(
-    table: Table,
+    table: FileTable,
     required: Sequence[str],
     allowed: Sequence[str],
     names: Sequence[str] | None = None,
@@ -508,8 +591,8 @@ def _action(frame: pl.DataFrame, name: str, default: float) -> pl.Expr:
     return pl.when(value.is_null() | (value == 0)).then(default).otherwise(value).alias(name)
 
 
-def _known(raw: pl.DataFrame) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    moment = pl.Datetime("us", "UTC")
+def _known(table: FileTable) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    raw, moment = table.frame, pl.Datetime("us", "UTC")
     if "known_at" not in raw.columns:
         return (
             pl.lit(None, dtype=pl.String).alias("known_raw"),
@@ -525,7 +608,7 @@ def _known(raw: pl.DataFrame) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
             pl.lit(None, dtype=pl.Date).alias("known_on"),
         )
     # A naive Parquet time turns into text without a zone here and is refused like one in a CSV.
-    text = column.cast(pl.String).str.strip_chars().replace(_iso(raw["known_at"]))
+    text = column.cast(pl.String).str.strip_chars().replace(_iso(table, "known_at"))
     text = pl.when(text != "").then(text)
     return (
         text.alias("known_raw"),
@@ -534,13 +617,14 @@ def _known(raw: pl.DataFrame) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     )
 
 
-def _iso(cells: pl.Series) -> dict[str, str]:
+def _iso(table: FileTable, column: str) -> dict[str, str]:
     """Dates, and times with a zone, that are written in another way, as ISO 8601 writes them. What
     is none of both stays as it is, to be refused."""
+    cells = table.frame[column]
     if cells.dtype != pl.String:
         return {}
     texts = [text.strip() for text in cells.drop_nulls().unique()]
-    month_first = months_first(texts)
+    month_first = month_first_in(table, column)
     written = {}
     for text in texts:
         with suppress(NoDate):

@@ -17,7 +17,7 @@ from typing import TypeVar
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.runtime.whole_file import OWN, beside
 
 VERSIONS_KEPT_MIN = 32
@@ -42,13 +42,13 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A file of a version: its name, the SHA-256 of its content, and its fault where there is one;
     nothing of such a file is used."""
 
     name: str
     sha256: str
-    fault: Finding | None = None
+    fault: FileFinding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class FolderSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class VersionManifest:
     """The files of a version, by ticker or kind of records, and the settings of its folder."""
 
     settings: FolderSettings
-    files: Mapping[str, Entry]
+    files: Mapping[str, FileEntry]
 
     @property
     def id(self) -> str:
@@ -101,12 +101,12 @@ class Newest:
     directory: str
     version: str
     seen: Mapping[str, tuple[str | int, ...]]
-    refused: Mapping[str, Finding] = field(default_factory=dict)
+    refused: Mapping[str, FileFinding] = field(default_factory=dict)
     corrections: tuple[Correction, ...] = ()
 
 
 T = TypeVar("T")
-_MANIFEST = TypeAdapter(Manifest)
+_MANIFEST = TypeAdapter(VersionManifest)
 _NEWEST = TypeAdapter(Newest)
 
 
@@ -118,7 +118,7 @@ class KeptVersions:
         self._directory = directory
         self._bytes: int | None = None
         self._newest: Newest | None = None
-        self._manifest: Manifest | None = None
+        self._manifest: VersionManifest | None = None
         self._is_written = True
         self._tidied_at = float("-inf")
 
@@ -138,14 +138,14 @@ class KeptVersions:
         """When the newest version was written, in seconds since 1970; 0 where none was."""
         return _changed_at(self._directory / NEWEST)
 
-    def manifest(self, version: str) -> Manifest | None:
+    def manifest(self, version: str) -> VersionManifest | None:
         """The files of a version."""
         at_hand = self._read(self._manifest_path(version), _MANIFEST.validate_json)
         if at_hand is None and self._manifest is not None and self._manifest.id == version:
             return self._manifest
         return at_hand
 
-    def content(self, entry: Entry) -> Path | None:
+    def content(self, entry: FileEntry) -> Path | None:
         """The copy of an entry's file, under the file's own name."""
         path = self._content_path(entry.sha256, entry.name)
         return path if path.is_file() else None
@@ -173,7 +173,7 @@ class KeptVersions:
         room = shutil.disk_usage(self._directory).free + (self._bytes or 0)
         return min(CONTENTS_BYTES_MAX, int(room * ROOM_PART))
 
-    def write(self, manifest: Manifest, newest: Newest) -> None:
+    def write(self, manifest: VersionManifest, newest: Newest) -> None:
         """Keep a version, and that it is the newest; the oldest go."""
         path, before = self._manifest_path(manifest.id), self.newest()
         self._manifest, self._newest, self._is_written = manifest, newest, False
@@ -216,7 +216,7 @@ class KeptVersions:
                 folder.rmdir()
         self._bytes = None
 
-    def _size(self, entry: Entry) -> int:
+    def _size(self, entry: FileEntry) -> int:
         path = self.content(entry)
         return path.stat().st_size if path else 0
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from contracts.types import Ticker
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.calendar import DEFAULT_EXCHANGE
 from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
 from libs.market.symbols import no_share, spelled
-from libs.runtime.own_text import Unreadable, text_in, toml_in
+from libs.runtime.own_text import UnreadableFile, text_in, toml_in
 
-SUFFIXES = (".csv", ".parquet")
+SUFFIXES = (".csv.gz", ".csv", ".parquet")
 OTHER_TABLES = frozenset({".xlsx", ".xls", ".ods", ".gz", ".zip", ".txt", ".tsv", ".pq"})
 """Suffixes of files that people bring data in, and that are not read."""
 TICKERS_MAX = 5_000
@@ -60,9 +60,9 @@ class Layout:
     prices: Mapping[str, Path]
     records: Mapping[str, Path]
     bundled: Path | None = None
-    doubled: Mapping[str, Finding] = field(default_factory=dict)
+    doubled: Mapping[str, FileFinding] = field(default_factory=dict)
     """Tickers and kinds of records that two files are named after: neither is read."""
-    strays: Sequence[Finding] = ()
+    strays: Sequence[FileFinding] = ()
     """Files that are ignored, though they look like data."""
 
 
@@ -79,8 +79,8 @@ def find_bundled() -> Path:
         path = Path(folder) / BUNDLED_FILE
         if path.is_file():
             return path
-    remedy = "install bokeh-sampledata, or point DESKBUS_REPLAY_DIR at a directory of prices"
-    raise BadReplayData(Finding(BUNDLED_FILE, "the bundled prices are not installed", remedy))
+    remedy = "install bokeh-sampledata, or point DESKBUS_MARKET_REPLAY_DIR at a directory of prices"
+    raise BadReplayData(FileFinding(BUNDLED_FILE, "the bundled prices are not installed", remedy))
 
 
 def _bundled() -> Layout:
@@ -100,26 +100,27 @@ def _bundled() -> Layout:
 def _scan(directory: Path) -> Layout:
     if not directory.is_dir():
         raise BadReplayDir(
-            directory, "not a directory", "set DESKBUS_REPLAY_DIR to one, or unset it"
+            directory, "not a directory", "set DESKBUS_MARKET_REPLAY_DIR to one, or unset it"
         )
     prices: dict[str, Path] = {}
     records: dict[str, Path] = {}
-    doubled: dict[str, Finding] = {}
-    strays: list[Finding] = []
+    doubled: dict[str, FileFinding] = {}
+    strays: list[FileFinding] = []
     for path in entries(directory):
-        if path.suffix.lower() in OTHER_TABLES:
-            strays.append(Finding(path.name, "not CSV or Parquet", "it is ignored"))
-        if path.suffix.lower() not in SUFFIXES:
+        suffix = next((end for end in SUFFIXES if path.name.lower().endswith(end)), "")
+        if not suffix:
+            if path.suffix.lower() in OTHER_TABLES:
+                strays.append(FileFinding(path.name, "not CSV or Parquet", "it is ignored"))
             continue
-        stem = path.name[: -len(path.suffix)]
+        stem = path.name[: -len(suffix)]
         is_record = stem.lower() in RECORDS
         if why := _stray(path, stem, is_record=is_record):
-            strays.append(Finding(path.name, why, "it is ignored"))
+            strays.append(FileFinding(path.name, why, "it is ignored"))
             continue
         paths, key = (records, stem.lower()) if is_record else (prices, spelled(stem))
         if key in paths:
             remedy = "keep one of the two"
-            doubled[key] = Finding(path.name, f"{key} is also in {paths[key].name}", remedy)
+            doubled[key] = FileFinding(path.name, f"{key} is also in {paths[key].name}", remedy)
         paths[key] = path
     if not prices or len(prices) > TICKERS_MAX:
         ignored = f", {len(strays)} ignored, as {strays[0]}" if strays else ""
@@ -179,11 +180,11 @@ def label_in(directory: Path) -> Mapping[str, object]:
         return {}
     try:
         settings = toml_in(text_in(path))
-    except (Unreadable, OSError) as error:
-        raise BadReplayData(Finding(path.name, str(error)[:160], "correct the file")) from error
+    except (UnreadableFile, OSError) as error:
+        raise BadReplayData(FileFinding(path.name, str(error)[:160], "correct the file")) from error
     allowed = {"name": str, "description": str, "synthetic": bool, "currency": str, "exchange": str}
     for key, value in settings.items():
         if not isinstance(value, allowed.get(key, ())):
             what = f"{key[:40]} is unknown or of the wrong type"
-            raise BadReplayData(Finding(path.name, what, f"use {', '.join(allowed)}"))
+            raise BadReplayData(FileFinding(path.name, what, f"use {', '.join(allowed)}"))
     return settings

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from contracts.facts import UNKNOWN_SECTOR
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
 from libs.market.filings.reported import Filing
@@ -83,9 +83,14 @@ class ReplayMarket:
         return self._store.calendar
 
     @property
-    def faults(self) -> Mapping[str, Finding]:
+    def faults(self) -> Mapping[str, FileFinding]:
         """See HasFiles.faults."""
         return self._store.faults
+
+    @property
+    def no_listings(self) -> FileFinding | None:
+        """See HasFiles.no_listings."""
+        return self._store.unused.get("sectors")
 
     def caveat(self, ticker: str) -> str:
         """See HasFiles.caveat."""

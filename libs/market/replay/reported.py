@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.errors import BadReplayData
 from libs.market.filings.known import known_at
 from libs.market.filings.reported import Filing, ReportedFact
@@ -32,7 +32,7 @@ def require_filings(path: Path, reported: pl.DataFrame, filings: pl.DataFrame | 
     """Raise BadReplayData where a figure's filing is not there: nobody knows since when it is."""
     if filings is None:
         remedy = "add filings.csv: it says when each was known"
-        raise BadReplayData(Finding(path.name, "no filings.csv beside it", remedy))
+        raise BadReplayData(FileFinding(path.name, "no filings.csv beside it", remedy))
     orphans = reported.join(filings, on=_BY, how="anti")
     if not orphans.is_empty():
         ticker, accession = orphans.select(_BY).row(0)
@@ -41,7 +41,7 @@ def require_filings(path: Path, reported: pl.DataFrame, filings: pl.DataFrame | 
             f"{ticker} {accession}"
         )
         remedy = "add the filing to filings.csv, or leave its figures out"
-        raise BadReplayData(Finding(path.name, what, remedy))
+        raise BadReplayData(FileFinding(path.name, what, remedy))
 
 
 @dataclass(frozen=True, slots=True)

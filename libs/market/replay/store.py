@@ -8,7 +8,7 @@ import hashlib
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,27 @@ import polars as pl
 import structlog
 
 from contracts.types import LOT_MAX
-from libs.files.finding import BadFile, Finding, bad
+from libs.files.finding import BadFile, FileFinding, bad
+from libs.files.numbers import CURRENCIES
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar, exchange_calendar
 from libs.market.errors import BadReplayData, ContentGone, NotInSource, UnknownTicker
 from libs.market.listed_calendars import compute, known_calendar
-from libs.market.replay.files import Check, read_bundled, read_prices, read_records
+from libs.market.replay.files import (
+    BadRow,
+    RowCheck,
+    read_bundled,
+    read_prices,
+    read_records,
+    read_rows,
+)
 from libs.market.replay.formats import OWN, PriceFormat
 from libs.market.replay.layout import Layout, layout_of
 from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.parsed import Days, Key, Outline, Parsed, ParsedFiles
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
-from libs.market.symbols import spelled, venue_of
+from libs.market.symbols import HUNDREDTHS, UnknownCurrency, spelled, venue_of
+from libs.market.symbols import currency as currency_of
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +45,10 @@ COMPANIES_CACHED_MAX = 512
 """Above the largest universe of a request (500)."""
 RATE_MIN, RATE_MAX = 1e-6, 1e6
 """No pair of currencies is further apart; contracts keep ten places of a rate."""
+
+BY_ROW = frozenset({"sectors", "fx"})
+"""Records of which a bad row costs its ticker, or its pair of currencies, and not the file: every
+account needs them."""
 
 _TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
 _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
@@ -88,7 +101,7 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
 _KNOWN_ON = pl.coalesce("known_on", pl.col("known_at").dt.date())
 _CHECKS = {
     "sectors": (
-        Check(
+        RowCheck(
             (pl.col("lot") % 1 != 0) | ~pl.col("lot").is_between(1, LOT_MAX),
             "no number of shares that are bought together",
             f"write a whole number from 1 to {LOT_MAX}, or leave it empty",
@@ -96,7 +109,7 @@ _CHECKS = {
         ),
     ),
     "fundamentals": (
-        Check(
+        RowCheck(
             pl.col("period_end") > _KNOWN_ON,
             "after the day on which it was known",
             "correct period_end or known_at",
@@ -104,46 +117,46 @@ _CHECKS = {
         ),
     ),
     "filings": (
-        Check(
+        RowCheck(
             pl.struct("ticker", "accession").is_duplicated(),
             "the filing comes twice",
             "keep one row a ticker and accession number",
         ),
-        Check(
+        RowCheck(
             pl.col("period_end") > pl.col("filed"),
             "it was filed before its period ended",
             "correct period_end or filed",
         ),
-        Check(
+        RowCheck(
             pl.col("filed") > _KNOWN_ON,
             "the filing is known before it was filed",
             "write when it was accepted, or leave known_at empty",
         ),
     ),
     "reported": (
-        Check(
+        RowCheck(
             ~pl.col("quarters").is_in([0.0, 1.0, 2.0, 3.0, 4.0]),
             "quarters is none of 0, 1, 2, 3, 4",
             "write 0 for a day's value, 4 for a fiscal year",
         ),
-        Check(
+        RowCheck(
             ~pl.col("unit").str.contains("^([A-Z]{3}|shares|[A-Z]{3}/shares)$"),
             "unit is no currency, count of shares or currency per share",
             "write USD, shares or USD/shares",
         ),
     ),
     "fx": (
-        Check(
+        RowCheck(
             ~pl.col("pair").str.contains("^[A-Z]{6}$"),
             "pair is not a pair of currencies",
             "write EURUSD for what one euro is worth in dollars",
         ),
-        Check(
+        RowCheck(
             ~pl.col("rate").is_between(RATE_MIN, RATE_MAX),
             f"rate is not between {RATE_MIN} and {RATE_MAX:,.0f}",
             "correct the row or leave it out",
         ),
-        Check(
+        RowCheck(
             pl.col("date") > _KNOWN_ON,
             "the rate is known before its day",
             "write when the rate became known, not before date",
@@ -184,7 +197,8 @@ class ReplayStore:
         self.calendar: ExchangeCalendar = exchange_calendar(self.exchange)
         self._keys: dict[str, Key] = {}
         self._records: dict[str, pl.DataFrame] = {}
-        self._faults: dict[str, Finding] = dict(self._layout.doubled)
+        self._faults: dict[str, FileFinding] = dict(self._layout.doubled)
+        self._bad_rows: dict[str, Sequence[BadRow]] = {}
         self.dropped: dict[str, int] = {}
         """Rows that were left out because nobody knows since when they were known, by kind."""
         self._companies: dict[str, Company] = {}
@@ -211,20 +225,34 @@ class ReplayStore:
         return self._layout.records
 
     @property
-    def strays(self) -> Sequence[Finding]:
+    def strays(self) -> Sequence[FileFinding]:
         """Files of the directory that are ignored, though they look like data."""
         return self._layout.strays
 
     @property
-    def faults(self) -> Mapping[str, Finding]:
-        """The faults of files that were asked for, by ticker or kind of records."""
+    def faults(self) -> Mapping[str, FileFinding]:
+        """The faults of files that were asked for, by ticker or kind of records; of one with bad
+        rows that cost themselves, the first of them."""
+        return {**{kind: _first_of(rows) for kind, rows in self._bad_rows.items()}, **self._faults}
+
+    @property
+    def unused(self) -> Mapping[str, FileFinding]:
+        """The faults of those files of which nothing is used."""
         return dict(self._faults)
+
+    def bad_rows(self, kind: str) -> Sequence[BadRow]:
+        """The bad rows of records that were read."""
+        return self._bad_rows.get(kind, ())
 
     def form(self, ticker: str) -> PriceFormat:
         """The form in which the prices of a ticker that was read are written."""
         key = self._keys.get(ticker)
         outline = None if key is None else self._parsed.outline(key)
         return OWN if outline is None else outline.form
+
+    def exchange_of(self, ticker: str) -> str:
+        """The exchange by whose calendar the prices of a ticker were read."""
+        return self._keys[ticker][2]
 
     async def readable(self, tickers: Iterable[str]) -> Sequence[str]:
         """Those of the tickers whose file can be used, in their order; the others' faults are in
@@ -249,32 +277,48 @@ class ReplayStore:
         bars = None if key is None else self._parsed.bars(key)
         if bars is not None:
             return bars
-        calendar = await self._calendar_of(ticker)
-        key = self._keys[ticker] = self._key_of(ticker, calendar)
+        calendar, currency = await self._place_of(ticker)
+        key = self._keys[ticker] = self._key_of(ticker, calendar, currency)
         return await asyncio.to_thread(self._load_bars, ticker, key, calendar)
 
-    def _key_of(self, ticker: str, calendar: ExchangeCalendar) -> Key:
-        """The content of a ticker's file with the calendars that it is read by."""
+    def _key_of(self, ticker: str, calendar: ExchangeCalendar, currency: str) -> Key:
+        """The content of a ticker's file with the calendars and the currency that it is read by."""
         content = self._hashes.get(ticker, str(self._layout.prices[ticker]))
-        return (ticker, content, calendar.exchange, self.exchange)
+        return (ticker, content, calendar.exchange, self.exchange, currency)
 
-    async def _calendar_of(self, ticker: str) -> ExchangeCalendar:
-        """The calendar of a ticker's own exchange, by its listing or suffix; that of the source
-        where the exchange is not known."""
-        exchange = self.exchange
+    async def _place_of(self, ticker: str) -> tuple[ExchangeCalendar, str]:
+        """The calendar and currency of a ticker's own exchange, by its listing or suffix; those of
+        the source where they are not known."""
+        exchange, currency = self.exchange, self.currency
         if (venue := venue_of(ticker)) is not None:
             exchange = venue.exchange
+            is_either = currency in HUNDREDTHS.get(ticker.rpartition(".")[2], ())
+            currency = currency if is_either else venue.currency
         if "sectors" in self._layout.records:
             # Where the file cannot be read, whoever asks for listings hears why.
             with suppress(BadReplayData):
-                rows = await self.records("sectors", "sectors")
-                if "exchange" in rows.columns:
-                    named = rows.filter(ticker=ticker)["exchange"].drop_nulls()
-                    exchange = named[-1] if len(named) else exchange
+                rows = (await self.records("sectors", "sectors")).filter(ticker=ticker)
+                self._require_listing(ticker, is_listed=not rows.is_empty())
+                exchange, currency = (
+                    named[-1] if len(named := rows[name].drop_nulls()) else before
+                    for name, before in (("exchange", exchange), ("currency", currency))
+                )
+            if ticker in self._faults:
+                raise BadReplayData(self._faults[ticker])
         if exchange == self.exchange:
-            return self.calendar
+            return self.calendar, currency
         await compute([exchange])
-        return known_calendar(exchange) or self.calendar
+        return known_calendar(exchange) or self.calendar, currency
+
+    def _require_listing(self, ticker: str, *, is_listed: bool) -> None:
+        """Raise BadReplayData where a row of `sectors` cannot be read, and is of this ticker: where
+        it trades, and in which currency, is unknown then. A row without a ticker may be that of any
+        one that is not listed."""
+        for row in self.bad_rows("sectors"):
+            text = spelled(row.text("ticker"))
+            if text == ticker or not (text or is_listed):
+                self._faults[ticker] = row.finding
+                raise BadReplayData(row.finding)
 
     async def dates(self, ticker: str) -> Sequence[date]:
         """The sessions that a ticker has bars for, ascending; not point-in-time."""
@@ -337,14 +381,18 @@ class ReplayStore:
         self, as_of: date, tickers: Iterable[str]
     ) -> Mapping[str, Mapping[str, Any]]:
         """The listings of `tickers` as they were known at the close of as_of: name, sector,
-        currency, ... Of those that the file does not name there is none."""
+        currency, ... Of those that the file does not name there is none; where it cannot be read
+        there are none, and `unused` says why."""
         if self._layout.bundled is not None:
             return BUNDLED_LISTINGS
         if "sectors" not in self._layout.records:
             return {}
         if self._described is None:
-            rows = (await self.records("sectors", "sectors")).rows_by_key("ticker", named=True)
-            self._described = rows
+            try:
+                rows = await self.records("sectors", "sectors")
+            except BadReplayData:
+                return {}
+            self._described = rows.rows_by_key("ticker", named=True)
         close = self.calendar.close(as_of)
         # Each ticker's rows stand in the order in which they became known.
         newest = ((name, known_last(self._described.get(name, ()), close)) for name in tickers)
@@ -359,6 +407,7 @@ class ReplayStore:
             with self._finding(ticker, path):
                 prices = read_prices(path, calendar, self.calendar)
                 _require_ticker(path, ticker, prices.tickers)
+                _require_currency(path, key[-1], prices.signs)
             return _parsed(prices.frame, prices.form)
 
         return self._parsed.read(key, read)
@@ -368,7 +417,7 @@ class ReplayStore:
 
         def read() -> Parsed:
             for name, frame in read_bundled(path).items():
-                self._keys[name] = self._key_of(name, self.calendar)
+                self._keys[name] = self._key_of(name, self.calendar, self.currency)
                 self._parsed.put(self._keys[name], _parsed(frame, OWN))
             return Parsed(pl.DataFrame(), Outline((), (), OWN))
 
@@ -414,8 +463,17 @@ class ReplayStore:
             if kind not in self._records:
                 required, optional = _RECORDS[kind]
                 path = self._whole(kind, self._layout.records[kind])
+                checks = _CHECKS.get(kind, ())
                 with self._finding(kind, path):
-                    read = read_records(path, required, optional, _CHECKS.get(kind, ()))
+                    if kind in BY_ROW:
+                        read, bad_rows = read_rows(
+                            path, required, optional, (*checks, *_within(self.calendar))
+                        )
+                        if bad_rows:
+                            self._bad_rows[kind] = bad_rows
+                            log.warning("market.rows_refused", name=kind, rows=len(bad_rows))
+                    else:
+                        read = read_records(path, required, optional, checks)
                     frame = self._dated(path, kind, read)
                 dated = frame.filter(pl.col("known_at").is_not_null())
                 # An undated record could be from any time, so nothing may rest on it. Sectors
@@ -456,12 +514,43 @@ class ReplayStore:
         return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
 
 
+def _within(calendar: ExchangeCalendar) -> Sequence[RowCheck]:
+    """That a day on which a row was known has a session of the calendar."""
+    last = calendar.session_on_or_before(calendar.last)
+    return (
+        RowCheck(
+            ~pl.col("known_on").is_between(calendar.first, last),
+            f"a date that the calendar of {calendar.exchange} does not have",
+            "correct it; a sector that always held needs no known_at",
+            "known_at",
+        ),
+    )
+
+
+def _first_of(rows: Sequence[BadRow]) -> FileFinding:
+    first = rows[0].finding
+    more = f" (and {len(rows) - 1} more bad rows)" if len(rows) > 1 else ""
+    return replace(first, what=first.what + more)
+
+
 def _require_ticker(path: Path, ticker: str, named: Collection[str]) -> None:
     """Raise BadFile where the file names other tickers inside than its own name does."""
     others = {spelled(name).removesuffix(".US") for name in named} - {ticker}
     if others:
         what = f"it holds prices of {', '.join(sorted(others))[:60]}"
         raise bad(path, 1, what, "name it after the ticker inside")
+
+
+def _require_currency(path: Path, currency: str, signs: Collection[str]) -> None:
+    """Raise BadFile where prices have the sign of another currency than they count in."""
+    for sign in sorted(signs):
+        try:
+            is_own = currency_of(currency) in CURRENCIES[sign]
+        except UnknownCurrency:
+            return  # `hidden` says so
+        if not is_own:
+            what = f"its prices have the sign {sign}, and they count in {currency}"
+            raise bad(path, None, what, "write its currency into sectors.csv or source.toml")
 
 
 def hash_of(path: Path) -> str:

@@ -6,7 +6,7 @@ from datetime import date
 
 import polars as pl
 
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.calendar import ExchangeCalendar
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split
@@ -53,9 +53,14 @@ class VersionedMarket:
         return self._known.calendar
 
     @property
-    def faults(self) -> Mapping[str, Finding]:
+    def faults(self) -> Mapping[str, FileFinding]:
         """See HasFiles.faults."""
         return self._known.faults
+
+    @property
+    def no_listings(self) -> FileFinding | None:
+        """See HasFiles.no_listings."""
+        return self._known.no_listings
 
     def caveat(self, ticker: str) -> str:
         """See HasFiles.caveat."""

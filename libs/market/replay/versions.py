@@ -19,16 +19,16 @@ import polars as pl
 import structlog
 
 from libs.files.bounds import FILE_BYTES_MAX
-from libs.files.finding import Finding
+from libs.files.finding import FileFinding
 from libs.market.errors import BadReplayData, ContentGone, MarketError
 from libs.market.replay.kept import (
     CORRECTIONS_MAX,
     Correction,
-    Entry,
+    FileEntry,
     FolderSettings,
     KeptVersions,
-    Manifest,
     Newest,
+    VersionManifest,
 )
 from libs.market.replay.layout import LABEL_FILE, RECORDS, Layout, layout_of
 from libs.market.replay.parsed import ParsedFiles
@@ -131,7 +131,7 @@ class Versions:
         return kept if Path(kept.directory).resolve() == self._directory.resolve() else None
 
     @property
-    def refused(self) -> Mapping[str, Finding]:
+    def refused(self) -> Mapping[str, FileFinding]:
         """Changes that do not count as they stand, by ticker, kind of records or file of settings:
         what was there before is used."""
         return self._newest.refused if self._newest else {}
@@ -186,12 +186,12 @@ class Versions:
             at_hand = self._opened_as(manifest)
         return at_hand
 
-    def _opened_as(self, manifest: Manifest) -> Version:
+    def _opened_as(self, manifest: VersionManifest) -> Version:
         while len(self._open) >= LOADED_MAX:
             self._open.pop(next(iter(self._open)), None)
         return self._open.setdefault(manifest.id, Version(manifest.id, self._store(manifest)))
 
-    def _store(self, manifest: Manifest) -> ReplayStore:
+    def _store(self, manifest: VersionManifest) -> ReplayStore:
         files = manifest.files
         paths = {
             key: self._kept.content(entry) or self._directory / entry.name
@@ -272,7 +272,9 @@ class Versions:
             return False
         return now - since[1] >= SETTLED_S
 
-    def _take(self, manifest: Manifest | None, newest: Newest, before: Newest | None) -> None:
+    def _take(
+        self, manifest: VersionManifest | None, newest: Newest, before: Newest | None
+    ) -> None:
         if manifest is None:
             return
         if newest != before:
@@ -288,7 +290,7 @@ class Versions:
         states: Mapping[str, State],
         changed: set[str],
         before: Newest | None,
-        old: Manifest | None,
+        old: VersionManifest | None,
     ) -> None:
         """Take the changed files into a new version, as far as they are valid."""
         files = dict(old.files) if old is not None else {}
@@ -310,16 +312,14 @@ class Versions:
         settings = _settings(layout)
         if old is not None and not self._begins and old.settings != settings:
             what = "its settings changed while the desk runs"
-            refused[LABEL_FILE] = Finding(LABEL_FILE, what, "restart the desk to use them")
+            refused[LABEL_FILE] = FileFinding(LABEL_FILE, what, "restart the desk to use them")
             settings = old.settings
-        manifest = Manifest(settings, files)
-        for key, fault in self._faults(manifest, changed).items():
-            earlier = old.files.get(key) if old is not None and not self._begins else None
-            is_good = earlier is not None and earlier.fault is None and earlier != files[key]
-            if earlier is not None and is_good and self._kept.content(earlier) is not None:
-                files[key], refused[key] = earlier, fault
-            else:
-                files[key] = replace(files[key], fault=fault)
+        manifest = VersionManifest(settings, files)
+        for key in _due(changed, files) - changed:
+            files[key] = replace(files[key], fault=layout.doubled.get(key))
+        for is_record in (True, False):  # records say by which calendar prices are read
+            keys = sorted(key for key in _due(changed, files) if (key in RECORDS) is is_record)
+            refused |= self._validated(manifest, files, keys, None if self._begins else old)
         self._begins = False
         manifest = replace(manifest, files=dict(sorted(files.items())))
         corrections = before.corrections if before else ()
@@ -333,29 +333,44 @@ class Versions:
             log.info("market.new_version", version=newest.version, files=len(files))
         self._take(manifest, newest, before)
 
-    def _entry(self, path: Path, fault: Finding | None) -> Entry:
+    def _validated(
+        self,
+        manifest: VersionManifest,
+        files: dict[str, FileEntry],
+        keys: Sequence[str],
+        old: VersionManifest | None,
+    ) -> Mapping[str, FileFinding]:
+        """Take what is valid of `files`, those of the manifest: of one that is not, the content
+        before, and its fault is returned; where there is none, nothing of it is used. A bad row of
+        records is no fault of their file, unless the file ends within it."""
+        store, refused = self._store(manifest), {}
+        for key, fault in asyncio.run(_faults(store, keys)).items():
+            cut = [row.finding for row in store.bad_rows(key) if row.is_cut]
+            if store.bad_rows(key) and key not in store.unused and not cut:
+                continue  # bad rows cost themselves
+            if key not in RECORDS and fault.file != files[key].name:
+                continue  # a row of `sectors` costs the ticker, and its prices stand
+            earlier = old.files.get(key) if old is not None else None
+            is_good = earlier is not None and earlier.fault is None and earlier != files[key]
+            if earlier is not None and is_good and self._kept.content(earlier) is not None:
+                files[key], refused[key] = earlier, (cut or [fault])[0]
+            elif key in store.unused and fault.file == files[key].name:
+                files[key] = replace(files[key], fault=fault)
+        return refused
+
+    def _entry(self, path: Path, fault: FileFinding | None) -> FileEntry:
         """A file as it is now, its content kept."""
         try:
             if path.stat().st_size > FILE_BYTES_MAX:
                 what = f"more than {FILE_BYTES_MAX:,} bytes, the limit"
-                return Entry(path.name, "", Finding(path.name, what, "split it"))
-            return Entry(path.name, self._kept.keep(path.name, path.read_bytes()), fault)
+                return FileEntry(path.name, "", FileFinding(path.name, what, "split it"))
+            return FileEntry(path.name, self._kept.keep(path.name, path.read_bytes()), fault)
         except OSError as error:
             what = f"cannot be read ({error.strerror})"
-            return Entry(path.name, "", Finding(path.name, what, "make it readable"))
-
-    def _faults(self, manifest: Manifest, changed: Iterable[str]) -> Mapping[str, Finding]:
-        """The faults of the changed files of a version, and of those that depend on them."""
-        keys = {key for key in changed if key in manifest.files}
-        if "sectors" in changed:  # they say by which calendar a ticker's file is read
-            keys |= manifest.files.keys() - RECORDS
-        if "filings" in changed and "reported" in manifest.files:
-            keys.add("reported")
-        store = self._store(manifest)
-        return asyncio.run(_faults(store, sorted(keys)))
+            return FileEntry(path.name, "", FileFinding(path.name, what, "make it readable"))
 
     def _corrections(
-        self, old: Manifest, new: Manifest, changed: Iterable[str]
+        self, old: VersionManifest, new: VersionManifest, changed: Iterable[str]
     ) -> Sequence[Correction]:
         """The bars of changed files that were known before, and are others now."""
         at_hand = []
@@ -412,19 +427,32 @@ async def _bars(key: str, *stores: ReplayStore) -> tuple[pl.DataFrame, pl.DataFr
     return was, now
 
 
-async def _faults(store: ReplayStore, keys: Sequence[str]) -> Mapping[str, Finding]:
+def _due(changed: Iterable[str], files: Mapping[str, FileEntry]) -> set[str]:
+    """The changed files, and those that are read by what they say."""
+    keys = {key for key in changed if key in files}
+    if "sectors" in changed:
+        keys |= files.keys() - RECORDS
+    if "filings" in changed and "reported" in files:
+        keys.add("reported")
+    return keys
+
+
+async def _faults(store: ReplayStore, keys: Sequence[str]) -> Mapping[str, FileFinding]:
+    """Why files are not wholly valid."""
     faults = {}
     for key in keys:
         try:
             if key in RECORDS:
                 await store.records(key, key)
+                if key in store.faults:
+                    faults[key] = store.faults[key]
             else:
                 await store.dates(key)
         except BadReplayData as error:
             faults[key] = error.finding
         except MarketError as error:
             name = store.price_files[key].name if key in store.price_files else key
-            faults[key] = Finding(name, error.message, "correct the file")
+            faults[key] = FileFinding(name, error.message, "correct the file")
     return faults
 
 

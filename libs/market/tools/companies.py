@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from libs.market.absence import none_of
-from libs.market.choice import Kind
+from libs.market.choice import DataKind
 from libs.market.facts import filing_event
 from libs.market.kinds import label_of
 from libs.market.source import Fundamentals, MarketData
@@ -32,7 +32,7 @@ async def fundamentals(
     ticker = arguments.ticker
     known = await market.fundamentals(ticker, as_of)
     if known is None:
-        source = label_of(market, Kind.FUNDAMENTALS).name
+        source = label_of(market, DataKind.FUNDAMENTALS).name
         asked = {"ticker": ticker, "source": source, "as_of": as_of.isoformat()}
         return {"ticker": ticker, "figures": None, "note": none_of("figures", asked)}
     listing = (await market.universe(as_of, (ticker,)))[0]

@@ -89,7 +89,7 @@ class CompanyFundamentals(Sealed):
     note: str | None = None
 
 
-class Headline(BaseModel):
+class NewsHeadline(BaseModel):
     """Quoted from third parties."""
 
     event: EventId | None = None
@@ -105,7 +105,7 @@ class Headlines(Sealed):
 
     ticker: str
     note: str
-    items: Annotated[list[Headline], Field(description="Newest first")]
+    items: Annotated[list[NewsHeadline], Field(description="Newest first")]
     omitted_for_size: Omitted
 
 

@@ -16,8 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from contracts.types import ToolDef
 from libs.market.calendar import ExchangeCalendar
-from libs.market.choice import Kind
-from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
+from libs.market.choice import DataKind
+from libs.market.errors import (
+    BadMarketToolArguments,
+    LookAhead,
+    MarketToolNotAllowed,
+    MarketToolResultTooLarge,
+)
 from libs.market.kinds import answered_by
 from libs.market.source import MarketData
 from libs.market.tools import answers, companies, shapes
@@ -37,7 +42,7 @@ class MarketTool:
     arguments: type[BaseModel]
     run: Callable[[Any, MarketData, date], Awaitable[dict[str, Any]]]
     answer: type[shapes.Sealed]
-    kinds: tuple[Kind, ...] = (Kind.PRICES,)
+    kinds: tuple[DataKind, ...] = (DataKind.PRICES,)
     """What its answer rests on, the main one first."""
 
     @cached_property
@@ -65,11 +70,12 @@ class MarketTools:
         return tuple(tool.definition for tool in self._tools.values())
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Run one tool; raises MarketError (ToolNotAllowed, BadToolArguments, NotInSource, ...)."""
+        """Run one tool; raises MarketError: MarketToolNotAllowed, BadMarketToolArguments and
+        others."""
         tool = self._tools.get(name)
         if tool is None:
             allowed = ", ".join(self._tools) or "none"
-            raise ToolNotAllowed(f"no tool of this name is allowed here; allowed: {allowed}")
+            raise MarketToolNotAllowed(f"no tool of this name is allowed here; allowed: {allowed}")
         parsed = _parse(tool, arguments)
         payload = await tool.run(parsed, self._market, self._as_of)
         return _sealed(tool, payload, self._market, self._as_of)
@@ -118,7 +124,7 @@ def _sealed(
     }
     size = len(orjson.dumps(sealed))
     if size > RESULT_BYTES_MAX:
-        raise ToolResultTooLarge(
+        raise MarketToolResultTooLarge(
             f"the result of {tool.name} has {size} bytes, over the limit of {RESULT_BYTES_MAX}; "
             f"ask for fewer days or items"
         )
@@ -134,7 +140,7 @@ def _parse(tool: MarketTool, arguments: Mapping[str, Any]) -> BaseModel:
             f"{place_of(problem['loc'], 'arguments')[:40]}: {worded(problem, tool.arguments)[:160]}"
             for problem in error.errors(include_url=False)[:3]
         )
-        raise BadToolArguments(f"{tool.name}: {problems}; correct the arguments") from None
+        raise BadMarketToolArguments(f"{tool.name}: {problems}; correct the arguments") from None
 
 
 def _without_titles(schema: Any) -> Any:
@@ -163,7 +169,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.TickerArguments,
         companies.fundamentals,
         shapes.CompanyFundamentals,
-        (Kind.FUNDAMENTALS, Kind.PRICES),
+        (DataKind.FUNDAMENTALS, DataKind.PRICES),
     ),
     MarketTool(
         "get_filings",
@@ -172,7 +178,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.TickerArguments,
         companies.filings,
         shapes.Filings,
-        (Kind.EVENTS,),
+        (DataKind.EVENTS,),
     ),
     MarketTool(
         "get_technical_indicators",
@@ -196,7 +202,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.NewsArguments,
         answers.news,
         shapes.Headlines,
-        (Kind.HEADLINES,),
+        (DataKind.HEADLINES,),
     ),
     MarketTool(
         "get_earnings",
@@ -204,7 +210,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.TickerArguments,
         answers.earnings,
         shapes.Earnings,
-        (Kind.CALENDAR,),
+        (DataKind.CALENDAR,),
     ),
     MarketTool(
         "get_earnings_calendar",
@@ -212,7 +218,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.NoArguments,
         answers.earnings_calendar,
         shapes.EarningsCalendar,
-        (Kind.CALENDAR,),
+        (DataKind.CALENDAR,),
     ),
     MarketTool(
         "search_eu_stocks",

@@ -23,7 +23,7 @@ from libs.market.errors import (
 from libs.market.replay.files import within_range
 from libs.market.replay.store import with_growth
 from libs.market.symbols import venue_of
-from libs.market.yahoo.calls import Chart
+from libs.market.yahoo.calls import YahooChart
 
 SETTLED_AFTER = timedelta(minutes=30)
 """After a close: until then Yahoo's last bar may still move, so it does not count."""
@@ -60,7 +60,7 @@ _UNIT_STEP = 10.0
 
 
 @dataclass(frozen=True)
-class Series:
+class YahooSeries:
     """The raw bars of one listing in the form of a replay store, and how to read their dates."""
 
     ticker: str
@@ -72,7 +72,7 @@ class Series:
     closes_at: time
     calendar: ExchangeCalendar
 
-    def until(self, day: date) -> "Series":
+    def until(self, day: date) -> "YahooSeries":
         """The same up to `day`."""
         return replace(self, frame=self.frame.filter(pl.col("date") <= day))
 
@@ -84,15 +84,15 @@ class Series:
 
 
 def series_of(
-    ticker: str, chart: Chart, since: date, now: datetime, calendar: ExchangeCalendar
-) -> Series:
+    ticker: str, chart: YahooChart, since: date, now: datetime, calendar: ExchangeCalendar
+) -> YahooSeries:
     """The bars that had settled at `now`; raises where the instrument is none that trades here."""
     meta = chart.meta
     _require_equity(ticker, str(meta.get("instrumentType") or ""))
     quoted = str(meta.get("currency") or "")
     if not quoted:
         raise BadVendorData(f"prices of {ticker}", "no currency")
-    series = Series(
+    series = YahooSeries(
         ticker=ticker,
         frame=_raw_bars(ticker, chart, quoted),
         since=since,
@@ -117,7 +117,7 @@ class Quote:
     known_at: datetime
 
 
-def quotes_of(pair: str, chart: Chart, now: datetime) -> tuple[Quote, ...]:
+def quotes_of(pair: str, chart: YahooChart, now: datetime) -> tuple[Quote, ...]:
     """The closes of the days that had ended at `now`, ascending."""
     if chart.meta.get("instrumentType") != "CURRENCY":
         raise BadVendorData(f"rates of {pair}", "no pair of currencies")
@@ -156,7 +156,7 @@ def _exchange(ticker: str, code: str) -> str:
     return venue.exchange if venue is not None else _EXCHANGES.get(code, code or "unknown")
 
 
-def _raw_bars(ticker: str, chart: Chart, quoted: str) -> pl.DataFrame:
+def _raw_bars(ticker: str, chart: YahooChart, quoted: str) -> pl.DataFrame:
     table = _checked_splits(ticker, _gathered(ticker, chart))
     later = pl.col("split_factor").cum_prod(reverse=True).shift(-1).fill_null(1.0)
     unit = 0.01 if quoted in _MINOR_UNITS else 1.0
@@ -170,7 +170,7 @@ def _raw_bars(ticker: str, chart: Chart, quoted: str) -> pl.DataFrame:
     ).filter(pl.col("close").is_not_null())
 
 
-def _gathered(ticker: str, chart: Chart) -> pl.DataFrame:
+def _gathered(ticker: str, chart: YahooChart) -> pl.DataFrame:
     """Rows with whole prices that agree; events of other rows move on to the next one of these."""
     try:
         paid = chart.columns["Dividends"]
@@ -232,7 +232,7 @@ def _checked_splits(ticker: str, table: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
-def _dividends(ticker: str, table: pl.DataFrame, chart: Chart, quoted: str) -> pl.Series:
+def _dividends(ticker: str, table: pl.DataFrame, chart: YahooChart, quoted: str) -> pl.Series:
     """The dividends, in the unit of the prices.
 
     London's dividends come in pounds or pence, others in another currency. Where the amount cannot

@@ -32,7 +32,7 @@ from libs.market.errors import (
     SourceUnavailable,
     UnknownTicker,
 )
-from libs.market.yahoo.pages import Refusal, Sort, refusal_of
+from libs.market.yahoo.pages import YahooRefusal, YahooRefusalKind, refusal_of
 
 SOURCE = "yahoo"
 PROCESSES_MAX = 64
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Chart:
+class YahooChart:
     """Daily rows as yfinance gives them, ascending; missing numbers are NaN.
 
     Prices are Yahoo's: adjusted for all splits until now, in the listing's unit (maybe pence).
@@ -66,7 +66,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Report:
+class YahooReport:
     """An earnings report, past or to come; `at` is Yahoo's time of it, often only the hour."""
 
     ticker: str
@@ -85,10 +85,10 @@ class YahooCalls:
         self._slot: object = None
         self._lock = threading.Lock()
 
-    def chart(self, ticker: str, first: date, until: date) -> Chart:
+    def chart(self, ticker: str, first: date, until: date) -> YahooChart:
         """Daily rows from `first` to before `until`. Raises UnknownTicker, NoHistory."""
 
-        def ask(yf: Any) -> Chart:
+        def ask(yf: Any) -> YahooChart:
             page = yf.Ticker(ticker)
             # With dividends and splits unapplied: known prices must not move when one is paid.
             frame = page.history(
@@ -105,7 +105,7 @@ class YahooCalls:
             meta = {key: metadata[key] for key in META_KEYS if key in metadata}
             columns = {str(name): frame[name].tolist() for name in frame.columns}
             dates = [moment.date() for moment in frame.index]
-            return Chart(dates, columns, meta, _currencies(page))
+            return YahooChart(dates, columns, meta, _currencies(page))
 
         return self._call(f"prices of {ticker}", ask, ticker)
 
@@ -128,28 +128,30 @@ class YahooCalls:
             f"news of {ticker}", lambda yf: list(yf.Ticker(ticker).get_news(count=items_max))
         )
 
-    def reports(self, ticker: str) -> Sequence[Report] | None:
+    def reports(self, ticker: str) -> Sequence[YahooReport] | None:
         """Past and coming earnings reports; None where Yahoo has no page of them."""
 
-        def ask(yf: Any) -> Sequence[Report] | None:
+        def ask(yf: Any) -> Sequence[YahooReport] | None:
             frame = yf.Ticker(ticker).get_earnings_dates(limit=EARNINGS_MAX)
             if frame is None:
                 return None
             return [
-                Report(ticker, _utc(at), _number(row["EPS Estimate"]), _number(row["Reported EPS"]))
+                YahooReport(
+                    ticker, _utc(at), _number(row["EPS Estimate"]), _number(row["Reported EPS"])
+                )
                 for at, row in frame.iterrows()
             ]
 
         return self._call(f"earnings dates of {ticker}", ask)
 
-    def calendar(self, first: date, last: date, rows_max: int) -> Sequence[Report]:
+    def calendar(self, first: date, last: date, rows_max: int) -> Sequence[YahooReport]:
         """Reports of all US companies between two days, the largest companies first."""
 
-        def ask(yf: Any) -> Sequence[Report]:
+        def ask(yf: Any) -> Sequence[YahooReport]:
             frame = yf.Calendars(start=first.isoformat(), end=last.isoformat())
             frame = frame.get_earnings_calendar(limit=rows_max, filter_most_active=False)
             return [
-                Report(
+                YahooReport(
                     str(ticker),
                     _utc(row["Event Start Date"]),
                     _number(row["EPS Estimate"]),
@@ -225,7 +227,7 @@ class _PageRefused(Exception):
 class _Refused(threading.local):
     """The first page of the question at hand that was no answer: yfinance may hide the raise."""
 
-    page: Refusal | None = None
+    page: YahooRefusal | None = None
 
 
 _REFUSED = _Refused()
@@ -238,7 +240,7 @@ def _judged(ask: Callable[..., Any]) -> Callable[..., Any]:
         refusal = refusal_of(url, page.status_code, page.text)
         headers = page.headers
         if why := ahead(headers.get("Date"), headers.get("Age"), datetime.now(UTC)):
-            refusal = Refusal(Sort.UNAVAILABLE, why)
+            refusal = YahooRefusal(YahooRefusalKind.UNAVAILABLE, why)
         if refusal is not None:
             _REFUSED.page = _REFUSED.page or refusal
             raise _PageRefused(refusal.why)
@@ -253,11 +255,11 @@ def _refusal(what: str, ticker: str) -> MarketError | None:
     if page is None:
         return None
     match page.sort:
-        case Sort.LIMITED:
+        case YahooRefusalKind.LIMITED:
             return RateLimited(what)
-        case Sort.UNKNOWN if ticker:
+        case YahooRefusalKind.UNKNOWN if ticker:
             return UnknownTicker(ticker, f"{SOURCE} (or delisted: it keeps no prices then)")
-        case Sort.NO_PRICES if ticker:
+        case YahooRefusalKind.NO_PRICES if ticker:
             return _no_prices(ticker)
         case _:
             return SourceUnavailable(what, page.why)

@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 
 import structlog
 
-from libs.market.asking.call_policy import Pace
-from libs.market.asking.kept_answers import Answer
-from libs.market.asking.questions import Questions
+from libs.market.asking.call_policy import TokenBucket
+from libs.market.asking.kept_answers import KeptAnswer
+from libs.market.asking.questions import SourceQuestions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory, NotInSource
 from libs.market.source import NewsItem, refuse_crypto
-from libs.market.yahoo.bars import SETTLED_AFTER, Quote, Series, quotes_of, series_of
-from libs.market.yahoo.calls import SOURCE, Report, YahooCalls
+from libs.market.yahoo.bars import SETTLED_AFTER, Quote, YahooSeries, quotes_of, series_of
+from libs.market.yahoo.calls import SOURCE, YahooCalls, YahooReport
 from libs.market.yahoo.shapes import news_of
 
 log = structlog.get_logger(__name__)
@@ -62,8 +62,8 @@ class YahooFeed:
         self.now = now
         self.calendar: ExchangeCalendar = exchange_calendar()
         self._calls = calls
-        pace = Pace(requests_per_s, clock)
-        self._questions = Questions("Yahoo", pace, _COST, now=now, sleep=sleep, clock=clock)
+        pace = TokenBucket(requests_per_s, clock)
+        self._questions = SourceQuestions("Yahoo", pace, _COST, now=now, sleep=sleep, clock=clock)
 
     def close(self) -> None:
         """Let go of threads and connections; ask nothing afterwards."""
@@ -87,7 +87,7 @@ class YahooFeed:
 
     # --- questions ----------------------------------------------------------------------------
 
-    async def series(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> Series:
+    async def series(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> YahooSeries:
         """Raw bars with at least `days` days before as_of, all settled ones up to as_of.
 
         Raises UnknownTicker, CryptoNotSupported, NotAnEquity, NoHistory, and SourceUnavailable
@@ -98,21 +98,21 @@ class YahooFeed:
         # By whole years, so that a question a day later finds the same answer.
         since = date((as_of - timedelta(days=max(days, HISTORY_DAYS))).year, 1, 1)
 
-        def covers(answer: Answer) -> bool:
+        def covers(answer: KeptAnswer) -> bool:
             settled = self.calendar.last_closed(answer.at - SETTLED_AFTER)
             if answer.refused is not None:
                 # Of other years there may be prices.
                 return not isinstance(answer.refused, NoHistory)
             return bool(answer.value.since <= since and as_of <= settled)
 
-        def load() -> tuple[Series, int]:
+        def load() -> tuple[YahooSeries, int]:
             now = self.now()
             until = now.date() + timedelta(days=2)
             chart = self._calls.chart(symbol, since, until)
             series = series_of(ticker, chart, since, now, self.calendar)
             return series, int(series.frame.estimated_size())
 
-        known: Series = (await self._questions.ask(("chart", symbol), load, covers)).value
+        known: YahooSeries = (await self._questions.ask(("chart", symbol), load, covers)).value
         return known
 
     async def rates(
@@ -122,7 +122,7 @@ class YahooFeed:
         symbol = f"{currency}{into}=X"
         first = since or date((at - timedelta(days=RATE_DAYS)).year, 1, 1)
 
-        def covers(answer: Answer) -> bool:
+        def covers(answer: KeptAnswer) -> bool:
             return answer.refused is not None or bool(answer.at >= at and answer.value[0] <= first)
 
         def load() -> tuple[tuple[date, Sequence[Quote]], int]:
@@ -172,28 +172,28 @@ class YahooFeed:
         ).value
         return rows
 
-    async def info(self, ticker: str, as_of: date) -> Answer:
+    async def info(self, ticker: str, as_of: date) -> KeptAnswer:
         """The present figures of a company, as of the close."""
         symbol = symbol_of(ticker)
         return await self._undated("info", symbol, as_of, lambda: self._calls.info(symbol))
 
-    async def reports(self, ticker: str, as_of: date) -> Sequence[Report]:
+    async def reports(self, ticker: str, as_of: date) -> Sequence[YahooReport]:
         """The earnings reports of one ticker, as of the close; NotInSource where none are told."""
         symbol = symbol_of(ticker)
         answer = await self._undated("reports", symbol, as_of, lambda: self._calls.reports(symbol))
         if answer.value is None:
             remedy = "a fund or a young listing has none; leave it out"
             raise NotInSource(f"earnings dates of {ticker}", SOURCE, remedy)
-        reports: Sequence[Report] = answer.value
+        reports: Sequence[YahooReport] = answer.value
         return reports
 
-    async def due(self, as_of: date) -> Sequence[Report]:
+    async def due(self, as_of: date) -> Sequence[YahooReport]:
         """The reports of the largest US companies in the days after as_of, as of the close."""
         last = as_of + timedelta(days=CALENDAR_DAYS)
         answer = await self._undated(
             "calendar", "", as_of, lambda: self._calls.calendar(as_of, last, CALENDAR_ROWS_MAX)
         )
-        reports: Sequence[Report] = answer.value
+        reports: Sequence[YahooReport] = answer.value
         return reports
 
     async def screen(self, name: str, as_of: date, rows_max: int) -> Sequence[str]:
@@ -206,7 +206,9 @@ class YahooFeed:
 
     # --- how they are asked -------------------------------------------------------------------
 
-    async def _undated(self, kind: str, name: str, as_of: date, ask: Callable[[], Any]) -> Answer:
+    async def _undated(
+        self, kind: str, name: str, as_of: date, ask: Callable[[], Any]
+    ) -> KeptAnswer:
         """Something that Yahoo tells without a date, if it was seen in the night after as_of."""
         key = (kind, name, as_of)
         if self._questions.kept(key) is None and self.counts_for(self.now()) != as_of:

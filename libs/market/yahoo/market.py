@@ -37,8 +37,8 @@ from libs.market.source import (
     SourceLabel,
     require_session,
 )
-from libs.market.yahoo.bars import SETTLED_AFTER, Series
-from libs.market.yahoo.calls import SOURCE, Report
+from libs.market.yahoo.bars import SETTLED_AFTER, YahooSeries
+from libs.market.yahoo.calls import SOURCE, YahooReport
 from libs.market.yahoo.feed import HISTORY_DAYS, YahooFeed, symbol_of
 from libs.market.yahoo.shapes import (
     earnings_of,
@@ -139,7 +139,7 @@ class YahooMarket:
         if tickers is not None:
             names = await self._named(as_of, tickers)
             pages = await _any(self.feed.reports(name, as_of) for name in names)
-            reports: Sequence[Report] = [report for page in pages for report in page]
+            reports: Sequence[YahooReport] = [report for page in pages for report in page]
         else:
             reports = await self.feed.due(as_of)
             if self._tickers:
@@ -185,7 +185,7 @@ class YahooMarket:
             # Today's name and sector would tell an older as_of of mergers to come.
             return unnamed(series)
 
-    async def raw(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> Series:
+    async def raw(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> YahooSeries:
         """The raw bars of `days` days up to as_of, the last one of as_of; raises as `bars` does."""
         require_session(self.calendar, as_of)
         self._require_settled(as_of)

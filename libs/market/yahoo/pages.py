@@ -37,7 +37,7 @@ _BAD_REQUEST = 400
 _NOT_FOUND = 404
 
 
-class Sort(StrEnum):
+class YahooRefusalKind(StrEnum):
     """The meaning of a refusal for the caller."""
 
     LIMITED = "limited"
@@ -49,39 +49,43 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True)
-class Refusal:
+class YahooRefusal:
     """A page that is no answer: what it means, and the reason in Yahoo's words."""
 
-    sort: Sort
+    sort: YahooRefusalKind
     why: str
 
 
-def refusal_of(url: str, status: int, text: str) -> Refusal | None:
+def refusal_of(url: str, status: int, text: str) -> YahooRefusal | None:
     """The refusal that a page is; None where it is an answer, if only an empty one."""
     if status in _TOO_MANY:
-        return Refusal(Sort.LIMITED, f"HTTP {status}")
+        return YahooRefusal(YahooRefusalKind.LIMITED, f"HTTP {status}")
     path, page = urlsplit(url).path, _json(text)
     error = _error(page)
     own = _own_word(path, page, status, error)
     if own is not None:
-        return Refusal(own, _words(error))
+        return YahooRefusal(own, _words(error))
     if status >= _BAD_REQUEST or error:
-        return Refusal(Sort.UNAVAILABLE, _status_line(status, _words(error) or _title(text)))
+        return YahooRefusal(
+            YahooRefusalKind.UNAVAILABLE, _status_line(status, _words(error) or _title(text))
+        )
     missing = _missing(path, page, text)
     if missing:
-        return Refusal(Sort.UNAVAILABLE, _status_line(status, f"{_title(text)} without {missing}"))
+        return YahooRefusal(
+            YahooRefusalKind.UNAVAILABLE, _status_line(status, f"{_title(text)} without {missing}")
+        )
     return None
 
 
-def _own_word(path: str, page: Any, status: int, error: dict[str, Any]) -> Sort | None:
+def _own_word(path: str, page: Any, status: int, error: dict[str, Any]) -> YahooRefusalKind | None:
     """Yahoo's refusal of the ticker itself, in the envelope of that very address."""
     name = next((part.split("/")[3] for part in _OF_A_TICKER if part in path), None)
     if name is None or not isinstance(page, dict) or name not in page:
         return None
     if status == _NOT_FOUND and error.get("code") == "Not Found":
-        return Sort.UNKNOWN
+        return YahooRefusalKind.UNKNOWN
     if status == _BAD_REQUEST and "doesn't exist" in str(error.get("description")):
-        return Sort.NO_PRICES
+        return YahooRefusalKind.NO_PRICES
     return None
 
 

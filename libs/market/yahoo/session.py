@@ -31,7 +31,7 @@ BY_GET = frozenset({301, 302, 303})
 """Redirects after which a POST goes on as a GET, without its body."""
 
 
-class SentElsewhere(requests.exceptions.RequestException):
+class YahooSentElsewhere(requests.exceptions.RequestException):
     """A request would leave Yahoo. The message names the host."""
 
 
@@ -62,12 +62,12 @@ class YahooSession(requests.Session[Any]):
             if answer.status_code in BY_GET:
                 method = "GET"
                 named = {name: named[name] for name in named.keys() - {"data", "json"}}
-        raise SentElsewhere(f"more than {REDIRECTS_MAX} redirects")
+        raise YahooSentElsewhere(f"more than {REDIRECTS_MAX} redirects")
 
     def _one(self, method: Any, url: str, *args: Any, **named: Any) -> Any:
         host = urlsplit(url).hostname or ""
         if host != HOST and not host.endswith(f".{HOST}"):
-            raise SentElsewhere(f"a redirect to {host[:100]} is not followed")
+            raise YahooSentElsewhere(f"a redirect to {host[:100]} is not followed")
         try:
             proxy = proxy_for(url)
         except ProxyUnusable as error:

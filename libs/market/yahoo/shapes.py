@@ -16,8 +16,8 @@ from libs.market.source import (
     NewsItem,
 )
 from libs.market.symbols import lot_of, venue_of
-from libs.market.yahoo.bars import Series
-from libs.market.yahoo.calls import Report
+from libs.market.yahoo.bars import YahooSeries
+from libs.market.yahoo.calls import YahooReport
 
 SHARES_DIGITS = 5
 """Of a count made from value and price: what is beyond moves with the price's rounding."""
@@ -27,7 +27,7 @@ REPORT_HOUR = timedelta(hours=1)
 """Yahoo gives a report's hour, so it counts as known at the end of that hour."""
 
 
-def listing_of(series: Series, symbol: str, rows: Iterable[Mapping[str, Any]]) -> Listing:
+def listing_of(series: YahooSeries, symbol: str, rows: Iterable[Mapping[str, Any]]) -> Listing:
     """The listing as Yahoo's search describes its symbol; by its ticker where it does not."""
     match = next((row for row in rows if str(row.get("symbol") or "") == symbol), {})
     return unnamed(
@@ -37,7 +37,7 @@ def listing_of(series: Series, symbol: str, rows: Iterable[Mapping[str, Any]]) -
     )
 
 
-def unnamed(series: Series, name: str = "", sector: str = "") -> Listing:
+def unnamed(series: YahooSeries, name: str = "", sector: str = "") -> Listing:
     """The listing as far as prices alone describe it."""
     venue = venue_of(series.ticker)
     return Listing(
@@ -99,7 +99,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def earnings_of(
-    reports: Iterable[Report], close: datetime, zone: ZoneInfo
+    reports: Iterable[YahooReport], close: datetime, zone: ZoneInfo
 ) -> tuple[EarningsReport, ...]:
     """The reports as they stood at `close`: what came later shows as still to come.
 
@@ -127,7 +127,7 @@ def _quarter_before(day: date) -> date:
 
 
 def fundamentals_of(
-    series: Series, info: Mapping[str, Any], as_of: date, close: datetime, asked_at: datetime
+    series: YahooSeries, info: Mapping[str, Any], as_of: date, close: datetime, asked_at: datetime
 ) -> Fundamentals | None:
     """The figures as they stood at `close`; None where Yahoo has none, such as for a fund.
 
@@ -199,7 +199,7 @@ def _percent(info: Mapping[str, Any], key: str) -> float | None:
     return None if value is None else round(value * 100, 6)
 
 
-def _paid_in_a_year(series: Series, as_of: date) -> float | None:
+def _paid_in_a_year(series: YahooSeries, as_of: date) -> float | None:
     """Cash per share of the 365 days to as_of, in as_of's shares."""
     known = series.frame.filter(pl.col("date") <= as_of)
     if known.is_empty():

@@ -14,10 +14,10 @@ from contracts.account import Position
 from contracts.exit_signal import ExitSignal
 from contracts.types import Failure, Money
 from libs.quant.exits.history import (
-    History,
-    Holding,
+    ExitContext,
+    HistoryRequest,
+    PriceHistory,
     SessionsBetween,
-    Wanted,
     facts_of,
     last_complete,
     wanted_for,
@@ -28,7 +28,7 @@ from libs.quant.exits.terms import ExitTerms
 
 def wanted_at_entry(
     ticker: str, as_of: date, next_session: date, terms: ExitTerms, sessions: SessionsBetween
-) -> Wanted:
+) -> HistoryRequest:
     """The closes to read of a ticker before `signals_at_entry`."""
     bought, held = _bought(ticker, next_session), _holding(as_of, next_session)
     (wanted,) = wanted_for([bought], held, {ticker: _own(terms)}, sessions)
@@ -40,7 +40,7 @@ def signals_at_entry(
     as_of: date,
     next_session: date,
     terms: ExitTerms,
-    history: History,
+    history: PriceHistory,
     sessions: SessionsBetween,
 ) -> tuple[ExitSignal, ...]:
     """The finding of each rule that decides, on a position that is bought at the close."""
@@ -58,8 +58,8 @@ def _own(terms: ExitTerms) -> ExitTerms:
     return terms.model_copy(update={"basket": ()})
 
 
-def _holding(as_of: date, next_session: date) -> Holding:
-    return Holding(as_of, last_complete(as_of, next_session), largest=())
+def _holding(as_of: date, next_session: date) -> ExitContext:
+    return ExitContext(as_of, last_complete(as_of, next_session), largest=())
 
 
 def _bought(ticker: str, opened_on: date) -> Position:

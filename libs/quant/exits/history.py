@@ -7,7 +7,7 @@ from datetime import date
 from contracts.account import ActedExit, Position
 from contracts.exit_signal import Holdings
 from contracts.types import Failure
-from libs.quant.exits.rules import MONTHS_SPREAD, Facts
+from libs.quant.exits.rules import MONTHS_SPREAD, ExitFacts
 from libs.quant.exits.terms import ExitTerms
 
 MONTHS = MONTHS_SPREAD + 1
@@ -31,7 +31,7 @@ SessionsBetween = Callable[[date, date], Sequence[date]]
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ExitContext:
     """When an account is looked at, the last complete month then, its largest positions (the basket
     of the regime, where the terms name none), and the exits of what it holds."""
 
@@ -41,7 +41,7 @@ class Holding:
     exits: tuple[ActedExit, ...] = ()
 
     @classmethod
-    def of(cls, holdings: Holdings, next_session: date) -> "Holding":
+    def of(cls, holdings: Holdings, next_session: date) -> "ExitContext":
         """Of what an account holds; `next_session` is the one after its own."""
         ordered = sorted(
             holdings.positions, key=lambda position: (-position.value, position.ticker)
@@ -59,7 +59,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HistoryRequest:
     """The data to read of one ticker: so many sessions, its peak where one is looked for, and the
     closes after an exit.
     """
@@ -71,7 +71,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PriceHistory:
     """The summary of one ticker's closes at as_of; `peak` and `closes_since` where they were asked
     for.
     """
@@ -101,7 +101,7 @@ def history_of(
     last: Month,
     peak_since: date | None = None,
     closes_since: date | None = None,
-) -> History:
+) -> PriceHistory:
     """The closes (ascending by day) as returns of the months up to `last`, oldest first.
 
     A month's return is from the last close of the month before to its own last close, and None
@@ -116,7 +116,7 @@ def history_of(
         months.append(_return(ends.get(before(month)), ends.get(month)))
         month = before(month)
     since = [c for day, c in zip(days, closes, strict=True) if peak_since and day >= peak_since]
-    return History(
+    return PriceHistory(
         months=tuple(reversed(months)),
         close=closes[-1] if closes else None,
         peak=max(since, default=None),
@@ -134,41 +134,41 @@ def _return(start: float | None, end: float | None) -> float | None:
 
 def wanted_for(
     positions: Iterable[Position],
-    held: Holding,
+    held: ExitContext,
     terms_of: Mapping[str, ExitTerms],
     sessions: SessionsBetween,
     named: Iterable[str] = (),
-) -> tuple[Wanted, ...]:
+) -> tuple[HistoryRequest, ...]:
     """The data to read in order to check the positions: their own closes and those of their
     baskets; and whether there is anything of the tickers that are only `named`.
     """
-    requests: dict[str, Wanted] = {}
+    requests: dict[str, HistoryRequest] = {}
     for position in positions:
         terms = terms_of[position.ticker]
         for member in terms.basket or held.largest:
-            requests.setdefault(member, Wanted(member))
+            requests.setdefault(member, HistoryRequest(member))
         since, acted_on = (
             sessions_held(position, held.as_of, sessions),
             held.acted_on(position.ticker),
         )
-        own = Wanted(position.ticker, SESSIONS_MIN, closes_since=acted_on)
+        own = HistoryRequest(position.ticker, SESSIONS_MIN, closes_since=acted_on)
         if since is not None and (terms.trailing_stop is not None or acted_on is not None):
             count = min(max(SESSIONS_MIN, since + 1), PEAK_SESSIONS_MAX)
             peak_since = None if terms.trailing_stop is None else position.opened_on
             own = replace(own, sessions=count, peak_since=peak_since)
         requests[position.ticker] = own
     for ticker in sorted(named)[:NAMED_MAX]:
-        requests.setdefault(ticker, Wanted(ticker, 1))
+        requests.setdefault(ticker, HistoryRequest(ticker, 1))
     return tuple(requests[ticker] for ticker in sorted(requests))
 
 
 def facts_of(
     position: Position,
-    held: Holding,
+    held: ExitContext,
     terms: ExitTerms,
-    histories: Mapping[str, History | Failure],
+    histories: Mapping[str, PriceHistory | Failure],
     sessions: SessionsBetween,
-) -> Facts | Failure:
+) -> ExitFacts | Failure:
     """All that the rules may look at for one position; why not, where its own closes are missing.
 
     A member of the basket without closes has no months, and the regime's words count it.
@@ -179,10 +179,10 @@ def facts_of(
     basket = {member: histories[member] for member in terms.basket or held.largest}
     # Bought after as_of's close: no later close is known that it could have fallen from.
     is_new = position.opened_on is not None and position.opened_on > held.as_of
-    return Facts(
+    return ExitFacts(
         months=own.months,
         basket={
-            member: had.months if isinstance(had, History) else (None,) * MONTHS
+            member: had.months if isinstance(had, PriceHistory) else (None,) * MONTHS
             for member, had in basket.items()
         },
         price=float(position.price.amount),

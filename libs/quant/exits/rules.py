@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 
 from contracts.exit_signal import ExitSignal
-from libs.quant.exits.terms import ExitTerms, SellTerms, Terms
+from libs.quant.exits.terms import ExitTerms, SellTerms, TermsPart
 
 MOMENTUM, REGIME = "momentum", "regime"
 STOP_LOSS, TAKE_PROFIT = "stop_loss", "take_profit"
@@ -37,7 +37,7 @@ _BLUR = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExitFacts:
     """All that the rules may look at for one position, as known at as_of's close.
 
     `months` are the returns of the last MONTHS_SPREAD + 1 complete months, oldest first, None where
@@ -71,7 +71,7 @@ class Fired:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class NoSignal:
     """The rule was evaluated and sees nothing to do."""
 
     detail: str
@@ -85,11 +85,11 @@ class NotEvaluated:
     reason: str
 
 
-Finding = Fired | Quiet | NotEvaluated
+Finding = Fired | NoSignal | NotEvaluated
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ExitRule:
     """One row: its name, whether it decides (primary) or only warns, and how it judges.
 
     `monthly`: it looks at complete months, so what it says stays the same until the next is over.
@@ -98,43 +98,43 @@ class Rule:
 
     name: str
     is_primary: bool
-    judge: Callable[[Facts], Finding]
+    judge: Callable[[ExitFacts], Finding]
     monthly: bool = False
     limit: str = ""
 
 
-def rules_of(terms: ExitTerms) -> tuple[Rule, ...]:
+def rules_of(terms: ExitTerms) -> tuple[ExitRule, ...]:
     """The rules of one position: momentum and regime always, the others where they are named."""
-    further: Sequence[tuple[str, SellTerms | None, Callable[[Facts], Finding]]] = (
+    further: Sequence[tuple[str, SellTerms | None, Callable[[ExitFacts], Finding]]] = (
         (STOP_LOSS, terms.stop_loss, lambda facts: _stop_loss(facts, terms)),
         (TAKE_PROFIT, terms.take_profit, lambda facts: _take_profit(facts, terms)),
         (HOLD_PERIOD, terms.hold_period, lambda facts: _hold_period(facts, terms)),
         (TRAILING_STOP, terms.trailing_stop, lambda facts: _trailing_stop(facts, terms)),
     )
     return (
-        Rule(
+        ExitRule(
             MOMENTUM,
             True,
             lambda facts: _momentum(facts, terms),
             monthly=True,
             limit=_limit(terms.momentum),
         ),
-        Rule(REGIME, False, _regime, monthly=True),
+        ExitRule(REGIME, False, _regime, monthly=True),
         *(
-            Rule(name, own.primary, judge, limit=_limit(own))
+            ExitRule(name, own.primary, judge, limit=_limit(own))
             for name, own, judge in further
             if own is not None
         ),
     )
 
 
-def _limit(terms: Terms) -> str:
+def _limit(terms: TermsPart) -> str:
     """The thresholds of a rule, as its terms name them: `pct 8`."""
     stated = {name: value for name, value in terms if name not in SellTerms.model_fields}
     return ", ".join(f"{name} {value:g}" for name, value in stated.items())
 
 
-def exit_signal(rule: Rule, finding: Finding) -> ExitSignal:
+def exit_signal(rule: ExitRule, finding: Finding) -> ExitSignal:
     """The finding of a rule, as the rest of the desk reads it."""
     if isinstance(finding, NotEvaluated):
         return ExitSignal(
@@ -154,7 +154,7 @@ def exit_signal(rule: Rule, finding: Finding) -> ExitSignal:
     )
 
 
-def _momentum(facts: Facts, terms: ExitTerms) -> Finding:
+def _momentum(facts: ExitFacts, terms: ExitTerms) -> Finding:
     """The last complete month's return against the mean of the three before it.
 
     A gap below the least one is noise: acting on it costs more than it can tell.
@@ -176,13 +176,13 @@ def _momentum(facts: Facts, terms: ExitTerms) -> Finding:
     }
     reason = f"last month {_pct(last)}, the {MONTHS_BEFORE} before it {_pct(mean)} on average"
     if -gap < max(least - _BLUR, _BLUR):
-        return Quiet(reason, values)
+        return NoSignal(reason, values)
     severity = FLAT_SEVERITY if spread < _BLUR else min(-gap / spread, 1.0)
     sell_pct = WIDE_GAP_SELL_PCT if -gap > WIDE_GAP + _BLUR else SELL_PCT
     return Fired(severity, sell_pct, reason, values)
 
 
-def _regime(facts: Facts) -> Finding:
+def _regime(facts: ExitFacts) -> Finding:
     """The basket's return of three months: equal weights, rebalanced each month, compounded."""
     members, without = [], []
     for ticker, known in facts.basket.items():
@@ -202,11 +202,11 @@ def _regime(facts: Facts) -> Finding:
         reason += f"; {len(without)} without all of these months left out: {left_out}"
     values = {"basket_return": compounded, "members": float(len(members))}
     if compounded >= 0:
-        return Quiet(reason, values)
+        return NoSignal(reason, values)
     return Fired(min(REGIME_SCALE * -compounded, 1.0), SELL_PCT, reason, values)
 
 
-def _stop_loss(facts: Facts, terms: ExitTerms) -> Finding:
+def _stop_loss(facts: ExitFacts, terms: ExitTerms) -> Finding:
     own = terms.stop_loss
     gain = _gain(facts)
     if own is None or gain is None:
@@ -214,7 +214,7 @@ def _stop_loss(facts: Facts, terms: ExitTerms) -> Finding:
     return _beyond(-gain, own.pct / 100, own, f"{_pct(gain)} since it was bought", "loss")
 
 
-def _take_profit(facts: Facts, terms: ExitTerms) -> Finding:
+def _take_profit(facts: ExitFacts, terms: ExitTerms) -> Finding:
     own = terms.take_profit
     gain = _gain(facts)
     if own is None or gain is None:
@@ -222,7 +222,7 @@ def _take_profit(facts: Facts, terms: ExitTerms) -> Finding:
     return _beyond(gain, own.pct / 100, own, f"{_pct(gain)} since it was bought", "gain")
 
 
-def _hold_period(facts: Facts, terms: ExitTerms) -> Finding:
+def _hold_period(facts: ExitFacts, terms: ExitTerms) -> Finding:
     own, held = terms.hold_period, facts.sessions_held
     if own is None or held is None:
         return NotEvaluated("when the position was opened is not known")
@@ -230,7 +230,7 @@ def _hold_period(facts: Facts, terms: ExitTerms) -> Finding:
     return _beyond(float(held), float(own.sessions), own, reason, "sessions_held")
 
 
-def _trailing_stop(facts: Facts, terms: ExitTerms) -> Finding:
+def _trailing_stop(facts: ExitFacts, terms: ExitTerms) -> Finding:
     own, peak, close = terms.trailing_stop, facts.peak, facts.close
     if own is None or peak is None or close is None or peak <= 0:
         return NotEvaluated("the highest close since the position was opened is not known")
@@ -245,11 +245,11 @@ def _beyond(
     """Fires at the limit and beyond it; half as severe at the limit as at twice the limit."""
     values = {name: value, "limit": limit, **seen}
     if value < limit - _BLUR:
-        return Quiet(reason, values)
+        return NoSignal(reason, values)
     return Fired(min(value / (2 * limit), 1.0), terms.sell_pct, reason, values)
 
 
-def _gain(facts: Facts) -> float | None:
+def _gain(facts: ExitFacts) -> float | None:
     if facts.average_cost <= 0 or facts.price <= 0:
         return None
     return facts.price / facts.average_cost - 1

@@ -56,13 +56,13 @@ def _key(value: Any) -> str:
 Key = Annotated[str, BeforeValidator(_key)]
 
 
-class Terms(BaseModel):
+class TermsPart(BaseModel):
     """A mistyped name is refused: a rule that silently does nothing protects nobody."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class SellTerms(Terms):
+class SellTerms(TermsPart):
     """The terms of every further rule: whether it decides by itself, and how much it sells."""
 
     primary: bool = True
@@ -94,13 +94,13 @@ class TrailingStop(SellTerms):
     pct: Annotated[float, Field(gt=0, lt=100)]
 
 
-class Momentum(Terms):
+class Momentum(TermsPart):
     """Fires where the last month is `least_gap_pct` percentage points or more below the mean."""
 
     least_gap_pct: Annotated[float, Field(ge=0, le=100)] = LEAST_GAP_PCT
 
 
-class ExitTerms(Terms):
+class ExitTerms(TermsPart):
     """The terms of one position. Both ways to name a stop at once are refused.
 
     `stop_price` is in the currency that the ticker trades in; `stop_pct` is percent below as_of's
@@ -128,7 +128,7 @@ class ExitTerms(Terms):
         return self
 
 
-class TermsFile(Terms):
+class TermsFile(TermsPart):
     """The whole file, or what of it concerns some positions."""
 
     default: ExitTerms = ExitTerms()

@@ -11,7 +11,7 @@ from contracts.account import AccountLimits
 from contracts.constraints import POSITIONS_MAX, Constraints
 from contracts.facts import RISK_UNKNOWN
 from contracts.types import shortened
-from libs.quant.risk.facts import Facts, Finding, Leg, Rule, gate, pct
+from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, RiskRule, gate, pct
 
 _ZERO = Decimal(0)
 
@@ -26,22 +26,22 @@ def tightened(limits: AccountLimits, constraints: Constraints) -> AccountLimits:
     return limits.model_copy(update=lower)
 
 
-def gates_of(constraints: Constraints) -> Sequence[Rule]:
+def gates_of(constraints: Constraints) -> Sequence[RiskRule]:
     """The gates of the constraints that are set."""
     return [rule for rule in CONSTRAINT_GATES if getattr(constraints, rule.name)]
 
 
-def ceilings_of(constraints: Constraints) -> Sequence[Rule]:
+def ceilings_of(constraints: Constraints) -> Sequence[RiskRule]:
     """The ceilings of the constraints that are set; 0 is a limit too."""
     return [rule for rule in CONSTRAINT_CEILINGS if getattr(constraints, rule.name) is not None]
 
 
-def _no_buys(leg: Leg, _: Facts) -> Finding:
+def _no_buys(leg: Leg, _: RiskFacts) -> LegFinding:
     why = "the constraints of the request or the plan allow no buys"
     return gate(leg, ok=False, value="a buy", limit="no buys", kept="", vetoed=why)
 
 
-def _exclude_tickers(leg: Leg, facts: Facts) -> Finding:
+def _exclude_tickers(leg: Leg, facts: RiskFacts) -> LegFinding:
     excluded = facts.constraints.exclude_tickers
     return gate(
         leg,
@@ -53,7 +53,7 @@ def _exclude_tickers(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _exclude_sectors(leg: Leg, facts: Facts) -> Finding:
+def _exclude_sectors(leg: Leg, facts: RiskFacts) -> LegFinding:
     sector = facts.sector(leg.ticker)
     excluded = [sector.strip().lower() for sector in facts.constraints.exclude_sectors]
     return gate(
@@ -66,10 +66,10 @@ def _exclude_sectors(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _max_allocation(leg: Leg, facts: Facts) -> Finding:
+def _max_allocation(leg: Leg, facts: RiskFacts) -> LegFinding:
     wanted = facts.constraints.max_allocation_pct
     most = leg.allocation_pct if wanted is None else wanted
-    return Finding(
+    return LegFinding(
         min(leg.allocation_pct, most),
         pct(leg.allocation_pct),
         pct(most),
@@ -77,7 +77,7 @@ def _max_allocation(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _max_positions(leg: Leg, facts: Facts) -> Finding:
+def _max_positions(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The largest buys have the places that are free; of equal ones the surer, then those of less
     risk. Of more that are alike in all of it than there are places for none is bought: a name is
     no reason to prefer one.
@@ -90,7 +90,7 @@ def _max_positions(leg: Leg, facts: Facts) -> Finding:
     no_worse = sum(_standing(other, facts) <= _standing(leg, facts) for other in new)
     ok = leg.ticker in held or no_worse <= places
     allowed = f"{most} position{'' if most == 1 else 's'}"
-    return Finding(
+    return LegFinding(
         leg.allocation_pct if ok else _ZERO,
         f"{len(held)} held, {len(new)} to buy",
         allowed,
@@ -98,7 +98,7 @@ def _max_positions(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _standing(leg: Leg, facts: Facts) -> tuple[Decimal, float, float, Decimal]:
+def _standing(leg: Leg, facts: RiskFacts) -> tuple[Decimal, float, float, Decimal]:
     """Where a buy stands among others for a place, the first one lowest."""
     evidence = facts.evidence.get(leg.ticker)
     risk = RISK_UNKNOWN if evidence is None else evidence.risk
@@ -107,12 +107,12 @@ def _standing(leg: Leg, facts: Facts) -> tuple[Decimal, float, float, Decimal]:
 
 
 LIMIT_CHARS_MAX = 200
-CONSTRAINT_GATES: tuple[Rule, ...] = (
-    Rule("no_buys", "who asked wants sales only", _no_buys),
-    Rule("exclude_tickers", "who asked does not want these", _exclude_tickers),
-    Rule("exclude_sectors", "who asked does not want shares of these", _exclude_sectors),
+CONSTRAINT_GATES: tuple[RiskRule, ...] = (
+    RiskRule("no_buys", "who asked wants sales only", _no_buys),
+    RiskRule("exclude_tickers", "who asked does not want these", _exclude_tickers),
+    RiskRule("exclude_sectors", "who asked does not want shares of these", _exclude_sectors),
 )
-CONSTRAINT_CEILINGS: tuple[Rule, ...] = (
-    Rule("max_allocation_pct", "who asked wants no larger single bet", _max_allocation),
-    Rule("max_positions", "who asked wants no more to look after", _max_positions),
+CONSTRAINT_CEILINGS: tuple[RiskRule, ...] = (
+    RiskRule("max_allocation_pct", "who asked wants no larger single bet", _max_allocation),
+    RiskRule("max_positions", "who asked wants no more to look after", _max_positions),
 )

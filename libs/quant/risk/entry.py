@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, Decimal
 from contracts.account import EntryPlan
 from contracts.types import Money
 from libs.quant.recalibration import in_words
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_class, share_of_room
+from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, gate, pct, share_class, share_of_room
 from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
 from libs.quant.ticks import quoted, rounded_to_tick
 
@@ -17,7 +17,7 @@ _HUNDRED = Decimal(100)
 _PCT_STEP = Decimal("0.0001")
 
 
-def stop_price(leg: Leg, facts: Facts) -> Decimal | None:
+def stop_price(leg: Leg, facts: RiskFacts) -> Decimal | None:
     """The price below which the buy was wrong, in the currency that it trades in: the plan's number
     of average true ranges below the close, rounded up to its tick. None without a plan, without a
     range, or where nothing would be left of the price."""
@@ -34,7 +34,7 @@ def stop_price(leg: Leg, facts: Facts) -> Decimal | None:
     return stop if stop < price else None
 
 
-def traded_price(ticker: str, facts: Facts) -> Decimal | None:
+def traded_price(ticker: str, facts: RiskFacts) -> Decimal | None:
     """The close in the currency that a ticker trades in; None where there is none."""
     evidence = facts.evidence.get(ticker)
     if evidence is not None and evidence.foreign is not None:
@@ -42,7 +42,7 @@ def traded_price(ticker: str, facts: Facts) -> Decimal | None:
     return facts.prices.get(ticker)
 
 
-def _traded(price: Decimal, ticker: str, facts: Facts) -> Money:
+def _traded(price: Decimal, ticker: str, facts: RiskFacts) -> Money:
     """A price with the currency that its ticker trades in."""
     evidence = facts.evidence.get(ticker)
     if evidence is not None and evidence.foreign is not None:
@@ -51,7 +51,7 @@ def _traded(price: Decimal, ticker: str, facts: Facts) -> Money:
     return Money(amount=price, currency=without_rate or facts.currency)
 
 
-def risked(leg: Leg, amount: Decimal, facts: Facts) -> Decimal:
+def risked(leg: Leg, amount: Decimal, facts: RiskFacts) -> Decimal:
     """The part of an amount bought that is lost at the stop, with the reserve for fees and a small
     gap; all of it where there is no stop.
     """
@@ -69,7 +69,7 @@ def confidence_factor(leg: Leg) -> Decimal:
     return min(Decimal(1), max(CONFIDENCE_FACTOR_MIN, sure))
 
 
-def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
+def risk_per_trade(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The ceiling on what one buy may lose at its stop."""
     limit_pct = facts.limits.risk_per_trade_pct_max * confidence_factor(leg)
     stop = stop_price(leg, facts)
@@ -92,7 +92,7 @@ def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def entry_plan(leg: Leg, quantity: Decimal, facts: Facts) -> EntryPlan | None:
+def entry_plan(leg: Leg, quantity: Decimal, facts: RiskFacts) -> EntryPlan | None:
     """The plan of a buy of so many shares, with what it risks; None for a pick without one."""
     plan, price = leg.pick.plan, facts.prices.get(leg.ticker)
     if plan is None or price is None:
@@ -110,7 +110,7 @@ def entry_plan(leg: Leg, quantity: Decimal, facts: Facts) -> EntryPlan | None:
     )
 
 
-def report_window(leg: Leg, facts: Facts) -> Finding:
+def report_window(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The gate before a report. What no calendar knows of is told, and passes."""
     limit = facts.limits.report_sessions
     classes = [facts.evidence[name] for name in facts.classes(leg.ticker, facts.evidence)]

@@ -25,7 +25,7 @@ from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.quant.risk.constraints import ceilings_of, gates_of, tightened
 from libs.quant.risk.entry import entry_plan
-from libs.quant.risk.facts import Facts, Finding, Findings, Leg, Rule, floor_pct, pct
+from libs.quant.risk.facts import Findings, Leg, LegFinding, RiskFacts, RiskRule, floor_pct, pct
 from libs.quant.risk.movement import Movement
 from libs.quant.risk.rules import (
     BUY_CEILINGS,
@@ -66,9 +66,9 @@ def evaluate(
     moves: Moves = UNMEASURED,
     constraints: Constraints = UNCONSTRAINED,
     strategy: str = "unknown",
-    sell_gates: Sequence[Rule] = SELL_GATES,
-    buy_gates: Sequence[Rule] = BUY_GATES,
-    buy_ceilings: Sequence[Rule] = BUY_CEILINGS,
+    sell_gates: Sequence[RiskRule] = SELL_GATES,
+    buy_gates: Sequence[RiskRule] = BUY_GATES,
+    buy_ceilings: Sequence[RiskRule] = BUY_CEILINGS,
 ) -> RuleVerdict:
     """Judge and size a proposal: buys in percent of the budget, sales in percent of the position.
 
@@ -131,7 +131,9 @@ def room_for(
         return {ticker: _room(ticker, facts, *rules) for ticker in sorted(set(tickers))}
 
 
-def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[Rule]) -> Room:
+def _room(
+    ticker: str, facts: RiskFacts, gates: Sequence[RiskRule], ceilings: Sequence[RiskRule]
+) -> Room:
     pick = StockPick(
         ticker=ticker, allocation_pct=_HUNDRED, confidence=1.0, reasoning="", plan=PickPlan()
     )
@@ -145,7 +147,7 @@ def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[R
     return Room(judged.allowed_pct, why, *seen)
 
 
-def _allowed(judged: tuple[Rule, Finding]) -> Decimal:
+def _allowed(judged: tuple[RiskRule, LegFinding]) -> Decimal:
     return judged[1].allowed_pct
 
 
@@ -190,13 +192,13 @@ def _facts(
     limits: AccountLimits,
     budget: Money | None,
     prices: Mapping[str, Decimal],
-) -> Facts:
+) -> RiskFacts:
     if budget is not None and budget.currency != portfolio.cash.currency:
         raise ValueError(
             f"the budget is in {budget.currency}, account {portfolio.account} in "
             f"{portfolio.cash.currency}; state the budget in the account's currency"
         )
-    facts = Facts(evidence, portfolio, limits, _ZERO, prices)
+    facts = RiskFacts(evidence, portfolio, limits, _ZERO, prices)
     return replace(facts, budget=facts.cash_free if budget is None else budget.amount)
 
 
@@ -214,7 +216,7 @@ def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
     return legs, doubles
 
 
-def _judge_sell(leg: Leg, facts: Facts, gates: Sequence[Rule]) -> _Judged:
+def _judge_sell(leg: Leg, facts: RiskFacts, gates: Sequence[RiskRule]) -> _Judged:
     findings = _findings(leg, gates, facts)
     allowed = _lowest(leg, findings)
     quantity = part_of(facts.sellable(leg.ticker), allowed, facts.lot(leg.ticker))
@@ -222,7 +224,7 @@ def _judge_sell(leg: Leg, facts: Facts, gates: Sequence[Rule]) -> _Judged:
 
 
 def _judge_buys(
-    legs: Sequence[Leg], facts: Facts, gates: Sequence[Rule], ceilings: Sequence[Rule]
+    legs: Sequence[Leg], facts: RiskFacts, gates: Sequence[RiskRule], ceilings: Sequence[RiskRule]
 ) -> list[_Judged]:
     gated = [(leg, _findings(leg, gates, facts)) for leg in legs]
     survivors = tuple(leg for leg, findings in gated if _lowest(leg, findings) > 0)
@@ -235,7 +237,7 @@ def _judge_buys(
     ]
 
 
-def _size_buy(leg: Leg, findings: Findings, facts: Facts) -> _Judged:
+def _size_buy(leg: Leg, findings: Findings, facts: RiskFacts) -> _Judged:
     allowed = _lowest(leg, findings)
     price = facts.price_to_size_by(leg.ticker)
     amount = allowed * facts.budget / _HUNDRED
@@ -249,7 +251,7 @@ def _size_buy(leg: Leg, findings: Findings, facts: Facts) -> _Judged:
     return _Judged(leg, (*findings, (LEAST_SIZE, size)), allowed, shares)
 
 
-def _findings(leg: Leg, rules: Sequence[Rule], facts: Facts) -> Findings:
+def _findings(leg: Leg, rules: Sequence[RiskRule], facts: RiskFacts) -> Findings:
     """Each rule's finding; a leg that asks for nothing gives none of them anything to judge."""
     if leg.allocation_pct == 0:
         return ()
@@ -261,7 +263,7 @@ def _lowest(leg: Leg, findings: Findings) -> Decimal:
 
 
 def _verdict(
-    judged: Sequence[_Judged], doubles: Sequence[StockPick], facts: Facts, strategy: str
+    judged: Sequence[_Judged], doubles: Sequence[StockPick], facts: RiskFacts, strategy: str
 ) -> RuleVerdict:
     decisions = tuple(_decision(item, facts, strategy) for item in judged if item.quantity > 0)
     tickers = {decision.asset for decision in decisions}
@@ -283,7 +285,7 @@ def _check_key(check: Check) -> tuple[str, str, str]:
     return (check.ticker or "", check.rule, check.model_dump_json())
 
 
-def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
+def _decision(item: _Judged, facts: RiskFacts, strategy: str) -> PortfolioDecision:
     leg = item.leg
     price = facts.prices.get(leg.ticker)
     if price is None:  # only a sale gets here: a buy without a price is vetoed
@@ -303,7 +305,7 @@ def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
     )
 
 
-def _check(leg: Leg, rule: Rule, finding: Finding) -> Check:
+def _check(leg: Leg, rule: RiskRule, finding: LegFinding) -> Check:
     outcome = _outcome(leg.allocation_pct, finding.allowed_pct)
     wanted = f"{leg.side.value} of {pct(leg.allocation_pct, finding.allowed_pct)}"
     done = {
@@ -328,7 +330,7 @@ def _outcome(wanted: Decimal, allowed: Decimal) -> RuleOutcome:
     return RuleOutcome.CUT if allowed > 0 else RuleOutcome.VETOED
 
 
-def _shares_check(item: _Judged, facts: Facts) -> Check:
+def _shares_check(item: _Judged, facts: RiskFacts) -> Check:
     left, lot = item.quantity > 0, facts.lot(item.leg.ticker)
     shares = f"{item.quantity:f} {'whole ' if is_whole(item.quantity) else ''}shares"
     least = "1 share" if lot == 1 else f"1 lot of {lot:,} shares"
@@ -346,7 +348,7 @@ def _shares_check(item: _Judged, facts: Facts) -> Check:
     )
 
 
-def _less_than_one(item: _Judged, facts: Facts) -> str:
+def _less_than_one(item: _Judged, facts: RiskFacts) -> str:
     """The least that a leg of which nothing is left falls short of."""
     lot, price = facts.lot(item.leg.ticker), facts.price_to_size_by(item.leg.ticker)
     if lot == 1:

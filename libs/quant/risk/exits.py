@@ -3,14 +3,14 @@
 from decimal import Decimal
 
 from contracts.types import shortened
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, share_class
+from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, gate, share_class
 
 WORDS_CHARS_MAX = 400
 """As a contract's short text."""
 _ZERO = Decimal(0)
 
 
-def cooling_off(leg: Leg, facts: Facts) -> Finding:
+def cooling_off(leg: Leg, facts: RiskFacts) -> LegFinding:
     """Whole sessions lie between a sale and the next buy, which fills at the open after as_of."""
     limit = facts.limits.cooling_off_sessions
     sold = {sale.ticker: sale for sale in facts.portfolio.cooling_off}
@@ -34,7 +34,7 @@ def _counted(sessions: int) -> str:
     return f"{sessions} session{'' if sessions == 1 else 's'}"
 
 
-def not_being_sold(leg: Leg, facts: Facts) -> Finding:
+def not_being_sold(leg: Leg, facts: RiskFacts) -> LegFinding:
     """Nobody buys what an exit, or anybody else, is selling."""
     others = facts.classes(leg.ticker, facts.open_sells)
     sold = others[0] if others else leg.ticker
@@ -49,7 +49,7 @@ def not_being_sold(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def exit_rules(leg: Leg, facts: Facts) -> Finding:
+def exit_rules(leg: Leg, facts: RiskFacts) -> LegFinding:
     """Nothing is bought that the account's own exit rules would sell at the same close. A rule that
     cannot be evaluated sells nothing; rules that cannot be read let nothing pass."""
     evidence, watched = facts.evidence.get(leg.ticker), facts.limits.exits_veto_buys
@@ -76,7 +76,7 @@ def exit_rules(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def one_exit_a_session(leg: Leg, facts: Facts) -> Finding:
+def one_exit_a_session(leg: Leg, facts: RiskFacts) -> LegFinding:
     """A second exit of a session waits until the first is done."""
     selling = facts.open_sells.get(leg.ticker, _ZERO)
     return gate(

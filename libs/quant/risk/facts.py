@@ -45,7 +45,7 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Facts:
+class RiskFacts:
     """All that the rules may look at. `legs` are the buys that compete for the same room."""
 
     evidence: Mapping[str, Evidence]
@@ -166,7 +166,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LegFinding:
     """A rule's finding on one leg: the allocation it allows, the value and the limit."""
 
     allowed_pct: Decimal
@@ -175,29 +175,29 @@ class Finding:
     reason: str
 
 
-def gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> Finding:
+def gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> LegFinding:
     """A yes with the reason `kept`, or a no with the reason `vetoed`."""
     if ok:
-        return Finding(leg.allocation_pct, value, limit, kept)
-    return Finding(_ZERO, value, limit, vetoed)
+        return LegFinding(leg.allocation_pct, value, limit, kept)
+    return LegFinding(_ZERO, value, limit, vetoed)
 
 
 def share_of_room(
-    leg: Leg, facts: Facts, wanted: Decimal, room: Decimal, name: str, reason: str
-) -> Finding:
+    leg: Leg, facts: RiskFacts, wanted: Decimal, room: Decimal, name: str, reason: str
+) -> LegFinding:
     """Where `wanted` is more money than `room`, all that wants it shrinks in proportion."""
     room = max(_ZERO, room)
     allowed = leg.allocation_pct
     if wanted > room:
         allowed = floor_pct(allowed * room / wanted)
-    return Finding(allowed, f"{facts.money(wanted)} {name}", facts.money(room), reason)
+    return LegFinding(allowed, f"{facts.money(wanted)} {name}", facts.money(room), reason)
 
 
-Judge = Callable[[Leg, Facts], Finding]
+Judge = Callable[[Leg, RiskFacts], LegFinding]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RiskRule:
     """One row of the table: its name in checks, why it is there, and how it judges."""
 
     name: str
@@ -205,7 +205,7 @@ class Rule:
     judge: Judge
 
 
-Findings = tuple[tuple[Rule, Finding], ...]
+Findings = tuple[tuple[RiskRule, LegFinding], ...]
 
 
 def share_class(other: str, ticker: str) -> str:

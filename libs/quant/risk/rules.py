@@ -16,10 +16,10 @@ from libs.quant.exchange import no_rate
 from libs.quant.risk.entry import report_window, risk_per_trade
 from libs.quant.risk.exits import cooling_off, exit_rules, not_being_sold, one_exit_a_session
 from libs.quant.risk.facts import (
-    Facts,
-    Finding,
     Leg,
-    Rule,
+    LegFinding,
+    RiskFacts,
+    RiskRule,
     floor_pct,
     gate,
     pct,
@@ -43,7 +43,7 @@ _PAIR = re.compile(r"/(?![A-Z]$)|=|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3
 # Gates: yes or no, by facts that the other picks do not change.
 
 
-def _equities_only(leg: Leg, _: Facts) -> Finding:
+def _equities_only(leg: Leg, _: RiskFacts) -> LegFinding:
     pair = is_currency_pair(leg.ticker)
     return gate(
         leg,
@@ -55,7 +55,7 @@ def _equities_only(leg: Leg, _: Facts) -> Finding:
     )
 
 
-def _research_evidence(leg: Leg, facts: Facts) -> Finding:
+def _research_evidence(leg: Leg, facts: RiskFacts) -> LegFinding:
     evidence = facts.evidence.get(leg.ticker)
     sourced = evidence is not None and evidence.is_sourced
     return gate(
@@ -72,7 +72,7 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _own_reason(leg: Leg, _: Facts) -> Finding:
+def _own_reason(leg: Leg, _: RiskFacts) -> LegFinding:
     own, reasons = leg.pick.own_reasons, leg.pick.reasons
     return gate(
         leg,
@@ -86,7 +86,7 @@ def _own_reason(leg: Leg, _: Facts) -> Finding:
     )
 
 
-def _exchange_rate(leg: Leg, facts: Facts) -> Finding:
+def _exchange_rate(leg: Leg, facts: RiskFacts) -> LegFinding:
     evidence = facts.evidence.get(leg.ticker)
     missing = evidence.no_rate if evidence else None
     return gate(
@@ -105,10 +105,12 @@ def _exchanged_at(evidence: Evidence, currency: str) -> str:
     return f"in {currency}" if evidence.foreign is None else str(evidence.foreign.rate)
 
 
-def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
+def _risk_needs_catalyst(leg: Leg, facts: RiskFacts) -> LegFinding:
     evidence = facts.evidence.get(leg.ticker)
     if evidence is None:
-        return Finding(leg.allocation_pct, "no finding", "a finding", "there is no risk to judge")
+        return LegFinding(
+            leg.allocation_pct, "no finding", "a finding", "there is no risk to judge"
+        )
     score = evidence.risk
     event, limit = evidence.catalyst_event, facts.limits.risk_score_max
     seen = f"{score:g} (research {evidence.risk_score:g}, prices {evidence.measured_risk:g})"
@@ -122,7 +124,7 @@ def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
+def _no_doubling_down(leg: Leg, facts: RiskFacts) -> LegFinding:
     held = facts.classes(leg.ticker, facts.positions)
     waiting = facts.classes(leg.ticker, facts.open_buys)
     which = share_class((*held, *waiting, leg.ticker)[0], leg.ticker)
@@ -138,7 +140,7 @@ def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _price_drift(leg: Leg, facts: Facts) -> Finding:
+def _price_drift(leg: Leg, facts: RiskFacts) -> LegFinding:
     evidence, price = facts.evidence.get(leg.ticker), facts.prices.get(leg.ticker)
     limit_pct = facts.limits.price_move_pct_max
     if price is None or price <= 0:
@@ -161,7 +163,7 @@ def _price_drift(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _not_halted(leg: Leg, facts: Facts) -> Finding:
+def _not_halted(leg: Leg, facts: RiskFacts) -> LegFinding:
     halt = facts.portfolio.halt
     return gate(
         leg,
@@ -182,12 +184,12 @@ def halt_words(halt: Halt) -> str:
     return f"{what}; `{ends}` ends it"
 
 
-def _daily_loss(leg: Leg, facts: Facts) -> Finding:
+def _daily_loss(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The loss is equity at the close of the session before as_of less equity at as_of's close, in
     percent of the former; both stand at their own session's closes. What was paid in since belongs
     to the former: a withdrawal is no loss. It is none where the account was not open then, and
-    unknown (no buys) where something held then had no exchange rate, or a file of something that is
-    held cannot be read.
+    unknown (no buys) where something held then had no exchange rate, or something that is held has
+    no value now: its file cannot be read, or its currency has no rate.
     """
     before, limit = facts.portfolio.before, facts.limits.daily_loss_pct_max
     if incomplete := facts.portfolio.incomplete:
@@ -197,7 +199,7 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
             value=f"unknown: {incomplete}",
             limit=f"-{pct(limit)}",
             kept="",
-            vetoed="a file that the account's equity needs cannot be read, so it buys nothing",
+            vetoed="the account's equity is incomplete, so it buys nothing",
         )
     if before is None:
         ok, value = True, "no session before"
@@ -226,7 +228,7 @@ def _change(base: Decimal, gain: Decimal, since: date, loss_pct_max: Decimal) ->
     return f"{'+' if gain > 0 else ''}{pct(share, -loss_pct_max)} since {since}"
 
 
-def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
+def _something_to_sell(leg: Leg, facts: RiskFacts) -> LegFinding:
     free = facts.sellable(leg.ticker)
     held = facts.positions.get(leg.ticker)
     vetoed = "no share of it is held that is not promised to an open order"
@@ -246,21 +248,21 @@ def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
 
 
 def _shared_room(
-    leg: Leg, facts: Facts, group: Iterable[Leg], room: Decimal, name: str, reason: str
-) -> Finding:
+    leg: Leg, facts: RiskFacts, group: Iterable[Leg], room: Decimal, name: str, reason: str
+) -> LegFinding:
     """Where the group asks for more money than `room`, all of it shrinks in proportion."""
     wanted = sum((facts.amount(member) for member in group), _ZERO)
     return share_of_room(leg, facts, wanted, room, name, reason)
 
 
-def _allocation_total(leg: Leg, facts: Facts) -> Finding:
+def _allocation_total(leg: Leg, facts: RiskFacts) -> LegFinding:
     total = sum((member.allocation_pct for member in facts.legs), _ZERO)
     return _share_of_pct(
         leg, total, ALLOCATION_PCT_MAX, f"allocations sum to {pct(ALLOCATION_PCT_MAX)} at most"
     )
 
 
-def _sector_allocation(leg: Leg, facts: Facts) -> Finding:
+def _sector_allocation(leg: Leg, facts: RiskFacts) -> LegFinding:
     sector = facts.sector(leg.ticker)
     total = sum((member.allocation_pct for member in _same_sector(sector, facts)), _ZERO)
     limit = facts.limits.sector_pct_max
@@ -269,14 +271,14 @@ def _sector_allocation(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _share_of_pct(leg: Leg, total: Decimal, limit: Decimal, reason: str) -> Finding:
+def _share_of_pct(leg: Leg, total: Decimal, limit: Decimal, reason: str) -> LegFinding:
     allowed = leg.allocation_pct
     if total > limit:
         allowed = floor_pct(allowed * limit / total)
-    return Finding(allowed, pct(total, limit), pct(limit), reason)
+    return LegFinding(allowed, pct(total, limit), pct(limit), reason)
 
 
-def _sector_exposure(leg: Leg, facts: Facts) -> Finding:
+def _sector_exposure(leg: Leg, facts: RiskFacts) -> LegFinding:
     sector = facts.sector(leg.ticker)
     limit = facts.limits.sector_pct_max
     tied = (facts.exposure(name) for name in facts.exposed_tickers if facts.sector(name) == sector)
@@ -290,11 +292,11 @@ def _sector_exposure(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _same_sector(sector: str, facts: Facts) -> list[Leg]:
+def _same_sector(sector: str, facts: RiskFacts) -> list[Leg]:
     return [member for member in facts.legs if facts.sector(member.ticker) == sector]
 
 
-def _one_share_class(leg: Leg, facts: Facts) -> Finding:
+def _one_share_class(leg: Leg, facts: RiskFacts) -> LegFinding:
     """Of several buys of one issuer the largest counts, of equal ones the surer, then by name."""
     asked = {other.ticker: other for other in facts.legs}
     same = [asked[name] for name in facts.classes(leg.ticker, asked)]
@@ -309,7 +311,7 @@ def _one_share_class(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _position_size(leg: Leg, facts: Facts) -> Finding:
+def _position_size(leg: Leg, facts: RiskFacts) -> LegFinding:
     limit = facts.limits.position_pct_max
     held = facts.classes(leg.ticker, facts.exposed_tickers)
     return _shared_room(
@@ -322,7 +324,7 @@ def _position_size(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _order_size(leg: Leg, facts: Facts) -> Finding:
+def _order_size(leg: Leg, facts: RiskFacts) -> LegFinding:
     limit = facts.limits.order_pct_max
     return _shared_room(
         leg,
@@ -334,7 +336,7 @@ def _order_size(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _gross_exposure(leg: Leg, facts: Facts) -> Finding:
+def _gross_exposure(leg: Leg, facts: RiskFacts) -> LegFinding:
     limit = facts.limits.gross_exposure_pct_max
     tied = sum((facts.exposure(name) for name in facts.exposed_tickers), _ZERO)
     return _shared_room(
@@ -347,7 +349,7 @@ def _gross_exposure(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _cash(leg: Leg, facts: Facts) -> Finding:
+def _cash(leg: Leg, facts: RiskFacts) -> LegFinding:
     return _shared_room(
         leg,
         facts,
@@ -358,53 +360,57 @@ def _cash(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-SELL_GATES: tuple[Rule, ...] = (
-    Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
-    Rule("something_to_sell", "the desk never sells short", _something_to_sell),
+SELL_GATES: tuple[RiskRule, ...] = (
+    RiskRule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
+    RiskRule("something_to_sell", "the desk never sells short", _something_to_sell),
 )
-EXIT_GATES: tuple[Rule, ...] = (
+EXIT_GATES: tuple[RiskRule, ...] = (
     *SELL_GATES,
-    Rule("one_exit_a_session", "one signal must not sell twice", one_exit_a_session),
+    RiskRule("one_exit_a_session", "one signal must not sell twice", one_exit_a_session),
 )
-BUY_GATES: tuple[Rule, ...] = (
-    Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
-    Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
-    Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
-    Rule(OWN_REASON, "what nothing speaks for is not bought", _own_reason),
-    Rule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
-    Rule(
+BUY_GATES: tuple[RiskRule, ...] = (
+    RiskRule(HALTED, "a person must be able to stop the desk at once", _not_halted),
+    RiskRule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
+    RiskRule(
+        "research_evidence", "a claim without a source is no reason to buy", _research_evidence
+    ),
+    RiskRule(OWN_REASON, "what nothing speaks for is not bought", _own_reason),
+    RiskRule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
+    RiskRule(
         "risk_needs_catalyst",
         "risk is only taken for a cause that has a date",
         _risk_needs_catalyst,
     ),
-    Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
-    Rule("not_being_sold", "two orders against each other only cost money", not_being_sold),
-    Rule("exit_rules", "what is bought is not to be sold by the same close", exit_rules),
-    Rule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
-    Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
-    Rule("tick_size", "a rounding must not decide what a buy costs", tick_size),
-    Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),
-    Rule("report_window", "no stop limits what a report does overnight", report_window),
+    RiskRule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
+    RiskRule("not_being_sold", "two orders against each other only cost money", not_being_sold),
+    RiskRule("exit_rules", "what is bought is not to be sold by the same close", exit_rules),
+    RiskRule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
+    RiskRule("daily_loss", "a bad day must not become a worse one", _daily_loss),
+    RiskRule("tick_size", "a rounding must not decide what a buy costs", tick_size),
+    RiskRule("price_drift", "a thesis holds for the price it was made at", _price_drift),
+    RiskRule("report_window", "no stop limits what a report does overnight", report_window),
 )
-BUY_CEILINGS: tuple[Rule, ...] = (
-    Rule("allocation_total", "the budget is spent once", _allocation_total),
-    Rule("sector_allocation", "one sector must not be the whole bet", _sector_allocation),
-    Rule("sector_exposure", "nor together with what is held", _sector_exposure),
-    Rule("one_share_class", "two share classes are one bet on one company", _one_share_class),
-    Rule("position_size", "one name must not sink the account", _position_size),
-    Rule("order_size", "one order must not move much at once", _order_size),
-    Rule("gross_exposure", "the account does not borrow", _gross_exposure),
-    Rule("cash", "cash never goes below zero", _cash),
-    Rule("risk_per_trade", "no single mistake may cost much", risk_per_trade),
-    Rule(
+BUY_CEILINGS: tuple[RiskRule, ...] = (
+    RiskRule("allocation_total", "the budget is spent once", _allocation_total),
+    RiskRule("sector_allocation", "one sector must not be the whole bet", _sector_allocation),
+    RiskRule("sector_exposure", "nor together with what is held", _sector_exposure),
+    RiskRule("one_share_class", "two share classes are one bet on one company", _one_share_class),
+    RiskRule("position_size", "one name must not sink the account", _position_size),
+    RiskRule("order_size", "one order must not move much at once", _order_size),
+    RiskRule("gross_exposure", "the account does not borrow", _gross_exposure),
+    RiskRule("cash", "cash never goes below zero", _cash),
+    RiskRule("risk_per_trade", "no single mistake may cost much", risk_per_trade),
+    RiskRule(
         "account_volatility",
         "the account moves no more than a broad index does",
         account_volatility,
     ),
-    Rule("cluster_exposure", "what moves together is one bet by several names", cluster_exposure),
+    RiskRule(
+        "cluster_exposure", "what moves together is one bet by several names", cluster_exposure
+    ),
 )
 
-LEAST_SIZE = Rule("least_size", "a position must be worth its costs and its place", least_size)
+LEAST_SIZE = RiskRule("least_size", "a position must be worth its costs and its place", least_size)
 
 
 def is_currency_pair(ticker: str) -> bool:
@@ -413,5 +419,5 @@ def is_currency_pair(ticker: str) -> bool:
     return _PAIR.search(ticker) is not None
 
 
-def _of_equity(limit_pct: Decimal, facts: Facts) -> Decimal:
+def _of_equity(limit_pct: Decimal, facts: RiskFacts) -> Decimal:
     return facts.equity * limit_pct / _HUNDRED

@@ -22,7 +22,7 @@ RISK_CLOSES_WANTED = YEAR_BARS
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RiskStep:
     """One step of the scale: reached at this volatility or this fall, both in percent."""
 
     score: float
@@ -31,18 +31,22 @@ class Step:
     meaning: str
 
 
-STEPS: tuple[Step, ...] = (
-    Step(0, 0, 0, "hardly moves, as cash and the shortest bonds"),
-    Step(1, 5, 5, "moves as a government bond does"),
-    Step(2, 10, 10, "moves as a broad index in a calm year, or is in a correction (10% down)"),
-    Step(3, 15, 15, "moves 1% on an ordinary day, as a broad index does in an ordinary year"),
-    Step(4, 25, 20, "moves as a steady large company, or is in a bear market (20% down)"),
-    Step(5, 35, 30, "moves 2% on an ordinary day, as a large company with news, or is 30% down"),
-    Step(6, 45, 40, "moves 3% on an ordinary day, as a small company, or is 40% down"),
-    Step(7, 60, 50, "moves 4% on an ordinary day, as in a crisis, or has lost half"),
-    Step(8, 80, 60, "moves 5% on an ordinary day, as a speculation, or has lost 60%"),
-    Step(9, 100, 75, "moves 6% on an ordinary day, or has lost three quarters"),
-    Step(10, 130, 90, "moves 8% on an ordinary day, has lost nine tenths, or cannot be measured"),
+STEPS: tuple[RiskStep, ...] = (
+    RiskStep(0, 0, 0, "hardly moves, as cash and the shortest bonds"),
+    RiskStep(1, 5, 5, "moves as a government bond does"),
+    RiskStep(2, 10, 10, "moves as a broad index in a calm year, or is in a correction (10% down)"),
+    RiskStep(3, 15, 15, "moves 1% on an ordinary day, as a broad index does in an ordinary year"),
+    RiskStep(4, 25, 20, "moves as a steady large company, or is in a bear market (20% down)"),
+    RiskStep(
+        5, 35, 30, "moves 2% on an ordinary day, as a large company with news, or is 30% down"
+    ),
+    RiskStep(6, 45, 40, "moves 3% on an ordinary day, as a small company, or is 40% down"),
+    RiskStep(7, 60, 50, "moves 4% on an ordinary day, as in a crisis, or has lost half"),
+    RiskStep(8, 80, 60, "moves 5% on an ordinary day, as a speculation, or has lost 60%"),
+    RiskStep(9, 100, 75, "moves 6% on an ordinary day, or has lost three quarters"),
+    RiskStep(
+        10, 130, 90, "moves 8% on an ordinary day, has lost nine tenths, or cannot be measured"
+    ),
 )
 
 

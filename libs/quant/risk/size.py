@@ -3,20 +3,20 @@
 from decimal import Decimal
 
 from libs.quant.risk.entry import traded_price
-from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct
+from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, gate, pct
 from libs.quant.sizing import too_small, whole_shares
 from libs.quant.ticks import TICK_PCT_MAX, is_too_coarse, tick_of
 
 _HUNDRED = Decimal(100)
 
 
-def tick_size(leg: Leg, facts: Facts) -> Finding:
+def tick_size(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The gate on a price that is too small to be written exactly: as it trades, and in the
     account's currency, in which the buy is sized."""
     both = (traded_price(leg.ticker, facts), facts.prices.get(leg.ticker))
     known = [price for price in both if price is not None and price > 0]
     if not known:
-        return Finding(leg.allocation_pct, "no price", "a price", "there is no tick to judge")
+        return LegFinding(leg.allocation_pct, "no price", "a price", "there is no tick to judge")
     price = min(known)
     tick = tick_of(price)
     return gate(
@@ -29,7 +29,7 @@ def tick_size(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def least_size(leg: Leg, facts: Facts) -> Finding:
+def least_size(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The gate on what is left of a buy after every other rule: whole shares, at least one."""
     price, limits = facts.price_to_size_by(leg.ticker), facts.limits
     shares = whole_shares(facts.amount(leg), price, facts.lot(leg.ticker))

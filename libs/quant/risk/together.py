@@ -2,7 +2,7 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from libs.quant.risk.facts import Facts, Finding, Leg, floor_pct, pct, share_of_room
+from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, floor_pct, pct, share_of_room
 
 NAMES_TOLD_MAX = 5
 _HUNDRED = Decimal(100)
@@ -10,7 +10,7 @@ _ZERO = Decimal(0)
 _ONE = Decimal(1)
 
 
-def account_volatility(leg: Leg, facts: Facts) -> Finding:
+def account_volatility(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The ceiling on the forecast volatility of what is held with all buys; where it is too high,
     all buys shrink in proportion."""
     limit = facts.limits.volatility_pct_max
@@ -19,7 +19,7 @@ def account_volatility(leg: Leg, facts: Facts) -> Finding:
     scale = _scale(forecast.asked, forecast.between, forecast.held - room * room)
     known = facts.moves.moves.sessions
     measured = f"{known} sessions" if known else "no history"
-    return Finding(
+    return LegFinding(
         min(leg.allocation_pct, floor_pct(leg.allocation_pct * scale)),
         f"{_of_equity(forecast.whole, facts)} a year with all buys, by {measured}",
         pct(limit),
@@ -39,7 +39,7 @@ def _scale(squared: Decimal, between: Decimal, over: Decimal) -> Decimal:
     return ((between * between - squared * over).sqrt() - between) / squared
 
 
-def _of_equity(variance: Decimal, facts: Facts) -> str:
+def _of_equity(variance: Decimal, facts: RiskFacts) -> str:
     if not facts.equity:
         return "unknown"
     share = variance.sqrt() * _HUNDRED / facts.equity
@@ -47,7 +47,7 @@ def _of_equity(variance: Decimal, facts: Facts) -> str:
     return f"{share.quantize(Decimal('0.1'), ROUND_HALF_UP)}%"
 
 
-def cluster_exposure(leg: Leg, facts: Facts) -> Finding:
+def cluster_exposure(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The ceiling on the money in what moves with a pick, held and asked for."""
     limit = facts.limits.cluster_pct_max
     amounts = {other.ticker: facts.amount(other) for other in facts.legs}

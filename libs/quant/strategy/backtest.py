@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.panel import Panel
 
 Array = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ class BadTargets(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sizing:
+class EntrySizing:
     """How many shares an entry asks for, decided with what is known at the close.
 
     `position` is the part of the ticker's own equity at that close; `shares` asks for a fixed
@@ -94,7 +94,7 @@ class Trades:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curves:
+class EquityCurves:
     """Some tickers' accounts at each close: equity, and the value of what is held (short: < 0)."""
 
     rows: slice
@@ -116,14 +116,14 @@ class Backtest:
     trades: Trades
     stretches: "Stretches"
 
-    def curves(self) -> Iterator[Curves]:
+    def curves(self) -> Iterator[EquityCurves]:
         """The accounts of all tickers, in the panel's order."""
         for first in range(0, len(self.prices.tickers), TICKERS_AT_ONCE):
             rows = slice(first, first + TICKERS_AT_ONCE)
             close = self.prices.close[rows]
             cash, held = self.stretches.spread(rows, close.shape)
             held *= close
-            yield Curves(rows, np.add(cash, held, out=cash), held)
+            yield EquityCurves(rows, np.add(cash, held, out=cash), held)
 
     @cached_property
     def account(self) -> tuple[Array, Array]:
@@ -140,7 +140,7 @@ class Backtest:
         return self.account[0]
 
 
-def backtest(prices: Panel, sides: Sides, sizing: Sizing, terms: Terms) -> Backtest:
+def backtest(prices: Panel, sides: Sides, sizing: EntrySizing, terms: FillTerms) -> Backtest:
     """Run `sides` (-1 short, 0 flat, 1 long; one row a ticker, one column a close) over `prices`.
 
     The sides of the last close are never filled. Raises BadTargets.
@@ -179,7 +179,7 @@ class _Fills:
     out_price: Array
 
 
-def _fills(prices: Panel, sides: Sides, terms: Terms) -> _Fills:
+def _fills(prices: Panel, sides: Sides, terms: FillTerms) -> _Fills:
     decided = sides[:, :-1]
     changed = np.empty(decided.shape, dtype=bool)
     changed[:, :1] = decided[:, :1] != 0
@@ -203,7 +203,7 @@ class _Account:
 
 
 def _account(
-    fills: _Fills, tickers: int, start_cash: float, sizing: Sizing, terms: Terms
+    fills: _Fills, tickers: int, start_cash: float, sizing: EntrySizing, terms: FillTerms
 ) -> _Account:
     account = _Account(*(np.empty(len(fills.row)) for _ in range(4)))
     cash, shares = np.full(tickers, start_cash), np.zeros(tickers)
@@ -223,8 +223,8 @@ def _fill(
     at: Places,
     fills: _Fills,
     before: tuple[Array, Array],
-    sizing: Sizing,
-    terms: Terms,
+    sizing: EntrySizing,
+    terms: FillTerms,
 ) -> None:
     """Leave what is held, then enter what is wanted, at the same open."""
     cash, held = before

@@ -27,7 +27,7 @@ SMOOTH_WINDOWS = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class TickerBars:
     """One ticker's prices, ascending; averages that several features need are computed once."""
 
     open: Array
@@ -69,7 +69,7 @@ def features(prices: Panel, specs: Sequence[FeatureSpec]) -> dict[str, Array]:
     columns = (prices.open, prices.high, prices.low, prices.close, prices.volume)
     repeated = (prices.close[:, 1:] == prices.close[:, :-1]).any(axis=1)
     for row, arrays in enumerate(zip(*columns, strict=True)):
-        bars = Bars(*arrays)
+        bars = TickerBars(*arrays)
         stood = _stood_still(bars) if repeated[row] else None
         for plan, table in zip(plans, tables.values(), strict=True):
             plan.compute(bars, table[row], stood)
@@ -101,7 +101,7 @@ class _Plan:
         still = formula.still(*arguments) if formula.still else None
         return cls(formula.compute, arguments, formula.warmup(*arguments), still)
 
-    def compute(self, bars: Bars, out: Array, stood: Array | None) -> None:
+    def compute(self, bars: TickerBars, out: Array, stood: Array | None) -> None:
         if len(out) <= self.warmup:
             out[:] = np.nan
             return
@@ -111,7 +111,7 @@ class _Plan:
             out[stood >= self.still] = np.nan
 
 
-def _stood_still(bars: Bars) -> Array:
+def _stood_still(bars: TickerBars) -> Array:
     """The number of bars in a row without any movement, at each bar."""
     still = bars.high == bars.low
     still[0] = False
@@ -123,16 +123,16 @@ def _stood_still(bars: Bars) -> Array:
 # What a bar alone, or a bar and one before it, says.
 
 
-def _return(bars: Bars, out: Array, n: int) -> None:
+def _return(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.ROCP(bars.close, n)
 
 
-def _gap(bars: Bars, out: Array) -> None:
+def _gap(bars: TickerBars, out: Array) -> None:
     np.divide(bars.open[1:], bars.close[:-1], out=out[1:])
     out -= 1
 
 
-def _day_range(bars: Bars, out: Array) -> None:
+def _day_range(bars: TickerBars, out: Array) -> None:
     np.subtract(bars.high, bars.low, out=out)
     out /= bars.close
 
@@ -151,73 +151,73 @@ def _nonzero(values: Array) -> Array:
     return values
 
 
-def _sma_distance(bars: Bars, out: Array, n: int) -> None:
+def _sma_distance(bars: TickerBars, out: Array, n: int) -> None:
     _ratio(bars.close, bars.average(n), out)
 
 
-def _sma_cross(bars: Bars, out: Array, fast: int, slow: int) -> None:
+def _sma_cross(bars: TickerBars, out: Array, fast: int, slow: int) -> None:
     _ratio(bars.average(fast), bars.average(slow), out)
 
 
-def _bollinger(bars: Bars, out: Array, n: int, width: float) -> None:
+def _bollinger(bars: TickerBars, out: Array, n: int, width: float) -> None:
     np.subtract(bars.close, bars.average(n), out=out)
     out /= _nonzero(ta.STDDEV(bars.close, n, float(width)))
 
 
-def _volatility(bars: Bars, out: Array, n: int) -> None:
+def _volatility(bars: TickerBars, out: Array, n: int) -> None:
     of_population = ta.STDDEV(ta.ROCP(bars.close, 1), n, 1.0)
     np.multiply(of_population, sqrt(YEAR_SESSIONS * n / (n - 1)), out=out)
 
 
-def _cci(bars: Bars, out: Array, n: int) -> None:
+def _cci(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.CCI(bars.high, bars.low, bars.close, n)
 
 
-def _williams_r(bars: Bars, out: Array, n: int) -> None:
+def _williams_r(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.WILLR(bars.high, bars.low, bars.close, n)
 
 
-def _stochastic(bars: Bars, out: Array, n: int, smooth: int) -> None:
+def _stochastic(bars: TickerBars, out: Array, n: int, smooth: int) -> None:
     # TA-Lib's STOCHF says the same from the low end, and takes longer for it.
     np.add(ta.SMA(ta.WILLR(bars.high, bars.low, bars.close, n), smooth), 100, out=out)
 
 
-def _aroon(bars: Bars, out: Array, n: int) -> None:
+def _aroon(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.AROONOSC(bars.high, bars.low, n)
 
 
-def _high_distance(bars: Bars, out: Array, n: int) -> None:
+def _high_distance(bars: TickerBars, out: Array, n: int) -> None:
     _ratio(bars.close, ta.MAX(bars.close, n), out)
 
 
-def _volume_ratio(bars: Bars, out: Array, n: int) -> None:
+def _volume_ratio(bars: TickerBars, out: Array, n: int) -> None:
     _ratio(bars.volume, _nonzero(ta.SMA(bars.volume, n)), out)
 
 
-def _money_flow(bars: Bars, out: Array, n: int) -> None:
+def _money_flow(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.MFI(bars.high, bars.low, bars.close, bars.volume, n)
 
 
 # Averages that remember everything, ever less.
 
 
-def _ema_distance(bars: Bars, out: Array, n: int) -> None:
+def _ema_distance(bars: TickerBars, out: Array, n: int) -> None:
     _ratio(bars.close, ta.EMA(bars.close, n), out)
 
 
-def _macd_histogram(bars: Bars, out: Array, fast: int, slow: int, signal: int) -> None:
+def _macd_histogram(bars: TickerBars, out: Array, fast: int, slow: int, signal: int) -> None:
     np.divide(ta.MACD(bars.close, fast, slow, signal)[2], bars.close, out=out)
 
 
-def _rsi(bars: Bars, out: Array, n: int) -> None:
+def _rsi(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.RSI(bars.close, n)
 
 
-def _atr(bars: Bars, out: Array, n: int) -> None:
+def _atr(bars: TickerBars, out: Array, n: int) -> None:
     np.divide(ta.ATR(bars.high, bars.low, bars.close, n), bars.close, out=out)
 
 
-def _adx(bars: Bars, out: Array, n: int) -> None:
+def _adx(bars: TickerBars, out: Array, n: int) -> None:
     out[:] = ta.ADX(bars.high, bars.low, bars.close, n)
 
 

@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class FillTerms:
     """Fee and slippage in basis points."""
 
     fee_bps: float = 0.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from contracts.strategy import FoldSpec
 
 
-class TooShort(ValueError):
+class TooShortForFolds(ValueError):
     """The training period holds too few sessions for its folds; `field` names what to change."""
 
     def __init__(self, field: str, message: str) -> None:
@@ -37,13 +37,13 @@ def folds(first: int, end: int, horizon_bars: int, spec: FoldSpec) -> tuple[Fold
 
     The sessions are cut into count + 1 blocks of one length. Each fold is tried on a block and
     learns on all those before it, without the sessions whose labels reach into the block, and
-    without `embargo_bars` more. Raises TooShort where a fold has nothing to learn on.
+    without `embargo_bars` more. Raises TooShortForFolds where a fold has nothing to learn on.
     """
     reach = reach_bars(horizon_bars)
     block = (end - first) // (spec.count + 1)
     left_out = reach + spec.embargo_bars
     if block <= left_out:
-        raise TooShort(
+        raise TooShortForFolds(
             "folds",
             f"{end - first} sessions with features and labels make {spec.count + 1} blocks of "
             f"{block}, of which a horizon of {horizon_bars} and an embargo of {spec.embargo_bars} "

@@ -18,7 +18,7 @@ _BLUR = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Rule(Generic[ResultT]):
+class GateRule(Generic[ResultT]):
     """One row of a gate: what it looks at, and the threshold that is its `least` or its most.
 
     `percent` says how the value is shown; `undefined` why there may be none.
@@ -32,20 +32,20 @@ class Rule(Generic[ResultT]):
     undefined: str = "it is not defined"
 
 
-TRAINING_RULES: tuple[Rule[TrainingResult], ...] = (
-    Rule("accuracy", lambda r: r.accuracy, lambda t: t.accuracy_min, least=True, percent=True),
-    Rule("final_loss", lambda r: r.final_loss, lambda t: t.final_loss_max, least=False),
-    Rule(
+TRAINING_RULES: tuple[GateRule[TrainingResult], ...] = (
+    GateRule("accuracy", lambda r: r.accuracy, lambda t: t.accuracy_min, least=True, percent=True),
+    GateRule("final_loss", lambda r: r.final_loss, lambda t: t.final_loss_max, least=False),
+    GateRule(
         "loss_decrease",
         lambda r: r.loss_decrease,
         lambda t: t.loss_decrease_min,
         least=True,
         percent=True,
     ),
-    Rule("skill", lambda r: r.skill, lambda t: t.skill_min, least=True, percent=True),
+    GateRule("skill", lambda r: r.skill, lambda t: t.skill_min, least=True, percent=True),
 )
-BACKTEST_RULES: tuple[Rule[BacktestResult], ...] = (
-    Rule(
+BACKTEST_RULES: tuple[GateRule[BacktestResult], ...] = (
+    GateRule(
         "win_rate",
         lambda r: r.win_rate,
         lambda t: t.win_rate_min,
@@ -53,21 +53,21 @@ BACKTEST_RULES: tuple[Rule[BacktestResult], ...] = (
         percent=True,
         undefined="no trade was closed",
     ),
-    Rule(
+    GateRule(
         "max_drawdown",
         lambda r: r.max_drawdown,
         lambda t: t.max_drawdown_max,
         least=False,
         percent=True,
     ),
-    Rule(
+    GateRule(
         "sharpe_ratio",
         lambda r: r.sharpe_ratio,
         lambda t: t.sharpe_ratio_min,
         least=True,
         undefined="the equity never changed",
     ),
-    Rule(
+    GateRule(
         "deflated_sharpe",
         lambda r: r.deflated_sharpe,
         lambda t: t.deflated_sharpe_min,
@@ -96,7 +96,7 @@ def backtest_gate(result: BacktestResult, thresholds: GateThresholds) -> GateRes
 
 def _gate(
     name: Literal["training", "backtest"],
-    rules: Sequence[Rule[ResultT]],
+    rules: Sequence[GateRule[ResultT]],
     result: ResultT,
     thresholds: GateThresholds,
 ) -> GateResult:
@@ -114,7 +114,7 @@ def _gate(
     )
 
 
-def _check(rule: Rule[ResultT], value: float | None, limit: float) -> GateCheck:
+def _check(rule: GateRule[ResultT], value: float | None, limit: float) -> GateCheck:
     if value is None:
         passed, reason = False, f"{rule.name}_not_defined ({rule.undefined})"
     else:
@@ -123,7 +123,7 @@ def _check(rule: Rule[ResultT], value: float | None, limit: float) -> GateCheck:
     return GateCheck(rule=rule.name, passed=passed, value=value, threshold=limit, reason=reason)
 
 
-def _reason(rule: Rule[ResultT], value: float, limit: float, *, passed: bool) -> str:
+def _reason(rule: GateRule[ResultT], value: float, limit: float, *, passed: bool) -> str:
     sign = (">=" if rule.least else "<=") if passed else ("<" if rule.least else ">")
     left, against = _apart(value, limit, percent=rule.percent)
     comparison = f"({left} {sign} {against})"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from contracts.strategy import PROBABILITY, CostSpec, SizingSpec, StrategySpec
-from libs.quant.strategy.backtest import ALL_IN, Backtest, Sides, Sizing, backtest
+from libs.quant.strategy.backtest import ALL_IN, Backtest, EntrySizing, Sides, backtest
 from libs.quant.strategy.features import features
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.models import BadModel, Model
 from libs.quant.strategy.panel import Panel
 from libs.quant.strategy.rules import sides
@@ -45,15 +45,15 @@ def try_held_out(spec: StrategySpec, prices: Panel, model: Model) -> HeldOut:
         prices=period,
         sides=wanted,
         strategy=backtest(period, wanted, sizing_of(spec.sizing), terms),
-        benchmark=backtest(period, hold, Sizing(spec.sizing.capital, ALL_IN), terms),
+        benchmark=backtest(period, hold, EntrySizing(spec.sizing.capital, ALL_IN), terms),
     )
 
 
-def terms_of(costs: CostSpec) -> Terms:
+def terms_of(costs: CostSpec) -> FillTerms:
     """A spec's costs as the engine's terms; fractions are kept, as prices are adjusted."""
-    return Terms(costs.fee_bps, costs.slippage_bps)
+    return FillTerms(costs.fee_bps, costs.slippage_bps)
 
 
-def sizing_of(sizing: SizingSpec) -> Sizing:
+def sizing_of(sizing: SizingSpec) -> EntrySizing:
     """A spec's sizing as the engine's."""
-    return Sizing(sizing.capital, sizing.position_pct / 100)
+    return EntrySizing(sizing.capital, sizing.position_pct / 100)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from contracts.strategy import Condition, EntryRules, ExitRules
 from libs.quant.strategy.backtest import Places, Sides
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.panel import Panel
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ def sides(
     exit_: ExitRules,
     readings: Mapping[str, Array],
     prices: Panel,
-    terms: Terms,
+    terms: FillTerms,
 ) -> Sides:
     """The side wanted at each close: -1, 0 or 1, a row a ticker.
 
@@ -112,7 +112,7 @@ def _walk(
     leave: dict[int, Mask],
     exit_: ExitRules,
     prices: Panel,
-    terms: Terms,
+    terms: FillTerms,
 ) -> Sides:
     """Close by close, all tickers at once: what is held decides what may end it."""
     tickers, sessions = prices.close.shape

@@ -97,7 +97,7 @@ def labels(prices: Panel, spec: LabelSpec) -> Array:
 def train(spec: StrategySpec, prices: Panel, progress: Progress = lambda *_: None) -> Training:
     """Train on the spec's training period; bars before it serve to warm the features up.
 
-    Raises CannotTrain, folds.TooShort and fitting.Diverged, each with the field to change.
+    Raises CannotTrain, folds.TooShortForFolds and fitting.Diverged, each with the field to change.
     """
     first, end = places(spec.train, prices, "train")
     known = prices.cut(0, end)  # from here on nothing later can be seen

@@ -29,7 +29,7 @@ TURNS_MAX = 60
 """Turns of one chat; of a longer one the newest."""
 
 
-class Role(StrEnum):
+class ChatRole(StrEnum):
     """Who speaks in a chat; `tools` and `schema` are what the desk binds a reply to."""
 
     SYSTEM = "system"
@@ -57,7 +57,7 @@ class Spoken:
 class Turn:
     """One turn: a text, the tools that were asked for, or their results. `note` is the desk's."""
 
-    role: Role
+    role: ChatRole
     text: str = ""
     calls: Sequence[Spoken] = ()
     note: str = ""
@@ -142,12 +142,12 @@ class _Known:
 
     def bound(self, request: Mapping[str, Any], provider: str) -> Sequence[Turn]:
         """The system prompt, and the tools or the answer's schema."""
-        system = self._turn(Role.SYSTEM, [str(request.get("system_sha256"))], request)
+        system = self._turn(ChatRole.SYSTEM, [str(request.get("system_sha256"))], request)
         if provider in BUILT_IN and not system.note:
             system = replace(
                 system, note=f"{provider} computes from the data below and reads no prompt"
             )
-        role = Role.SCHEMA if request.get("output") else Role.TOOLS
+        role = ChatRole.SCHEMA if request.get("output") else ChatRole.TOOLS
         return [system, self._turn(role, [str(request.get("schema_sha256"))], request)]
 
     def asked(self, entry: JournalEntry) -> Sequence[Turn]:
@@ -158,13 +158,13 @@ class _Known:
             hashes = [str(digest) for digest in _list(message.get("sha256"))]
             match message.get("role"):
                 case "user":
-                    turns.append(self._turn(Role.USER, hashes, request))
+                    turns.append(self._turn(ChatRole.USER, hashes, request))
                 case "tool":
                     results = [self._result(digest, request) for digest in hashes]
-                    turns.append(Turn(Role.TOOL, calls=results))
+                    turns.append(Turn(ChatRole.TOOL, calls=results))
         return turns
 
-    def _turn(self, role: Role, hashes: Sequence[str], request: Mapping[str, Any]) -> Turn:
+    def _turn(self, role: ChatRole, hashes: Sequence[str], request: Mapping[str, Any]) -> Turn:
         texts = [self.texts[digest] for digest in hashes if digest in self.texts]
         missing = not hashes or len(texts) < len(hashes)
         return Turn(role, "\n".join(texts), note=_missing(request) if missing else "")
@@ -199,7 +199,7 @@ def _replied(
 ) -> Sequence[Turn]:
     if entry.fault:
         note = f"no reply: {entry.fault.get('code')}: {entry.fault.get('message')}"
-        return [Turn(Role.ASSISTANT, note=note)]
+        return [Turn(ChatRole.ASSISTANT, note=note)]
     reply = _mapping(entry.reply)
     calls = [
         _wanted(wanted, answers or {}) for wanted in map(_mapping, _list(reply.get("tool_calls")))
@@ -208,7 +208,7 @@ def _replied(
     why = str(reply.get("usage_estimated") or "")
     notes = [] if text or calls else ["an empty reply"]
     notes += [f"tokens: {why}"] if why else []
-    turn = Turn(Role.ASSISTANT, text, calls, "; ".join(notes))
+    turn = Turn(ChatRole.ASSISTANT, text, calls, "; ".join(notes))
     return [turn] if entry.reply is not None else []
 
 

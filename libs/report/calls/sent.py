@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from contracts.operation import ChangedLine, Difference, SentText
 from libs.facts import amounts
-from libs.report.calls.chat import Chat, Role, Spoken, Turn
+from libs.report.calls.chat import Chat, ChatRole, Spoken, Turn
 from libs.report.tones import Tone
-from libs.report.view import Column, Empty, Row, Table, Text, notes, row, say
+from libs.report.view import Column, NoRows, Row, Table, Text, notes, row, say
 
 ROWS_MAX = 500
 """Lines of a difference on a page; `operations show --full` prints all."""
@@ -22,7 +22,11 @@ LINE_CHARS = 300
 ALIKE_CHARS = 60
 """So much of what two long lines begin with alike is shown before where they part."""
 ABOUT_CHARS = 2_000
-PARTS = {Role.SYSTEM: "system prompt", Role.TOOLS: "tools", Role.SCHEMA: "answer schema"}
+PARTS = {
+    ChatRole.SYSTEM: "system prompt",
+    ChatRole.TOOLS: "tools",
+    ChatRole.SCHEMA: "answer schema",
+}
 MESSAGE, RESULTS = "message", "tool results"
 TAG = re.compile(r"<(/?)([a-z_]+)>")
 
@@ -33,7 +37,7 @@ def sent_texts(chat: Chat) -> Sequence[SentText]:
 
 
 def _texts(turn: Turn) -> Iterable[SentText]:
-    if turn.role is Role.TOOL:
+    if turn.role is ChatRole.TOOL:
         for result in turn.calls:
             yield SentText(role=turn.role, about=result.sentence, text=result.text)
     else:
@@ -115,10 +119,10 @@ def _parts(chat: Chat, other: Chat) -> Mapping[str, list[str]]:
     """All that the call was sent, as lines by part; a text that is not on record is its note."""
     parts: dict[str, list[str]] = {}
     for turn in (*chat.before, *chat.asked):
-        if turn.role is Role.USER:
+        if turn.role is ChatRole.USER:
             for part, line in _sections(turn.text or turn.note):
                 parts.setdefault(part, []).append(line)
-        elif turn.role not in {Role.ASSISTANT, Role.TOOL}:
+        elif turn.role not in {ChatRole.ASSISTANT, ChatRole.TOOL}:
             parts.setdefault(PARTS[turn.role], []).extend(_fields_of(turn.text or turn.note))
     if results := _results(chat):
         theirs = _results(other)
@@ -134,7 +138,7 @@ def _results(chat: Chat) -> Mapping[str, list[Spoken]]:
     """The results of tools that the call was sent, by what was called."""
     results: dict[str, list[Spoken]] = {}
     for turn in (*chat.before, *chat.asked):
-        for result in turn.calls if turn.role is Role.TOOL else ():
+        for result in turn.calls if turn.role is ChatRole.TOOL else ():
             results.setdefault(_subject(result.sentence), []).append(result)
     return results
 
@@ -196,7 +200,7 @@ def described(of: Difference | None, rows_max: int | None = None) -> Table:
         none = (
             "The operation's first call; the last decisions of the account have none of this stage."
         )
-        return Table((), (), title, empty=Empty(none))
+        return Table((), (), title, empty=NoRows(none))
     call = Text(
         f"The previous call is number {of.index} of operation {amounts.short(of.op_id)}.",
         link=f"/operations/{of.op_id}/calls/{of.index}",
@@ -210,7 +214,7 @@ def described(of: Difference | None, rows_max: int | None = None) -> Table:
         (Column(""), Column("Part"), Column("Line", wraps=True)),
         tuple(map(_row, of.lines[:rows_max])),
         title,
-        empty=Empty(
+        empty=NoRows(
             "Both were sent the same lines, in another order."
             if of.moved
             else "Both were sent the same."

@@ -17,8 +17,16 @@ DATED: Mapping[str, str] = {"report_date": "report on", "period_end": "figures t
 ABSENT: Mapping[str, str] = {"upcoming": "no report date", "figures": "no figures"}
 """Fields that are null where a tool has no answer, and the words for that."""
 ENDS = (
-    *(("yses", "ysis"), ("heses", "hesis"), ("ies", "y"), ("sses", "ss"), ("uses", "us")),
-    *(("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("indices", "index"), ("s", "")),
+    ("yses", "ysis"),
+    ("heses", "hesis"),
+    ("ies", "y"),
+    ("sses", "ss"),
+    ("uses", "us"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("xes", "x"),
+    ("indices", "index"),
+    ("s", ""),
 )
 """Ends of words in the plural, and in the singular."""
 NOT_PLURAL = ("news", "series", "ss", "us", "is")

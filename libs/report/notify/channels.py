@@ -1,8 +1,8 @@
-"""Channels to people, as they are set and as they fare, in words for every edge. Pure."""
+"""Channels to people and their messages, as every screen describes them. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from contracts.notice import (
@@ -11,50 +11,43 @@ from contracts.notice import (
     ChannelsView,
     Notification,
     RuleShown,
-    Severity,
 )
 from libs.facts import amounts
-from libs.report.tones import Tone
+from libs.report import view
+from libs.report.tones import Tone, tone
+from libs.report.view import Column, NoRows, Table
 from libs.runtime.notify_settings import Notify, RuleSettings, when
 
 HOW_TO = "docs/notifications.md says how"
 RESTART = "then restart the notifier"
-IS_WRONG = f"set it anew ({HOW_TO}), {RESTART}"
-NOT_TAKEN = "look at the channel's own service; `deskbus notify test` tries it again"
+IS_WRONG = f"check it ({HOW_TO}), {RESTART}"
 TODOS: Mapping[str, str] = {
+    "http_400": f"the service knows no such chat or topic, or refuses the text: {IS_WRONG}",
     "http_401": f"the service refuses the address: {IS_WRONG}",
-    "http_403": f"the service refuses the address, or who is there has blocked you: {IS_WRONG}",
+    "http_403": f"the service refuses the address, or its owner has blocked you: {IS_WRONG}",
     "http_404": f"the service knows no such address: {IS_WRONG}",
     "http_410": f"the service knows no such address any more: {IS_WRONG}",
     "http_429": "the service asks for fewer messages: a rule with a digest sends them in one",
-    "wrong_address": f"the service knows no such chat, channel or topic: {IS_WRONG}",
-    "login_refused": f"the service refuses the token in the address: {IS_WRONG}",
     "tls": "its certificate cannot be verified: check the address and who signed it",
-    "unreachable": "nobody answers there: check the address and this machine's way to it",
+    "unreachable": "no server answers there: check the address and this machine's network",
     "proxy": "it did not get through the proxy that is set here: `deskbus doctor` names that",
     "timeout": "it takes longer than `timeout_s`: check the service, or raise that",
-    "busy": "an earlier message is still being sent: check the service",
     "private_address": "its name leads into a private network: set `private` if that is meant",
     "not_set": f"set its address ({HOW_TO}), {RESTART}",
     "smtp_no_tls": "the mail server does not encrypt on this port: check host, port and `mode`",
     "smtp_no_login": "the mail server takes no login here: check host, port and `mode`",
+    "smtp_535": f"the mail server refuses user or password: {IS_WRONG}; many want one for apps",
+    "smtp_550": f"the mail server refuses the sender or the recipient: {IS_WRONG}",
 }
 """What to do, by the code of a failure."""
-TODOS_BY_START: Mapping[str, str] = {
-    "smtp_login_4": "the mail server cannot check the password now; it is tried again",
-    "smtp_login_": f"the mail server refuses user or password: {IS_WRONG}; many want one for apps",
-    "smtp_sender_4": "the mail server takes no mail of this sender now; it is tried again",
-    "smtp_sender_": f"the mail server refuses the sender, `from` in the address: {IS_WRONG}",
-    "smtp_recipient_4": "the mail server takes no mail for this recipient yet; it is tried again",
-    "smtp_recipient_": f"the mail server refuses the recipient, `to` in the address: {IS_WRONG}",
-    "smtp_message_4": "the mail server cannot take the mail now; it is tried again",
-    "smtp_message_": "the mail server refuses the mail for what it holds or for its size",
-    "smtp_server_": "the mail server turns everybody away; it is tried again",
-}
-"""The same, of codes that end with a mail server's reply."""
+NOT_TAKEN = "check the channel's service; `deskbus notify test` tries it again"
+LOST = "NATS lost its store {}: messages that waited then are lost{}"
+LOST_TODO = "check its disk; `deskbus notify history --status given_up` lists those on record"
+LOST_SHOWN = timedelta(days=7)
+"""How long a lost store is shown."""
 
 
-class Standing(StrEnum):
+class ChannelHealth(StrEnum):
     """How a channel fares, in a word."""
 
     OK = "ok"
@@ -64,89 +57,95 @@ class Standing(StrEnum):
     REMOVED = "removed"
 
 
-TONES: Mapping[Standing, Tone] = {
-    Standing.OK: Tone.GOOD,
-    Standing.NEW: Tone.QUIET,
-    Standing.FAILING: Tone.BAD,
-    Standing.UNUSABLE: Tone.BAD,
-    Standing.REMOVED: Tone.QUIET,
+TONES: Mapping[ChannelHealth, Tone] = {
+    ChannelHealth.OK: Tone.GOOD,
+    ChannelHealth.NEW: Tone.QUIET,
+    ChannelHealth.FAILING: Tone.BAD,
+    ChannelHealth.UNUSABLE: Tone.BAD,
+    ChannelHealth.REMOVED: Tone.QUIET,
 }
 
 
 @dataclass(frozen=True)
-class Line:
-    """One channel: `finding` is a sentence about it, `todo` what to do where something is wrong.
-
-    `state` is what is on record of it; None where the desk has not seen it yet.
-    """
+class ChannelStanding:
+    """One channel: `finding` is a sentence about it, `todo` what to do where something is wrong,
+    `lost` says that NATS lost its store."""
 
     name: str
     service: str
-    rules: Sequence[str]
-    standing: Standing
+    standing: ChannelHealth
     finding: str
-    todo: str = ""
-    state: ChannelState | None = None
-
-    @property
-    def tone(self) -> Tone:
-        """Whether that is good."""
-        return TONES[self.standing]
+    todo: str
+    lost: str
+    state: ChannelState
 
 
-def lines(view: ChannelsView, states: Iterable[ChannelState], now: datetime) -> Sequence[Line]:
-    """The channels of the settings in their order, then those that were in them once and still have
-    messages that wait."""
+def standings(
+    shown: ChannelsView, states: Iterable[ChannelState], now: datetime
+) -> Sequence[ChannelStanding]:
+    """The channels of the settings in their order, then removed ones that still have messages that
+    wait."""
     known = {state.channel: state for state in states}
-    set_now = [_line(channel, known.get(channel.name), now) for channel in view.channels]
-    names = {channel.name for channel in view.channels}
+    set_now = [
+        _standing(channel, known.get(channel.name, ChannelState(channel=channel.name)), now)
+        for channel in shown.channels
+    ]
+    names = {channel.name for channel in shown.channels}
+    gone = "not in the settings any more; {}"
     removed = [
-        Line(
-            state.channel,
-            amounts.UNKNOWN,
-            (),
-            Standing.REMOVED,
-            f"not in the settings any more; {_waiting(state, now)}",
+        ChannelStanding(
+            name=name,
+            service=amounts.UNKNOWN,
+            standing=ChannelHealth.REMOVED,
+            finding=gone.format(_waiting(state, now)),
+            todo="",
+            lost="",
             state=state,
         )
-        for state in known.values()
-        if state.channel not in names and state.waiting
+        for name, state in known.items()
+        if name not in names and state.waiting
     ]
     return [*set_now, *removed]
 
 
-def _line(channel: ChannelShown, state: ChannelState | None, now: datetime) -> Line:
-    standing, finding, todo = _standing(channel, state, now)
-    return Line(channel.name, channel.service, channel.rules, standing, finding, todo, state)
+def _standing(channel: ChannelShown, state: ChannelState, now: datetime) -> ChannelStanding:
+    standing, finding, todo = _found(channel, state, now)
+    waits = f"; {_waiting(state, now)}" if state.waiting else ""
+    lost = _lost(channel, state, now)
+    return ChannelStanding(
+        channel.name, channel.service, standing, f"{finding}{waits}", todo, lost, state
+    )
 
 
-def _standing(
-    channel: ChannelShown, state: ChannelState | None, now: datetime
-) -> tuple[Standing, str, str]:
-    waits = f"; {_waiting(state, now)}" if state and state.waiting else ""
+def _found(
+    channel: ChannelShown, state: ChannelState, now: datetime
+) -> tuple[ChannelHealth, str, str]:
     if channel.problem:
-        return Standing.UNUSABLE, f"{channel.problem}{waits}", TODOS["not_set"]
-    if state is not None and state.failures:
-        return Standing.FAILING, f"{_failing(state, now)}{waits}", todo(state.code)
+        return ChannelHealth.UNUSABLE, channel.problem, TODOS["not_set"]
+    last = f"last sent {_ago(state.sent_at, now)}" if state.sent_at else "nothing was sent yet"
+    if state.failures:
+        since = amounts.roughly(now - (state.failing_since or now))
+        tries = amounts.count(state.failures, "try", "tries")
+        why = code_in_words(state.code)
+        finding = f"failing for {since}: {tries} failed ({why}); {last}"
+        return ChannelHealth.FAILING, finding, todo_of(state.code)
     if not channel.rules:
-        text = "no rule sends anything to it"
-        return Standing.NEW, f"{text}{waits}", f"name it in `to` of a rule; {HOW_TO}"
-    if state is None or state.sent_at is None:
-        return Standing.NEW, f"nothing was sent yet{waits}", ""
-    return Standing.OK, f"last sent {_ago(state.sent_at, now)}{waits}", ""
+        return (
+            ChannelHealth.NEW,
+            "no rule sends anything to it",
+            f"name it in `to` of a rule; {HOW_TO}",
+        )
+    return ChannelHealth.OK if state.sent_at else ChannelHealth.NEW, last, ""
 
 
-def _failing(state: ChannelState, now: datetime) -> str:
-    since = ""
-    if state.failing_since is not None:
-        since = f"failing for {amounts.roughly(now - state.failing_since)}: "
-    tries = amounts.count(state.failures, "try", "tries")
-    last = f", the last {_ago(state.failed_at, now)}" if state.failed_at else ""
-    sent = f"last sent {_ago(state.sent_at, now)}" if state.sent_at else "nothing was sent yet"
-    coming = ""
-    if state.next_try_at is not None and state.next_try_at > now:
-        coming = f"; next try in {amounts.roughly(state.next_try_at - now)}"
-    return f"{since}{tries} in a row failed ({code_in_words(state.code)}){last}; {sent}{coming}"
+def _lost(channel: ChannelShown, state: ChannelState, now: datetime) -> str:
+    """That NATS holds the channel's messages since later than the record begins."""
+    if channel.since is None or state.first_at is None or now - channel.since > LOST_SHOWN:
+        return ""
+    if state.first_at > channel.since:
+        return ""
+    count = f" ({state.lost:,} of them on record)" if state.lost else ""
+    return LOST.format(_ago(channel.since, now), count)
 
 
 def _waiting(state: ChannelState, now: datetime) -> str:
@@ -159,18 +158,20 @@ def _ago(at: datetime, now: datetime) -> str:
 
 
 def code_in_words(code: str) -> str:
-    """`HTTP 503`, `smtp login 535`, `timeout`."""
+    """`HTTP 503`, `smtp 535`, `timeout`."""
     return code.replace("http_", "HTTP ").replace("_", " ")
 
 
-def todo(code: str) -> str:
+def todo_of(code: str) -> str:
     """The remedy for a failure with this code."""
-    starts = (text for start, text in TODOS_BY_START.items() if code.startswith(start))
-    return TODOS.get(code) or next(starts, NOT_TAKEN)
+    return TODOS.get(code, NOT_TAKEN)
 
 
-def of_settings(notify: Notify, problems: Mapping[str, str], *, working: bool) -> ChannelsView:
-    """The channels and rules in force; `problems` by channel."""
+def of_settings(
+    notify: Notify, problems: Mapping[str, str], since: Mapping[str, datetime]
+) -> ChannelsView:
+    """The channels and rules in force, with the problem of each channel, and since when NATS holds
+    its notices."""
     rules = tuple(
         RuleShown(
             name=name,
@@ -188,10 +189,11 @@ def of_settings(notify: Notify, problems: Mapping[str, str], *, working: bool) -
             service=channel.service,
             rules=tuple(rule.name for rule in rules if name in rule.to),
             problem=problems.get(name, ""),
+            since=since.get(name),
         )
         for name, channel in notify.channels.items()
     )
-    return ChannelsView(channels=channels, rules=rules, working=working)
+    return ChannelsView(channels=channels, rules=rules)
 
 
 def _when(rule: RuleSettings, notify: Notify) -> str:
@@ -199,33 +201,115 @@ def _when(rule: RuleSettings, notify: Notify) -> str:
     return f"{when(rule)}, but for {quiet} {notify.time_zone}" if quiet else when(rule)
 
 
-def rule_in_words(rule: RuleShown) -> str:
-    """`decision, fill of main from warning on, to phone: at once`."""
-    of = f" of {', '.join(rule.accounts)}" if rule.accounts else ""
-    least = "" if rule.severity is Severity.INFO else f" from {rule.severity.value} on"
-    return f"{', '.join(rule.events)}{of}{least}, to {', '.join(rule.to)}: {rule.when}"
+# --- tables ---------------------------------------------------------------------------------------
+
+NO_CHANNEL = NoRows(
+    "No channels are configured: no messages are sent. docs/notifications.md shows how to get one "
+    "on your phone.",
+    todo="deskbus notify test phone",
+)
 
 
-STATUS_WORDS: Mapping[str, str] = {"due": "waiting", "given_up": "given up"}
+def channel_table(lines: Sequence[ChannelStanding]) -> Table:
+    """Each channel with its counts; the notes say how it fares and what to do."""
+    columns = (
+        Column("Channel", wraps=True),
+        Column("Service", spare=1),
+        Column("Status"),
+        *(Column(title, right=True) for title in ("Waiting", "Sent", "Given up", "Failures")),
+    )
+    rows = tuple(
+        view.row(
+            view.say(it.name),
+            view.say(it.service),
+            view.say(it.standing, TONES[it.standing], about=it.finding),
+            view.count(it.state.waiting),
+            view.count(it.state.sent),
+            view.count(it.state.given_up),
+            view.count(it.state.failures),
+            key="" if it.standing is ChannelHealth.REMOVED else it.name,
+        )
+        for it in lines
+    )
+    notes = tuple(note for it in lines for note in _notes(it))
+    return Table(columns, rows, empty=NO_CHANNEL, notes=notes)
 
 
-def status_word(status: str) -> str:
-    """A message's status as people read it."""
-    return STATUS_WORDS.get(status, status)
+def _notes(line: ChannelStanding) -> Sequence[view.Text]:
+    return [
+        view.Text(f"{line.name}: {line.finding}", None),
+        *view.notes(line.todo and f"→ {line.todo}", tone=Tone.WARN),
+        *view.notes(line.lost and f"{line.lost}. {LOST_TODO}", tone=Tone.BAD),
+    ]
 
 
-def outcome(notification: Notification) -> str:
-    """The end of a message, as far as its status does not say it."""
+def rule_table(rules: Sequence[RuleShown]) -> Table:
+    """The rules in force."""
+    columns = (
+        Column("Rule", wraps=True),
+        Column("Events", wraps=True),
+        Column("Accounts", spare=1),
+        Column("From severity", spare=2),
+        Column("Channels", wraps=True),
+        Column("When", wraps=True),
+    )
+    rows = tuple(
+        view.row(
+            view.say(rule.name),
+            view.say(", ".join(rule.events).replace("_", " ")),
+            view.say(", ".join(rule.accounts) or "all"),
+            view.say(rule.severity),
+            view.say(", ".join(rule.to)),
+            view.say(rule.when),
+        )
+        for rule in rules
+    )
+    return Table(columns, rows)
+
+
+def message_table(messages: Sequence[Notification], unreadable: int, filtered: bool) -> Table:
+    """Messages, the newest first, and what became of each."""
+    columns = (
+        Column("Event (UTC)", spare=2),
+        Column("Channel", wraps=True),
+        Column("Status", wraps=True),
+        Column("Kind", spare=1),
+        Column("Message", wraps=True),
+    )
+    rows = tuple(
+        view.row(
+            view.say(f"{it.notice.at:%m-%d %H:%M}"),
+            view.say(it.channel),
+            view.say(_status(it), tone(it.status)),
+            view.say(it.notice.kind.replace("_", " "), tone(it.notice.severity)),
+            view.say(it.notice.title, link=it.notice.page, about="; ".join(it.notice.lines)),
+        )
+        for it in messages
+    )
+    newer = f"{amounts.count(unreadable, 'message')} of a later version cannot be read here."
+    none = "No message is like that." if filtered else "No message was due yet."
+    return Table(columns, rows, empty=NoRows(none), notes=view.notes(newer if unreadable else ""))
+
+
+STATUS_WORDS: Mapping[str, str] = {"due": "waiting", "sent": "sent", "given_up": "given up"}
+
+
+def _status(message: Notification) -> str:
+    return ": ".join(filter(None, (STATUS_WORDS[message.status], result_of(message))))
+
+
+def result_of(notification: Notification) -> str:
+    """What became of a message, as far as its status does not say it."""
     code = f" ({code_in_words(notification.code)})" if notification.code else ""
+    tries = amounts.count(notification.tries, "try", "tries")
     match notification.status:
-        case "sent":
-            failed = notification.tries - 1
-            return (
-                f"after {amounts.count(failed, 'failed try', 'failed tries')}" if failed > 0 else ""
-            )
+        case "sent" if notification.tries > 1:
+            return f"after {tries}"
         case "given_up":
-            return f"after {amounts.count(notification.tries, 'try', 'tries')}{code}"
+            return f"after {tries}{code}"
         case "due" if notification.tries:
-            return f"{amounts.count(notification.tries, 'try', 'tries')} failed{code}"
-        case "due":
-            return "in a digest" if notification.gathered else ""
+            return f"{tries} failed{code}"
+        case "due" if notification.due_at > notification.notice.at + timedelta(minutes=1):
+            return f"until {notification.due_at:%m-%d %H:%M}"
+        case _:
+            return ""

@@ -78,20 +78,19 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Text:
-    """A message of the first `count` of the notices given."""
+class NoticeText:
+    """A message for people."""
 
     title: str
     body: str
-    count: int
 
 
-def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
-    """The message of as many of the notices, which are at least one, as fit into it.
+def compose(notices: Sequence[Notice], now: datetime, style: Style) -> NoticeText:
+    """One message of these notices, of at least one, in their order.
 
-    The first one is always in it, cut where it must be.
+    Where they do not all fit, the last line says how many more there are. The first one is always
+    in it, cut where it must be.
     """
-    escape, new_line = _escape_of(style.markup), NEW_LINE[style.markup]
     if len(notices) == 1:
         title, blocks = _title(notices[0]), [_block(notices[0], now, style)]
     else:
@@ -100,12 +99,9 @@ def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
     has_title = len(title) <= style.title_chars_max
     if not has_title:
         blocks[0] = [title, *blocks[0]]
-    body, count = _packed(blocks, escape, new_line, style.body_chars_max)
-    if count < len(notices):
-        return compose(notices[:count], now, style)
-    if not body:  # many a channel takes no message without one
-        body, _ = _packed([[title]], escape, new_line, style.body_chars_max)
-    return Text(title if has_title else "", body, count)
+    # Many a channel takes no message without a body.
+    body = _packed(blocks, style) or _packed([[title]], style)
+    return NoticeText(title if has_title else "", body)
 
 
 def _escape_of(markup: str) -> Escape:
@@ -120,19 +116,17 @@ def _escape_of(markup: str) -> Escape:
     return escape
 
 
-def _packed(
-    blocks: Sequence[Sequence[str]], escape: Escape, new_line: str, room: int
-) -> tuple[str, int]:
-    """The first blocks that fit together, and how many they are; of the first one what fits."""
-    packed: list[str] = []
-    for count, block in enumerate(blocks):
-        longer = [*packed, *map(escape, block)]
-        if len(new_line.join(longer)) > room:
-            if count:
-                return new_line.join(packed), count
-            return new_line.join(_cut(block, escape, new_line, room)), 1
-        packed = longer
-    return new_line.join(packed), len(blocks)
+def _packed(blocks: Sequence[Sequence[str]], style: Style) -> str:
+    """The blocks; where they are too long the first ones, and how many more there are."""
+    escape, new_line, room = _escape_of(style.markup), NEW_LINE[style.markup], style.body_chars_max
+    escaped = [[escape(line) for line in block] for block in blocks]
+    for count in range(len(blocks), 0, -1):
+        lines = [line for block in escaped[:count] for line in block]
+        if count < len(blocks):
+            lines.append(escape(f"{len(blocks) - count} more are in the console"))
+        if len(new_line.join(lines)) <= room:
+            return new_line.join(lines)
+    return new_line.join(_cut(blocks[0], escape, new_line, room))
 
 
 def _cut(block: Sequence[str], escape: Escape, new_line: str, room: int) -> Sequence[str]:

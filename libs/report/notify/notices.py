@@ -23,7 +23,7 @@ from libs.report.events import BUDGET_EXHAUSTED, account_of
 
 
 @dataclass(frozen=True)
-class Sort:
+class NoticeSort:
     """The subject of a notice, how serious it is, the console's page about it, and until when it
     can be acted on."""
 
@@ -37,7 +37,7 @@ def of(event: Event) -> Notice:
     """The event as a notice. One that this version cannot read is named by its type alone."""
     words = events.described(event)
     if words.data is None:
-        sort = Sort(NoticeKind.FAILURE, Severity.WARNING)
+        sort = NoticeSort(NoticeKind.FAILURE, Severity.WARNING)
     else:
         sort = sort_of(event, words.data)
     lines = [amounts.cut(line, LINE_CHARS_MAX) for line in words.lines]
@@ -73,61 +73,63 @@ def test(channel: str, event_id: object, at: datetime) -> Notice:
     )
 
 
-def sort_of(event: Event, data: Any) -> Sort:  # noqa: PLR0911, PLR0912 - one case a type
+def sort_of(event: Event, data: Any) -> NoticeSort:  # noqa: PLR0911, PLR0912 - one case a type
     """The sort of notice that a notable event makes. `data` is the event's, as its type has it.
     Raises LookupError for an event that makes none."""
     page = f"/cycles/{event.cycle_id}"
     match event.type:
         case EventType.DECISION:
-            return Sort(NoticeKind.DECISION, page=page)
+            return NoticeSort(NoticeKind.DECISION, page=page)
         case EventType.EXITS_CHECKED:
             failed = any(check.failure for check in data.checks)
-            return Sort(NoticeKind.EXIT, _warning_if(failed), page)
+            return NoticeSort(NoticeKind.EXIT, _warning_if(failed), page)
         case EventType.ORDER_PLACED | EventType.ORDER_CANCELLED:
-            return Sort(_of_order(data), page=page)
+            return NoticeSort(_of_order(data), page=page)
         case EventType.ORDER_REJECTED:
-            return Sort(_of_order(data), Severity.WARNING, page)
+            return NoticeSort(_of_order(data), Severity.WARNING, page)
         case EventType.ORDER_FILLED:
-            return Sort(_of_order(data, NoticeKind.FILL), _warning_if(events.is_stop(data)), page)
+            return NoticeSort(
+                _of_order(data, NoticeKind.FILL), _warning_if(events.is_stop(data)), page
+            )
         case EventType.POSITION_UNPRICED:
-            return Sort(NoticeKind.PRICE, Severity.WARNING, "/portfolio")
+            return NoticeSort(NoticeKind.PRICE, Severity.WARNING, "/portfolio")
         case EventType.APPROVAL_REQUESTED:
             until = event.at + timedelta(seconds=data.time_limit_s)
-            return Sort(NoticeKind.APPROVAL, Severity.WARNING, "/approvals", until)
+            return NoticeSort(NoticeKind.APPROVAL, Severity.WARNING, "/approvals", until)
         case EventType.APPROVAL_DECIDED:
-            return Sort(NoticeKind.APPROVAL, page=page)
+            return NoticeSort(NoticeKind.APPROVAL, page=page)
         case EventType.APPROVAL_EXPIRED:
-            return Sort(NoticeKind.APPROVAL, Severity.WARNING, page)
+            return NoticeSort(NoticeKind.APPROVAL, Severity.WARNING, page)
         case EventType.CYCLE_ENDED if data.status is CycleStatus.FAILED:
-            return Sort(NoticeKind.FAILURE, Severity.ALARM, page)
+            return NoticeSort(NoticeKind.FAILURE, Severity.ALARM, page)
         case EventType.CYCLE_ENDED:
-            return Sort(NoticeKind.CYCLE, page=page)
+            return NoticeSort(NoticeKind.CYCLE, page=page)
         case EventType.OPERATION_FAILED | EventType.REQUEST_REJECTED if (
             data.code == BUDGET_EXHAUSTED
         ):
-            return Sort(NoticeKind.BUDGET, Severity.ALARM, "/costs")
+            return NoticeSort(NoticeKind.BUDGET, Severity.ALARM, "/costs")
         case EventType.OPERATION_FAILED:
-            return Sort(NoticeKind.STEP, Severity.WARNING, page)
+            return NoticeSort(NoticeKind.STEP, Severity.WARNING, page)
         case EventType.REQUEST_REJECTED if data.requester == SCHEDULE:
-            return Sort(NoticeKind.FAILURE, Severity.ALARM, "/schedule")
+            return NoticeSort(NoticeKind.FAILURE, Severity.ALARM, "/schedule")
         case EventType.REQUEST_REJECTED:
-            return Sort(NoticeKind.REFUSAL, Severity.WARNING)
+            return NoticeSort(NoticeKind.REFUSAL, Severity.WARNING)
         case EventType.MESSAGE_REFUSED:
-            return Sort(NoticeKind.FAILURE, Severity.ALARM, page)
+            return NoticeSort(NoticeKind.FAILURE, Severity.ALARM, page)
         case EventType.TRADING_HALTED:
-            return Sort(NoticeKind.HALT, Severity.ALARM, "/portfolio")
+            return NoticeSort(NoticeKind.HALT, Severity.ALARM, "/portfolio")
         case EventType.TRADING_RESUMED:
-            return Sort(NoticeKind.HALT, Severity.WARNING, "/portfolio")
+            return NoticeSort(NoticeKind.HALT, Severity.WARNING, "/portfolio")
         case EventType.HOLDINGS_IMPORTED | EventType.CASH_DEPOSITED | EventType.CASH_WITHDRAWN:
-            return Sort(NoticeKind.CAPITAL, Severity.WARNING, "/portfolio")
+            return NoticeSort(NoticeKind.CAPITAL, Severity.WARNING, "/portfolio")
         case EventType.OUTAGE_ENDED:
-            return Sort(NoticeKind.OUTAGE, Severity.ALARM, "/bus")
+            return NoticeSort(NoticeKind.OUTAGE, Severity.ALARM, "/bus")
         case EventType.LETTER_KEPT:
-            return Sort(NoticeKind.DEAD_LETTER, Severity.WARNING, f"/letters/{data.sequence}")
+            return NoticeSort(NoticeKind.DEAD_LETTER, Severity.WARNING, f"/letters/{data.sequence}")
         case EventType.REPORT_WRITTEN:
-            return Sort(NoticeKind.REPORT, _warning_if(bool(events.needs_of(data))), page)
+            return NoticeSort(NoticeKind.REPORT, _warning_if(bool(events.needs_of(data))), page)
         case EventType.NOTICES_GIVEN_UP:
-            return Sort(NoticeKind.UNDELIVERED, Severity.ALARM, "/notifications")
+            return NoticeSort(NoticeKind.UNDELIVERED, Severity.ALARM, "/notifications")
     raise LookupError(f"no notice is made of {event.type}")
 
 

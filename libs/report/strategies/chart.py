@@ -25,7 +25,7 @@ Pick = Callable[[Sequence[float]], float]
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """Values at equal distances, in a colour; `filled` down to the chart's floor or up to 0."""
 
     values: Sequence[float]
@@ -77,7 +77,7 @@ class Chart:
     horizontal axis as (place, label), and trades.
     """
 
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     titles: Sequence[str]
     written: Callable[[float], str]
     labels: Sequence[tuple[int, str]] = ()
@@ -177,7 +177,7 @@ def thinned(values: Sequence[float], pick: Pick) -> Sequence[tuple[float, float]
     return [(0.0, values[0]), *points] if step > 1 else points
 
 
-def _path(line: Line, scale: _Scale) -> Path:
+def _path(line: ChartLine, scale: _Scale) -> Path:
     points = thinned(line.values, min if line.filled else lambda group: group[-1])
     way = "L".join(scale.point(place, value) for place, value in points)
     if not line.filled:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
 from libs.runtime.errors import DeskError
-from libs.runtime.own_text import Unreadable, text_in, yaml_in
+from libs.runtime.own_text import UnreadableFile, text_in, yaml_in
 from libs.runtime.whole_file import beside
 
 SPEC_BYTES_MAX = 200_000
@@ -47,12 +47,13 @@ class ExportFailed(DeskError):
 
 
 def spec_in(path: Path) -> StrategySpec:
-    """The spec in a file. Raises Unreadable, OSError, and pydantic's ValidationError by field."""
+    """The spec in a file. Raises UnreadableFile, OSError, and pydantic's ValidationError by
+    field."""
     return spec_of(text_in(path, SPEC_BYTES_MAX))
 
 
 def spec_of(text: str) -> StrategySpec:
-    """The spec in a YAML text. Raises Unreadable, and pydantic's ValidationError by field."""
+    """The spec in a YAML text. Raises UnreadableFile, and pydantic's ValidationError by field."""
     return StrategySpec.model_validate(yaml_in(text))
 
 
@@ -146,7 +147,7 @@ def _names(name: str) -> Iterator[str]:
 def _holds(path: Path, spec: StrategySpec) -> bool:
     try:
         kept = spec_in(path)
-    except (Unreadable, ValidationError):
+    except (UnreadableFile, ValidationError):
         return False
     # Who leaves costs out has the desk's, which `spec` has got by now.
     return kept.model_copy(update={"costs": kept.costs or spec.costs}) == spec

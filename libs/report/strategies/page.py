@@ -25,7 +25,7 @@ from libs.facts import amounts
 from libs.quant.ticks import priced
 from libs.report import ending
 from libs.report.cited import pieces
-from libs.report.strategies.chart import Chart, Line, Trade
+from libs.report.strategies.chart import Chart, ChartLine, Trade
 from libs.report.strategies.files import text_of
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -143,7 +143,7 @@ def _month(day: date) -> int:
 
 def _equity(backtest: BacktestResult) -> Chart:
     return Chart(
-        [Line(backtest.benchmark, "hold"), Line(backtest.equity, "own")],
+        [ChartLine(backtest.benchmark, "hold"), ChartLine(backtest.equity, "own")],
         _day_titles(backtest),
         _short,
         date_ticks(backtest.sessions),
@@ -153,7 +153,7 @@ def _equity(backtest: BacktestResult) -> Chart:
 
 
 def _drawdown(backtest: BacktestResult) -> Chart:
-    line = Line(drawdowns(backtest.equity), "loss", filled=True)
+    line = ChartLine(drawdowns(backtest.equity), "loss", filled=True)
     ticks = date_ticks(backtest.sessions)
     return Chart([line], _day_titles(backtest), "{:.0%}".format, ticks, label="Drawdown")
 
@@ -195,7 +195,7 @@ def _priced(shown: PricesShown, backtest: BacktestResult, places: dict[date, int
         if trade.ticker == shown.ticker
     ]
     return Chart(
-        [Line(shown.closes, "plain")],
+        [ChartLine(shown.closes, "plain")],
         [
             f"{day}: {_at(close, shown.ticker, backtest)}"
             for day, close in zip(backtest.sessions, shown.closes, strict=False)
@@ -227,7 +227,7 @@ def unit(currencies: Mapping[str, str]) -> str:
 def _loss(training: TrainingResult) -> Chart:
     steps = len(training.loss_curve) - 1
     return Chart(
-        [Line(training.loss_curve, "own")],
+        [ChartLine(training.loss_curve, "own")],
         [f"after {place} of {steps}: {loss:.4f}" for place, loss in enumerate(training.loss_curve)],
         "{:.3f}".format,
         [(0, "start"), (steps, f"{steps}")],

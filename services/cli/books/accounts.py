@@ -14,11 +14,11 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report import view
 from libs.report.tones import Tone
-from libs.report.view import Column, Table
-from services.cli.render.described import described
+from libs.report.view import Column, NoRows, Table
+from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, err, out, write
+from services.cli.shell.terminal import err
 
 THROW_AWAY = "run-"
 """The beginning of the names that `deskbus run` opens for a single decision."""
@@ -62,14 +62,8 @@ def accounts(
             return rows, len(names) - len(shown)
 
     rows, hidden = asking(work())
-    if json:
-        emit(rows)
-        return
-    if rows:
-        write(described(_table(rows), out()), out())
-    else:
-        err().print("no accounts yet: a cycle opens the account that it trades", style="dim")
-    if hidden:
+    show(rows, [_table(rows)], json=json)
+    if hidden and not json:
         count = amounts.count(hidden, "account")
         err().print(f"{count} of single runs not shown: deskbus accounts --all", style="dim")
 
@@ -101,10 +95,15 @@ def _table(rows: Sequence[AccountRow]) -> Table:
     """An account a row, each as of its own newest close."""
     return Table(
         (
-            *(Column("Account"), Column("Equity", right=True), Column("P&L", right=True)),
-            *(Column("Return", right=True), Column("Benchmark", right=True, spare=1)),
-            *(Column("Drawdown", right=True), Column("Open", right=True)),
-            *(Column("As of close", spare=3), Column("Later fills", right=True, spare=2)),
+            Column("Account"),
+            Column("Equity", right=True),
+            Column("P&L", right=True),
+            Column("Return", right=True),
+            Column("Benchmark", right=True, spare=1),
+            Column("Drawdown", right=True),
+            Column("Open", right=True),
+            Column("As of close", spare=3),
+            Column("Later fills", right=True, spare=2),
         ),
         tuple(
             view.row(
@@ -120,4 +119,5 @@ def _table(rows: Sequence[AccountRow]) -> Table:
             )
             for row in rows
         ),
+        empty=NoRows("No accounts yet: a cycle opens the account that it trades."),
     )

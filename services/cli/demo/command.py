@@ -4,30 +4,27 @@ import asyncio
 import os
 import signal
 import sys
-import webbrowser
-from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from libs.bus.client import open_client
-from libs.market.calendar import exchange_calendar
 from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
-from services.cli.demo.filling import CALLER, Year, fill
+from services.cli.demo.filling import CALLER, fill
 from services.cli.demo.market import write_market
-from services.cli.demo.place import Mark, Place
+from services.cli.demo.place import DemoFolder, DemoMark
 from services.cli.demo.receiver import receiver
 from services.cli.demo.sealed import EXIT_RULES, MAIN, seal, settings_in
-from services.cli.demo.tour import Stop, tour
+from services.cli.demo.tour import tour
+from services.cli.desk.console import shown
 from services.cli.shell.options import group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.progress import Progress
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.running import RunningDesk, find_desk
 from services.cli.shell.terminal import err, out
 
@@ -74,50 +71,57 @@ def demo(
     `deskbus demo` opens what is there.
     """
     seal()
-    place = Place(folder.absolute())
+    place = DemoFolder(folder.absolute())
     running = _running(place)
     if running is not None and fresh:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"this demo is running (process {running.pid})",
             "stop it with Ctrl-C in its terminal, then: deskbus demo --fresh",
         )
     if running is not None:
-        asyncio.run(_show_running(place, running, browser=browser))
+        text = f"the demo is running already: {running.http_url}"
+        _open(text, running.http_url, browser=browser)
+        asyncio.run(_show(running, place))
         return
     if fresh:
         place.clear()
-    known = None if fresh else place.mark
-    mark = known or Mark(sessions=sessions)
+    mark = (None if fresh else place.mark) or DemoMark(sessions=sessions)
     place.write(mark)
     write_market(place.folder / "market")
     (place.folder / "exit_signals.toml").write_text(EXIT_RULES)
     settings = settings_in(place.folder, port)
-    configure_logging(settings.log_level, settings.log_format)
-    run_loop(_hold(place, mark, settings, browser=browser, once=once))
+    configure_logging(settings.log.level, settings.log.format)
+    run_loop(_live(place, mark, settings, browser=browser, once=once))
 
 
-def _running(place: Place) -> RunningDesk | None:
+def _running(place: DemoFolder) -> RunningDesk | None:
     """The demo of this directory where it runs already."""
     if place.mark is None:
         return None
     try:
         return find_desk(settings_in(place.folder))
-    except Problem:
+    except CliProblem:
         return None
 
 
-async def _show_running(place: Place, desk: RunningDesk, *, browser: bool) -> None:
-    url = desk.http_url or ""
-    err().print(f"the demo is running already: {url}", style="bold green", soft_wrap=True)
+async def _show(desk: RunningDesk | launcher.Desk, place: DemoFolder) -> None:
+    """Say what to look at."""
     async with open_client(desk.nats_url, desk.secrets_dir, CALLER) as client:
-        _tell(await tour(client), url, place.folder)
-    if browser:
-        _open(url)
+        stops = await tour(client)
+    console = out()
+    command = f"DESKBUS_DATA_DIR={place.folder} deskbus performance {MAIN}"
+    console.print(Text(f"Look at (or: {command})", "bold"), soft_wrap=True)
+    for number, (path, words) in enumerate(stops.items(), start=1):
+        line = Text(f"  {number}. {words} ").append(f"{desk.http_url}{path}", "cyan")
+        console.print(line, soft_wrap=True)
 
 
-async def _hold(place: Place, mark: Mark, settings: Settings, *, browser: bool, once: bool) -> None:
-    living = asyncio.ensure_future(_live(place, mark, settings, browser=browser, once=once))
+async def _live(
+    place: DemoFolder, mark: DemoMark, settings: Settings, *, browser: bool, once: bool
+) -> None:
+    """The demo until a signal; what was filled then stays."""
+    living = asyncio.ensure_future(_hold(place, mark, settings, browser=browser, once=once))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, living.cancel)
     try:
@@ -128,69 +132,38 @@ async def _hold(place: Place, mark: Mark, settings: Settings, *, browser: bool, 
         err().print(f"stopped; `deskbus demo` {rest}", style="dim")
 
 
-async def _live(place: Place, mark: Mark, settings: Settings, *, browser: bool, once: bool) -> None:
-    with receiver(place.folder) as addresses:
+async def _hold(
+    place: DemoFolder, mark: DemoMark, settings: Settings, *, browser: bool, once: bool
+) -> None:
+    with receiver() as addresses:
         # The environment is sealed: no other channel has an address in it.
         os.environ.update(addresses)
-        await _open_desk(place, mark, settings, browser=browser, once=once)
+        async with launcher.desk(settings) as desk:
+            _open(f"The demo is open: {desk.http_url}", desk.http_url, browser=browser)
+            err().print(HONEST, style="dim")
+            lost = asyncio.ensure_future(desk.finished())
+            filling = asyncio.ensure_future(_fill(desk, place, mark))
+            try:
+                await asyncio.wait({filling, lost}, return_when=asyncio.FIRST_COMPLETED)
+                await (filling if filling.done() else lost)
+                if not once:
+                    err().print("Ctrl-C stops it; `deskbus demo` opens it again", style="dim")
+                    await lost
+            finally:
+                filling.cancel()
+                lost.cancel()
 
 
-async def _open_desk(
-    place: Place, mark: Mark, settings: Settings, *, browser: bool, once: bool
-) -> None:
-    async with launcher.desk(settings) as desk:
-        url = desk.http_url or ""
-        err().print(Text.assemble(("The demo is open: ", "bold green"), url), soft_wrap=True)
-        err().print(HONEST, style="dim")
-        if browser:
-            _open(url)
-        lost = asyncio.ensure_future(desk.finished())
-        try:
-            await _unless_lost(_filled(place, mark, desk.settings), lost)
-            async with open_client(desk.nats_url, desk.secrets_dir, CALLER) as client:
-                _tell(await tour(client), url, place.folder)
-            if not once:
-                err().print("Ctrl-C stops it; `deskbus demo` opens it again", style="dim")
-                await lost
-        finally:
-            lost.cancel()
+async def _fill(desk: launcher.Desk, place: DemoFolder, mark: DemoMark) -> None:
+    if not mark.filled:
+        with CycleProgress(err(), lambda _: "") as progress:
+            await fill(desk.settings, mark.sessions, progress.counts)
+        place.write(mark.model_copy(update={"filled": True}))
+    await _show(desk, place)
 
 
-async def _filled(place: Place, mark: Mark, settings: Settings) -> None:
-    if mark.filled:
-        return
-    year = Year.of(mark.sessions, exchange_calendar())
-    with Progress(err(), lambda _: "") as progress:
-        await fill(settings, year, progress.counts)
-    place.write(mark.model_copy(update={"filled": True}))
-
-
-async def _unless_lost(work: Coroutine[Any, Any, None], lost: "asyncio.Future[None]") -> None:
-    filling = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait({filling, lost}, return_when=asyncio.FIRST_COMPLETED)
-        if lost.done() and not filling.done():
-            lost.result()
-        await filling
-    finally:
-        filling.cancel()
-
-
-def _open(url: str) -> None:
-    """Open a browser for a person at a terminal; without one nothing happens."""
-    if not (sys.stdout.isatty() and sys.stderr.isatty()):
-        return
-    try:
-        webbrowser.get()
-    except webbrowser.Error:
-        return
-    webbrowser.open(url)
-
-
-def _tell(stops: Sequence[Stop], url: str, folder: Path) -> None:
-    console: Console = out()
-    command = f"DESKBUS_DATA_DIR={folder} deskbus performance {MAIN}"
-    console.print(Text(f"Look at (or: {command})", "bold"), soft_wrap=True)
-    for number, stop in enumerate(stops, start=1):
-        line = Text(f"  {number}. {stop.words} ").append(f"{url}{stop.path}", "cyan")
-        console.print(line, soft_wrap=True)
+def _open(text: str, url: str | None, *, browser: bool) -> None:
+    """Say where it is; for a person at a terminal open a browser there, if there is one."""
+    err().print(text, style="bold green", soft_wrap=True)
+    if browser and url and sys.stdout.isatty() and sys.stderr.isatty():
+        shown(url)

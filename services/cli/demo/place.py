@@ -8,60 +8,67 @@ from pydantic import BaseModel, ValidationError
 
 from libs.runtime.whole_file import beside
 from libs.servers.server_record import LOCK_NAME, RECORD_NAME, ServerRecord
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 
 MARK = "demo.json"
 """The file that says a directory is a demo's."""
-EDITION = 1
-"""Raised when what is filled in changes so much that an older directory should be made anew."""
 OWN = (
-    *("market", "servers", "secrets", "strategies", "logs", "reports", "exit_signals", "cache"),
-    *("exit_signals.toml", "messages.jsonl", "runtime.json", RECORD_NAME, LOCK_NAME),
+    "market",
+    "servers",
+    "secrets",
+    "strategies",
+    "logs",
+    "reports",
+    "exit_signals",
+    "cache",
+    "exit_signals.toml",
+    "runtime.json",
+    RECORD_NAME,
+    LOCK_NAME,
 )
 """What a demo makes in its directory beside its mark: all that `--fresh` deletes."""
 
 
-class Mark(BaseModel):
-    """The mark: which edition, of how many sessions, and whether it is filled."""
+class DemoMark(BaseModel):
+    """The mark: of how many sessions, and whether it is filled."""
 
     made_by: str = "deskbus demo"
-    edition: int = EDITION
     sessions: int | None = None
     filled: bool = False
 
 
 @dataclass(frozen=True)
-class Place:
+class DemoFolder:
     """A directory for one demo."""
 
     folder: Path
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> DemoMark | None:
         """The mark of the demo that is here; None in an empty or absent directory.
 
-        Raises `Problem` where the directory is somebody else's.
+        Raises `CliProblem` where the directory is somebody else's.
         """
         path = self.folder / MARK
         try:
-            return Mark.model_validate_json(path.read_bytes())
+            return DemoMark.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             pass
         except (OSError, ValidationError) as error:
-            raise Problem(
+            raise CliProblem(
                 ExitCode.USAGE,
                 f"{path} cannot be read, so {self.folder} is not taken for a demo's",
                 "name another directory: deskbus demo --dir DIR",
             ) from error
         if self.folder.is_dir() and any(self.folder.iterdir()):
-            raise Problem(
+            raise CliProblem(
                 ExitCode.USAGE,
                 f"{self.folder} is not empty and no demo made it: nothing in it was touched",
                 "name another directory: deskbus demo --dir DIR",
             )
         return None
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: DemoMark) -> None:
         """Mark the directory as a demo's."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / MARK
@@ -69,14 +76,14 @@ class Place:
             partial.replace(path)
 
     def clear(self) -> None:
-        """Delete what a demo made here. Raises `Problem` where no demo did."""
+        """Delete what a demo made here. Raises `CliProblem` where no demo did."""
         if self.mark is None:
             return
         outside = ServerRecord.load(self.folder).outside_dir
         if outside is not None:  # where the servers' own user could not reach this folder
             shutil.rmtree(outside, ignore_errors=True)
         # It stays a demo's, also where something of others lies in it or this is cut off.
-        self.write(Mark())
+        self.write(DemoMark())
         for name in OWN:
             path = self.folder / name
             if path.is_symlink() or path.is_file():

@@ -13,10 +13,35 @@ from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
 
 KEPT = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "TZ"),
-    *("TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "LANG", "LANGUAGE"),
-    *("LC_*", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_*", "BROWSER"),
-    *("PYTHON*", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_*", "COVERAGE_*", "PYTEST_*"),
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "TZ",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLORTERM",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_*",
+    "BROWSER",
+    "PYTHON*",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "DYLD_*",
+    "COVERAGE_*",
+    "PYTEST_*",
 )
 """Variables that say how a terminal, a browser and Python work; all others are left out, whoever
 reads them: addresses, keys, proxies, exporters, another desk's settings."""
@@ -98,20 +123,18 @@ class SealedSettings(Settings):
 def settings_in(folder: Path, port: int | None = None) -> Settings:
     """The demo's settings: everything below its folder, servers and keys of its own. Without a
     port the console takes the usual one, or the next that is free."""
-    chosen: dict[str, Any] = {} if port is None else {"http_port": port}
+    chosen: dict[str, Any] = {} if port is None else {"port": port}
     return SealedSettings(
         demo=True,
         data_dir=folder,
-        replay_dir=folder / "market",
+        market={"replay_dir": folder / "market"},
         strategies_dir=folder / "strategies",
         exit_rules_file=folder / "exit_signals.toml",
-        http=True,
-        **chosen,
-        log_level="error",
-        candidate_sources="screener,news",
-        day_cost_usd_max=DAY_COST_USD_MAX,
-        approval_timeout_s=APPROVAL_TIMEOUT_S,
-        approval_valid_s=86_400,
+        http={"enabled": True, **chosen},
+        log={"level": "error"},
+        candidates={"sources": "screener,news"},
+        budget={"day_cost_usd_max": DAY_COST_USD_MAX},
+        approval={"timeout_s": APPROVAL_TIMEOUT_S, "valid_s": 86_400},
         schedule=Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
         notify=Notify.model_validate(NOTIFY),
     )

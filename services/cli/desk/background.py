@@ -14,7 +14,7 @@ from libs.runtime.settings import Settings
 from libs.servers.child_log import log_tail, make_logs_dir
 from libs.servers.leftovers import birth_of, runs
 from libs.servers.server_record import ProcessMark, private
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import RUNTIME_FILE, RunningDesk
 
 START_S_MAX = 180.0
@@ -48,7 +48,7 @@ def start(arguments: Sequence[str], settings: Settings) -> RunningDesk:
     """Run `deskbus ARGUMENTS`, which keeps a desk running, in the background; give the desk once it
     takes requests.
 
-    It has no terminal, and goes on when this program and its terminal end. Raises `Problem` with
+    It has no terminal, and goes on when this program and its terminal end. Raises `CliProblem` with
     its last words where it ends before it is ready, or is not in `START_S_MAX`.
     """
     words = make_logs_dir(log_path(settings).parent) / WORDS_NAME
@@ -78,26 +78,28 @@ def _ready(child: "subprocess.Popen[bytes]", settings: Settings, words: Path) ->
         if desk is not None and desk.pid == child.pid:
             return desk
         time.sleep(LOOK_EVERY_S)
-    raise Problem(
+    raise CliProblem(
         ExitCode.TIMED_OUT,
         f"the desk is not ready after {START_S_MAX:g} s, and was stopped",
         f"its log may say why: {log_path(settings)}",
     )
 
 
-def _not_started(code: int, words: Path) -> Problem:
-    problem = Problem.in_words(log_tail(words))
+def _not_started(code: int, words: Path) -> CliProblem:
+    problem = CliProblem.in_words(log_tail(words))
     if problem is not None:
-        return Problem(ExitCode.FAILED, f"the desk did not start: {problem.message}", problem.hint)
+        return CliProblem(
+            ExitCode.FAILED, f"the desk did not start: {problem.message}", problem.hint
+        )
     how = f"signal {-code} ended it" if code < 0 else f"it ended with exit code {code}"
-    return Problem(
+    return CliProblem(
         ExitCode.FAILED, f"the desk did not start: {how}", f"its last words stand in {words}"
     )
 
 
 def stop(desk: RunningDesk) -> None:
-    """End a desk as Ctrl-C would, and wait until it is gone. Raises `Problem` where it is not ours
-    to end, or stays."""
+    """End a desk as Ctrl-C would, and wait until it is gone. Raises `CliProblem` where it is not
+    ours to end, or stays."""
     mark = _mark(desk)
     if mark is None:
         return
@@ -107,7 +109,7 @@ def stop(desk: RunningDesk) -> None:
     except ProcessLookupError:
         return
     except PermissionError:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"the desk (process {mark.pid}) is another user's",
             "stop it as the user who started it",
@@ -115,7 +117,7 @@ def stop(desk: RunningDesk) -> None:
     until = time.monotonic() + STOP_S_MAX
     while runs(mark):
         if time.monotonic() > until:
-            raise Problem(
+            raise CliProblem(
                 ExitCode.TIMED_OUT,
                 f"the desk (process {mark.pid}) still runs after {STOP_S_MAX:g} s",
                 f"`deskbus logs` may say why; `kill -9 {mark.pid}` ends it at once: nothing is "

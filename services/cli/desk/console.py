@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from rich.text import Text
 
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import RunningDesk, find_desk, load_settings
 from services.cli.shell.terminal import emit, err, out
 
@@ -50,9 +50,9 @@ def open_console(
 
 
 def page_url(desk: RunningDesk, page: str = "") -> str:
-    """The address of a page of the console. Raises `Problem` where the desk serves none."""
+    """The address of a page of the console. Raises `CliProblem` where the desk serves none."""
     if desk.http_url is None:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             "this desk serves no console, or it is not known from here where",
             "`deskbus up` serves one unless it is told --no-http; of servers of your own, the "

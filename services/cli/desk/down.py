@@ -5,14 +5,14 @@ from rich.text import Text
 
 from services.cli.desk import background
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.progress import Progress
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.running import load_settings
 from services.cli.shell.terminal import emit, err
 
 app = group()
 
 
-class Stopped(BaseModel):
+class StoppedDesk(BaseModel):
     """`stopped`, or `off` where no desk was running."""
 
     status: str
@@ -30,15 +30,15 @@ def down(json: JsonOption = False) -> None:
     desk = background.recorded(settings)
     if desk is None:
         if json:
-            emit([Stopped(status="off")])
+            emit([StoppedDesk(status="off")])
         else:
             where = settings.data_dir.absolute()
             err().print(Text(f"no desk is running in {where}", style="dim"), soft_wrap=True)
         return
-    with Progress(err()) as progress:
+    with CycleProgress(err()) as progress:
         progress.says(f"stopping the desk (process {desk.pid})")
         background.stop(desk)
     if json:
-        emit([Stopped(status="stopped", pid=desk.pid)])
+        emit([StoppedDesk(status="stopped", pid=desk.pid)])
     else:
         err().print(Text("the desk is stopped; `deskbus up` continues where it stopped"))

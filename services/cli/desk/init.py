@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rich.text import Text
 
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.terminal import emit, err, out
 
 TEMPLATES = Path(__file__).parent / "folder"
@@ -103,7 +103,7 @@ def _write(folder: Path, name: str, meaning: str, text: Callable[[], str]) -> Wr
     except FileExistsError:
         return Written(file=path, written=False, meaning=meaning)
     except OSError as error:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"{path} cannot be written: {error.strerror}",
             "name a folder of yours: deskbus init my-desk",

@@ -18,7 +18,7 @@ from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.desk.background import log_path
 from services.cli.shell.options import group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import SERVERS, load_settings
 from services.cli.shell.terminal import err, out, painter
 
@@ -34,7 +34,7 @@ app = group()
 
 
 @dataclass(frozen=True)
-class Line:
+class LogLine:
     """One line of a log; `fields` are None where it is no event, as of a server."""
 
     text: str
@@ -59,7 +59,7 @@ class LogReader:
     _inode: int = 0
     _partial: bytes = field(default=b"")
 
-    def read(self) -> Sequence[Line]:
+    def read(self) -> Sequence[LogLine]:
         """The whole lines since the last call; at the first call those of the end of the log."""
         try:
             with self.path.open("rb") as file:
@@ -67,7 +67,7 @@ class LogReader:
         except OSError:
             return ()
 
-    def _appended(self, file: BinaryIO) -> Sequence[Line]:
+    def _appended(self, file: BinaryIO) -> Sequence[LogLine]:
         state = os.fstat(file.fileno())
         is_first = not self._inode
         if state.st_ino != self._inode or state.st_size < self._position:
@@ -119,15 +119,15 @@ def logs(
         _print(_new(readers, wanted), json=json)
 
 
-def _new(readers: Sequence[LogReader], service: str | None) -> Iterator[Line]:
+def _new(readers: Sequence[LogReader], service: str | None) -> Iterator[LogLine]:
     return (line for reader in readers for line in reader.read() if line.is_of(service))
 
 
 def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
-    """The logs to read. Raises `Problem` where there is no such service, or no log."""
+    """The logs to read. Raises `CliProblem` where there is no such service, or no log."""
     known = (*BACKBONE, *SERVICES, *SERVERS)
     if service is not None and service not in known:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE,
             f"unknown service {service!r}{did_you_mean(nearest(service, known))}",
             f"there are {', '.join(known)}",
@@ -142,7 +142,7 @@ def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
     there = [path for path in paths if path.exists()]
     if not there:
         named = f" {service}" if service else ""
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_FOUND,
             f"there is no log yet ({paths[0]})",
             "`deskbus up --detach` writes one; where standard error is no terminal, `deskbus up` "
@@ -156,18 +156,18 @@ def _is_of_process(path: Path, service: str | None) -> bool:
     return match is not None and (match["service"] == service or service is None)
 
 
-def _line(text: str) -> Line:
+def _line(text: str) -> LogLine:
     if text.startswith("{"):
         try:
             fields = json_.loads(text)
         except ValueError:
-            return Line(text)
+            return LogLine(text)
         if isinstance(fields, dict):
-            return Line(text, fields)
-    return Line(text)
+            return LogLine(text, fields)
+    return LogLine(text)
 
 
-def _print(lines: Iterable[Line], *, json: bool) -> None:
+def _print(lines: Iterable[LogLine], *, json: bool) -> None:
     paint = painter(out())
     texts = [line.text if json else _shown(line, paint) for line in lines]
     if texts:
@@ -175,7 +175,7 @@ def _print(lines: Iterable[Line], *, json: bool) -> None:
         sys.stdout.flush()
 
 
-def _shown(line: Line, paint: Callable[[str, str], str]) -> str:
+def _shown(line: LogLine, paint: Callable[[str, str], str]) -> str:
     """A line for people: the time here, the service, the event and its fields."""
     if line.fields is None:
         return line.text

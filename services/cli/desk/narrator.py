@@ -18,10 +18,11 @@ from libs.bus.client import Client, open_client
 from libs.facts import amounts
 from libs.report import ending, events
 from libs.report.reports import Reports
+from libs.report.tones import MARKS
 from libs.runtime.errors import DeskError
 from libs.runtime.setting_names import as_set
 from services.cli.shell.running import RunningDesk
-from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES
+from services.cli.shell.terminal import STATUS_STYLES
 
 ENDS = f"{PREFIX}.evt.*.{EventType.CYCLE_ENDED.value}.*"
 ASK_EVERY_S = 0.5
@@ -66,7 +67,7 @@ def line(event: Event, view: CycleView | None) -> Text:
     """When it ended, which cycle, how, and what came of it."""
     at = (f"{event.at.astimezone():%H:%M:%S} ", "dim")
     status = CycleStatus(Ended.model_validate(event.data).status)
-    mark, style = STATUS_MARKS[status], STATUS_STYLES[status]
+    mark, style = MARKS[status], STATUS_STYLES[status]
     if view is None:
         words = as_set(events.described(event).text)
         return Text.assemble(at, (f"{mark} ", style), amounts.cut(words, WORDS_MAX))

@@ -34,7 +34,7 @@ from services.cli.shell.terminal import emit, facts, out, write
 app = group()
 
 
-class Status(BaseModel):
+class DeskStatus(BaseModel):
     """How a desk is. `status` is `up`, or `unwell` where a part of it does not answer (`problem`
     says which). Counts end at `PAGE_MAX`.
     """
@@ -89,8 +89,8 @@ def _fault_of(exit_rules: Path) -> str:
     return ""
 
 
-async def _status(desk: RunningDesk, log: Path | None) -> Status:
-    place = Status(
+async def _status(desk: RunningDesk, log: Path | None) -> DeskStatus:
+    place = DeskStatus(
         status="unwell",
         pid=desk.pid,
         started_at=desk.started_at,
@@ -126,7 +126,7 @@ async def _status(desk: RunningDesk, log: Path | None) -> Status:
     )
 
 
-def _tell(view: Status) -> None:
+def _tell(view: DeskStatus) -> None:
     word = ("✓ up", "bold green") if view.status == "up" else ("✗ unwell", "bold red")
     since = ""
     if view.started_at is not None:
@@ -149,7 +149,7 @@ def _tell(view: Status) -> None:
     write(facts([line for line in lines if line is not None]), out())
 
 
-def _services(view: Status) -> str:
+def _services(view: DeskStatus) -> str:
     return f"{view.services} of {view.services + len(view.services_missing)} answer"
 
 

@@ -27,8 +27,8 @@ from services.cli.desk import background
 from services.cli.desk.narrator import narrated
 from services.cli.operating.market_files import market_note, require_exit_rules
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.progress import Progress
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.running import RECORD_DIR, RunningDesk, asking, find_desk, load_settings
 from services.cli.shell.terminal import emit, err
 
@@ -82,12 +82,12 @@ def up(
     one line is printed for each cycle that ends; elsewhere, and where DESKBUS_LOG_FORMAT is set,
     the log is written to standard error.
     """
-    settings = load_settings().model_copy(update={"http": http})
+    settings = load_settings().changed(http={"enabled": http})
     if port is not None:
-        settings = settings.model_copy(update={"http_port": port})
+        settings = settings.changed(http={"port": port})
     counts = _counts(replicas or ())
     if counts and not processes:
-        raise Problem(ExitCode.USAGE, "--replicas needs --processes")
+        raise CliProblem(ExitCode.USAGE, "--replicas needs --processes")
     _refuse_second(settings)
     require_exit_rules(settings)
     if detach:
@@ -101,7 +101,7 @@ def up(
 def _start_in_background(settings: Settings, *, json: bool) -> None:
     words = [word for word in sys.argv[1:] if word not in {"--detach", "-d", "--json"}]
     is_new = not (settings.data_dir / RECORD_DIR).is_dir()
-    with Progress(err()) as progress:
+    with CycleProgress(err()) as progress:
         progress.says(STARTING)
         desk = background.start(words, settings)
     if json:
@@ -128,21 +128,21 @@ def _log_to(settings: Settings) -> Path | None:
     A person's terminal shows one line a cycle and no log. What reads standard error otherwise, a
     container's engine or systemd, gets it there, and so does who has chosen a format.
     """
-    a_person_looks = settings.log_format == "auto" and sys.stderr.isatty()
+    a_person_looks = settings.log.format == "auto" and sys.stderr.isatty()
     if not a_person_looks and background.IN_BACKGROUND_VARIABLE not in os.environ:
-        configure_logging(settings.log_level, settings.log_format)
+        configure_logging(settings.log.level, settings.log.format)
         return None
     path = background.log_path(settings)
     try:
         settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
         file = LogFile(path)
     except OSError as error:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"the log {path} cannot be written: {error.strerror}",
             "make it writable, or set DESKBUS_DATA_DIR",
         ) from error
-    configure_logging(settings.log_level, "json", file, on_error=_point_at_log)
+    configure_logging(settings.log.level, "json", file, on_error=_point_at_log)
     return path
 
 
@@ -155,7 +155,7 @@ def _counts(options: Sequence[str]) -> Mapping[str, int]:
     for text in options:
         name, _, count = text.partition("=")
         if not name or not count.isdecimal() or not 1 <= int(count) <= REPLICAS_MAX:
-            raise Problem(
+            raise CliProblem(
                 ExitCode.USAGE,
                 f"--replicas {text!r} is not valid",
                 f"write SERVICE=N with N from 1 to {REPLICAS_MAX}, for example research=3",
@@ -165,13 +165,13 @@ def _counts(options: Sequence[str]) -> Mapping[str, int]:
 
 
 def _refuse_second(settings: Settings) -> None:
-    if settings.nats_url is not None:
+    if settings.nats.url is not None:
         return
     try:
         desk = find_desk(settings)
-    except Problem:
+    except CliProblem:
         return
-    raise Problem(
+    raise CliProblem(
         ExitCode.FAILED,
         f"a desk is running in {settings.data_dir} already (process {desk.pid})",
         "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
@@ -211,7 +211,7 @@ async def _desk_until_lost(
         if log is None:
             desk = await stack.enter_async_context(starting)
         else:
-            with Progress(err()) as progress:
+            with CycleProgress(err()) as progress:
                 progress.says(STARTING)
                 desk = await stack.enter_async_context(starting)
         running = RunningDesk(
@@ -264,7 +264,7 @@ def announce(
 
 def _port_note(desk: RunningDesk, settings: Settings) -> Sequence[str]:
     """Say that the console is not where it is looked for, and why."""
-    wanted = settings.http_port
+    wanted = settings.http.port
     port = urlsplit(desk.http_url or "").port
     if port is None or not wanted or port == wanted:
         return ()

@@ -5,13 +5,13 @@ from urllib.parse import urlsplit
 
 from libs.runtime.http_address import HttpRefused, http_certificate
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import Check, ok, problem
+from services.cli.operating.checks import DoctorCheck, ok, problem
 from services.cli.shell.running import RunningDesk
 
 ANY_HOST = frozenset({"0.0.0.0", "::", "127.0.0.1", "::1", "localhost"})  # noqa: S104
 
 
-def in_files(settings: Settings) -> Sequence[Check]:
+def in_files(settings: Settings) -> Sequence[DoctorCheck]:
     """The certificate that HTTP is set up with, and those among the secrets."""
     from libs.keys.validity import RENEW, certificate_in, now_utc, problem_of  # noqa: PLC0415
 
@@ -38,11 +38,11 @@ def in_files(settings: Settings) -> Sequence[Check]:
     return checks
 
 
-async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[Check]:
+async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[DoctorCheck]:
     """The certificates that the servers show now. Where one speaks no TLS there is no line."""
     from libs.keys.validity import (  # noqa: PLC0415 - it loads the package for certificates
         RENEW,
-        Speaks,
+        ServerProtocol,
         now_utc,
         places_in,
         problem_of,
@@ -52,7 +52,7 @@ async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[Check]:
 
     places = [*servers_in(desk.nats_url, dsn)]
     if desk.http_url is not None and desk.http_url.startswith("https://"):
-        places += places_in(desk.http_url, Speaks.HTTPS, 443)
+        places += places_in(desk.http_url, ServerProtocol.HTTPS, 443)
     checks = []
     for place in places:
         name = f"tls {place.speaks.value}"
@@ -63,7 +63,9 @@ async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[Check]:
             continue
         if certificate is None:
             continue
-        host = None if place.speaks is Speaks.HTTPS and place.host in ANY_HOST else place.host
+        host = (
+            None if place.speaks is ServerProtocol.HTTPS and place.host in ANY_HOST else place.host
+        )
         why = problem_of(certificate, host, now_utc())
         if why:
             checks.append(problem(name, f"the certificate of {place}: {why}", RENEW))
@@ -78,4 +80,4 @@ def _http_host(settings: Settings) -> str | None:
     url = settings.notify.base_url
     if url is not None and url.startswith("https://"):
         return urlsplit(url).hostname
-    return None if settings.http_host in ANY_HOST else settings.http_host
+    return None if settings.http.host in ANY_HOST else settings.http.host

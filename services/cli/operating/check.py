@@ -11,11 +11,15 @@ from rich.text import Text
 
 from libs.market.replay.checked import CheckedFile, checked_files
 from libs.market.replay.store import ReplayStore
+from libs.report import view
+from libs.report.tones import Tone
+from libs.report.view import Cell, Column, Table
 from services.cli.operating.market_files import require_exit_rules
+from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.terminal import err
 
 app = group()
 
@@ -44,27 +48,22 @@ def check(
     """Read all market files, and say of each what it is and whether it can be used.
 
     No desk is needed, and nothing is changed. The settings and the exit rules are read too, and
-    refused where they cannot be used. Exit 1 where a file cannot be used.
+    refused where they cannot be used. Exit 1 where a file has a fault.
     """
     settings = load_settings()
     require_exit_rules(settings)
-    folder = directory or settings.replay_dir
+    folder = directory or settings.market.replay_dir
     if folder is not None and not folder.is_dir():
-        raise Problem(ExitCode.USAGE, f"{folder} is not a folder", "name one, or none")
+        raise CliProblem(ExitCode.USAGE, f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
-    if json:
-        emit([FileRow.model_validate(file, from_attributes=True) for file in files])
-    else:
-        grid = table("", "file", "what it is", ("rows", "right"), "first", "last", "what to know")
-        for file in files:
-            grid.add_row(*_cells(file))
-        write(grid, out())
+    rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
+    show(rows, [_table(rows)], json=json)
     refused = [file for file in files if file.refused]
     if refused:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
-            f"{len(refused)} of {len(files)} files cannot be used; the first: {refused[0].refused}",
-            "a ticker whose file cannot be used is left out of decisions until the file is mended",
+            f"{len(refused)} of {len(files)} files have faults; the first: {refused[0].refused}",
+            "until then a ticker of such a file is left out of decisions, and a bad row of records",
         )
     if not json:
         where = folder or "the bundled prices"
@@ -75,17 +74,32 @@ async def _files(folder: Path | None) -> Sequence[CheckedFile]:
     return [file async for file in checked_files(ReplayStore(folder))]
 
 
-def _cells(file: CheckedFile) -> tuple[Text, ...]:
-    mark, style = ("✗", "bold red") if file.refused else ("✓", "green")
-    if file.is_ignored:
-        mark, style = "-", "yellow"
-    say = file.refused or file.note
-    return (
-        Text(mark, style=style),
-        Text(file.name),
-        Text(file.what),
-        Text("" if file.rows is None else f"{file.rows:,}"),
-        Text("" if file.first is None else file.first.isoformat()),
-        Text("" if file.last is None else file.last.isoformat()),
-        Text(say, style="yellow" if say else ""),
+def _table(files: Sequence[FileRow]) -> Table:
+    return Table(
+        (
+            Column("File"),
+            Column("What it is"),
+            Column("Rows", right=True),
+            Column("First"),
+            Column("Last"),
+            Column("What to know", wraps=True),
+        ),
+        tuple(
+            view.row(
+                _name(it),
+                view.say(it.what),
+                view.BLANK if it.rows is None else view.count(it.rows),
+                view.say(str(it.first or "")),
+                view.say(str(it.last or "")),
+                view.say("; ".join(filter(None, (it.refused, it.note))), Tone.WARN),
+            )
+            for it in files
+        ),
     )
+
+
+def _name(of: FileRow) -> Cell:
+    if of.is_ignored:
+        return view.say(f"- {of.name}", Tone.WARN)
+    mark, tone = ("✗", Tone.BAD) if of.refused else ("✓", Tone.GOOD)
+    return view.say(f"{mark} {of.name}", tone)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import BaseModel
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """How a check came out; `off` is no problem, only not there now."""
 
     OK = "ok"
@@ -13,20 +13,20 @@ class Verdict(StrEnum):
     PROBLEM = "problem"
 
 
-class Check(BaseModel):
+class DoctorCheck(BaseModel):
     """One line: what was looked at, what was seen, what to do."""
 
     name: str
-    verdict: Verdict
+    verdict: CheckVerdict
     said: str
     todo: str = ""
 
 
-def ok(name: str, finding: str) -> Check:
+def ok(name: str, finding: str) -> DoctorCheck:
     """All is well."""
-    return Check(name=name, verdict=Verdict.OK, said=finding)
+    return DoctorCheck(name=name, verdict=CheckVerdict.OK, said=finding)
 
 
-def problem(name: str, finding: str, todo: str = "") -> Check:
+def problem(name: str, finding: str, todo: str = "") -> DoctorCheck:
     """Something is wrong."""
-    return Check(name=name, verdict=Verdict.PROBLEM, said=finding, todo=todo)
+    return DoctorCheck(name=name, verdict=CheckVerdict.PROBLEM, said=finding, todo=todo)

@@ -3,13 +3,14 @@
 import os
 from pathlib import Path
 
-from rich.text import Text
-
-from libs.report.settings import PREFIX, in_force
+from libs.report import view
+from libs.report.settings import in_force
+from libs.report.tones import Tone
+from libs.report.view import Column, Table
 from libs.runtime.settings import SETTINGS_FILE
+from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings
-from services.cli.shell.terminal import emit, err, out, table, write
 
 app = group()
 
@@ -22,18 +23,24 @@ def config(json: JsonOption = False) -> None:
     above the defaults. Secrets are masked.
     """
     entries = in_force(load_settings(), os.environ, Path(SETTINGS_FILE))
-    if json:
-        emit(entries)
-        return
-    grid = table("setting", ("value", "gives"), "from", "meaning")
-    for entry in entries:
-        is_set = entry.source != "default"
-        grid.add_row(
-            entry.name,
-            Text(entry.value, style="bold green" if is_set else ""),
-            Text(entry.source, style="green" if is_set else "dim"),
-            Text(entry.meaning, style="dim"),
-        )
-    write(grid, out())
-    example = f"{PREFIX}{entries[0].name.upper()}"
-    err().print(f"set one as {example}=... or in {SETTINGS_FILE}", style="dim")
+    example = f"DESKBUS_HTTP_PORT=... or `port` below [http] in {SETTINGS_FILE}"
+    table = Table(
+        (
+            Column("Setting"),
+            Column("Value", wraps=True),
+            Column("From"),
+            Column("Meaning", wraps=True),
+        ),
+        tuple(
+            view.row(
+                view.say(entry.name),
+                view.say(entry.value, tone).strong if tone else view.say(entry.value),
+                view.say(entry.source, tone or Tone.QUIET),
+                view.say(entry.meaning, Tone.QUIET),
+            )
+            for entry in entries
+            for tone in [None if entry.source == "default" else Tone.GOOD]
+        ),
+        notes=view.notes(f"set http.port, for example, as {example}"),
+    )
+    show(entries, [table], json=json)

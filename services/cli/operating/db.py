@@ -12,17 +12,20 @@ from libs.postgres.migrate import migrations
 from libs.postgres.pool import OWNER_ROLE, PostgresError, dsn_for, is_outage, open_pool
 from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_models
+from libs.report import view
 from libs.report.settings import without_login
+from libs.report.view import Column, NoRows, Table, Text
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
 from libs.servers.postgres_backup import DUMP_MAGIC, dump
 from libs.servers.postgres_backup import restore as restore_dump
 from libs.servers.postgres_server import note_backup
+from services.cli.render.described import show
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.terminal import emit, err, out
 from services.launcher import servers_of
 
 app = group()
@@ -59,11 +62,12 @@ def migrate(json: JsonOption = False) -> None:
     except Exception as error:
         if not is_outage(error) and not isinstance(error, PostgresError):
             raise
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
             f"the migration did not run at {without_login(dsn)}: {error or type(error).__name__}",
             "is Postgres running, does DESKBUS_POSTGRES_DSN name its owner, and are the roles made "
-            "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console)?",
+            "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console, "
+            "deskbus_study)?",
         ) from error
     if json:
         emit([Migrated(version=migration.version, name=migration.name) for migration in done])
@@ -81,7 +85,7 @@ def backup(
     """Dump the whole database into one file, by pg_dump; the desk may keep running."""
     settings = load_settings()
     dsn = database_dsn(settings, OWNER_ROLE)
-    asking(dump(find_postgres_bindir(settings.pg_bindir), dsn, file))
+    asking(dump(find_postgres_bindir(settings.postgres.bindir), dsn, file))
     note_backup(settings.data_dir, file)
     _tell(file, "written", json)
 
@@ -118,18 +122,29 @@ def retain(
     dsn = database_dsn(load_settings(), OWNER_ROLE)
     outcomes = asking(drop_months(dsn, months, dry_run=dry_run))
     models = asking(retain_models(dsn, months, dry_run=dry_run))
-    if json:
-        emit([*outcomes, models])
-        return
-    grid = table("month", "what", ("cycles", "right"), ("bytes", "right"), "why")
-    for outcome in outcomes:
-        size = f"{outcome.size_bytes:,}"
-        grid.add_row(
-            f"{outcome.month:%Y-%m}", outcome.verdict, f"{outcome.cycles:,}", size, outcome.reason
-        )
-    write(grid, out())
     count = amounts.count(models.models, "trained model")
-    out().print(f"{models.verdict}: {count}, {models.size_bytes:,} bytes")
+    months_shown = Table(
+        (
+            Column("Month"),
+            Column("What"),
+            Column("Cycles", right=True),
+            Column("Bytes", right=True),
+            Column("Why", wraps=True),
+        ),
+        tuple(
+            view.row(
+                view.say(f"{it.month:%Y-%m}"),
+                view.say(it.verdict),
+                view.count(it.cycles),
+                view.count(it.size_bytes),
+                view.say(it.reason),
+            )
+            for it in outcomes
+        ),
+        empty=NoRows("No months to drop."),
+    )
+    freed = Text(f"{models.verdict}: {count}, {models.size_bytes:,} bytes", None)
+    show([*outcomes, models], [months_shown, freed], json=json)
 
 
 def _require_dump(file: Path) -> None:
@@ -141,7 +156,7 @@ def _require_dump(file: Path) -> None:
     except OSError as error:
         why = f"{file} cannot be read: {error.strerror}"
     if why:
-        raise Problem(ExitCode.USAGE, why, "name a file that `deskbus db backup FILE` wrote")
+        raise CliProblem(ExitCode.USAGE, why, "name a file that `deskbus db backup FILE` wrote")
 
 
 async def _restore(settings: Settings, file: Path) -> None:
@@ -149,13 +164,13 @@ async def _restore(settings: Settings, file: Path) -> None:
         dsn = dsn_for(placed.postgres_address, OWNER_ROLE, placed.secrets_path)
         async with open_pool(dsn, size_max=1) as pool:
             if await pool.fetchval("select to_regclass('cycles') is not null"):
-                raise Problem(
+                raise CliProblem(
                     ExitCode.FAILED,
                     f"the database at {without_login(dsn)} has a desk's tables already",
                     "restore into a new database: with embedded servers, name a new folder by "
                     "DESKBUS_DATA_DIR",
                 )
-        await restore_dump(find_postgres_bindir(settings.pg_bindir), dsn, file)
+        await restore_dump(find_postgres_bindir(settings.postgres.bindir), dsn, file)
         await run_migrations(dsn)
 
 

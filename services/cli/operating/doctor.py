@@ -29,7 +29,7 @@ from libs.llm.endpoints.endpoint import endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_source
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import NotUsable, all_providers, standings
-from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, source_of
+from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, source_of
 from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.report.account import halted, remedy
 from libs.report.settings import without_login
@@ -44,12 +44,12 @@ from libs.servers.placement import server_identity
 from libs.servers.server_record import DataDirError, ServerRecord, check_path
 from services.cli.operating import certificates, surroundings
 from services.cli.operating.channels import channels_here, channels_of
-from services.cli.operating.checks import Check, Verdict, ok, problem
+from services.cli.operating.checks import CheckVerdict, DoctorCheck, ok, problem
 from services.cli.operating.market_files import market_files
 from services.cli.operating.model_call import SETTINGS, called
-from services.cli.operating.source_words import edgar_said, replay_said, yahoo_said
+from services.cli.operating.source_words import edgar_words, replay_words, yahoo_words
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
 from services.cli.shell.terminal import emit, out, write
 
@@ -70,7 +70,11 @@ CallOption = Annotated[
 ]
 
 
-STYLES = {Verdict.OK: ("✓", "green"), Verdict.OFF: ("·", "dim"), Verdict.PROBLEM: ("✗", "bold red")}
+STYLES = {
+    CheckVerdict.OK: ("✓", "green"),
+    CheckVerdict.OFF: ("·", "dim"),
+    CheckVerdict.PROBLEM: ("✗", "bold red"),
+}
 
 
 @app.command()
@@ -97,11 +101,11 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
                 out().print(Text(f"\nfor deskbus.toml:\n\n{check.said}"), soft_wrap=True)
             else:
                 _show(check)
-    if any(check.verdict is Verdict.PROBLEM for check in checks):
+    if any(check.verdict is CheckVerdict.PROBLEM for check in checks):
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _show(check: Check) -> None:
+def _show(check: DoctorCheck) -> None:
     mark, style = STYLES[check.verdict]
     if not out().is_terminal:  # a line a check, for programs that read lines
         line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH - 1}} ", check.said)
@@ -121,14 +125,14 @@ def _show(check: Check) -> None:
 # --- this machine -------------------------------------------------------------------------------
 
 
-def machine(settings: Settings) -> Sequence[Check]:
+def machine(settings: Settings) -> Sequence[DoctorCheck]:
     """Everything that can be seen without a running desk."""
-    own = settings.nats_url is not None
+    own = settings.nats.url is not None
     checks = [_python()]
     if not own:
         checks += [
             _tried("nats-server", lambda: str(find_nats_server())),
-            _tried("postgres", lambda: str(find_postgres_bindir(settings.pg_bindir))),
+            _tried("postgres", lambda: str(find_postgres_bindir(settings.postgres.bindir))),
             _user(),
         ]
     return [
@@ -145,7 +149,7 @@ def machine(settings: Settings) -> Sequence[Check]:
     ]
 
 
-def _python() -> Check:
+def _python() -> DoctorCheck:
     version = platform.python_version()
     if sys.version_info < PYTHON_MIN:
         need = ".".join(map(str, PYTHON_MIN))
@@ -153,21 +157,21 @@ def _python() -> Check:
     return ok("python", f"{version} on {platform.system()} {platform.machine()}")
 
 
-def _tried(name: str, look: Callable[[], str]) -> Check:
+def _tried(name: str, look: Callable[[], str]) -> DoctorCheck:
     try:
         return ok(name, look())
     except (StartError, DeskError, OSError) as error:
         return problem(name, str(error))
 
 
-def _user() -> Check:
+def _user() -> DoctorCheck:
     identity = server_identity()
     if identity is None:
         return ok("user", "an ordinary user: the servers run as you")
     return ok("user", f"root: the servers run as uid {identity.uid}, since Postgres refuses root")
 
 
-def _data_dir(path: Path) -> Check:
+def _data_dir(path: Path) -> DoctorCheck:
     here = path.absolute()
     try:
         check_path(here)
@@ -186,7 +190,7 @@ def _data_dir(path: Path) -> Check:
     return ok("data", finding if here.exists() else f"{finding} (made at the first start)")
 
 
-def _providers(settings: Settings) -> Sequence[Check]:
+def _providers(settings: Settings) -> Sequence[DoctorCheck]:
     providers = all_providers(settings)
     return [
         _provider(standing, _offer(providers[standing.name], settings, standing.name))
@@ -217,26 +221,26 @@ def _offer(provider: Provider, settings: Settings, name: str) -> str:
     return f"set up {key}; not called here; {settings.rate_of(name)}{a_million}"
 
 
-def _provider(standing: ProviderStanding, offer: str) -> Check:
+def _provider(standing: ProviderStanding, offer: str) -> DoctorCheck:
     name = f"model {standing.name}"
     if standing.usable:
         return ok(name, "; ".join(filter(None, (offer or "can be used", standing.described))))
-    verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
-    return Check(name=name, verdict=verdict, said=standing.why)
+    verdict = CheckVerdict.PROBLEM if standing.expected else CheckVerdict.OFF
+    return DoctorCheck(name=name, verdict=verdict, said=standing.why)
 
 
 def _source(settings: Settings, name: SourceName | PartName) -> str:
     """Describe a source without asking it. Raises DeskError where it cannot be used."""
     match name:
         case SourceName.YAHOO:
-            return yahoo_said(settings)
+            return yahoo_words(settings)
         case PartName.EDGAR:
-            return edgar_said(settings)
+            return edgar_words(settings)
         case SourceName.REPLAY:
-            return replay_said(settings)
+            return replay_words(settings)
 
 
-def _exit_rules(path: Path) -> Check:
+def _exit_rules(path: Path) -> DoctorCheck:
     try:
         rules = terms_in(path)
     except BadExitTerms as error:
@@ -252,24 +256,26 @@ def _exit_rules(path: Path) -> Check:
     )
 
 
-def _kinds(settings: Settings) -> Sequence[Check]:
+def _kinds(settings: Settings) -> Sequence[DoctorCheck]:
     """The kinds of data that have another source than prices, or none at all."""
     checks = []
-    for kind in Kind:
+    for kind in DataKind:
         name = chosen(settings, kind)
         if kind not in CAN[name]:
             others = " or ".join(source for source in CAN if kind in CAN[source])
-            finding = f"none: {name} has none; set DESKBUS_{kind.upper()} to {others} for them"
-            checks.append(Check(name=kind, verdict=Verdict.OFF, said=finding))
+            finding = (
+                f"none: {name} has none; set DESKBUS_MARKET_{kind.upper()} to {others} for them"
+            )
+            checks.append(DoctorCheck(name=kind, verdict=CheckVerdict.OFF, said=finding))
         elif name != source_of(settings):
             checks.append(_tried(kind, partial(_source, settings, name)))
     return checks
 
 
-def _credentials(directory: Path) -> Check:
+def _credentials(directory: Path) -> DoctorCheck:
     if not directory.exists():
         finding = f"{directory} is made at the first start"
-        return Check(name="credentials", verdict=Verdict.OFF, said=finding)
+        return DoctorCheck(name="credentials", verdict=CheckVerdict.OFF, said=finding)
     allowed = {directory: DIRECTORY_MODE, **{p: mode_of(p.name) for p in _files(directory)}}
     wide = {
         path: mode for path, mode in allowed.items() if stat.S_IMODE(path.stat().st_mode) & ~mode
@@ -292,13 +298,13 @@ def _files(directory: Path) -> Sequence[Path]:
 # --- the running desk ---------------------------------------------------------------------------
 
 
-async def running(settings: Settings) -> Sequence[Check]:
+async def running(settings: Settings) -> Sequence[DoctorCheck]:
     """The desk's own checks; one line where none is running."""
     try:
         desk = find_desk(settings)
-    except Problem as none:
-        off = Check(name="desk", verdict=Verdict.OFF, said=none.message, todo=none.hint)
-        return [*channels_here(settings), off]
+    except CliProblem as none:
+        off = DoctorCheck(name="desk", verdict=CheckVerdict.OFF, said=none.message, todo=none.hint)
+        return [*await channels_here(settings), off]
     since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
     where = f"process {desk.pid}{since}" if desk.pid else "own servers"
     checks = [ok("desk", where), *await _bus(desk, settings)]
@@ -306,7 +312,7 @@ async def running(settings: Settings) -> Sequence[Check]:
     if dsn is not None:
         checks.append(await _database(desk, dsn))
     checks += await certificates.shown(desk, dsn)
-    if desk.data_dir is not None and settings.nats_url is None:
+    if desk.data_dir is not None and settings.nats.url is None:
         checks += await _nats(desk.data_dir)
         checks += await asyncio.to_thread(_monitored, desk.data_dir)
     return checks
@@ -314,11 +320,11 @@ async def running(settings: Settings) -> Sequence[Check]:
 
 def _dsn(desk: RunningDesk, settings: Settings) -> str | None:
     """The database's address; None where it is not known here, as from outside of containers."""
-    own = settings.postgres_dsn
+    own = settings.postgres.dsn
     return own.get_secret_value() if own is not None else desk.postgres_dsn
 
 
-async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[Check]:
+async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[DoctorCheck]:
     try:
         async with open_client(desk.nats_url, desk.secrets_dir) as client:
             return [
@@ -332,7 +338,7 @@ async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[Check]:
         return [problem("nats", error.message, _last_word(desk.data_dir, "nats"))]
 
 
-async def _services(client: Client) -> Check:
+async def _services(client: Client) -> DoctorCheck:
     """Who answers; one whose key NATS refuses does not."""
     there = await client.services()
     missing = sorted(name for name, count in there.items() if not count)
@@ -340,7 +346,7 @@ async def _services(client: Client) -> Check:
     return _complete("services", missing, sorted(there), todo)
 
 
-async def _answers(client: Client, settings: Settings) -> Sequence[Check]:
+async def _answers(client: Client, settings: Settings) -> Sequence[DoctorCheck]:
     try:
         page = await client.ask(CYCLES, CyclesQuery(limit=1))
         newest = page.cycles[0] if page.cycles else None
@@ -361,16 +367,16 @@ async def _answers(client: Client, settings: Settings) -> Sequence[Check]:
     ]
 
 
-def _trading(halts: Halts) -> Sequence[Check]:
+def _trading(halts: Halts) -> Sequence[DoctorCheck]:
     if not halts.halts:
         return [ok("trading", "no halt: buys are allowed")]
     return [
-        Check(name="trading", verdict=Verdict.OFF, said=halted(halt), todo=remedy(halt))
+        DoctorCheck(name="trading", verdict=CheckVerdict.OFF, said=halted(halt), todo=remedy(halt))
         for halt in halts.halts
     ]
 
 
-async def models_of(client: Client, settings: Settings) -> Check:
+async def models_of(client: Client, settings: Settings) -> DoctorCheck:
     """The providers that the running desk can use: keys are read when it starts, in its
     environment. One that is set up here alone is told, for its key came later.
     """
@@ -385,11 +391,11 @@ async def models_of(client: Client, settings: Settings) -> Check:
     if absent := [name for name in here if name not in usable]:
         finding += f", not {' or '.join(absent)}, which is set up here: it started without"
         todo = "start it again from here: deskbus down && deskbus up --detach"
-        return Check(name="models", verdict=Verdict.OFF, said=finding, todo=todo)
+        return DoctorCheck(name="models", verdict=CheckVerdict.OFF, said=finding, todo=todo)
     return ok("models", finding)
 
 
-async def _storing(client: Client) -> Check:
+async def _storing(client: Client) -> DoctorCheck:
     try:
         storing = await client.ask(STORING, StoringQuery(), timeout_s=STORING_S_MAX)
     except DeskError as error:
@@ -399,7 +405,7 @@ async def _storing(client: Client) -> Check:
     return ok("storing", "NATS stores what it is given")
 
 
-async def _committing(client: Client) -> Check:
+async def _committing(client: Client) -> DoctorCheck:
     """The database as the console finds it: its address is not known here."""
     try:
         storing = await client.ask(STORING, StoringQuery(server="postgres"))
@@ -410,7 +416,7 @@ async def _committing(client: Client) -> Check:
     return ok("database", "Postgres commits")
 
 
-async def _database(desk: RunningDesk, dsn: str) -> Check:
+async def _database(desk: RunningDesk, dsn: str) -> DoctorCheck:
     # Only where a desk runs whose database can be asked.
     from libs.postgres.migrate import migrations  # noqa: PLC0415
     from libs.postgres.pool import (  # noqa: PLC0415
@@ -435,7 +441,7 @@ async def _database(desk: RunningDesk, dsn: str) -> Check:
     return ok("database", f"{address}, version {version} of {newest}")
 
 
-async def _nats(data_dir: Path) -> Sequence[Check]:
+async def _nats(data_dir: Path) -> Sequence[DoctorCheck]:
     """The embedded NATS server's own report."""
     port = ServerRecord.load(data_dir).ports.get("nats_monitor")
     if port is None:
@@ -454,7 +460,7 @@ def _last_word(data_dir: Path | None, server: str) -> str:
     return f"the desk starts it again for as long as it takes; {path} ends: {last_line(path)}"
 
 
-def _monitored(data_dir: Path) -> Sequence[Check]:
+def _monitored(data_dir: Path) -> Sequence[DoctorCheck]:
     """The streams of the embedded NATS server."""
     port = ServerRecord.load(data_dir).ports.get("nats_monitor")
     if port is None:
@@ -471,7 +477,7 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
     return [_complete("streams", sorted(wanted - names), sorted(wanted), todo)]
 
 
-def _complete(name: str, missing: Sequence[str], wanted: Sequence[str], todo: str) -> Check:
+def _complete(name: str, missing: Sequence[str], wanted: Sequence[str], todo: str) -> DoctorCheck:
     if missing:
         return problem(name, f"missing: {', '.join(missing)}", todo)
     return ok(name, ", ".join(wanted))

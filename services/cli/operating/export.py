@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from libs.postgres.export import Manifest, Wanted, cycle_named
+from libs.postgres.export import ExportManifest, ExportRange, cycle_named
 from libs.postgres.export import export as write_export
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
+from libs.report import view
+from libs.report.view import Column, Table
 from libs.runtime.ids import NotFound
+from services.cli.render.described import show
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import emit, out, table, write
 
 app = group()
 
@@ -41,23 +43,24 @@ def export(
     """
     first, last = since.date() if since else None, until.date() if until else None
     if first and last and last < first:
-        raise Problem(ExitCode.USAGE, f"--until {last} is before --since {first}")
+        raise CliProblem(ExitCode.USAGE, f"--until {last} is before --since {first}")
     settings = load_settings()
     dsn = database_dsn(settings, CONSOLE_ROLE)
 
-    async def work() -> Manifest:
+    async def work() -> ExportManifest:
         async with open_pool(dsn, size_max=1, name="deskbus_export") as pool:
             only = None if cycle is None else await cycle_named(pool, cycle)
-            return await write_export(pool, directory, Wanted(first, last, only))
+            return await write_export(pool, directory, ExportRange(first, last, only))
 
     try:
         manifest = asking(work())
     except NotFound as error:
-        raise Problem(ExitCode.NOT_FOUND, error.message, "deskbus cycle list") from None
-    if json:
-        emit([manifest])
-        return
-    listing = table("file", ("rows", "right"), ("bytes", "right"))
-    for file in manifest.tables:
-        listing.add_row(file.file, f"{file.rows:,}", f"{file.size_bytes:,}")
-    write(listing, out())
+        raise CliProblem(ExitCode.NOT_FOUND, error.message, "deskbus cycle list") from None
+    files = Table(
+        (Column("File"), Column("Rows", right=True), Column("Bytes", right=True)),
+        tuple(
+            view.row(view.say(it.file), view.count(it.rows), view.count(it.size_bytes))
+            for it in manifest.tables
+        ),
+    )
+    show([manifest], [files], json=json)

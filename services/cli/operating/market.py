@@ -1,8 +1,7 @@
 """`deskbus market`: where market data comes from, what it says, and recording it."""
 
 import asyncio
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +13,10 @@ from rich.text import Text
 
 from contracts.types import Ticker
 from libs.facts import amounts
-from libs.market.choice import CAN, Kind, PartName, SourceName, chosen
+from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen
 from libs.market.errors import MarketError, NotASession, UnknownTicker
 from libs.market.kinds import MADE_UP
-from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
+from libs.market.recording import YEARS_DEFAULT, Recorder, TickerRecording
 from libs.market.source import require_session
 from libs.market.sources import (
     edgar_of,
@@ -28,19 +27,22 @@ from libs.market.sources import (
 )
 from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
+from libs.report import view
+from libs.report.tones import Tone
+from libs.report.view import Column, Table
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.operating.market_import import import_files
-from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
+from services.cli.operating.market_sources import NOTHING_ELSE, SourceRow, source_rows
+from services.cli.render import described as answer
 from services.cli.render import market as market_answers
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.progress import Progress
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request_options import UniverseOption
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import emit, err, facts, out, table, write
-from services.cli.shell.typed import corrected, meant
+from services.cli.shell.terminal import emit, err, facts, out, write
 
 app = group()
 
@@ -63,7 +65,7 @@ SourceOption = Annotated[
 ]
 
 
-class ToolAnswer(BaseModel):
+class TickerAnswer(BaseModel):
     """One tool's answer about a ticker: a result, or why there is none."""
 
     tool: str
@@ -101,30 +103,50 @@ app.command("import")(import_files)
 def sources(json: JsonOption = False) -> None:
     """Show the market sources, what each is used for and could answer, and whether it can be used.
 
-    Nothing is asked over the network. DESKBUS_MARKET chooses; DESKBUS_FUNDAMENTALS, DESKBUS_EVENTS,
-    DESKBUS_HEADLINES and DESKBUS_CALENDAR choose another source for that kind of data.
+    Nothing is asked over the network. DESKBUS_MARKET_SOURCE chooses; DESKBUS_MARKET_FUNDAMENTALS,
+    DESKBUS_MARKET_EVENTS, DESKBUS_MARKET_HEADLINES and DESKBUS_MARKET_CALENDAR choose another
+    source for that kind of data.
     """
     rows = asking(source_rows(load_settings()))
-    if json:
-        emit(rows)
-        return
-    grid = table("", "source", ("tickers", "right"), "newest session", "what it is")
-    for row in rows:
-        mark, style = ("✓", "green") if row.usable else ("✗", "bold red")
-        grid.add_row(
-            Text(mark, style=style),
-            Text(f"{row.name}{' (chosen)' if row.chosen else ''}"),
-            "" if row.tickers is None else f"{row.tickers:,}",
-            "" if row.latest_session is None else row.latest_session.isoformat(),
-            row.said or row.label,
-        )
-    write(grid, out())
-    kinds = table("data", "from", "could come from")
-    for kind in Kind:
-        others = [row.name for row in rows if kind in row.can and kind not in row.used_for]
-        used = next((row.name for row in rows if kind in row.used_for), "nowhere")
-        kinds.add_row(kind, used, ", ".join(others))
-    write(kinds, out())
+    answer.show(rows, _sources(rows), json=json)
+
+
+def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
+    yield Table(
+        (
+            Column("Source"),
+            Column("Tickers", right=True),
+            Column("Newest session"),
+            Column("What it is", wraps=True),
+        ),
+        tuple(
+            view.row(
+                view.say(
+                    f"{'✓' if row.usable else '✗'} {row.name}{' (chosen)' if row.chosen else ''}",
+                    Tone.GOOD if row.usable else Tone.BAD,
+                ),
+                view.BLANK if row.tickers is None else view.count(row.tickers),
+                view.say(str(row.latest_session or "")),
+                view.say(row.said or row.label),
+            )
+            for row in rows
+        ),
+    )
+    yield Table(
+        (Column("Data"), Column("From"), Column("Could come from", wraps=True)),
+        tuple(
+            view.row(
+                view.say(kind),
+                view.say(next((row.name for row in rows if kind in row.used_for), "nowhere")),
+                view.say(
+                    ", ".join(
+                        row.name for row in rows if kind in row.can and kind not in row.used_for
+                    )
+                ),
+            )
+            for kind in DataKind
+        ),
+    )
 
 
 # --- show ---------------------------------------------------------------------------------------
@@ -146,7 +168,7 @@ def show(
     """
     settings = load_settings()
     if source is not None:
-        settings = settings.model_copy(update={"market": source, **NOTHING_ELSE})
+        settings = settings.changed(market={"source": source, **NOTHING_ELSE})
     try:
         TypeAdapter[str](Ticker).validate_python(ticker.upper())
     except ValidationError as error:
@@ -173,44 +195,42 @@ def show(
 
 async def _answers(
     settings: Settings, ticker: str, as_of: date | None
-) -> tuple[date, Sequence[ToolAnswer]]:
+) -> tuple[date, Sequence[TickerAnswer]]:
     day, data = as_of or await latest_session_of(settings)(), market_of(settings)
     try:
         require_session(data.calendar, day)
     except NotASession as error:
-        hint = corrected(sys.argv[1:], "as-of", str(day), str(error.nearest))
-        raise Problem(ExitCode.FAILED, f"{error.message} [{error.code}]", hint) from None
+        raise CliProblem(ExitCode.FAILED, f"{error.message} [{error.code}]") from None
     tools = MarketTools(data, day, frozenset(SHOWN))
 
-    async def ask(name: str) -> ToolAnswer:
+    async def ask(name: str) -> TickerAnswer:
         try:
-            return ToolAnswer(tool=name, result=await tools.call(name, {"ticker": ticker}))
+            return TickerAnswer(tool=name, result=await tools.call(name, {"ticker": ticker}))
         except MarketError as error:
-            return ToolAnswer(tool=name, code=error.code, message=error.message)
+            return TickerAnswer(tool=name, code=error.code, message=error.message)
 
     return day, await asyncio.gather(*(ask(name) for name in SHOWN))
 
 
-def _no_such_ticker(ticker: str, answer: ToolAnswer, settings: Settings) -> Problem:
+def _no_such_ticker(ticker: str, answer: TickerAnswer, settings: Settings) -> CliProblem:
     near = nearest(ticker, tickers_of(settings))
-    hint = meant(ticker, near)
-    return Problem(ExitCode.FAILED, f"{answer.message}{did_you_mean(near)} [{answer.code}]", hint)
+    return CliProblem(ExitCode.FAILED, f"{answer.message}{did_you_mean(near)} [{answer.code}]")
 
 
-def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:
+def _odd(answers: Sequence[TickerAnswer]) -> Sequence[str]:
     """The oddities of the prices, each sentence once."""
     notes = (note for answer in answers if answer.result for note in answer.result.get(ODD, ()))
     return list(dict.fromkeys(notes))
 
 
-def _with_source(answer: ToolAnswer, prices: str) -> RenderableType:
+def _with_source(answer: TickerAnswer, prices: str) -> RenderableType:
     """The answer, and who gave it where that is not the source of `prices` alone."""
     drawn = _render(answer)
     source = prices if answer.result is None else answer.result["source"].removesuffix(MADE_UP)
     return drawn if source == prices else Group(Text(f"from {source}", style="dim"), drawn)
 
 
-def _render(answer: ToolAnswer) -> RenderableType:
+def _render(answer: TickerAnswer) -> RenderableType:
     if answer.result is None:
         return Text(f"{answer.message} [{answer.code}]", style="yellow")
     return market_answers.answer(answer.tool, answer.result)
@@ -233,15 +253,15 @@ def record(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Record Yahoo's data of the newest session as a directory for DESKBUS_REPLAY_DIR.
+    """Record Yahoo's data of the newest session as a directory for DESKBUS_MARKET_REPLAY_DIR.
 
     Prices go back to --from; all else is what Yahoo says now, with the time it became known. Run it
     every evening on the same folder to build a history that can be replayed point-in-time. An
     interrupted run continues where it stopped. Filings, and figures by filing, come from EDGAR if
-    DESKBUS_EVENTS or DESKBUS_FUNDAMENTALS says so. Exit 1 if a ticker has no prices or a page
-    fails.
+    DESKBUS_MARKET_EVENTS or DESKBUS_MARKET_FUNDAMENTALS says so. Exit 1 if a ticker has no prices
+    or a page fails.
     """
-    settings = load_settings().model_copy(update={"market": SourceName.YAHOO})
+    settings = load_settings().changed(market={"source": SourceName.YAHOO})
     names = [name.upper() for part in universe or () for name in part.split(",") if name.strip()]
     err().print(Text(TERMS, style="dim"), soft_wrap=True)
     rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
@@ -250,7 +270,7 @@ def record(
         err().print("nothing new: every ticker of this session is recorded", style="dim")
     if failed:
         shown = ", ".join(failed[:10])
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"{len(failed)} of {len(rows)} were not recorded, or not whole: {shown}",
             "run the same command again to retry those that got no answer",
@@ -259,14 +279,14 @@ def record(
 
 async def _record(
     settings: Settings, directory: Path, names: Sequence[str], since: date | None, *, json: bool
-) -> Sequence[Recorded]:
+) -> Sequence[TickerRecording]:
     done = total = 0
 
     def begin(count: int) -> None:
         nonlocal total
         total = count
 
-    def tell(recorded: Recorded) -> None:
+    def tell(recorded: TickerRecording) -> None:
         nonlocal done
         if "all" not in recorded.absent:  # those of an earlier run are no work of this one
             done += 1
@@ -288,12 +308,12 @@ async def _record(
         yahoo_of(settings),
         directory,
         edgar=edgar,
-        figures_of_edgar=Kind.FUNDAMENTALS in used,
+        figures_of_edgar=DataKind.FUNDAMENTALS in used,
         tell=tell,
         pause=pause,
         begin=begin,
     )
-    with Progress(err(), _continued_by_itself, live=False) as progress:
+    with CycleProgress(err(), _continued_by_itself, live=False) as progress:
         return await recorder.run(names or None, since)
 
 
@@ -301,7 +321,7 @@ def _continued_by_itself(_cycle: str) -> str:
     return "stopped; the same command continues it: what is recorded is not asked for again"
 
 
-def _missing(recorded: Recorded) -> str:
+def _missing(recorded: TickerRecording) -> str:
     """A ticker, and which pages of it are missing where it is not all."""
     return (
         recorded.ticker
@@ -310,7 +330,7 @@ def _missing(recorded: Recorded) -> str:
     )
 
 
-def _line(recorded: Recorded) -> None:
+def _line(recorded: TickerRecording) -> None:
     if recorded.failure is not None:
         out().print(Text(f"✗ {recorded.ticker:<10} {recorded.failure}", style="red"))
         return

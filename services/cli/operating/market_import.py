@@ -25,30 +25,34 @@ from libs.market.imports.folder import (
     DIFFERING_NAMED_MAX,
     Change,
     Folder,
-    Place,
+    TradingPlace,
     change_of,
     labels_for,
     open_folder,
     write,
     write_prices,
 )
-from libs.market.imports.series import Series, Wanted, files_in, is_ticker, series_in
+from libs.market.imports.series import ImportedSeries, ImportForm, files_in, is_ticker, series_in
 from libs.market.listed_calendars import known_calendar
-from libs.market.replay.files import Prices
+from libs.market.replay.files import FilePrices
 from libs.market.replay.formats import ADJUSTED, LEAN, SPLITS, SPLITS_AND_DIVIDENDS, VENDORS
 from libs.market.replay.layout import TICKERS_MAX
 from libs.market.symbols import HUNDREDTHS, currency, spelled, venue_of
+from libs.report import view
+from libs.report.view import Column, Table
 from libs.runtime.settings import Settings
-from services.cli.shell.options import DateOrder, JsonOption
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.questions import Questions, is_confirmed
+from services.cli.render.described import show
+from services.cli.shell.options import DateOrder, DecimalMark, JsonOption
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.questions import CommandQuestions, is_confirmed
 from services.cli.shell.running import find_desk, load_settings
-from services.cli.shell.terminal import emit, err, out, table
-from services.cli.shell.terminal import write as show
+from services.cli.shell.terminal import emit, err
 
 DEFAULT_FOLDER = Path("data")
 SETTINGS_FILE = Path("deskbus.toml")
 NOTES_MAX = 12
+NAMED_MAX = 5
+"""Tickers that a note names."""
 COST = (
     "a stop or limit of that day was another price, and dividends within prices are not paid in "
     "cash"
@@ -91,9 +95,9 @@ class ImportedRow(BaseModel):
 class _Read:
     """A ticker that can be imported."""
 
-    series: Series
+    series: ImportedSeries
     ticker: str
-    place: Place
+    place: TradingPlace
     change: Change
     rows: int
     first: date
@@ -116,7 +120,7 @@ class _Import:
 
     folder: Folder
     answers: _Answers
-    questions: Questions = field(default_factory=Questions)
+    questions: CommandQuestions = field(default_factory=CommandQuestions)
     reads: list[_Read] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     is_of_suffixes: bool = False
@@ -163,6 +167,10 @@ def import_files(
     dates: Annotated[
         DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
     ] = None,
+    decimal: Annotated[
+        DecimalMark | None,
+        typer.Option(help="The decimal mark, where numbers such as 1,234 do not say it."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -174,23 +182,29 @@ def import_files(
     replaced only if you say yes. Exit 1 where a file cannot be used.
     """
     settings = load_settings()
-    where = target or settings.replay_dir or DEFAULT_FOLDER
-    is_first = target is None and settings.replay_dir is None
+    where = target or settings.market.replay_dir or DEFAULT_FOLDER
+    is_first = target is None and settings.market.replay_dir is None
     order = None if dates is None else dates is DateOrder.MONTH_FIRST
-    wanted = Wanted(vendor.value if vendor else None, _columns(columns), order)
+    wanted = ImportForm(
+        vendor.value if vendor else None,
+        _columns(columns),
+        order,
+        None if decimal is None else decimal is DecimalMark.COMMA,
+    )
     money = currency(money) if money else None
     work = _Import(_folder(where), _Answers(ticker, adjusted, exchange, money))
     _read_all(work, files, wanted)
     work.questions.settle(_again())
     if not work.reads:
-        raise Problem(ExitCode.FAILED, _first(work.refused), "nothing was written")
+        raise CliProblem(ExitCode.FAILED, _first(work.refused), "nothing was written")
     try:
         labels = dict(labels_for(work.folder, {read.ticker: read.place for read in work.reads}))
     except BadFile as error:
-        raise Problem(ExitCode.FAILED, error.message, "nothing was written") from error
+        raise CliProblem(ExitCode.FAILED, error.message, "nothing was written") from error
     if is_first and not SETTINGS_FILE.exists():
         labels[SETTINGS_FILE] = (
-            f'# Every command in this folder reads these prices.\nreplay_dir = "{where}"\n'
+            "# Every command in this folder reads these prices.\n"
+            f'[market]\nreplay_dir = "{where}"\n'
         )
     if not json:
         _preview(work, labels, where)
@@ -210,7 +224,7 @@ def _columns(text: str | None) -> dict[str, str] | None:
     known = {"date", "open", "high", "low", "close", "volume", "dividend", "split_factor", "ticker"}
     columns = {name.strip().lower(): heading.strip() for name, mark, heading in pairs}
     if not columns.keys() <= known or not all(columns.values()):
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE,
             f"--columns {text!r} is not valid",
             f"write date=Date,close=Close/Last; the desk's columns are {', '.join(sorted(known))}",
@@ -222,11 +236,11 @@ def _folder(path: Path) -> Folder:
     try:
         return open_folder(path)
     except (BadReplayData, BadFile) as error:
-        raise Problem(ExitCode.FAILED, error.message, "nothing was written") from error
+        raise CliProblem(ExitCode.FAILED, error.message, "nothing was written") from error
 
 
-def _read_all(work: _Import, files: Sequence[Path], wanted: Wanted) -> None:
-    series: list[Series] = []
+def _read_all(work: _Import, files: Sequence[Path], wanted: ImportForm) -> None:
+    series: list[ImportedSeries] = []
     for file in files:
         try:
             for path in files_in(file):
@@ -238,10 +252,10 @@ def _read_all(work: _Import, files: Sequence[Path], wanted: Wanted) -> None:
             work.refused.append(error.message)
     nameless = [one for one in series if not one.ticker]
     if len(series) > TICKERS_MAX:
-        raise Problem(ExitCode.FAILED, f"more than {TICKERS_MAX:,} tickers, the limit")
+        raise CliProblem(ExitCode.FAILED, f"more than {TICKERS_MAX:,} tickers, the limit")
     if work.answers.ticker and len(nameless) > 1:
         names = ", ".join(one.path.name for one in nameless[:3])
-        raise Problem(ExitCode.USAGE, f"--ticker is for one file, and {names} have none")
+        raise CliProblem(ExitCode.USAGE, f"--ticker is for one file, and {names} have none")
     tickers = [one.ticker or spelled(work.answers.ticker or "") for one in series]
     work.is_of_suffixes = _is_of_suffixes(work.answers, tickers)
     for one in series:
@@ -253,12 +267,14 @@ def _in_place(error: BadFile) -> str:
     text = error.message
     if "could be a day and a month" in text:
         text += ", or say --dates day-first or month-first"
+    if "be a decimal mark" in text:
+        text += ", or say --decimal comma or --decimal point"
     if "no column" in error.finding.what or "unknown column" in error.finding.what:
         text += ", or name the columns: --columns date=...,close=..."
     return text
 
 
-def _read(work: _Import, series: Series) -> None:
+def _read(work: _Import, series: ImportedSeries) -> None:
     ask, name = work.questions.ask, series.path.name
     ticker = series.ticker
     if not ticker:
@@ -297,7 +313,7 @@ def _read(work: _Import, series: Series) -> None:
     work.reads.append(_Read(series, ticker, place, change, len(days), days[0], days[-1]))
 
 
-def _other_currency(signs: frozenset[str], place: Place) -> str:
+def _other_currency(signs: frozenset[str], place: TradingPlace) -> str:
     """Why the signs beside prices are not of the place's currency; "" where they are."""
     for sign in sorted(signs):
         if place.currency not in CURRENCIES[sign]:
@@ -309,7 +325,7 @@ def _other_currency(signs: frozenset[str], place: Place) -> str:
     return ""
 
 
-def _read_notes(series: Series, prices: Prices) -> Sequence[str]:
+def _read_notes(series: ImportedSeries, prices: FilePrices) -> Sequence[str]:
     """Notes on how a file was read."""
     notes, frame = [], series.opened.table.frame
     if prices.empty:
@@ -333,7 +349,7 @@ def _read_notes(series: Series, prices: Prices) -> Sequence[str]:
     return notes
 
 
-def _adjusted(work: _Import, series: Series) -> str | None:
+def _adjusted(work: _Import, series: ImportedSeries) -> str | None:
     """The later events that prices are adjusted for, by the option, else by their form; None where
     it has to be asked for."""
     if work.answers.adjusted is None and series.opened.says_adjusted:
@@ -347,7 +363,7 @@ def _adjusted(work: _Import, series: Series) -> str | None:
     return ADJUSTED_FOR[work.answers.adjusted]
 
 
-def _place(work: _Import, ticker: str) -> Place | None:
+def _place(work: _Import, ticker: str) -> TradingPlace | None:
     """Where a ticker trades, and in which currency; None where that has to be asked for."""
     place, answers = work.folder.place_of(ticker), work.answers
     suffix = ticker.rpartition(".")[2]
@@ -365,12 +381,12 @@ def _place(work: _Import, ticker: str) -> Place | None:
     money = None if work.is_of_suffixes else answers.currency
     if answers.exchange or money:
         exchange = answers.exchange or place.exchange
-        return Place(exchange, money or place.currency, "your options")
+        return TradingPlace(exchange, money or place.currency, "your options")
     if "." in ticker and len(suffix) > 1 and ticker not in work.folder.listed:
         ask = work.questions.ask
         where = ask(f"where does {ticker} trade? its suffix is not known", "--exchange MIC")
         typed = ask(f"in which currency are the prices of {ticker}?", "--currency CODE")
-        return Place(where, currency(typed), "your answers") if where and typed else None
+        return TradingPlace(where, currency(typed), "your answers") if where and typed else None
     return place
 
 
@@ -411,29 +427,32 @@ def _row(read: _Read, *, is_done: bool) -> ImportedRow:
 
 
 def _preview(work: _Import, labels: dict[Path, str], where: Path) -> None:
-    grid = table(
-        "ticker",
-        ("rows", "right"),
-        "first",
-        "last",
-        "trades at",
-        "prices",
-        "in the folder",
-        "read as",
+    table = Table(
+        (
+            Column("Ticker"),
+            Column("Rows", right=True),
+            Column("First"),
+            Column("Last"),
+            Column("Trades at"),
+            Column("Prices"),
+            Column("In the folder"),
+            Column("Read as"),
+        ),
+        tuple(
+            view.row(
+                view.say(read.ticker),
+                view.count(read.rows),
+                view.say(read.first.isoformat()),
+                view.say(read.last.isoformat()),
+                view.say(f"{read.place.exchange} {read.place.currency}"),
+                view.say("adjusted" if read.change.adjusted else "as traded"),
+                view.say(_effect(read.change)),
+                view.say(read.series.opened.form.name),
+            )
+            for read in work.reads
+        ),
     )
-    for read in work.reads:
-        form, change = read.series.opened.form, read.change
-        grid.add_row(
-            Text(read.ticker, style="bold"),
-            f"{read.rows:,}",
-            read.first.isoformat(),
-            read.last.isoformat(),
-            f"{read.place.exchange} {read.place.currency}",
-            "adjusted" if change.adjusted else "as traded",
-            _effect(change),
-            form.name,
-        )
-    show(grid, out())
+    show((), [table], json=False)
     for note in _notes(work, labels, where):
         err().print(Text(f"- {note}", style="yellow"), soft_wrap=True)
     for text in work.refused[:NOTES_MAX]:
@@ -456,6 +475,7 @@ def _effect(change: Change) -> str:
 def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]:
     """Sentences on what is assumed, and what it costs, each once."""
     notes: list[str] = []
+    alike: dict[str, list[str]] = {}
     for read in work.reads:
         form = read.series.opened.form
         if form.adjusted:
@@ -471,20 +491,28 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
             )
         if read.series.opened.unused:
             notes.append(f"not read: {', '.join(read.series.opened.unused)[:100]}")
-        notes += [f"{read.ticker}: {note}" for note in read.series.notes]
+        for note in read.series.notes:
+            alike.setdefault(note, []).append(read.ticker)
         named = read.change.differing[:DIFFERING_NAMED_MAX]
         more = len(read.change.differing) - len(named)
         if named:
             text = "; ".join(named) + (f" and {more:,} more" if more else "")
             notes.append(f"{read.ticker}: rows of the past would be replaced: {text}")
+    notes += [f"{_named(tickers)}: {note}" for note, tickers in alike.items()]
     nowhere = [read.ticker for read in work.reads if read.ticker not in work.folder.listed]
     if nowhere:
         notes.append(
-            f"no sector is known of {', '.join(nowhere[:5])}{', ...' if len(nowhere) > 5 else ''}: "
+            f"no sector is known of {_named(nowhere)}: "
             f"they count as one sector, `unknown`, until {where}/sectors.csv names theirs"
         )
     notes += [f"also written: {path}" for path in labels]
     return [*dict.fromkeys(notes)]
+
+
+def _named(tickers: Sequence[str]) -> str:
+    """The first of the tickers, and how many there are where these are not all."""
+    first = ", ".join(tickers[:NAMED_MAX])
+    return first if len(tickers) <= NAMED_MAX else f"{first} and {len(tickers) - NAMED_MAX:,} more"
 
 
 def _write(work: _Import, labels: dict[Path, str]) -> None:
@@ -499,7 +527,7 @@ def _write(work: _Import, labels: dict[Path, str]) -> None:
         if SETTINGS_FILE in labels:
             write(SETTINGS_FILE, labels[SETTINGS_FILE])
     except OSError as error:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"{error.filename or work.folder.path} cannot be written: {error.strerror}",
             "the same command continues: files that were written are whole",
@@ -507,7 +535,8 @@ def _write(work: _Import, labels: dict[Path, str]) -> None:
 
 
 def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_set: bool) -> None:
-    """Say what was done, and the next command. Raises `Problem` where a file could not be used."""
+    """Say what was done, and the next command. Raises `CliProblem` where a file could not be
+    used."""
     if not is_done:
         err().print("nothing has been written yet; to do it:", style="dim")
         err().print(f"  {_again(work.questions.options())} --yes", soft_wrap=True)
@@ -516,10 +545,12 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
         done = f"{amounts.count(count, 'file')} written into {where}" if count else "nothing new"
         err().print(Text(f"✓ {done}", style="green"))
         if source_of(settings) is not SourceName.REPLAY:
-            err().print("this desk reads another source: set DESKBUS_MARKET=replay", style="yellow")
-        own = settings.replay_dir
+            err().print(
+                "this desk reads another source: set DESKBUS_MARKET_SOURCE=replay", style="yellow"
+            )
+        own = settings.market.replay_dir
         is_read = own is not None and own.resolve() == where.resolve()
-        start = "" if is_set or is_read else f"DESKBUS_REPLAY_DIR={shlex.quote(str(where))} "
+        start = "" if is_set or is_read else f"DESKBUS_MARKET_REPLAY_DIR={shlex.quote(str(where))} "
         stop = _stop(settings)
         command = f"{stop}{start}deskbus up --detach"
         if stop and is_read:
@@ -527,14 +558,14 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
         err().print(f"next: {command}", style="dim", soft_wrap=True)
     if work.refused:
         text = f"{amounts.count(len(work.refused), 'file or ticker')} left out: {work.refused[0]}"
-        raise Problem(ExitCode.FAILED, text, "the others are as shown")
+        raise CliProblem(ExitCode.FAILED, text, "the others are as shown")
 
 
 def _stop(settings: Settings) -> str:
     """The command before `deskbus up` where a desk runs: it reads its settings when it starts."""
     try:
         find_desk(settings)
-    except Problem:
+    except CliProblem:
         return ""
     return "deskbus down && "
 

@@ -6,13 +6,13 @@ from typing import assert_never
 
 from pydantic import BaseModel
 
-from libs.market.choice import CAN, Kind, PartName, SourceName, chosen, yahoo_tickers
+from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, yahoo_tickers
 from libs.market.sources import latest_session_of, market_of, tickers_of
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
-from services.cli.operating.source_words import edgar_said, yahoo_said
+from services.cli.operating.source_words import edgar_words, yahoo_words
 
-NOTHING_ELSE = {kind.value: None for kind in Kind if kind is not Kind.PRICES}
+NOTHING_ELSE = {kind.value: None for kind in DataKind if kind is not DataKind.PRICES}
 """The settings with which one source answers all that it can."""
 
 
@@ -22,8 +22,8 @@ class SourceRow(BaseModel):
     name: str
     chosen: bool
     """Whether prices come from it."""
-    used_for: tuple[Kind, ...] = ()
-    can: tuple[Kind, ...] = ()
+    used_for: tuple[DataKind, ...] = ()
+    can: tuple[DataKind, ...] = ()
     usable: bool
     label: str = ""
     synthetic: bool = False
@@ -40,7 +40,7 @@ async def source_rows(settings: Settings) -> Sequence[SourceRow]:
 
 async def _source(settings: Settings, name: SourceName) -> SourceRow:
     row = _row(settings, name)
-    alone = settings.model_copy(update={"market": name, **NOTHING_ELSE})
+    alone = settings.changed(market={"source": name, **NOTHING_ELSE})
     try:
         row.label = market_of(alone).label.in_words
         row.synthetic = market_of(alone).label.synthetic
@@ -50,7 +50,7 @@ async def _source(settings: Settings, name: SourceName) -> SourceRow:
                 row.tickers = len(tickers_of(alone))
             case SourceName.YAHOO:
                 row.tickers = len(yahoo_tickers(settings)) or None
-                row.said = yahoo_said(settings)
+                row.said = yahoo_words(settings)
             case _:
                 assert_never(name)
     except DeskError as error:
@@ -63,7 +63,7 @@ def _part(settings: Settings, name: PartName) -> SourceRow:
     try:
         match name:
             case PartName.EDGAR:
-                row.said = edgar_said(settings)
+                row.said = edgar_words(settings)
             case _:
                 assert_never(name)
     except DeskError as error:
@@ -74,7 +74,7 @@ def _part(settings: Settings, name: PartName) -> SourceRow:
 def _row(settings: Settings, name: SourceName | PartName) -> SourceRow:
     return SourceRow(
         name=name,
-        chosen=settings.market == name,
+        chosen=settings.market.source == name,
         usable=True,
         used_for=tuple(kind for kind in CAN[name] if chosen(settings, kind) is name),
         can=tuple(CAN[name]),

@@ -16,7 +16,7 @@ from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.shell.options import group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import as_the_desk, find_desk, load_settings
 from services.cli.shell.terminal import err
 
@@ -48,14 +48,14 @@ def mcp(
     are never offered. The desk is looked for when it is asked: it may be started later.
     """
     settings = load_settings()
-    asked_for = "log_level" in settings.model_fields_set
-    configure_logging(settings.log_level if asked_for else "warning", settings.log_format)
+    asked_for = "level" in settings.log.model_fields_set
+    configure_logging(settings.log.level if asked_for else "warning", settings.log.format)
     market = as_the_desk(settings)
 
     def where() -> tuple[str, Path]:
         try:
             desk = find_desk(settings)
-        except Problem as problem:
+        except CliProblem as problem:
             raise DeskNotReachable(f"{problem.message}; {problem.hint}") from problem
         return desk.nats_url, desk.secrets_dir
 
@@ -75,7 +75,7 @@ def _address(settings: Settings, host: str, port: int) -> HttpAddress:
     try:
         token = ensure_token(path)
     except OSError as error:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"the token {path} cannot be written: {error.strerror}",
             "make its folder writable for this user, or set DESKBUS_MCP_TOKEN_FILE",
@@ -85,7 +85,7 @@ def _address(settings: Settings, host: str, port: int) -> HttpAddress:
 
 
 def _token_path(settings: Settings) -> Path:
-    return settings.mcp_token_file or settings.secrets_path / TOKEN_FILE
+    return settings.mcp.token_file or settings.secrets_path / TOKEN_FILE
 
 
 async def _until_stopped(serving: "launcher.Serving") -> None:

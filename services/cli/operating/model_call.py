@@ -8,15 +8,15 @@ import orjson
 from pydantic import JsonValue
 
 from libs.facts import amounts
-from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
+from libs.llm.endpoints.endpoint import ModelEndpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.trial import COST_USD_MAX, TOKENS_MAX, Trial, tried
 from libs.llm.registry import NotUsable, all_providers
 from libs.runtime.model_settings import MODEL_TIMEOUT_S_MAX, EndpointSettings
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import Check, Verdict, ok, problem
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.operating.checks import CheckVerdict, DoctorCheck, ok, problem
+from services.cli.shell.problem import CliProblem, ExitCode
 
 CALL_TOKENS = (12_000, 3_000)
 """Sent and written in the longest call of a decision on ten tickers: a report of the analyst."""
@@ -33,7 +33,7 @@ SETTINGS = "settings"
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """Time limits that follow from a speed, in seconds."""
 
     call_s: int
@@ -41,9 +41,9 @@ class Limits:
     cycle_s: int
 
 
-async def called(settings: Settings, name: str) -> Sequence[Check]:
+async def called(settings: Settings, name: str) -> Sequence[DoctorCheck]:
     """Findings about the provider, and as the last one the settings that follow as TOML. Raises
-    Problem for a name that has no endpoint, or cannot be called."""
+    CliProblem for a name that has no endpoint, or cannot be called."""
     endpoint = _endpoint(settings, name)
     key = key_of(endpoint, settings.secrets_path)
     trial = await tried(endpoint, key, prices_of(settings))
@@ -57,11 +57,11 @@ async def called(settings: Settings, name: str) -> Sequence[Check]:
         *_details(trial),
         _speed(trial),
         _spent(trial),
-        Check(name=SETTINGS, verdict=Verdict.OK, said=_toml(endpoint, trial, settings)),
+        DoctorCheck(name=SETTINGS, verdict=CheckVerdict.OK, said=_toml(endpoint, trial, settings)),
     ]
 
 
-def _endpoint(settings: Settings, name: str) -> Endpoint:
+def _endpoint(settings: Settings, name: str) -> ModelEndpoint:
     endpoint = endpoints_of(settings).get(name)
     if endpoint is None:
         providers = all_providers(settings)
@@ -70,21 +70,21 @@ def _endpoint(settings: Settings, name: str) -> Endpoint:
         else:
             why = f"no provider {name!r}{did_you_mean(nearest(name, endpoints_of(settings)))}"
         known = ", ".join(endpoints_of(settings))
-        raise Problem(ExitCode.USAGE, why, f"name one of {known}")
+        raise CliProblem(ExitCode.USAGE, why, f"name one of {known}")
     provider = all_providers(settings)[name]
     if isinstance(provider, NotUsable):
-        raise Problem(ExitCode.FAILED, provider.why)
+        raise CliProblem(ExitCode.FAILED, provider.why)
     return endpoint
 
 
-def _failed(endpoint: Endpoint, trial: Trial, why: str) -> Check:
+def _failed(endpoint: ModelEndpoint, trial: Trial, why: str) -> DoctorCheck:
     todo = ""
     if trial.listed and trial.model not in trial.listed:
         todo = f"it has {_names(trial)}: set one as models in [providers.{endpoint.name}]"
     return problem("answers", why, todo)
 
 
-def _listed(trial: Trial) -> Sequence[Check]:
+def _listed(trial: Trial) -> Sequence[DoctorCheck]:
     if not trial.listed or trial.model in trial.listed:
         return []
     return [ok("models", f"answers to any name; its own are {_names(trial)}")]
@@ -95,7 +95,7 @@ def _names(trial: Trial) -> str:
     return ", ".join(trial.listed[:MODELS_SHOWN_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _tools(trial: Trial) -> Check:
+def _tools(trial: Trial) -> DoctorCheck:
     match trial.tools:
         case "native":
             return ok("tools", f"called; {_parallel(trial)}")
@@ -111,7 +111,7 @@ def _parallel(trial: Trial) -> str:
     return "two in one turn" if trial.parallel else "one in a turn, though two were asked for"
 
 
-def _output(trial: Trial) -> Check:
+def _output(trial: Trial) -> DoctorCheck:
     refused = f"; not {' or '.join(trial.refused)}" if trial.refused else ""
     if trial.output is not None:
         return ok("answer form", f"{trial.output}{refused}")
@@ -120,7 +120,7 @@ def _output(trial: Trial) -> Check:
     return problem("answer form", f"no valid JSON{refused}", "try a larger model")
 
 
-def _details(trial: Trial) -> Sequence[Check]:
+def _details(trial: Trial) -> Sequence[DoctorCheck]:
     usage = "token counts are reported" if trial.reports_usage else "no usable token counts"
     thoughts = "shown beside the answer" if trial.shows_thoughts else "none seen"
     return [
@@ -130,7 +130,7 @@ def _details(trial: Trial) -> Sequence[Check]:
     ]
 
 
-def _speed(trial: Trial) -> Check:
+def _speed(trial: Trial) -> DoctorCheck:
     if trial.output_speed is None or trial.prompt_speed is None:
         return _unknown("speed")
     about = "" if trial.reports_usage else "about "
@@ -141,20 +141,20 @@ def _speed(trial: Trial) -> Check:
     )
 
 
-def _spent(trial: Trial) -> Check:
+def _spent(trial: Trial) -> DoctorCheck:
     most = f"at most {COST_USD_MAX} USD and {TOKENS_MAX:,} tokens"
     return ok("cost", f"{amounts.cost(trial.used.tokens, trial.used.cost_usd)}, {most}")
 
 
-def _unknown(name: str, why: str = "") -> Check:
+def _unknown(name: str, why: str = "") -> DoctorCheck:
     reason = why or "a further call could pass the trial's budget"
-    return Check(name=name, verdict=Verdict.OFF, said=f"not known: {reason}")
+    return DoctorCheck(name=name, verdict=CheckVerdict.OFF, said=f"not known: {reason}")
 
 
 # --- the settings that follow -------------------------------------------------------------------
 
 
-def limits(trial: Trial, endpoint: Endpoint) -> Limits | None:
+def limits(trial: Trial, endpoint: ModelEndpoint) -> TimeLimits | None:
     """The time limits that the measured speed needs; None where it is not known."""
     if not trial.output_speed or not trial.prompt_speed:
         return None
@@ -168,10 +168,10 @@ def limits(trial: Trial, endpoint: Endpoint) -> Limits | None:
     # A step must be no shorter than two timeouts plus one full call.
     hang_s = min(endpoint.silence_s, call_s) if endpoint.tells_while_it_works else call_s
     step_s = max(needed_s(STEP_TOKENS), call_s + 2 * ceil(hang_s))
-    return Limits(call_s, step_s, needed_s(CYCLE_TOKENS))
+    return TimeLimits(call_s, step_s, needed_s(CYCLE_TOKENS))
 
 
-def _toml(endpoint: Endpoint, trial: Trial, settings: Settings) -> str:
+def _toml(endpoint: ModelEndpoint, trial: Trial, settings: Settings) -> str:
     """The settings that differ from those in force, to paste into deskbus.toml."""
     before, now = endpoint.capabilities, trial.capabilities
     own: dict[str, JsonValue] = {}
@@ -189,8 +189,8 @@ def _toml(endpoint: Endpoint, trial: Trial, settings: Settings) -> str:
             comments.append("# too slow for the desk: a call would take over 4 hours")
         elif needed.call_s > endpoint.timeout_s:
             own["timeout_s"] = needed.call_s
-        if needed.step_s > settings.model_step_limit_s:
-            desk.append(f"model_step_limit_s = {needed.step_s}   # above all [sections]")
+        if needed.step_s > settings.model.step_limit_s:
+            desk.append(f"[model]\nstep_limit_s = {needed.step_s}")
         if needed.cycle_s > CYCLE_TIMEOUT_S:
             comments.append(f"# and for each cycle: --timeout-s {needed.cycle_s}")
     if trial.used.cost_usd is None:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from pydantic import BaseModel, ValidationError
-from rich.console import Console
 from rich.text import Text
 
 from contracts.notice import (
@@ -17,7 +16,6 @@ from contracts.notice import (
     ChannelState,
     ChannelsView,
     ChannelTested,
-    Notification,
     NotificationsPage,
     NotificationsQuery,
     RuleShown,
@@ -27,39 +25,36 @@ from contracts.subjects.notices import CHANNELS, NOTIFICATIONS, TEST_CHANNEL
 from libs.bus.client import Client, DeskNotReachable
 from libs.facts import amounts
 from libs.report.notify import channels
-from libs.report.tones import tone
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
+from services.cli.render.described import described, stacked
 from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
+from services.cli.shell.problem import UNREADABLE, CliProblem, ExitCode
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
-from services.cli.shell.terminal import TONE_STYLES, emit, err, one_line, out, table, write
-from services.cli.shell.typed import meant
+from services.cli.shell.terminal import emit, err, out, write
 
 NO_CHANNEL = "no channel is configured"
 DOCS_HINT = "docs/notifications.md shows how to get a message on your phone"
 CHANNELS_TIMEOUT_S = 2.0
 """Where the notifier does not answer, the settings are shown instead."""
-NAME_CHARS_SHOWN = 18
-"""Of a channel's name in a table; the sentences have it whole, and so has --json."""
-ANSWER_S = 5.0
-"""What an answer may take beside the try that it tells of."""
+ANSWER_S = 60.0
+"""How long an answer may take beside the try itself: Apprise loads first."""
 
 app = group()
 
 
-class Status(StrEnum):
-    """The end of a message."""
+class DeliveryStatus(StrEnum):
+    """What became of a message."""
 
     DUE = "due"
     SENT = "sent"
     GIVEN_UP = "given_up"
 
 
-class Channel(BaseModel):
-    """A channel as it is set, and as it fares; None where nothing is on record of it."""
+class ConfiguredChannel(BaseModel):
+    """A channel as it is set, and its state; None where nothing is on record of it."""
 
     channel: ChannelShown
     state: ChannelState | None
@@ -68,7 +63,7 @@ class Channel(BaseModel):
 class Channels(BaseModel):
     """All channels and rules; `answers` is False where the settings alone say so."""
 
-    channels: tuple[Channel, ...]
+    channels: tuple[ConfiguredChannel, ...]
     rules: tuple[RuleShown, ...]
     answers: bool
 
@@ -108,7 +103,7 @@ def send_test(
         emit(tested)
     for answer in tested:
         if answer.code == "channel_unknown":
-            raise Problem(ExitCode.NOT_FOUND, answer.message, _hint(channel, settings))
+            raise CliProblem(ExitCode.NOT_FOUND, answer.message, "deskbus notify list")
         if not json:
             _tell(answer)
     if not all(answer.sent for answer in tested):
@@ -116,10 +111,10 @@ def send_test(
 
 
 async def _names(client: Client) -> Sequence[str]:
-    """All channels of the notifier. Raises `Problem` where it has none."""
+    """All channels of the notifier. Raises `CliProblem` where it has none."""
     view = await client.ask(CHANNELS, ChannelsQuery())
     if not view.channels:
-        raise Problem(ExitCode.NOT_FOUND, NO_CHANNEL, DOCS_HINT)
+        raise CliProblem(ExitCode.NOT_FOUND, NO_CHANNEL, DOCS_HINT)
     return [channel.name for channel in view.channels]
 
 
@@ -133,23 +128,18 @@ async def _tested(client: Client, name: str, settings: Settings) -> ChannelTeste
 
 
 def unknown(name: str, settings: Settings) -> ChannelTested:
-    """The words on a name that is none, as the notifier says it of one that is not set."""
+    """The refusal of a name that no channel has, in the notifier's words."""
     known = settings.notify.channels
     near = did_you_mean(nearest(name, known))
     text = f"there is no channel {name!r}; there are {', '.join(known) or 'none'}{near}"
     return ChannelTested(sent=False, code="channel_unknown", message=amounts.cut(text, 400))
 
 
-def _hint(channel: str | None, settings: Settings) -> str:
-    """The command with the channel that was probably meant, else the one that lists them."""
-    return meant(channel, nearest(channel or "", settings.notify.channels)) or "deskbus notify list"
-
-
 def _tell(answer: ChannelTested) -> None:
     mark, style = ("✓", "green") if answer.sent else ("✗", "bold red")
     out().print(Text.assemble((f"{mark} ", style), answer.message), soft_wrap=True)
     if not answer.sent:
-        out().print(Text(f"  → {channels.todo(answer.code)}", "yellow"), soft_wrap=True)
+        out().print(Text(f"  → {channels.todo_of(answer.code)}", "yellow"), soft_wrap=True)
 
 
 # --- list -----------------------------------------------------------------------------------------
@@ -169,16 +159,18 @@ def list_channels(json: JsonOption = False) -> None:
             return await view_of(client), page
 
     answer, page = asking(work())
-    view = answer or channels.of_settings(settings.notify, {}, working=False)
+    view = answer or channels.of_settings(settings.notify, {}, {})
     if json:
         known = {state.channel: state for state in page.channels}
-        shown = tuple(Channel(channel=c, state=known.get(c.name)) for c in view.channels)
+        shown = tuple(ConfiguredChannel(channel=c, state=known.get(c.name)) for c in view.channels)
         emit([Channels(channels=shown, rules=view.rules, answers=answer is not None)])
         return
     if answer is None:
         text = "the notifier does not answer: channels and rules as the settings here have them"
         err().print(text, style="dim")
-    show_channels(view, page.channels, datetime.now(UTC), out())
+    lines = channels.standings(view, page.channels, datetime.now(UTC))
+    tables = [channels.channel_table(lines), *([channels.rule_table(view.rules)] if lines else [])]
+    write(stacked([described(table, out()) for table in tables]), out())
 
 
 async def view_of(client: Client) -> ChannelsView | None:
@@ -189,35 +181,6 @@ async def view_of(client: Client) -> ChannelsView | None:
         return None
 
 
-def show_channels(
-    view: ChannelsView, states: Sequence[ChannelState], now: datetime, console: Console
-) -> None:
-    """Print the channels with a sentence about each, and the rules."""
-    lines = channels.lines(view, states, now)
-    if not lines:
-        err().print(f"{NO_CHANNEL}; {DOCS_HINT}", style="dim")
-        return
-    head = ("waiting", "right"), ("sent", "right"), ("given up", "right"), ("failures", "right")
-    grid = table("channel", "service", "status", *head)
-    for line in lines:
-        state = line.state or ChannelState(channel=line.name, since=now)
-        counts = (state.waiting, state.sent, state.given_up, state.failures)
-        style = TONE_STYLES[line.tone]
-        named = (Text(_cut(line.name), "bold"), line.service, Text(line.standing, style))
-        grid.add_row(*named, *(f"{count:,}" for count in counts))
-    write(grid, console)
-    console.print()
-    for line in lines:
-        console.print(Text.assemble((f"{line.name}: ", "bold"), amounts.plain(line.finding)))
-        if line.todo:
-            console.print(Text(f"  → {line.todo}", "yellow"))
-    if view.rules:
-        console.print()
-        for rule in view.rules:
-            words = channels.rule_in_words(rule)
-            console.print(Text.assemble((f"rule {rule.name}: ", "bold"), words))
-
-
 # --- history --------------------------------------------------------------------------------------
 
 
@@ -225,7 +188,7 @@ def show_channels(
 def history(
     channel: Annotated[str | None, typer.Option(help="Only this channel.")] = None,
     status: Annotated[
-        Status | None, typer.Option(help="Only these: due (waiting), sent or given_up.")
+        DeliveryStatus | None, typer.Option(help="Only these: due (waiting), sent or given_up.")
     ] = None,
     limit: Annotated[
         int, typer.Option(min=1, max=HISTORY_MAX, help="How many, newest first.")
@@ -243,44 +206,20 @@ def history(
         )
     except ValidationError:
         none = unknown(channel or "", settings)
-        raise Problem(ExitCode.USAGE, none.message, _hint(channel, settings)) from None
+        raise CliProblem(ExitCode.USAGE, none.message, "deskbus notify list") from None
 
     async def work() -> NotificationsPage:
         async with reading_client(settings) as client:
             return await client.ask(NOTIFICATIONS, query)
 
     page = asking(work())
-    for number in page.unreadable:
-        err().print(f"message {number}: {UNREADABLE}", style="yellow")
     if json:
         emit(page.notifications)
-    elif not page.notifications:
-        err().print("no message is like that" if channel or status else "no messages", style="dim")
+        for number in page.unreadable:
+            err().print(f"message {number}: {UNREADABLE}", style="yellow")
     else:
-        show_history(page, out())
+        filtered = channel is not None or status is not None
+        table = channels.message_table(page.notifications, len(page.unreadable), filtered)
+        write(described(table, out()), out())
     if page.more:
         tell_limit(len(page.notifications), HISTORY_MAX, "`deskbus export` writes the whole record")
-
-
-def show_history(page: NotificationsPage, console: Console) -> None:
-    """Print the messages, one a line, and what became of those that were not simply sent."""
-    grid = table("event", "channel", "status", "message")
-    for message in page.notifications:
-        word = channels.status_word(message.status)
-        grid.add_row(
-            f"{message.notice.at.astimezone():%m-%d %H:%M}",
-            _cut(message.channel),
-            Text(word, TONE_STYLES[tone(message.status)]),
-            _message(message),
-        )
-    write(grid, console)
-
-
-def _cut(name: str) -> str:
-    return amounts.cut(name, NAME_CHARS_SHOWN)
-
-
-def _message(message: Notification) -> Text:
-    text = one_line(message.notice.title)
-    outcome = channels.outcome(message)
-    return Text.assemble((f"{outcome}: ", "yellow"), text, no_wrap=True) if outcome else text

@@ -10,27 +10,27 @@ from libs.runtime.contact import masked
 from libs.runtime.settings import Settings
 
 
-def replay_said(settings: Settings) -> str:
+def replay_words(settings: Settings) -> str:
     """Describe recorded data by its files; none is read. Raises DeskError where they cannot be
     used."""
-    layout = layout_of(settings.replay_dir)
+    layout = layout_of(settings.market.replay_dir)
     exchange_calendar(layout.exchange)
     synthetic = ", synthetic prices" if layout.synthetic else ""
     return f"{layout.name}{synthetic}: {len(layout.prices)} tickers ({layout.exchange})"
 
 
-def edgar_said(settings: Settings) -> str:
+def edgar_words(settings: Settings) -> str:
     """Describe EDGAR without asking it. Raises ContactMissing."""
-    if settings.edgar_contact is None:
+    if settings.edgar.contact is None:
         raise ContactMissing
     return (
-        f"edgar, live, asked as {masked(settings.edgar_contact)}, at most "
-        f"{settings.edgar_requests_per_s:g} requests/s by all processes of this data directory; "
+        f"edgar, live, asked as {masked(settings.edgar.contact)}, at most "
+        f"{settings.edgar.requests_per_s:g} requests/s by all processes of this data directory; "
         f"not asked here"
     )
 
 
-def yahoo_said(settings: Settings) -> str:
+def yahoo_words(settings: Settings) -> str:
     """Describe the live source without asking it. Raises DeskError where it is not."""
     try:
         installed = version("yfinance")
@@ -39,6 +39,6 @@ def yahoo_said(settings: Settings) -> str:
     names = yahoo_tickers(settings)
     universe = f"{len(names)} tickers" if names else "Yahoo's screens of the newest session"
     return (
-        f"yahoo, live through yfinance {installed}, at most {settings.yahoo_requests_per_s:g} "
+        f"yahoo, live through yfinance {installed}, at most {settings.yahoo.requests_per_s:g} "
         f"requests/s: {universe}; not asked here"
     )

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from libs.llm.endpoints.endpoint import endpoints_of
 from libs.llm.registry import NotUsable, all_providers
-from libs.market.choice import Kind, PartName, SourceName, chosen
+from libs.market.choice import DataKind, PartName, SourceName, chosen
 from libs.runtime.errors import DeskError
 from libs.runtime.proxies import proxy_for, set_proxies
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import Check, Verdict, ok, problem
+from services.cli.operating.checks import CheckVerdict, DoctorCheck, ok, problem
 
 OF_SOURCE = {
     SourceName.YAHOO: "https://query1.finance.yahoo.com",
@@ -27,10 +27,25 @@ AUTHORITIES = {
 KEY_LOG = "SSLKEYLOGFILE"
 OF_POSTGRES = frozenset(
     {
-        *("PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGDATABASE", "PGSERVICE"),
-        *("PGSERVICEFILE", "PGSSLMODE", "PGSSLNEGOTIATION", "PGSSLROOTCERT", "PGSSLCRL"),
-        *("PGSSLKEY", "PGSSLCERT", "PGSSLMINPROTOCOLVERSION", "PGSSLMAXPROTOCOLVERSION"),
-        *("PGTARGETSESSIONATTRS", "PGKRBSRVNAME", "PGGSSLIB"),
+        "PGHOST",
+        "PGPORT",
+        "PGUSER",
+        "PGPASSWORD",
+        "PGPASSFILE",
+        "PGDATABASE",
+        "PGSERVICE",
+        "PGSERVICEFILE",
+        "PGSSLMODE",
+        "PGSSLNEGOTIATION",
+        "PGSSLROOTCERT",
+        "PGSSLCRL",
+        "PGSSLKEY",
+        "PGSSLCERT",
+        "PGSSLMINPROTOCOLVERSION",
+        "PGSSLMAXPROTOCOLVERSION",
+        "PGTARGETSESSIONATTRS",
+        "PGKRBSRVNAME",
+        "PGGSSLIB",
     }
 )
 """Variables that asyncpg reads."""
@@ -38,7 +53,7 @@ MESSAGES = "https://messages.example.org"
 """Stands for whoever takes messages over HTTPS: their addresses are secret."""
 
 
-def proxies(settings: Settings) -> Sequence[Check]:
+def proxies(settings: Settings) -> Sequence[DoctorCheck]:
     """The proxies that are set here, and what goes through each; nothing where none is set."""
     shown = set_proxies()
     if not shown:
@@ -59,7 +74,7 @@ def proxies(settings: Settings) -> Sequence[Check]:
     return [ok("proxy", "; ".join(lines))]
 
 
-def variables(settings: Settings) -> Sequence[Check]:
+def variables(settings: Settings) -> Sequence[DoctorCheck]:
     """Other variables of the environment that change how the desk speaks to servers; nothing where
     none is set."""
     checks = [_certificates(name) for name in AUTHORITIES if os.environ.get(name)]
@@ -73,13 +88,13 @@ def variables(settings: Settings) -> Sequence[Check]:
             )
         )
     names = sorted(OF_POSTGRES & os.environ.keys())
-    if names and settings.postgres_dsn is not None:
+    if names and settings.postgres.dsn is not None:
         finding = f"{', '.join(names)}: each fills in what DESKBUS_POSTGRES_DSN leaves out"
-        checks.append(Check(name="environment", verdict=Verdict.OFF, said=finding))
+        checks.append(DoctorCheck(name="environment", verdict=CheckVerdict.OFF, said=finding))
     return checks
 
 
-def _certificates(name: str) -> Check:
+def _certificates(name: str) -> DoctorCheck:
     path = os.environ[name]
     whom = AUTHORITIES[name]
     try:
@@ -98,7 +113,7 @@ def _addresses(settings: Settings) -> Iterator[tuple[str, str]]:
     for name, provider in all_providers(settings).items():
         if name in endpoints and not isinstance(provider, NotUsable):
             yield name, endpoints[name].base_url
-    for source in sorted({chosen(settings, kind) for kind in Kind}):
+    for source in sorted({chosen(settings, kind) for kind in DataKind}):
         if source in OF_SOURCE:
             yield source, OF_SOURCE[source]
     if settings.notify.channels:

@@ -1,9 +1,10 @@
 """A line of numbers as a small chart in the terminal: block characters, or ASCII. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -23,19 +24,25 @@ def levels(encoding: str) -> str:
     return BLOCKS
 
 
-def lines(
-    values: Sequence[Decimal], written: Callable[[Decimal], str], caption: str, console: Console
-) -> Iterable[Text]:
-    """The chart with its highest and lowest value at the left, and a caption below it."""
-    labels = [written(max(values)), written(min(values))]
-    margin = max(map(len, labels))
-    rows = drawn(values, console.width - margin - 4, levels(console.encoding))
-    for number, line in enumerate(rows):
-        label = labels[0] if number == 0 else labels[1] if number == len(rows) - 1 else ""
-        text = Text.assemble((f"{label:>{margin}}  ", "dim"), (line, "cyan"))
-        text.no_wrap = True
-        yield text
-    yield Text(f"{'':>{margin}}  {caption}", style="dim")
+@dataclass(frozen=True)
+class TerminalChart:
+    """A chart with its highest and lowest value at the left, as `written`, and a caption below."""
+
+    values: Sequence[Decimal]
+    written: Callable[[Decimal], str]
+    caption: str
+
+    def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterable[Text]:
+        """Its lines, as wide as the console."""
+        labels = [self.written(max(self.values)), self.written(min(self.values))]
+        margin = max(map(len, labels))
+        rows = drawn(self.values, console.width - margin - 4, levels(console.encoding))
+        for number, line in enumerate(rows):
+            label = labels[0] if number == 0 else labels[1] if number == len(rows) - 1 else ""
+            text = Text.assemble((f"{label:>{margin}}  ", "dim"), (line, "cyan"))
+            text.no_wrap = True
+            yield text
+        yield Text(f"{'':>{margin}}  {self.caption}", style="dim")
 
 
 def drawn(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> Sequence[str]:

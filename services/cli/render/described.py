@@ -2,21 +2,47 @@
 
 from collections.abc import Iterable, Sequence
 
+from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text as Line
 
 from libs.facts.amounts import plain
 from libs.report.tones import Tone
-from libs.report.view import Absence, Cell, Empty, Facts, Part, Table, Text
+from libs.report.view import Absence, Cell, Facts, NoRows, Part, Table, Text
 from services.cli.render import chart
-from services.cli.shell.terminal import TONE_STYLES, Sheet, table
+from services.cli.render.chart import TerminalChart
+from services.cli.shell.terminal import TONE_STYLES, Sheet, emit, err, out, table, write
 
+Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
 UNBOUNDED = 1_000
 """A width at which the true need is measured."""
 GAP = 4
 """Blanks between facts that stand side by side."""
+
+
+def show(models: Sequence[BaseModel], parts: Iterable[Shown], *, json: bool) -> None:
+    """Print an answer: its models as JSON, a line each, or its description."""
+    if json:
+        emit(models)
+    else:
+        write_screen(parts, out())
+
+
+def write_screen(parts: Iterable[Shown], console: Console) -> None:
+    """Print the parts, a blank line before each table or chart but the first part; the words of an
+    empty table are on stderr."""
+    for number, part in enumerate(parts):
+        if isinstance(part, Table) and not part.rows:
+            err().print(absent(part.empty), soft_wrap=True)
+            continue
+        if number and isinstance(part, Table | Facts | tuple | TerminalChart):
+            write(Line(), console)
+        if isinstance(part, Table | Facts | Text | tuple):
+            write(placed(part, console), console)
+        else:
+            write(part, console)
 
 
 def head(title: str, under: str = "") -> Line:
@@ -70,19 +96,24 @@ def sheet(of: Table, console: Console) -> Sheet:
         *(
             (
                 _headed(column.title),
-                "right" if column.right else "gives" if column.wraps else "left",
+                "right" if column.right else "gives" if column.wraps or column.cuts else "left",
             )
             for column in of.columns
         ),
         spare=[_headed(title) for title in of.spare],
     )
-    grid.columns[-1].no_wrap = not of.columns[-1].wraps
+    grid.keeps_rows = of.keeps_rows
+    grid.columns[-1].no_wrap = not (of.columns[-1].wraps or of.columns[-1].cuts)
     grid.show_header = any(column.title for column in of.columns)
     for entry in of.rows:
         first, *rest = entry.cells
         head = line(first, of.currency, console)
         head.style = head.style or "bold"
-        grid.add_row(head, *(line(cell, of.currency, console) for cell in rest))
+        cells = [head, *(line(cell, of.currency, console) for cell in rest)]
+        for column, cell in zip(of.columns, cells, strict=True):
+            if column.cuts:
+                cell.no_wrap, cell.overflow = True, "ellipsis"
+        grid.add_row(*cells)
     return grid
 
 
@@ -91,7 +122,7 @@ def _headed(title: str) -> str:
     return " ".join(word.lower() if word[1:].islower() else word for word in title.split(" "))
 
 
-def absent(of: Empty) -> Line:
+def absent(of: NoRows) -> Line:
     """The words in place of what is not there; a source that did not answer stands out."""
     style = TONE_STYLES[Tone.WARN if of.absence is Absence.NO_ANSWER else Tone.QUIET]
     return Line(plain(f"{of.text} {of.todo}".rstrip()), style)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -13,24 +13,22 @@ from contracts.operation import CallKind, JournalEntry, OperationView
 from contracts.research import AssetView
 from libs.facts import amounts
 from libs.report import ticker_facts
+from libs.report.operations import took
 from libs.report.reports import Reports
-from libs.report.sections import Fact, words
+from libs.report.sections import SectionFact, words
 from libs.report.tickers import rows
+from libs.report.tones import MARKS
 from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.render import sources
 from services.cli.render import values as outline
 from services.cli.render.cited import cited
-from services.cli.render.tree import took
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.terminal import (
-    STATUS_MARKS,
     STATUS_STYLES,
     TONE_STYLES,
     facts,
     table,
-    write,
 )
-from services.cli.shell.typed import meant
 
 INDICATOR_COLUMNS = 3
 INDICATOR_CELL = 30
@@ -44,7 +42,7 @@ TICKER_WIDTH = 15
 def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Sequence[Recording]:
     """The operations that asked about the ticker, with those calls only.
 
-    Raises `Problem` (not found) where no call and no stage names it.
+    Raises `CliProblem` (not found) where no call and no stage names it.
     """
     about = [
         record.model_copy(update={"journal": calls})
@@ -56,10 +54,10 @@ def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Seq
         near = nearest(ticker, known)
         listed = f"its tickers: {' '.join(known)}" if known else ""
         shown = f"deskbus cycle show {amounts.short(view.cycle_id)}"
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_FOUND,
             f"{ticker} is not in this cycle{did_you_mean(near)}",
-            meant(ticker, near) or listed or shown,
+            listed or shown,
         )
     return about
 
@@ -79,16 +77,10 @@ def _known(view: CycleView) -> Sequence[str]:
     return list(dict.fromkeys(name for report in reports for name in ticker_facts.known(report)))
 
 
-def tell_ticker(
-    view: CycleView, records: Sequence[Recording], ticker: str, console: Console
-) -> None:
-    """Print all that is on record of one ticker, stage by stage, then the calls behind it."""
-    write(Group(*_ticker_parts(view, records, ticker, console.width)), console)
-
-
-def _ticker_parts(
+def ticker_screen(
     view: CycleView, records: Sequence[Recording], ticker: str, width: int
 ) -> Iterable[RenderableType]:
+    """All that is on record of one ticker, stage by stage, then the calls behind it."""
     under = f"{view.kind} of {amounts.session(view.as_of)} · cycle {amounts.short(view.cycle_id)}"
     yield Text.assemble("\n", (ticker, "bold"), ("  " + under, "dim"))
     for pipeline in view.pipelines:
@@ -113,7 +105,7 @@ def _of_pipeline(
     causes = list(ticker_facts.not_bought(pipeline.not_bought, ticker))
     if row is None:
         unplanned = words("not among the tickers that were looked into")
-        facts += [Fact("Plan", unplanned)] if reports.plan else []
+        facts += [SectionFact("Plan", unplanned)] if reports.plan else []
         return _shown([*facts, *causes], width)
     facts += ticker_facts.finding_facts(row)
     facts += ticker_facts.decided(row)
@@ -128,11 +120,11 @@ def _of_pipeline(
     ]
 
 
-def _shown(facts: Iterable[Fact], width: int) -> Sequence[tuple[str, RenderableType]]:
+def _shown(facts: Iterable[SectionFact], width: int) -> Sequence[tuple[str, RenderableType]]:
     return [(fact.label, _whole(fact, width)) for fact in facts]
 
 
-def _whole(fact: Fact, width: int) -> RenderableType:
+def _whole(fact: SectionFact, width: int) -> RenderableType:
     if fact.values:
         return _indicators(fact.values, width)
     text = Text("\n").join(map(cited, fact.lines.items))
@@ -160,39 +152,37 @@ def _indicators(values: Mapping[str, str], width: int) -> RenderableType:
 def of_stage(
     nodes: Sequence[OperationView], records: Sequence[Recording], stage: str
 ) -> Sequence[Recording]:
-    """The operations of a step or a state. Raises `Problem` (not found) that names the stages."""
+    """The operations of a step or a state. Raises `CliProblem` (not found) that names the
+    stages."""
     work = [node for node in nodes if node.type == "operation"]
     wanted = {node.op_id for node in work if stage in {node.name, node.state}}
     if not wanted:
         steps = list(dict.fromkeys(node.name for node in work))
         near = nearest(stage, steps)
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_FOUND,
             f"this cycle has no stage {stage!r}{did_you_mean(near)}",
-            meant(stage, near) or f"its stages: {' '.join(steps) or 'none yet'}",
+            f"its stages: {' '.join(steps) or 'none yet'}",
         )
     return [record for record in records if record.op_id in wanted]
 
 
-def tell_stage(
-    nodes: Sequence[OperationView], records: Sequence[Recording], console: Console
-) -> None:
-    """Print what each operation of a stage answered, and its calls with what they returned."""
+def stage_screen(
+    nodes: Sequence[OperationView], records: Sequence[Recording], width: int
+) -> Iterable[RenderableType]:
+    """What each operation of a stage answered, and its calls with what they returned."""
     by_id = {node.op_id: node for node in nodes}
-    parts = [
-        part
-        for record in records
-        if record.op_id in by_id
-        for part in _operation(by_id[record.op_id], record, console.width)
-    ]
-    write(Group(*parts, Text()), console)
+    for record in records:
+        if record.op_id in by_id:
+            yield from _operation(by_id[record.op_id], record, width)
+    yield Text()
 
 
 def _operation(node: OperationView, record: Recording, width: int) -> Iterable[RenderableType]:
     style = STATUS_STYLES[node.status]
     yield Text.assemble(
         "\n",
-        (f"{STATUS_MARKS[node.status]} ", style),
+        (f"{MARKS[node.status]} ", style),
         (f"{node.state}/{node.name}", "bold"),
         (f"  {node.status.value}", style),
         f" in {took(node)}" if took(node) else "",

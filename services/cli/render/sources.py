@@ -6,13 +6,13 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from libs.facts import amounts
-from libs.report.cited import Piece
-from libs.report.tickers import Row
+from libs.report.cited import TextPiece
+from libs.report.tickers import TickerRow
 
 
-def of_ticker(row: Row) -> RenderableType | None:
+def of_ticker(row: TickerRow) -> RenderableType | None:
     """Each figure once, with the stage that wrote it first and its facts; None without figures."""
-    pieces: dict[tuple[str, Sequence[str]], tuple[str, Piece]] = {}
+    pieces: dict[tuple[str, Sequence[str]], tuple[str, TextPiece]] = {}
     for stage, lines in row.texts.items():
         for piece in (entry for line in lines for entry in line):
             if piece.figure is not None:

@@ -12,19 +12,17 @@ from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView
 from contracts.operation import OperationView
 from libs.facts import amounts
-from libs.report import story
-from libs.report.sections import Fact
+from libs.report import costs, exits, orders, outcomes, rules, story, tickers
+from libs.report.sections import SectionFact, text_of
+from libs.report.tones import MARKS
 from libs.runtime.setting_names import as_set
-from services.cli.render import costs, exits, orders, outcomes, tickers
 from services.cli.render.cited import cut
 from services.cli.render.described import described
 from services.cli.shell.terminal import (
     LABEL_WIDTH,
-    STATUS_MARKS,
     STATUS_STYLES,
     TONE_STYLES,
     facts,
-    rest,
     write,
 )
 
@@ -58,7 +56,7 @@ def _parts(cycle: story.Story, console: Console) -> Iterable[RenderableType]:
             yield from _pipeline_title(pipeline)
             yield from _ending(pipeline)
         yield from _pipeline(pipeline, console)
-    yield costs.drawn(cycle.costs)
+    yield _costs(cycle.costs, console)
     yield facts(_evidence(cycle))
     if cycle.message:
         yield Text(cycle.message, style="dim")
@@ -68,7 +66,7 @@ def _parts(cycle: story.Story, console: Console) -> Iterable[RenderableType]:
 def _title(cycle: story.Story, *, narrow: bool) -> Iterable[RenderableType]:
     style = STATUS_STYLES[cycle.status]
     yield Text.assemble(
-        (f"{STATUS_MARKS[cycle.status]} ", style),
+        (f"{MARKS[cycle.status]} ", style),
         (cycle.title, "bold"),
         (f"  {cycle.status.value}", style),
         (f" in {cycle.took}" if cycle.took else "", style),
@@ -89,7 +87,7 @@ def _whose(pipeline: story.PipelineStory) -> list[str]:
 def _pipeline_title(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
     style = STATUS_STYLES[pipeline.status]
     yield Text.assemble(
-        (f"{STATUS_MARKS[pipeline.status]} ", style),
+        (f"{MARKS[pipeline.status]} ", style),
         (pipeline.name, "bold"),
         (f"  {pipeline.status.value}", style),
     )
@@ -111,10 +109,10 @@ def _pipeline(pipeline: story.PipelineStory, console: Console) -> Iterable[Rende
     width = console.width
     yield shown(pipeline.thoughts)
     if pipeline.reports.exits is not None and pipeline.exits.items:
-        yield from (_inset(exits.drawn(pipeline.exits)), Text())
+        yield from (_inset(described(exits.table(pipeline.exits), console)), Text())
     if pipeline.tickers:
         yield Text()
-        yield _inset(tickers.drawn(pipeline.tickers, width - EDGE))
+        yield _inset(described(tickers.table(pipeline.tickers), console))
         yield _inset(Text(story.LEGEND, style="dim"))
         yield Text()
     if pipeline.rationale:
@@ -123,7 +121,7 @@ def _pipeline(pipeline: story.PipelineStory, console: Console) -> Iterable[Rende
         yield from (Text(), _inset(described(pipeline.why_not, console)), Text())
     yield shown(pipeline.verdicts)
     if pipeline.rules.items:
-        yield from (Text(), *map(_inset, tickers.ruled(pipeline.rules)), Text())
+        yield from (Text(), _inset(described(rules.table(pipeline.rules), console)), Text())
     answer = pipeline.answer
     # A rejection is how it ended, and stands in the head.
     if answer is not None and answer.approval.verdict is not Verdict.REJECT:
@@ -131,31 +129,37 @@ def _pipeline(pipeline: story.PipelineStory, console: Console) -> Iterable[Rende
     if pipeline.execution is not None:
         picked = pipeline.rationale and not pipeline.rules.items
         yield from (Text(),) if answer or picked else ()
-        yield from (_inset(orders.placed(pipeline.orders, pipeline.execution)), Text())
-        notes = orders.notes(pipeline.orders)
-        yield from (_inset(notes), Text()) if notes.plain else ()
+        placed = orders.table(pipeline.orders, pipeline.execution)
+        yield from (_inset(described(placed, console)), Text())
     if pipeline.results:
         yield from (_inset(described(pipeline.result, console)), Text())
     yield shown(pipeline.unordered)
     if pipeline.outcomes:
         if pipeline.unordered:
             yield Text()
-        yield from (_inset(outcomes.drawn(pipeline.outcomes)), Text())
+        yield from (_inset(described(outcomes.table(pipeline.outcomes), console)), Text())
     yield shown(pipeline.learned)
 
 
-def shown(entries: Sequence[Fact]) -> Table:
+def shown(entries: Sequence[SectionFact]) -> Table:
     """The facts of a summary, each line cut to what can be taken in at a glance."""
     return facts([(fact.label, _cut(fact)) for fact in entries if not fact.detail])
 
 
-def _cut(fact: Fact) -> Text:
+def _cut(fact: SectionFact) -> Text:
     chars = TEXT_CHARS if len(fact.lines.items) == 1 else LINE_CHARS
     lines = [cut(line, chars) for line in fact.lines.shown]
-    text = Text("\n").join([*lines, *map(Text, rest(fact.lines))])
+    text = Text("\n").join([*lines, *([Text(fact.lines.rest)] if fact.lines.rest else ())])
     if fact.tone:
         text.stylize_before(TONE_STYLES[fact.tone])
     return text
+
+
+def _costs(of: costs.Costs, console: Console) -> RenderableType:
+    """The facts, or where models were paid a row a stage."""
+    if not of.facts:
+        return facts([("Cost", described(costs.table(of), console))])
+    return facts([(fact.label, Text(text_of(fact.lines.items[0]))) for fact in of.facts])
 
 
 def _inset(what: RenderableType) -> RenderableType:

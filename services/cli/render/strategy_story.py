@@ -13,11 +13,11 @@ from contracts.strategy_query import BacktestFigures, StrategyView, TrainingFigu
 from libs.facts import amounts
 from libs.report import ending
 from libs.report.cited import pieces
+from libs.report.tones import MARKS
 from services.cli.render import chart
 from services.cli.render.cited import cited
 from services.cli.shell.terminal import (
     LABEL_WIDTH,
-    STATUS_MARKS,
     STATUS_STYLES,
     TONE_STYLES,
     facts,
@@ -31,7 +31,7 @@ Row = tuple[str, Text]
 
 def tell(node: OperationView, view: StrategyView | None, console: Console) -> None:
     """A cycle's end: its parent operation, and the strategy of its newest design, if any."""
-    mark, style = STATUS_MARKS[node.status.value], STATUS_STYLES[node.status.value]
+    mark, style = MARKS[node.status.value], STATUS_STYLES[node.status.value]
     took = amounts.between(node.started_at, node.finished_at)
     head = f"{mark} strategy cycle {amounts.short(node.op_id)} {node.status.value}"
     console.print(Text(f"{head} in {took}" if took else head, style=style))

@@ -2,17 +2,18 @@
 
 from libs.postgres.pool import dsn_for
 from libs.runtime.settings import Settings
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import find_desk
 
 
 def database_dsn(settings: Settings, role: str) -> str:
-    """The address of Postgres with the login of `role`. Raises `Problem` where it is not known."""
-    if settings.postgres_dsn is not None:
+    """The address of Postgres with the login of `role`. Raises `CliProblem` where it is not
+    known."""
+    if settings.postgres.dsn is not None:
         return dsn_for(settings.postgres_address, role, settings.secrets_path)
     desk = find_desk(settings)
     if desk.postgres_dsn is None:
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_REACHABLE,
             "the address of Postgres is not known here",
             "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`. In containers "

@@ -1,6 +1,10 @@
 """Examples of every command, as its --help ends with them. A test parses each."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+GROUP_EXAMPLES_MAX = 3
+"""In the help of a group: each of its commands has more."""
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "run": (
@@ -145,3 +149,19 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "secrets init": ("deskbus secrets init deploy/secrets --tls",),
 }
 """By what is typed after `deskbus`."""
+
+
+def with_examples(command: Any, path: str) -> Any:
+    """The command with its examples below its help, and those below it with theirs; an option's
+    value has the option's name in place of a type's."""
+    below = getattr(command, "commands", {})
+    for name, inner in below.items():
+        with_examples(inner, f"{path} {name}")
+    for param in command.params:
+        is_open = param.param_type_name == "option" and not param.is_flag
+        if is_open and param.metavar is None and not param.type_descriptor.is_choice:
+            param.metavar = max(param.opts, key=len).strip("-").replace("-", "_").upper()
+    firsts = [example for name in below for example in EXAMPLES[f"{path} {name}"][:1]]
+    examples = EXAMPLES.get(path, firsts[:GROUP_EXAMPLES_MAX])
+    command.epilog = "\n".join(("\b", "Examples:", *(f"  {example}" for example in examples)))
+    return command

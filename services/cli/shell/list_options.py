@@ -11,13 +11,19 @@ from pydantic import BaseModel, ValidationError
 
 from libs.facts import amounts
 from libs.runtime.wording import describe
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell import completion
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.terminal import err
 
 Query = TypeVar("Query", bound=BaseModel)
 
 DAY = ["%Y-%m-%d"]
-AccountFilter = Annotated[str | None, typer.Option("--account", help="Only those of this account.")]
+AccountFilter = Annotated[
+    str | None,
+    typer.Option(
+        "--account", help="Only those of this account.", autocompletion=completion.accounts
+    ),
+]
 SinceOption = Annotated[
     datetime | None, typer.Option(formats=DAY, help="As of this session or a later one.")
 ]
@@ -36,10 +42,10 @@ BeforeOption = Annotated[
 
 
 def query_of(model: type[Query], **filters: object) -> Query:
-    """The query of these filters. Raises `Problem` (usage) where one cannot be."""
+    """The query of these filters. Raises `CliProblem` (usage) where one cannot be."""
     since, until = filters.get("since"), filters.get("until")
     if isinstance(since, datetime) and isinstance(until, datetime) and until < since:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, f"--until {until:%Y-%m-%d} is before --since {since:%Y-%m-%d}"
         )
     try:
@@ -50,7 +56,7 @@ def query_of(model: type[Query], **filters: object) -> Query:
             }
         )
     except ValidationError as error:
-        raise Problem(ExitCode.USAGE, describe(error, model)) from error
+        raise CliProblem(ExitCode.USAGE, describe(error, model)) from error
 
 
 def tell_more(command: str, filters: Mapping[str, object], before: UUID | None) -> None:

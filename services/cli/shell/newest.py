@@ -12,7 +12,8 @@ from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.market.choice import first_request
 from libs.runtime.settings import Settings
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell import completion
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.request import show
 from services.cli.shell.running import as_the_desk
 
@@ -20,12 +21,13 @@ LAST = "last"
 """The newest cycle that decides: reports and snapshots, which follow by themselves, do not."""
 DECIDING = tuple(kind for kind in KINDS if kind not in BOOKKEEPING)
 CYCLE_HELP = "A cycle's id, or its first characters; `last` is the newest, reports not counted."
-CycleArgument = Annotated[str, typer.Argument(help=CYCLE_HELP)]
+CycleArgument = Annotated[str, typer.Argument(help=CYCLE_HELP, autocompletion=completion.cycles)]
 CycleOrLast = Annotated[
     str,
     typer.Argument(
         help="A cycle's id, or its first characters; by default the newest, reports not counted.",
         show_default=False,
+        autocompletion=completion.cycles,
     ),
 ]
 
@@ -36,7 +38,8 @@ def first_cycle(settings: Settings) -> str:
 
 
 async def newest(client: Client, settings: Settings) -> UUID:
-    """The id of the newest cycle that decides. Raises `Problem` (not found) where there is none."""
+    """The id of the newest cycle that decides. Raises `CliProblem` (not found) where there is
+    none."""
     views = list((await client.ask(CYCLES, CyclesQuery(limit=1))).cycles)
     if views and views[0].kind in BOOKKEEPING:
         pages = [await client.ask(CYCLES, CyclesQuery(kind=kind, limit=1)) for kind in DECIDING]
@@ -44,12 +47,12 @@ async def newest(client: Client, settings: Settings) -> UUID:
     times = {view.accepted_at: view.cycle_id for view in views if view.accepted_at}
     cycle_id = times[max(times)] if times else None
     if cycle_id is None:
-        raise Problem(ExitCode.NOT_FOUND, "this desk has no cycles yet", first_cycle(settings))
+        raise CliProblem(ExitCode.NOT_FOUND, "this desk has no cycles yet", first_cycle(settings))
     return cycle_id
 
 
 async def cycle_named(client: Client, settings: Settings, name: str) -> CycleView:
-    """The cycle with this id, or `last`. Raises `Problem` (not found, or usage where it is no
+    """The cycle with this id, or `last`. Raises `CliProblem` (not found, or usage where it is no
     id)."""
     whole = str(await newest(client, settings)) if name.lower() == LAST else name
     return await show(client, whole)

@@ -3,15 +3,29 @@ everywhere.
 """
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from services.cli.shell.shape import ShapedGroup
+from services.cli.shell import completion
+
+WHOLE_SENTENCE = 500
+"""Characters of a command's line in its group's help: more than any first sentence has."""
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON, one object per line, for programs.")
+]
+AccountArgument = Annotated[
+    str, typer.Argument(help="The account's name.", autocompletion=completion.accounts)
+]
+AccountOption = Annotated[
+    str,
+    typer.Option("--account", help="The account's name.", autocompletion=completion.accounts),
+]
+HeldArgument = Annotated[
+    str,
+    typer.Argument(help="A ticker that the account holds.", autocompletion=completion.tickers),
 ]
 ApprovalOption = Annotated[
     bool, typer.Option("--approval", help="Require a person's approval before placing orders.")
@@ -25,7 +39,28 @@ class DateOrder(StrEnum):
     MONTH_FIRST = "month-first"
 
 
-def group(kind: type[TyperGroup] = ShapedGroup) -> typer.Typer:
+class DecimalMark(StrEnum):
+    """The mark before the decimals of a number."""
+
+    COMMA = "comma"
+    POINT = "point"
+
+
+class Commands(TyperGroup):
+    """A group whose help shows the whole first sentence of each command."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as typer calls it
+        """The commands with their sentences."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, it.get_short_help_str(WHOLE_SENTENCE))
+                    for name, it in self.commands.items()
+                ]
+            )
+
+
+def group(kind: type[TyperGroup] = Commands) -> typer.Typer:
     """An empty group of commands, or a single command's home."""
     return typer.Typer(
         cls=kind,

@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
 UNREADABLE = "this version of Deskbus cannot read it; a later one wrote it"
 
 
-class Problem(Exception):
+class CliProblem(Exception):
     """Ends the command: `message` says what, `hint` what to do, both on stderr."""
 
     def __init__(self, code: ExitCode, message: str, hint: str = "") -> None:

@@ -39,7 +39,7 @@ def cycle_continues(cycle: str) -> str:
     )
 
 
-class Progress:
+class CycleProgress:
     """Told of events; shows the states that pipelines enter, how long they take, and what fails.
 
     Left by Ctrl-C it says what goes on all the same. Without `live` no line changes: for commands

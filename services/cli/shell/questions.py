@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import typer
 
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 
 
 def is_terminal() -> bool:
@@ -37,7 +37,7 @@ def _until_it_is_left() -> Iterator[None]:
 
 
 @dataclass
-class Questions:
+class CommandQuestions:
     """Questions of one command. Outside a terminal they are gathered, and `settle` raises them all
     at once."""
 
@@ -65,8 +65,8 @@ class Questions:
         return [word for pair in one for word in pair]
 
     def settle(self, command: str) -> None:
-        """Raise `Problem` with the questions that wait, and the options that answer them."""
+        """Raise `CliProblem` with the questions that wait, and the options that answer them."""
         if self.open:
             texts = "; ".join(dict.fromkeys(text for text, _ in self.open))
             options = " ".join(dict.fromkeys(option for _, option in self.open))
-            raise Problem(ExitCode.USAGE, texts, f"{command} {options}")
+            raise CliProblem(ExitCode.USAGE, texts, f"{command} {options}")

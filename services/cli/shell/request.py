@@ -4,10 +4,8 @@ import asyncio
 import contextlib
 import re
 import secrets
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal, InvalidOperation
 from uuid import UUID
 
@@ -35,9 +33,8 @@ from libs.runtime import ids
 from libs.runtime.errors import ClockBack
 from libs.runtime.nearest import slip
 from libs.runtime.wording import first_field
-from services.cli.shell.invalid import invalid, typed
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.typed import corrected, on_another_account
+from services.cli.shell.invalid import day_of, invalid, typed
+from services.cli.shell.problem import CliProblem, ExitCode
 
 REQUESTER = "cli"
 LOOK_EVERY_S = 2.0
@@ -64,7 +61,7 @@ _PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<acco
 
 
 @dataclass(frozen=True)
-class Wish:
+class CycleOptions:
     """A person's input, not yet a request."""
 
     kind: str = "decision"
@@ -90,8 +87,8 @@ def new_key() -> str:
     return f"cli-{secrets.token_hex(8)}"
 
 
-def build(wish: Wish) -> CycleRequest:
-    """The request. Raises `Problem` (usage) that names the option at fault."""
+def build(wish: CycleOptions) -> CycleRequest:
+    """The request. Raises `CliProblem` (usage) that names the option at fault."""
     budgets: dict[str, object] = {}
     if wish.money is not None:
         budgets["money"] = {"amount": _number("--max-money", wish.money)}
@@ -121,7 +118,7 @@ def build(wish: Wish) -> CycleRequest:
             {
                 "idempotency_key": new_key() if wish.key is None else wish.key,
                 "kind": wish.kind,
-                "as_of": _day(wish.as_of),
+                "as_of": day_of("--as-of", wish.as_of),
                 "pipelines": pipelines(wish.providers, wish.account),
                 **fields,
             }
@@ -136,7 +133,7 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
         name, is_pair, value = text.partition("=")
         key = name.strip().lower().replace("-", "_")
         if not is_pair or not key or not value.strip():
-            raise Problem(
+            raise CliProblem(
                 ExitCode.USAGE,
                 f"--constraint {text!r} is not valid",
                 "write KEY=VALUE, for example --constraint max_positions=3",
@@ -145,7 +142,7 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
     # The desk refuses it too; here it is told before `deskbus run` has started one.
     if mistyped := slip(versions, ENFORCED):
         name, near = mistyped
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE,
             f"--constraint {name} would only be a note to the agents; did you mean {near}?",
             f"enforced constraints: {', '.join(ENFORCED)}",
@@ -162,7 +159,7 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
     for number, text in enumerate(providers):
         match = _PROVIDER.match(text)
         if match is None:
-            raise Problem(
+            raise CliProblem(
                 ExitCode.USAGE,
                 f"--provider {text!r} is not valid",
                 "write NAME, or PIPELINE=PROVIDER@ACCOUNT, for example --provider rules",
@@ -189,7 +186,7 @@ def _sources(options: Sequence[str]) -> Sequence[str]:
     """An empty list would mean all sources: said by mistake, it must not pass."""
     names = _listed(options)
     if not names:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE,
             "--source is empty",
             "leave it out to use all sources, or write --source screener,news",
@@ -201,7 +198,7 @@ def _tickers(options: Sequence[str]) -> Sequence[str]:
     """An empty universe is a mistake, not everything."""
     names = [name.upper() for name in _listed(options)]
     if not names:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE,
             "--universe is empty",
             "leave it out to let the sources propose, or write --universe AAPL,MSFT",
@@ -209,29 +206,22 @@ def _tickers(options: Sequence[str]) -> Sequence[str]:
     return list(dict.fromkeys(names))
 
 
-def _day(text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise Problem(
-            ExitCode.USAGE, f"--as-of must be a date, e.g. 2012-06-29 (got {text!r})"
-        ) from None
-
-
 def _number(option: str, text: str) -> Decimal:
     try:
         number = Decimal(text.replace(",", ""))
     except InvalidOperation:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, f"{option} must be an amount, e.g. 5000 (got {text!r})"
         ) from None
     if not number.is_finite():
-        raise Problem(ExitCode.USAGE, f"{option} must be a finite amount, e.g. 5000 (got {text!r})")
+        raise CliProblem(
+            ExitCode.USAGE, f"{option} must be a finite amount, e.g. 5000 (got {text!r})"
+        )
     return number
 
 
 async def send(client: Client, request: CycleRequest) -> RequestAnswer:
-    """Send until it is answered. Raises `Problem` where the desk says no."""
+    """Send until it is answered. Raises `CliProblem` where the desk says no."""
     for left in reversed(range(ASK_AGAIN_MAX)):
         try:
             answer = await client.ask(REQUEST_CYCLE, request)
@@ -250,24 +240,24 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     code = ExitCode.NOT_FOUND if answer.code in NOT_THERE else ExitCode.REJECTED
     where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
     hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
-    if answer.given is not None and answer.field is not None:
-        hint = corrected(sys.argv[1:], answer.field, answer.given, answer.suggestion)
+    if answer.suggestion is not None and answer.suggestion not in answer.message:
+        hint = f"try {answer.suggestion}"
     if answer.code == ClockBack.code:
-        hint += f", or {on_another_account(sys.argv[1:], str(answer.given))}"
-    raise Problem(code, f"{answer.message}{where} [{answer.code}]", hint)
+        hint = f"decide as of {answer.suggestion}, or for another account: --account test"
+    raise CliProblem(code, f"{answer.message}{where} [{answer.code}]", hint)
 
 
 async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswer:
-    """Cancel a cycle; the desk's yes. Raises `Problem` where it says no."""
+    """Cancel a cycle; the desk's yes. Raises `CliProblem` where it says no."""
     answer = await client.ask(CANCEL_CYCLE, CancelCycle(cycle_id=cycle_id, reason=reason))
     return accepted(answer)
 
 
 async def show(client: Client, cycle_id: str) -> CycleView:
-    """The cycle with its contracts. Raises `Problem` (not found, or usage where it is no id)."""
+    """The cycle with its contracts. Raises `CliProblem` (not found, or usage where it is no id)."""
     view = await client.ask(CYCLE, typed("cycle", CycleQuery, cycle_id=cycle_id))
     if not view.found:
-        raise Problem(ExitCode.NOT_FOUND, view.message, "`deskbus cycle list` shows the newest")
+        raise CliProblem(ExitCode.NOT_FOUND, view.message, "`deskbus cycle list` shows the newest")
     return view
 
 
@@ -291,7 +281,7 @@ async def request_and_follow(
     """Send the request and wait for the cycle's end; `heard` is told every event meanwhile.
 
     While a proposal waits for a person, the time that it may wait is waited too. Raises
-    `Problem`: rejected, or timed out (the cycle then goes on by itself).
+    `CliProblem`: rejected, or timed out (the cycle then goes on by itself).
     """
     cycle_id = ids.cycle_id(REQUESTER, request.idempotency_key)
     async with client.events(cycle_id) as events:
@@ -311,7 +301,7 @@ async def follow(
         async with asyncio.timeout(timeout_s + GRACE_S) as limit:
             return await _ended(client, cycle_id, events, _patient(limit, heard))
     except TimeoutError:
-        raise Problem(
+        raise CliProblem(
             ExitCode.TIMED_OUT,
             f"cycle {cycle_id} is still running after {timeout_s + GRACE_S:g} s",
             f"the cycle continues: deskbus cycle show {cycle_id}",
@@ -345,7 +335,7 @@ async def _ended(
             except DeskNotReachable:
                 unanswered += 1
                 if unanswered >= UNANSWERED_MAX:
-                    raise Problem(
+                    raise CliProblem(
                         ExitCode.NOT_REACHABLE,
                         f"the desk stopped answering; cycle {cycle_id} has not ended",
                         f"it continues when the desk is up: deskbus cycle show {cycle_id}",

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from contracts.constraints import ENFORCED
+from services.cli.shell import completion
 
 AS_OF_DEFAULT = "2010-05-06"
 AS_OF_CHOSEN = (
@@ -19,7 +20,10 @@ AsOfOption = Annotated[
         help=f"Decide as of this session's close, e.g. {AS_OF_DEFAULT}; no newer data is used."
     ),
 ]
-UniverseOption = Annotated[list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")]
+UniverseOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Only these tickers: AAPL,MSFT.", autocompletion=completion.tickers),
+]
 SourceOption = Annotated[
     list[str] | None,
     typer.Option(help="Only these candidate sources: screener,news,earnings, or one of your own."),

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -10,15 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_settings import SettingsError
 
-from contracts.subjects.subject import USERS
-from libs.bus.client import Client, open_client
-from libs.runtime.own_text import Unreadable
-from libs.runtime.settings import Settings
+from contracts.subjects.subject import USERS, Answered, Asked, Subject
+from libs.bus.client import ASK_TIMEOUT_S, Client, open_client
+from libs.runtime.own_text import UnreadableFile
+from libs.runtime.settings import Settings, WrongSetting, settings_in_force
 from libs.runtime.wording import describe
 from libs.telemetry.logging import configure_logging
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.terminal import err
 
 SERVERS = ("nats", "postgres")
@@ -29,9 +27,6 @@ RECORD_DIR = "servers"
 START_HINT = (
     "start one with `deskbus up`, or set DESKBUS_DATA_DIR to the data directory of a running desk"
 )
-
-FIELD = re.compile(r'field "(\w+)"')
-"""The setting in pydantic-settings' words about a variable that it cannot read."""
 
 T = TypeVar("T")
 
@@ -58,57 +53,41 @@ class RunningDesk(BaseModel):
 
 
 def load_settings() -> Settings:
-    """The settings in force. A wrong one is a `Problem` that names it."""
+    """The settings in force. A wrong one is a `CliProblem` that names it."""
     try:
-        return Settings()
-    except Unreadable as error:
-        raise Problem(
+        return settings_in_force()
+    except (UnreadableFile, WrongSetting) as error:
+        raise CliProblem(
             ExitCode.USAGE,
             error.message,
-            "correct the file; docs/configuration.md shows how settings are written",
-        ) from error
-    except (RecursionError, SettingsError) as error:
-        # A parser gives up on what is nested too deep with the one or the other, by its version.
-        field = FIELD.search(str(error))
-        name = f"DESKBUS_{field[1].upper()}" if field else "a DESKBUS_... variable"
-        raise Problem(
-            ExitCode.USAGE,
-            f"{name} in the environment is not JSON, or is nested too deep",
-            "correct it; docs/configuration.md shows how settings are written",
-        ) from error
-    except (ValidationError, ValueError) as error:
-        what = describe(error, Settings) if isinstance(error, ValidationError) else str(error)
-        raise Problem(
-            ExitCode.USAGE,
-            f"invalid setting: {what}",
-            "set DESKBUS_... in the environment or deskbus.toml: `deskbus config --help`",
+            "docs/configuration.md shows how settings are written; `deskbus config --help`",
         ) from error
 
 
 def find_desk(settings: Settings) -> RunningDesk:
-    """The desk to talk to. Raises `Problem` (not reachable) where there is none."""
-    if settings.nats_url is not None:
+    """The desk to talk to. Raises `CliProblem` (not reachable) where there is none."""
+    if settings.nats.url is not None:
         return RunningDesk(
-            nats_url=settings.nats_url,
+            nats_url=settings.nats.url,
             secrets_dir=settings.secrets_path,
-            postgres_dsn=settings.postgres_public if settings.postgres_dsn else None,
+            postgres_dsn=settings.postgres_public if settings.postgres.dsn else None,
             data_dir=settings.data_dir,
-            replay_dir=settings.replay_dir,
+            replay_dir=settings.market.replay_dir,
         )
     path = settings.data_dir / RUNTIME_FILE
     try:
         desk = RunningDesk.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_REACHABLE, f"no desk is running here ({path} does not exist)", START_HINT
         ) from None
     except (OSError, ValidationError) as error:
         what = describe(error) if isinstance(error, ValidationError) else str(error)
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_REACHABLE, f"{path} cannot be read: {what}", START_HINT
         ) from error
     if desk.pid is not None and not is_alive(desk.pid):
-        raise Problem(
+        raise CliProblem(
             ExitCode.NOT_REACHABLE,
             f"the desk of {path} has crashed (its process {desk.pid} is gone)",
             "start it again with `deskbus up`: it continues where it stopped",
@@ -118,13 +97,13 @@ def find_desk(settings: Settings) -> RunningDesk:
 
 def as_the_desk(settings: Settings) -> Settings:
     """The settings with the running desk's own recorded data, where none are set here."""
-    if settings.replay_dir is not None:
+    if settings.market.replay_dir is not None:
         return settings
     try:
         desk = find_desk(settings)
-    except Problem:
+    except CliProblem:
         return settings
-    return settings.model_copy(update={"replay_dir": desk.replay_dir})
+    return settings.changed(market={"replay_dir": desk.replay_dir})
 
 
 def is_alive(pid: int) -> bool:
@@ -147,7 +126,7 @@ def is_alive(pid: int) -> bool:
 
 @asynccontextmanager
 async def desk_client(settings: Settings) -> AsyncIterator[Client]:
-    """A client of the running desk. Raises `Problem` and `DeskNotReachable`.
+    """A client of the running desk. Raises `CliProblem` and `DeskNotReachable`.
 
     People have two keys: who holds all connections of one keeps no person from the kill switch.
     """
@@ -158,15 +137,15 @@ async def desk_client(settings: Settings) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def reading_client(settings: Settings) -> AsyncIterator[Client]:
+async def reading_client(settings: Settings, service: str = "console") -> AsyncIterator[Client]:
     """A client that may only ask. Where no desk runs, its servers are started to read the record.
 
-    Nothing is decided meanwhile: of the services only the console runs. Raises `Problem` where
+    Nothing is decided meanwhile: only the `service` that answers runs. Raises `CliProblem` where
     there is no record either.
     """
     try:
         find_desk(settings)
-    except Problem:
+    except CliProblem:
         if not (settings.data_dir / RECORD_DIR).is_dir():
             raise
     else:
@@ -176,7 +155,7 @@ async def reading_client(settings: Settings) -> AsyncIterator[Client]:
     from services import launcher  # noqa: PLC0415 - loads the servers' packages
 
     err().print("no desk is running; reading its record", style="dim")
-    async with launcher.console(settings) as reading, _client_of(reading) as client:
+    async with launcher.console(settings, service) as reading, _client_of(reading) as client:
         yield client
 
 
@@ -188,3 +167,27 @@ def asking(work: Coroutine[Any, Any, T]) -> T:
     """Run a short command's work; the libraries' own words only when something is wrong."""
     configure_logging("error", "auto")
     return asyncio.run(work)
+
+
+def ask(
+    row: Subject[Asked, Answered], question: Asked, *, timeout_s: float = ASK_TIMEOUT_S
+) -> Answered:
+    """The running desk's answer to one request or question."""
+    settings = load_settings()
+
+    async def work() -> Answered:
+        async with desk_client(settings) as client:
+            return await client.ask(row, question, timeout_s=timeout_s)
+
+    return asking(work())
+
+
+def read(row: Subject[Asked, Answered], question: Asked) -> Answered:
+    """The answer to one question, from the record where no desk runs."""
+    settings = load_settings()
+
+    async def work() -> Answered:
+        async with reading_client(settings) as client:
+            return await client.ask(row, question)
+
+    return asking(work())

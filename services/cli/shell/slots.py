@@ -1,6 +1,5 @@
 """The slots of the schedule's jobs over past sessions, each run to its end."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,18 +23,23 @@ from contracts.subjects.schedule import RUN_JOB
 from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
 from libs.bus.client import Client
 from libs.market.calendar import ExchangeCalendar
-from libs.market.slots import Slot, slots
+from libs.market.slots import TimeSlot, slots
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
 from services.cli.shell.invalid import typed
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.request import follow
-from services.cli.shell.typed import in_another_directory, meant
 
 EQUITY_EVERY_S = 1.0
 """How often the replayed accounts are looked at."""
+
+
+REPLAY_HINT = (
+    "replay on a desk of its own: `export DESKBUS_DATA_DIR=.deskbus-replay; deskbus up --detach`, "
+    "then the same command"
+)
 
 
 @dataclass(frozen=True)
@@ -47,25 +51,26 @@ class Slots:
     heard: Callable[[Event], None] = lambda _: None
 
     async def asked(self, job: str, at: datetime) -> JobRun:
-        """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
+        """The run as it stands right after it was asked for. Raises `CliProblem` where it is a
+        no."""
         request = typed("job", RunJob, job=job, at=at)
-        answer = accepted(await self.client.ask(RUN_JOB, request), job)
+        answer = accepted(await self.client.ask(RUN_JOB, request))
         if answer.run is None or answer.run.outcome == "rejected":
             raise await self._refused(job, answer.run)
         return answer.run
 
-    async def _refused(self, job: str, run: JobRun | None) -> Problem:
+    async def _refused(self, job: str, run: JobRun | None) -> CliProblem:
         """The desk's no to a run, and what to do where its accounts have gone past it: another
         account of the same job finds its slots done, and a clock never goes back."""
         if run is None:
-            return Problem(ExitCode.REJECTED, f"the desk refused {job}, and gave no reason")
+            return CliProblem(ExitCode.REJECTED, f"the desk refused {job}, and gave no reason")
         jobs = (await self.client.ask(SCHEDULE_QUERY, ScheduleQuery())).jobs
         accounts = [name for view in jobs if view.name == job for name in view.accounts]
         clocks = [await self._clock(name) for name in accounts]
         is_past = any(clock is not None and clock > run.as_of for clock in clocks)
-        hint = in_another_directory(sys.argv[1:], self.settings.data_dir) if is_past else ""
+        hint = REPLAY_HINT if is_past else ""
         text = f"the desk refused {job} of {run.session}: {run.reason}"
-        return Problem(ExitCode.REJECTED, text, hint)
+        return CliProblem(ExitCode.REJECTED, text, hint)
 
     async def _clock(self, account: str) -> date | None:
         """The newest session that an account has seen, None where it is not open."""
@@ -115,7 +120,7 @@ class RunningEquity:
 
 def slots_of(
     jobs: Sequence[JobView], calendar: ExchangeCalendar, first: date, last: date
-) -> Iterator[tuple[str, Slot]]:
+) -> Iterator[tuple[str, TimeSlot]]:
     """The slots of all jobs on these sessions, in order; jobs at one moment as they are listed."""
     first, last = max(first, calendar.first), min(last, calendar.last)
     before = datetime.combine(first, clock_time(), calendar.zone) - OFFSET_MAX
@@ -131,10 +136,10 @@ def slots_of(
         yield name, slot
 
 
-def accepted(answer: JobAnswer, job: str) -> JobAnswer:
-    """The answer about a job, where it is a yes. Raises `Problem` where it is a no."""
+def accepted(answer: JobAnswer) -> JobAnswer:
+    """The answer about a job, where it is a yes. Raises `CliProblem` where it is a
+    no."""
     if answer.outcome == "accepted":
         return answer
     code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
-    hint = meant(job, answer.suggestion) or "deskbus schedule list"
-    raise Problem(code, answer.message, hint)
+    raise CliProblem(code, answer.message, "deskbus schedule list")

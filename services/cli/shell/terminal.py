@@ -9,15 +9,13 @@ from typing import Literal
 
 from pydantic import BaseModel
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import COLOR_SYSTEMS, Console, Group, RenderableType
 from rich.padding import Padding
 from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
 
-from libs.facts.amounts import plain
-from libs.report.sections import Listed
-from libs.report.tones import Tone
+from libs.report.tones import MARKS, Tone, tone
 
 PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""
@@ -32,15 +30,6 @@ CUT_WIDTH_MIN = 12
 LABEL_WIDTH = 13
 """Of the labels that stand before facts, with their two blanks."""
 
-STATUS_STYLES = {
-    "completed": "green",
-    "running": "cyan",
-    "pending": "dim",
-    "failed": "bold red",
-    "cancelled": "yellow",
-    "rejected": "yellow",
-    "expired": "yellow",
-}
 TONE_STYLES = {
     Tone.GOOD: "green",
     Tone.BUSY: "cyan",
@@ -48,15 +37,7 @@ TONE_STYLES = {
     Tone.BAD: "red",
     Tone.QUIET: "dim",
 }
-STATUS_MARKS = {
-    "completed": "✓",
-    "running": "▸",
-    "pending": "·",
-    "failed": "✗",
-    "cancelled": "⊘",
-    "rejected": "⊘",
-    "expired": "⊘",
-}
+STATUS_STYLES = {word: TONE_STYLES[tone(word)] for word in MARKS}
 
 
 @cache
@@ -110,7 +91,7 @@ def write(renderable: RenderableType, console: Console) -> None:
     console.file.flush()
 
 
-class Facts(Table):
+class FactsTable(Table):
     """Labels at the left, values beside them, as `facts` makes it."""
 
     def fitted(self, width: int) -> RenderableType:
@@ -208,14 +189,14 @@ def _fitted(renderable: RenderableType, width: int) -> RenderableType:
         inner = _fitted(renderable.renderable, width - renderable.left - renderable.right)
         sides = (renderable.top, renderable.right, renderable.bottom, renderable.left)
         return Padding(inner, sides)
-    return renderable.fitted(width) if isinstance(renderable, Sheet | Facts) else renderable
+    return renderable.fitted(width) if isinstance(renderable, Sheet | FactsTable) else renderable
 
 
 def table(*columns: str | tuple[str, str], spare: Sequence[str] = ()) -> Sheet:
     """An open table with a dim head; a column is its title, or title and `right` or `gives`.
 
     Where the line is too narrow, the last column gives way and those that say so, the widest first;
-    what must stay on one line there is written with `one_line`. Where even that is not enough,
+    what must stay on one line there is a `Text` that ends with …. Where even that is not enough,
     `write` leaves out the columns that are `spare`, and then prints each row as a block.
     """
     grid = _empty_sheet()
@@ -237,8 +218,8 @@ def facts(rows: Sequence[tuple[str, RenderableType]]) -> Table:
     return _labelled((f"  {label}", value) for label, value in rows)
 
 
-def _labelled(rows: Iterable[tuple[RenderableType, RenderableType]]) -> Facts:
-    grid = Facts(
+def _labelled(rows: Iterable[tuple[RenderableType, RenderableType]]) -> FactsTable:
+    grid = FactsTable(
         box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True
     )
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
@@ -248,22 +229,11 @@ def _labelled(rows: Iterable[tuple[RenderableType, RenderableType]]) -> Facts:
     return grid
 
 
-def rest(listed: Listed[object]) -> Sequence[str]:
-    """The line under a list that is not shown whole: how much more there is, and where."""
-    where = f": --stage {listed.stage}" if listed.stage else ""
-    return [f"{listed.more}{where}"] if listed.more else []
-
-
-def one_line(text: str, style: str = "") -> Text:
-    """Text that is cut with … where it does not fit."""
-    return Text(" ".join(plain(text).split()), style=style, no_wrap=True, overflow="ellipsis")
-
-
 def painter(console: Console) -> Callable[[str, str], str]:
     """A quick way to colour single words: rich's own lines cost a millisecond each."""
-    system = console._color_system  # noqa: SLF001 - rich shows it by name only
-    if system is None or console.no_color:
+    if console.color_system is None or console.no_color:
         return lambda text, _style: text
+    system = COLOR_SYSTEMS[console.color_system]
     styles: dict[str, Style] = {}
 
     def paint(text: str, style: str) -> str:

@@ -10,11 +10,11 @@ from libs.runtime.model_settings import Price
 from libs.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from libs.llm.endpoints.endpoint import Endpoint
+    from libs.llm.endpoints.endpoint import ModelEndpoint
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageEstimate:
     """A stage of a pipeline: the step that asks its model, how often, and the model's size."""
 
     step: str
@@ -22,17 +22,17 @@ class Stage:
     size: str
 
 
-STAGES: Mapping[str, Stage] = {
-    "sentiment": Stage("sentiment", 1, "small"),
-    "planner": Stage("plan", 1, "medium"),
-    "quant": Stage("quant", 3, "medium"),
-    "research": Stage("analyst", 3, "medium"),
-    "trader": Stage("picks", 3, "large"),
-    "risk": Stage("review", 1, "medium"),
-    "memory": Stage("memorize", 1, "small"),
+STAGES: Mapping[str, StageEstimate] = {
+    "sentiment": StageEstimate("sentiment", 1, "small"),
+    "planner": StageEstimate("plan", 1, "medium"),
+    "quant": StageEstimate("quant", 3, "medium"),
+    "research": StageEstimate("analyst", 3, "medium"),
+    "trader": StageEstimate("picks", 3, "large"),
+    "risk": StageEstimate("review", 1, "medium"),
+    "memory": StageEstimate("memorize", 1, "small"),
 }
 """Those of a decision, as stated: with tools a model asks twice before it answers."""
-PROBE_STAGES: Mapping[str, Stage] = {"trader": Stage("probe", 1, "large")}
+PROBE_STAGES: Mapping[str, StageEstimate] = {"trader": StageEstimate("probe", 1, "large")}
 IN_TOKENS, IN_TOKENS_A_TICKER, OUT_TOKENS = 3_000, 600, 900
 """Tokens of a call, as stated: the task with its facts, and the answer."""
 PROBE_IN_TOKENS_A_TICKER = 2_500
@@ -81,7 +81,7 @@ def probe_calls(provider: str, tickers: int, recorded: StageSteps) -> Sequence[C
 
 
 def _calls(
-    provider: str, stages: Mapping[str, Stage], in_tokens: int, recorded: StageSteps
+    provider: str, stages: Mapping[str, StageEstimate], in_tokens: int, recorded: StageSteps
 ) -> Sequence[Calls]:
     calls = []
     for name, stage in stages.items():
@@ -99,7 +99,7 @@ class Providers:
     """The providers of the settings, and what their models cost."""
 
     known: frozenset[str]
-    endpoints: "Mapping[str, Endpoint]"
+    endpoints: "Mapping[str, ModelEndpoint]"
     prices: Mapping[str, Price]
 
     @classmethod

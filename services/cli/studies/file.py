@@ -7,9 +7,9 @@ import typer
 from pydantic import ValidationError
 
 from contracts.study import Study
-from libs.runtime.own_text import Unreadable, text_in, yaml_in
+from libs.runtime.own_text import UnreadableFile, text_in, yaml_in
 from services.cli.shell.invalid import invalid
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 
 FILE_BYTES_MAX = 200_000
 """A study with every field written out has a few thousand."""
@@ -25,14 +25,14 @@ NameArgument = Annotated[
 
 
 def read_study(path: Path) -> Study:
-    """The study in a file. What is wrong with it is a `Problem` that names the field."""
+    """The study in a file. What is wrong with it is a `CliProblem` that names the field."""
     try:
         read = yaml_in(text_in(path, FILE_BYTES_MAX))
     except OSError as error:
         why = f"{path} cannot be read: {error.strerror}"
-        raise Problem(ExitCode.USAGE, why, EXAMPLE_HINT) from None
-    except Unreadable as error:
-        raise Problem(ExitCode.USAGE, f"{path}: {error.message}", EXAMPLE_HINT) from None
+        raise CliProblem(ExitCode.USAGE, why, EXAMPLE_HINT) from None
+    except UnreadableFile as error:
+        raise CliProblem(ExitCode.USAGE, f"{path}: {error.message}", EXAMPLE_HINT) from None
     try:
         return Study.model_validate(read)
     except ValidationError as error:

@@ -5,8 +5,8 @@ from datetime import date
 
 from contracts.study import Study
 from libs.market.calendar import ExchangeCalendar
-from libs.market.study_cells import caveats
 from libs.runtime.settings import Settings
+from libs.study.cells import caveats
 
 
 def notes(

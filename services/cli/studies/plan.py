@@ -18,14 +18,14 @@ from contracts.subjects.studies import STUDY_CALLS
 from libs.bus.client import DeskNotReachable
 from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker
-from libs.market.study_cells import designed, over
-from libs.quant.study.design import DesignError
 from libs.quant.ticks import priced
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
+from libs.study.cells import designed, over
+from libs.study.statistics.design import DesignError
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, out, table, write
 from services.cli.studies.estimate import (
@@ -79,7 +79,7 @@ class HorizonPlan(BaseModel):
     return_bps: float | None = None
 
 
-class Plan(BaseModel):
+class StudyPlan(BaseModel):
     """A study before it is run."""
 
     study: str
@@ -118,14 +118,14 @@ async def _recorded(study: Study, settings: Settings) -> StageSteps:
     try:
         async with desk_client(settings) as client:
             view = await client.ask(STUDY_CALLS, StudyCallsQuery(providers=tuple(sorted(paid))))
-    except (Problem, DeskNotReachable):
+    except (CliProblem, DeskNotReachable):
         return NO_RECORD
     return by_step(view.steps)
 
 
-def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> Plan:
+def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> StudyPlan:
     """The plan of a study by the sessions of the source, and by what calls took that are on record.
-    Raises `Problem`."""
+    Raises `CliProblem`."""
     from libs.market.choice import SourceName, source_of  # noqa: PLC0415
     from libs.market.sources import sessions_of  # noqa: PLC0415 - slow
 
@@ -137,9 +137,9 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
         cells = asking(designed(study, sessions))
         last = asking(sessions.latest())
     except DesignError as error:
-        raise Problem(ExitCode.USAGE, f"{error.field}: {error}", EXAMPLE_HINT) from None
+        raise CliProblem(ExitCode.USAGE, f"{error.field}: {error}", EXAMPLE_HINT) from None
     except MarketError as error:
-        raise Problem(ExitCode.USAGE, f"dates: {error.message}", EXAMPLE_HINT) from None
+        raise CliProblem(ExitCode.USAGE, f"dates: {error.message}", EXAMPLE_HINT) from None
     dates = tuple(dict.fromkeys(cell.as_of for cell in cells))
     kinds = Counter(cell.kind for cell in cells)
     providers = Providers.of(settings)
@@ -149,7 +149,7 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
     gap = max(1, round(median(gaps))) if gaps else 1
     reached = over(dates, study.horizons, calendar, last)
     cell_tokens = [sum(it.tokens for it in estimate.decision(arm)) for arm in study.arms]
-    return Plan(
+    return StudyPlan(
         study=study.name,
         kind=study.kind,
         dates=len(dates),
@@ -172,7 +172,7 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
 def _arm(arm: StudyArm, estimate: "_Estimate", providers: Providers) -> ArmPlan:
     if arm.provider not in providers.known:
         near = did_you_mean(nearest(arm.provider, providers.known))
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE,
             f"arms: {arm.name}: no provider is named {arm.provider!r}{near}",
             "docs/providers.md lists them",
@@ -220,12 +220,12 @@ class _Estimate:
         probe = max(sum(it.count * it.seconds for it in self.probe(arm)) for arm in arms)
         in_all = self.decisions * cell + self.probes * probe
         in_all += (self.decisions + self.exits) * FREE_ARM_S * len(arms)
-        side_by_side = 1 if is_path or not is_paid else settings.study_cells_max
+        side_by_side = 1 if is_path or not is_paid else settings.study.cells_max
         return round(in_all / side_by_side / 60, 1)
 
 
 def _known_tickers(study: Study, settings: Settings) -> None:
-    """Raises `Problem` for a ticker that recorded data does not have."""
+    """Raises `CliProblem` for a ticker that recorded data does not have."""
     from libs.market.sources import sessions_of, tickers_of  # noqa: PLC0415 - slow
 
     there = tickers_of(settings)
@@ -233,13 +233,13 @@ def _known_tickers(study: Study, settings: Settings) -> None:
         if ticker not in there:
             near = did_you_mean(nearest(ticker, there))
             error = UnknownTicker(ticker, sessions_of(settings).source)
-            raise Problem(
+            raise CliProblem(
                 ExitCode.USAGE, f"universe: {error.message}{near}", HAS.format(few(there))
             )
 
 
 def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
-    from libs.quant.study.means import dates_least, smallest_difference  # noqa: PLC0415 - scipy
+    from libs.study.statistics.means import dates_least, smallest_difference  # noqa: PLC0415 - scipy
 
     overlap = ceil(horizon / gap)
     least = dates_least(overlap)
@@ -257,7 +257,7 @@ def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
     )
 
 
-def _show(study: Study, result: Plan) -> None:
+def _show(study: Study, result: StudyPlan) -> None:
     console = out()
     dates, number = amounts.count(result.dates, "date"), amounts.count(result.cells, "cell")
     cells = f"{dates} from {result.first} to {result.last}, {number}"

@@ -9,10 +9,11 @@ import typer
 
 from contracts.study import CellView
 from contracts.subjects.studies import STUDY_CELLS
-from libs.report.studies.compose import compose
+from contracts.subjects.subject import STUDY
 from libs.runtime.whole_file import beside
+from libs.study.report.compose import compose
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, err
 from services.cli.studies.file import NameArgument
@@ -30,7 +31,7 @@ def report(
     json: JsonOption = False,
 ) -> None:
     """Write a study's report: one HTML file that asks no other host for anything."""
-    from libs.report.studies.page import page  # noqa: PLC0415 - loads the templates
+    from libs.study.report.page import page  # noqa: PLC0415 - loads the templates
 
     result = asking(scored(study_name, horizon, cost_bps, benchmark))
     if json:
@@ -42,7 +43,7 @@ def report(
         with beside(path, text.encode()) as whole:
             whole.replace(path)
     except OSError as error:
-        raise Problem(
+        raise CliProblem(
             ExitCode.FAILED,
             f"{path} cannot be written: {error.strerror}",
             "name a file in a folder that is there and yours by --output",
@@ -51,7 +52,7 @@ def report(
 
 
 async def _cells(name: str) -> Sequence[CellView]:
-    from libs.report.studies.page import listed  # noqa: PLC0415 - as above
+    from libs.study.report.page import listed  # noqa: PLC0415 - as above
 
-    async with reading_client(load_settings()) as client:
+    async with reading_client(load_settings(), STUDY) as client:
         return await listed(name, partial(client.ask, STUDY_CELLS))

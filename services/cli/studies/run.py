@@ -15,19 +15,21 @@ from contracts.study import (
     StudyView,
 )
 from contracts.subjects.studies import RUN_STUDY, STOP_STUDY, STUDIES
+from contracts.subjects.subject import STUDY
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import UNREADABLE, ExitCode, Problem
-from services.cli.shell.progress import Progress
+from services.cli.shell.problem import UNREADABLE, CliProblem, ExitCode
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out, table, write
-from services.cli.shell.typed import meant
 from services.cli.studies.file import FileArgument, NameArgument, read_study
 
 LOOK_EVERY_S = 0.5
+BEGIN_S = 18.0
+"""The first cell is judged before a study begins, by whoever knows the market and the models."""
 STYLES = {
     StudyStatus.RUNNING: "cyan",
     StudyStatus.STOPPED: "yellow",
@@ -58,14 +60,14 @@ def run(
     async def work() -> StudyView:
         async with desk_client(settings) as client:
             wish = RunStudy(study=study, offline=offline)
-            answer = accepted(await client.ask(RUN_STUDY, wish))
+            answer = accepted(await client.ask(RUN_STUDY, wish, timeout_s=BEGIN_S))
             if answer.message:
                 err().print(answer.message, style="dim")
             for line in answer.notes:
                 err().print(Text(f"note: {line}", "yellow"), soft_wrap=True)
             if not wait:
                 return await _one(client, study.name)
-            with Progress(err(), lambda _: _goes_on(study.name)) as progress:
+            with CycleProgress(err(), lambda _: _goes_on(study.name)) as progress:
                 return await _to_its_end(client, study.name, progress)
 
     view = asking(work())
@@ -116,7 +118,7 @@ def list_studies(json: JsonOption = False) -> None:
     settings = load_settings()
 
     async def work() -> tuple[StudyView, ...]:
-        async with reading_client(settings) as client:
+        async with reading_client(settings, STUDY) as client:
             page = await client.ask(STUDIES, StudiesQuery())
             if page.more:
                 err().print(OLDER, style="dim", soft_wrap=True)
@@ -132,8 +134,13 @@ def list_studies(json: JsonOption = False) -> None:
         err().print("no study yet; `deskbus init` writes study.yaml to start from", style="dim")
         return
     grid = table(
-        *("study", "kind", ("arms", "gives"), ("done", "right")),
-        *(("failed", "right"), ("USD", "right"), "status"),
+        "study",
+        "kind",
+        ("arms", "gives"),
+        ("done", "right"),
+        ("failed", "right"),
+        ("USD", "right"),
+        "status",
         spare=("kind", "failed"),
     )
     for view in views:
@@ -186,16 +193,16 @@ def show(view: StudyView) -> None:
 
 
 def accepted(answer: StudyAnswer) -> StudyAnswer:
-    """The answer, where it is a yes. Raises `Problem` where it is a no."""
+    """The answer, where it is a yes. Raises `CliProblem` where it is a no."""
     if answer.outcome == "accepted":
         return answer
     field = f"{answer.field}: " if answer.field else ""
-    raise Problem(
+    raise CliProblem(
         ExitCode.REJECTED, f"{field}{answer.message}", HINTS.get(answer.field or "", PLANNED)
     )
 
 
-async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyView:
+async def _to_its_end(client: Client, name: str, progress: CycleProgress) -> StudyView:
     while True:
         view = await _one(client, name)
         done = view.completed + view.failed + view.refused
@@ -208,7 +215,7 @@ async def _to_its_end(client: Client, name: str, progress: Progress) -> StudyVie
 
 
 async def _read_one(name: str) -> StudyView:
-    async with reading_client(load_settings()) as client:
+    async with reading_client(load_settings(), STUDY) as client:
         return await _one(client, name)
 
 
@@ -219,14 +226,14 @@ async def _one(client: Client, name: str) -> StudyView:
     raise await no_such_study(client, name)
 
 
-async def no_such_study(client: Client, name: str) -> Problem:
+async def no_such_study(client: Client, name: str) -> CliProblem:
     """The problem of a name that no study has, with the study that was probably meant."""
     known = [view.study.name for view in (await client.ask(STUDIES, StudiesQuery())).studies]
     near = nearest(name, known)
-    return Problem(
+    return CliProblem(
         ExitCode.NOT_FOUND,
         f"no study is named {amounts.cut(name, 60)!r}{did_you_mean(near)}",
-        meant(name, near) or "deskbus study list",
+        "deskbus study list",
     )
 
 

@@ -14,20 +14,23 @@ from contracts.message import PAGE_MAX
 from contracts.study import CELLS_MAX, CellView, StudyCells, StudyCellsQuery
 from contracts.study_score import StudyScore, StudyScoreQuery
 from contracts.subjects.studies import STUDY_CELLS, STUDY_SCORE
+from contracts.subjects.subject import STUDY
 from libs.facts import amounts
-from libs.report.studies.compose import compose
-from libs.report.studies.parts import Cell, Section, Span, StudyReport, Table
+from libs.report.tones import Tone
+from libs.report.view import Column, Table, count, day, row, say
 from libs.runtime.settings import Settings
+from libs.study.report.compose import compose
+from libs.study.report.parts import StudyReport
+from services.cli.render.described import described, line
 from services.cli.shell.invalid import invalid
 from services.cli.shell.list_options import tell_next
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import TONE_STYLES, Sheet, emit, out, table, write
+from services.cli.shell.terminal import emit, out, write
 from services.cli.studies.file import NameArgument
 from services.cli.studies.run import no_such_study
 
-SPAN_COLUMNS = 21
 SCORE_S = 120.0
 """A long study's statistics, on a busy machine."""
 
@@ -84,7 +87,7 @@ def cells(
     except ValidationError as error:
         raise invalid("study", error) from None
     except ValueError:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, f"--on must be a date, e.g. 2012-06-29 (got {on!r})"
         ) from None
 
@@ -92,36 +95,32 @@ def cells(
     if json:
         emit(view.cells)
     else:
-        write(_grid(view.cells, probes=probes), out())
+        write(described(_table(view.cells, probes=probes), out()), out())
     if view.more:
         filters = {"arm": arm, "on": on, "probes": probes, "limit": limit}
         following = {**filters, "skip": skip + len(view.cells)}
         tell_next("more", f"deskbus study cells {study_name}", following)
 
 
-def _grid(cells: Sequence[CellView], *, probes: bool) -> Sheet:
-    last = "identified" if probes else "bought"
-    grid = table("date", ("sample", "right"), "arm", "status", "cycle", last)
+def _table(cells: Sequence[CellView], *, probes: bool) -> Table:
+    rows = []
     for cell in cells:
         bought = ", ".join(f"{asset} {part:.1%}" for asset, part in cell.weights.items())
-        style = "red" if cell.status == "failed" else ""
-        identified = ", ".join(cell.identified) or "nobody"
-        grid.add_row(
-            f"{cell.on}",
-            f"{cell.sample}",
-            Text(cell.arm, "bold"),
-            Text(cell.status, style),
-            amounts.short(cell.cycle_id),
-            identified if probes else bought or "nothing",
-        )
-    return grid
+        identified = ", ".join(cell.identified)
+        made = identified or "nobody" if probes else bought or "nothing"
+        tone = Tone.BAD if cell.status == "failed" else None
+        figures = (day(cell.on), count(cell.sample), say(cell.arm), say(cell.status, tone))
+        rows.append(row(*figures, say(amounts.short(cell.cycle_id)), say(made)))
+    heads = ("Date", "Sample", "Arm", "Status", "Cycle", "Identified" if probes else "Bought")
+    return Table(tuple(Column(head) for head in heads), tuple(rows))
 
 
 async def _cells(settings: Settings, query: StudyCellsQuery, limit: int) -> StudyCells:
-    """The first `limit` cells, read page by page. Raises `Problem` where there is no such study."""
+    """The first `limit` cells, read page by page. Raises `CliProblem` where there is no such
+    study."""
     cells: list[CellView] = []
     more = True
-    async with reading_client(settings) as client:
+    async with reading_client(settings, STUDY) as client:
         while more and len(cells) < limit:
             here = {"skip": query.skip + len(cells), "limit": min(PAGE_MAX, limit - len(cells))}
             page = await client.ask(STUDY_CELLS, query.model_copy(update=here))
@@ -135,13 +134,13 @@ async def _cells(settings: Settings, query: StudyCellsQuery, limit: int) -> Stud
 async def scored(
     name: str, horizon: int | None, cost_bps: float | None, benchmark: str | None
 ) -> StudyScore:
-    """The score of a study that there is. Raises `Problem`."""
+    """The score of a study that there is. Raises `CliProblem`."""
     settings = load_settings()
     try:
         query = StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
     except ValidationError as error:
         raise invalid("study", error) from None
-    async with reading_client(settings) as client:
+    async with reading_client(settings, STUDY) as client:
         result = await client.ask(STUDY_SCORE, query, timeout_s=SCORE_S)
         if not result.found:
             raise await no_such_study(client, name)
@@ -153,59 +152,11 @@ def show(report: StudyReport, console: Console) -> None:
     parts: list[RenderableType] = [Text.assemble((f"study {report.name}", "bold"))]
     parts += [Text(line, "dim") for line in report.asked]
     if report.answer:
-        parts += [Text(), *(Text.assemble("  ", _text(cell)) for cell in report.answer)]
-    write(Group(*parts), console)
+        parts += [Text(), *(Text.assemble("  ", line(cell, "", console)) for cell in report.answer)]
     for section in report.sections:
-        _section(section, console)
-    write(
-        Text(f"\nthe cycles of an arm: deskbus study cells {report.name} --arm ARM", "dim"), console
-    )
-
-
-def _section(section: Section, console: Console) -> None:
-    write(Group(Text(), Text(section.title, "bold"), Text(section.about, "dim")), console)
-    for one in section.tables:
-        write(Group(Text(), *([Text(one.title, "cyan")] if one.title else ())), console)
-        write(_table(one, console.width), console)
-    for note in section.notes:
-        write(Text(note, "dim"), console)
-
-
-def _table(of: Table, width: int) -> Sheet:
-    """The table with as many columns as there is room for: first the drawings give way, then what
-    a reader can do without."""
-    everything = range(len(of.columns))
-    without_drawings = [at for at in everything if not of.draws(at)]
-    for places in (everything, without_drawings):
-        grid = _sheet(of, places)
-        if grid.width_needed() <= width:
-            return grid
-    return _sheet(of, [at for at in without_drawings if not of.columns[at].wide])
-
-
-def _sheet(of: Table, places: Sequence[int]) -> Sheet:
-    heads = [of.columns[at] for at in places]
-    grid = table(*((it.title, "right") if it.right else it.title for it in heads))
-    for row in of.rows:
-        grid.add_row(*(_text(row[at]) for at in places))
-    return grid
-
-
-def _text(cell: Cell) -> Text:
-    if cell.span is not None:
-        return Text(drawn_span(cell.span, SPAN_COLUMNS), "cyan")
-    return Text(cell.text, TONE_STYLES[cell.tone] if cell.tone else "")
-
-
-def drawn_span(span: Span, columns: int) -> str:
-    """An interval in a line of characters: `  --o--  |   `; `|` is nothing."""
-
-    def place(part: float) -> int:
-        return min(int(part * columns), columns - 1)
-
-    marks = [" "] * columns
-    for at in range(place(span.low), place(span.high) + 1):
-        marks[at] = "-"
-    marks[place(span.nothing)] = "|"
-    marks[place(span.middle)] = "o"
-    return "".join(marks)
+        parts += [Text(), Text(section.title, "bold"), Text(section.about, "dim")]
+        for table in section.tables:
+            parts += [Text(), described(table, console)]
+        parts += [Text(note, "dim") for note in section.notes]
+    hint = f"\nthe cycles of an arm: deskbus study cells {report.name} --arm ARM"
+    write(Group(*parts, Text(hint, "dim")), console)

@@ -19,14 +19,21 @@ from contracts.subjects.operations import OPERATIONS
 from libs.bus.client import Client
 from libs.report.strategies.files import spec_in
 from libs.runtime.errors import DeskError
-from libs.runtime.own_text import Unreadable
+from libs.runtime.own_text import UnreadableFile
 from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
 from services.cli.shell import progress as meanwhile
 from services.cli.shell.invalid import invalid
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.request import ENDS, Wish, build, cancelled, request_and_follow, send
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.request import (
+    ENDS,
+    CycleOptions,
+    build,
+    cancelled,
+    request_and_follow,
+    send,
+)
 from services.cli.shell.request_options import (
     AsOfOption,
     MaxCostOption,
@@ -85,7 +92,7 @@ def trigger(
     A design that a gate stops ends the cycle as failed, with each value and threshold: exit 1.
     """
     settings = load_settings()
-    wish = Wish(
+    wish = CycleOptions(
         kind=STRATEGY,
         as_of=as_of,
         universe=universe if universe is not None else (),
@@ -140,7 +147,7 @@ def cancel(
         async with desk_client(settings) as client:
             running = await _newest(client, CycleStatus.RUNNING)
             if running is None:
-                raise Problem(ExitCode.NOT_FOUND, "no strategy cycle is running")
+                raise CliProblem(ExitCode.NOT_FOUND, "no strategy cycle is running")
             return await cancelled(client, running, reason)
 
     answer = asking(work())
@@ -158,44 +165,44 @@ def _wish(path: Path | None, attempts: int) -> StrategyWish:
 
 
 def _spec(path: Path) -> StrategySpec:
-    """The design in a file. Raises `Problem` (usage) that names the field at fault."""
+    """The design in a file. Raises `CliProblem` (usage) that names the field at fault."""
     try:
         return spec_in(path)
     except OSError as error:
         why = f"{path} cannot be read: {error.strerror}"
-        raise Problem(ExitCode.USAGE, why, DESIGN_HINT) from error
-    except Unreadable as error:
-        raise Problem(ExitCode.USAGE, f"{path}: {error.message}", DESIGN_HINT) from error
+        raise CliProblem(ExitCode.USAGE, why, DESIGN_HINT) from error
+    except UnreadableFile as error:
+        raise CliProblem(ExitCode.USAGE, f"{path}: {error.message}", DESIGN_HINT) from error
     except ValidationError as error:
         raise invalid(f"spec ({path})", error, StrategySpec) from error
 
 
-async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
+async def _request(settings: Settings, wish: CycleOptions) -> RequestAnswer:
     request = build(wish)
     async with desk_client(settings) as client:
         return await send(client, request)
 
 
 async def _request_and_wait(
-    settings: Settings, wish: Wish
+    settings: Settings, wish: CycleOptions
 ) -> tuple[OperationView, StrategyView | None]:
     """The cycle's parent operation at its end, and the strategy that it designed last."""
     request = build(wish)
     async with desk_client(settings) as client:
-        with meanwhile.Progress(err(), _continues) as progress:
+        with meanwhile.CycleProgress(err(), _continues) as progress:
             looking = asyncio.create_task(_look(client, progress))
             try:
                 view = await request_and_follow(client, request, progress.heard)
             finally:
                 looking.cancel()
         if view.cycle_id is None:
-            raise Problem(ExitCode.NOT_FOUND, view.message)
+            raise CliProblem(ExitCode.NOT_FOUND, view.message)
         node = (await _nodes(client, view.cycle_id))[0]
         name = node.metadata.get("strategy_name")
         return node, await strategy_named(client, str(name)) if name else None
 
 
-async def _look(client: Client, progress: meanwhile.Progress) -> None:
+async def _look(client: Client, progress: meanwhile.CycleProgress) -> None:
     """Show how far the computation is: it tells no event of its parts."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)

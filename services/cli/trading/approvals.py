@@ -1,6 +1,6 @@
 """`deskbus approvals`: the proposals that wait for a person, and the answers to them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
@@ -10,13 +10,10 @@ import typer
 from pydantic import ValidationError
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from contracts.account import Side
 from contracts.approval import (
     AnswerProposal,
-    ApprovalsPage,
     ApprovalsQuery,
     QuantityEdit,
     Verdict,
@@ -24,23 +21,22 @@ from contracts.approval import (
 )
 from contracts.cycle import RequestAnswer
 from contracts.cycle_query import CycleView
-from contracts.risk import PortfolioDecision, UnreadableDecision
+from contracts.risk import UnreadableDecision
 from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
 from libs.facts import amounts
-from libs.quant.ticks import priced
 from libs.report import approval, rules, story
-from libs.report.sections import Listed
+from libs.report.sections import ShownItems
 from libs.runtime.settings import Settings
-from services.cli.render import tickers
+from services.cli.render.described import described, show
 from services.cli.render.story import shown
 from services.cli.shell.invalid import invalid
 from services.cli.shell.newest import CycleArgument, cycle_named
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.request import accepted
-from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, out, table, write
+from services.cli.shell.running import ask, asking, desk_client, load_settings
+from services.cli.shell.terminal import emit, err, out
 
 CHECKS_SHOWN_MAX = 12
 REASON_CHARS = 600
@@ -67,22 +63,12 @@ def approvals() -> None:
 @app.command("list")
 def list_approvals(json: JsonOption = False) -> None:
     """List waiting proposals, the one that expires first on top."""
-    settings = load_settings()
-
-    async def work() -> ApprovalsPage:
-        async with desk_client(settings) as client:
-            return await client.ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
-
-    page = asking(work())
+    page = ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
     for one in page.unreadable:
         err().print(unreadable(one), style="yellow")
-    if json:
-        emit(page.approvals)
-    else:
-        for waiting in page.approvals:
-            write(proposal_screen(waiting), out())
-        if not page.approvals and not page.unreadable:
-            err().print("no proposal waits for approval", style="dim")
+    show(page.approvals, map(proposal_screen, page.approvals), json=json)
+    if not page.approvals and not page.unreadable and not json:
+        err().print("no proposal waits for approval", style="dim")
     if page.more:
         err().print("more proposals wait; answer these first", style="dim")
 
@@ -129,7 +115,7 @@ def reject(
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProposalKey:
     """One proposal, by what an answer names it with."""
 
     cycle_id: UUID
@@ -138,7 +124,7 @@ class Asked:
 
 
 def edits_of(drop: Sequence[str], quantity: Sequence[str]) -> tuple[QuantityEdit, ...]:
-    """The edits as they were typed. Raises `Problem` (usage)."""
+    """The edits as they were typed. Raises `CliProblem` (usage)."""
     typed = [_edit("--drop", ticker, ticker, "0") for ticker in drop]
     for text in quantity:
         ticker, _, number = text.partition("=")
@@ -151,7 +137,7 @@ def _edit(option: str, text: str, ticker: str, number: str) -> QuantityEdit:
         return QuantityEdit(asset=ticker.strip().upper(), quantity=Decimal(number))
     except (InvalidOperation, ValidationError):
         example = "AAPL=10: a ticker and a number of shares" if "q" in option else "a ticker: AAPL"
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, f"{option} {text!r} is not valid", f"write {example}"
         ) from None
 
@@ -173,7 +159,7 @@ def _answer(
             asked = await _asked(client, settings, cycle_id, pipeline)
             known = asked.proposal_hash
             if proposal is not None and not known.startswith(proposal.lower()):
-                raise Problem(
+                raise CliProblem(
                     ExitCode.REJECTED,
                     f"the proposal's hash is {known}, not {proposal}...",
                     "review it again: deskbus approvals list",
@@ -200,30 +186,33 @@ def _answer(
         err().print(f"deskbus cycle show {answer.cycle_id}", style="dim")
 
 
-async def _asked(client: Client, settings: Settings, cycle_id: str, pipeline: str | None) -> Asked:
-    """The proposal that is meant. Raises `Problem`: not found, none was asked, or several wait."""
+async def _asked(
+    client: Client, settings: Settings, cycle_id: str, pipeline: str | None
+) -> ProposalKey:
+    """The proposal that is meant. Raises `CliProblem`: not found, none was asked, or several
+    wait."""
     view = await cycle_named(client, settings, cycle_id)
     page = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=view.cycle_id))
     waiting = [
-        Asked(entry.cycle_id, entry.pipeline, entry.proposal.proposal_hash)
+        ProposalKey(entry.cycle_id, entry.pipeline, entry.proposal.proposal_hash)
         for entry in page.approvals
     ]
     for one in page.unreadable:
         if pipeline in {None, one.pipeline}:
-            raise Problem(ExitCode.REJECTED, unreadable(one))
+            raise CliProblem(ExitCode.REJECTED, unreadable(one))
     # Where none waits, the desk itself says what became of the one that did.
     waiting = [entry for entry in waiting or _answered(view) if pipeline in {None, entry.pipeline}]
     if not waiting:
         status = view.status.value if view.status else "unknown"
         whose = f"pipeline {pipeline} of cycle" if pipeline else "cycle"
-        raise Problem(
+        raise CliProblem(
             ExitCode.REJECTED,
             f"{whose} {view.cycle_id} ({status}) does not wait for approval",
             "`deskbus approvals list` shows the waiting proposals",
         )
     if len(waiting) > 1:
         names = ", ".join(entry.pipeline for entry in waiting)
-        raise Problem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
+        raise CliProblem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
     return waiting[0]
 
 
@@ -237,12 +226,14 @@ def unreadable(one: UnreadableDecision) -> str:
     )
 
 
-def _answered(view: CycleView) -> list[Asked]:
+def _answered(view: CycleView) -> list[ProposalKey]:
     answered = []
     for entry in view.pipelines:
         contract = entry.contracts.get("approval")
         if view.cycle_id is not None and isinstance(contract, dict):
-            answered.append(Asked(view.cycle_id, entry.name, str(contract.get("validated_hash"))))
+            answered.append(
+                ProposalKey(view.cycle_id, entry.name, str(contract.get("validated_hash")))
+            )
     return answered
 
 
@@ -265,44 +256,14 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
         f"  deskbus approvals reject {short} --reason WHY\n",
         style="dim",
     )
-    findings = Listed(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
+    findings = ShownItems(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
     parts: list[RenderableType] = [head, until, Text()]
-    parts.append(Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)))
-    parts += [Padding(text, (0, 0, 0, 2)) for text in _reasons(waiting.proposal.decisions)]
+    parts.append(
+        Padding(described(approval.orders(waiting.proposal.decisions), out()), (0, 0, 0, 2))
+    )
     parts.append(Text())
     if answered := story.answered_by(waiting.proposal.substitutes):
         parts += [shown(answered), Text()]
     if findings.items:
-        parts += [Padding(part, (0, 0, 0, 2)) for part in tickers.ruled(findings)]
-        parts.append(Text())
+        parts += [Padding(described(rules.table(findings), out()), (0, 0, 0, 2)), Text()]
     return Group(*parts, how)
-
-
-def _stop(decision: PortfolioDecision) -> str:
-    """The stop order that an exit places on what it leaves."""
-    price = decision.exit.stop_price if decision.exit else None
-    return f"; then a stop at {amounts.price(price)}" if price else ""
-
-
-def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
-    grid = table(
-        "order", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right")
-    )
-    for decision in decisions:
-        style = "green" if decision.action.value == Side.BUY.value else "red"
-        value = decision.price.amount * decision.quantity
-        grid.add_row(
-            Text(f"{decision.action.value} {decision.asset}", style=f"bold {style}"),
-            amounts.quantity(decision.quantity),
-            amounts.price(decision.price),
-            amounts.money(priced(value, decision.price.currency)),
-            amounts.percent(decision.allocation_pct),
-        )
-    return grid
-
-
-def _reasons(decisions: Sequence[PortfolioDecision]) -> Iterable[Text]:
-    """Why each is proposed, in whole sentences: it is what a person decides by."""
-    for decision in decisions:
-        why = decision.reasoning.removeprefix("rules: ") + _stop(decision)
-        yield Text(f"{decision.asset}: {amounts.cut(why, REASON_CHARS)}", style="dim")

@@ -29,15 +29,35 @@ MEANINGS: Final[Mapping[str, frozenset[str]]] = {
     "ticker": frozenset({"ticker", "symbol", "symbol/isin", "instrument"}),
     "quantity": frozenset(
         {
-            *("quantity", "qty", "shares", "no. of shares", "qty (quantity)", "amount", "units"),
-            *("position", "number of shares"),
+            "quantity",
+            "qty",
+            "shares",
+            "no. of shares",
+            "qty (quantity)",
+            "amount",
+            "units",
+            "position",
+            "number of shares",
         }
     ),
     "cost": frozenset(
         {
-            *("cost", "avg cost", "average cost", "cost price", "avg price", "average price"),
-            *("price paid", "purchase price", "unit cost", "cost/share", "average cost basis"),
-            *("price / share", "costbasisprice", "cost per share", "avg. cost", "avg cost basis"),
+            "cost",
+            "avg cost",
+            "average cost",
+            "cost price",
+            "avg price",
+            "average price",
+            "price paid",
+            "purchase price",
+            "unit cost",
+            "cost/share",
+            "average cost basis",
+            "price / share",
+            "costbasisprice",
+            "cost per share",
+            "avg. cost",
+            "avg cost basis",
         }
     ),
     "basis": frozenset(
@@ -45,15 +65,26 @@ MEANINGS: Final[Mapping[str, frozenset[str]]] = {
     ),
     "opened_on": frozenset(
         {
-            *("opened_on", "opened on", "date acquired", "acquired", "purchase date"),
-            *("open date", "opendatetime"),
+            "opened_on",
+            "opened on",
+            "date acquired",
+            "acquired",
+            "purchase date",
+            "open date",
+            "opendatetime",
+            "date",
         }
     ),
     "currency": frozenset({"currency", "ccy", "currency (price / share)", "currencyprimary"}),
     "value": frozenset(
         {
-            *("mkt val (market value)", "market value", "current value", "value", "value in eur"),
-            *("positionvalue", "total value"),
+            "mkt val (market value)",
+            "market value",
+            "current value",
+            "value",
+            "value in eur",
+            "positionvalue",
+            "total value",
         }
     ),
     "action": frozenset({"action"}),
@@ -70,12 +101,10 @@ MEANINGS: Final[Mapping[str, frozenset[str]]] = {
 """The headings of each cell that is read, in lower case."""
 CASH: Final = re.compile(r"cash\b.*|(fcash|core)\*{0,2}|[a-z]{3}xx\*{0,2}", re.IGNORECASE)
 """Cash and money-market funds, whose symbols in the US end in XX: one share is one dollar."""
-SUM: Final = re.compile(r"((account|positions|grand|sub)[ -]?)?totals?\b.*", re.IGNORECASE)
+_SUM: Final = r"(((account|positions|grand|sub)[ -]?)?totals?|(gesamt|zwischen|depot)?summe|gesamt)"
+SUM: Final = re.compile(rf"{_SUM}\b.*", re.IGNORECASE)
 """A sum, where nothing but a value stands beside it: shares may be called so too."""
-SUM_ALONE: Final = re.compile(
-    r"((account|positions|grand|sub)[ -]?)?totals?( (usd|eur|gbp|chf|cad|aud|jpy))?:?",
-    re.IGNORECASE,
-)
+SUM_ALONE: Final = re.compile(rf"{_SUM}( (usd|eur|gbp|chf|cad|aud|jpy))?:?", re.IGNORECASE)
 """A sum that may have a cost, and below the tickers a quantity."""
 SHORT: Final = re.compile(r"s|short|sell|sold|sell short|short sell|sld|sto", re.IGNORECASE)
 PENDING: Final = "pending activity"
@@ -99,7 +128,7 @@ IBKR_TABLE: Final = "open positions"
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerExport:
     """An export of a broker, known by its headings. `columns` are headings that mean something else
     in it than elsewhere; `is_trades` where it lists trades, `is_tried` where a file was read."""
 
@@ -116,18 +145,22 @@ def _one(**columns: str) -> Mapping[str, frozenset[str]]:
     return {meaning: frozenset(heads.split("|")) for meaning, heads in columns.items()}
 
 
-IBKR: Final = Broker("ibkr", "Interactive Brokers' statement", frozenset(), is_tried=True)
+IBKR: Final = BrokerExport("ibkr", "Interactive Brokers' statement", frozenset(), is_tried=True)
 BROKERS: Final = (
-    Broker("ibkr", "Interactive Brokers' Flex query", frozenset({"symbol", "costbasisprice"})),
-    Broker("schwab", "Schwab's positions", frozenset({"symbol", "qty (quantity)"}), is_tried=True),
-    Broker("schwab", "Schwab's positions", frozenset({"symbol", "quantity", "day change %"})),
-    Broker(
+    BrokerExport(
+        "ibkr", "Interactive Brokers' Flex query", frozenset({"symbol", "costbasisprice"})
+    ),
+    BrokerExport(
+        "schwab", "Schwab's positions", frozenset({"symbol", "qty (quantity)"}), is_tried=True
+    ),
+    BrokerExport("schwab", "Schwab's positions", frozenset({"symbol", "quantity", "day change %"})),
+    BrokerExport(
         "fidelity",
         "Fidelity's positions",
         frozenset({"symbol", "current value", "cost basis total"}),
         month_first=True,
     ),
-    Broker(
+    BrokerExport(
         "robinhood",
         "Robinhood's account activity",
         frozenset({"activity date", "instrument", "trans code"}),
@@ -141,16 +174,16 @@ BROKERS: Final = (
         is_trades=True,
         month_first=True,
     ),
-    Broker(
+    BrokerExport(
         "trading212",
         "Trading 212's history",
         frozenset({"action", "no. of shares"}),
         is_trades=True,
         is_tried=True,
     ),
-    Broker("degiro", "Degiro's portfolio", frozenset({"product", "symbol/isin"})),
+    BrokerExport("degiro", "Degiro's portfolio", frozenset({"product", "symbol/isin"})),
     *(
-        Broker(
+        BrokerExport(
             "degiro",
             "Degiro's transactions",
             frozenset(columns["quantity"] | {"isin"}),
@@ -170,7 +203,7 @@ BROKER_KEYS: Final = tuple(dict.fromkeys((IBKR.key, *(broker.key for broker in B
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExportRow:
     """One position or trade of a file: cells by their meaning, at the line where it begins."""
 
     line: int
@@ -181,7 +214,7 @@ class Row:
 class Export:
     """The positions of a file, its cash where it says so, and the headings that are not read."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ExportRow] = field(default_factory=list)
     meanings: Sequence[str] = ()
     cash: list[tuple[str, str]] = field(default_factory=list)
     """The amounts in the rows of cash, each with its currency, "" where it has none."""
@@ -192,7 +225,7 @@ class Export:
     """How the file's cash is read."""
     beside: list[str] = field(default_factory=list)
     """All cells of the table, which show how its numbers are written."""
-    broker: Broker | None = None
+    broker: BrokerExport | None = None
     """None for a file in nobody's form."""
 
 
@@ -294,7 +327,7 @@ def _heading(cell: str) -> str:
 
 def _heading_row(
     rows: Sequence[tuple[int, list[str]]], columns: Mapping[str, str]
-) -> tuple[int | None, Broker | None, Mapping[str, frozenset[str]]]:
+) -> tuple[int | None, BrokerExport | None, Mapping[str, frozenset[str]]]:
     """Where the headings stand, whose they are, and what each heading means there."""
     chosen = {name: frozenset({_heading(head)}) for name, head in columns.items()}
     for at, (_, cells) in enumerate(rows[:PREAMBLE_ROWS_MAX]):
@@ -350,12 +383,12 @@ def _fill(
             continue  # a line of text below the table
         elif len(cells) > len(heads) and any(cells[len(heads) :]):
             meant["too many"] = f"{len(cells)} cells under a header of {len(heads)}"
-            export.rows.append(Row(line, meant))
+            export.rows.append(ExportRow(line, meant))
         elif len(cells) < len(heads):
             meant["too few"] = f"{len(cells)} cells under a header of {len(heads)}"
-            export.rows.append(Row(line, meant))
+            export.rows.append(ExportRow(line, meant))
         else:
-            export.rows.append(Row(line, meant))
+            export.rows.append(ExportRow(line, meant))
 
 
 def _has_number(cells: Mapping[str, str], *names: str) -> bool:
@@ -370,7 +403,7 @@ def _is_sum(label: str, cells: Mapping[str, str]) -> bool:
     return SUM.fullmatch(label) is not None and not _has_number(cells, "quantity", "cost", "basis")
 
 
-def is_short(row: Row) -> bool:
+def is_short(row: ExportRow) -> bool:
     """Whether the row says in words that it is a short position."""
     return SHORT.fullmatch(row.cells.get("side", "")) is not None
 
@@ -378,6 +411,10 @@ def is_short(row: Row) -> bool:
 def _is_cash(label: str, cells: Mapping[str, str]) -> bool:
     """Whether a row is cash. A share may have the ticker CASH: then it has a cost."""
     has_cost = _has_number(cells, "cost", "basis")
+    if label and label.casefold() == cells.get("currency", "").casefold():
+        # Money as a row of its own costs 1; the share that is called USD does not.
+        is_one = re.fullmatch(r"1([.,]0*)?", cells.get("cost", ""))
+        return is_one is not None or not has_cost
     is_fund = label.strip("*").upper().endswith("XX")
     return CASH.fullmatch(label) is not None and (is_fund or not has_cost)
 
@@ -388,7 +425,7 @@ def _note_accounts(export: Export) -> None:
         export.notes.append(f"{len(accounts)} accounts of the file are taken together")
 
 
-def other_kind(row: Row) -> str:
+def other_kind(row: ExportRow) -> str:
     """The kind of thing that a row is where it is no share; "" for a share."""
     ticker, kind = row.cells.get("ticker", ""), row.cells.get("kind", "")
     if OF_OPTIONS.fullmatch(row.cells.get("action", "")):
@@ -436,9 +473,9 @@ def decimal_comma(export: Export) -> bool:
     return has_decimal_comma([*texts, *(amount for amount, _ in export.cash)], export.beside)
 
 
-def merged_lots(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:
+def merged_lots(rows: Sequence[ExportRow]) -> Iterator[tuple[str, Sequence[ExportRow]]]:
     """The rows of each ticker, in the file's order."""
-    by_ticker: dict[str, list[Row]] = {}
+    by_ticker: dict[str, list[ExportRow]] = {}
     for row in rows:
         by_ticker.setdefault(spelled(row.cells.get("ticker", "")), []).append(row)
     yield from by_ticker.items()

@@ -6,7 +6,7 @@ with yes too, in a terminal or by --yes.
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import ValidationError
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Group
+from rich.text import Text as Line
 
 from contracts.capital import (
     CashMoved,
@@ -28,16 +27,16 @@ from contracts.capital import (
     MoveCash,
 )
 from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH
-from contracts.subjects.subject import Answered as Answer
-from contracts.subjects.subject import Asked, Subject
 from libs.facts import amounts
-from libs.quant.ticks import priced
-from services.cli.shell.invalid import invalid
-from services.cli.shell.options import DateOrder, JsonOption
-from services.cli.shell.problem import ExitCode, Problem
+from libs.report import view
+from libs.report.view import Column, Table, Text
+from services.cli.render.described import Shown, head, show
+from services.cli.shell.invalid import day_of, invalid
+from services.cli.shell.options import AccountOption, DateOrder, DecimalMark, JsonOption
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.questions import answer_to, is_confirmed, is_terminal
-from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, facts, out, table, write
+from services.cli.shell.running import ask
+from services.cli.shell.terminal import emit, err, facts, out, write
 
 if TYPE_CHECKING:
     from services.cli.trading.holdings_file import HoldingsFile
@@ -53,15 +52,22 @@ HashOption = Annotated[
         "--hash", help="The hash that was shown, or its first characters (8 or more): do it."
     ),
 ]
-AccountOption = Annotated[str, typer.Option("--account", help="The account's name.")]
 AmountArgument = Annotated[
     str, typer.Argument(help="How much, in the account's currency, e.g. 1000 or 250.50.")
 ]
 HASH_CHARS_MIN = 8
 COLUMNS = frozenset(
     {
-        *("ticker", "quantity", "cost", "basis", "opened_on", "currency", "value"),
-        *("action", "time", "side"),
+        "ticker",
+        "quantity",
+        "cost",
+        "basis",
+        "opened_on",
+        "currency",
+        "value",
+        "action",
+        "time",
+        "side",
     }
 )
 """The desk's columns of a file of holdings or trades."""
@@ -76,13 +82,6 @@ class BrokerName(StrEnum):
     ROBINHOOD = "robinhood"
     TRADING_212 = "trading212"
     DEGIRO = "degiro"
-
-
-class DecimalMark(StrEnum):
-    """The mark before the decimals of a number."""
-
-    COMMA = "comma"
-    POINT = "point"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -174,16 +173,17 @@ def import_file(
     if not read.lines:
         _refuse(findings, read, file)
     request = _import_request(account, read, cash or stated or "0", as_of)
-    shown = _ask(IMPORT_HOLDINGS, request)
+    shown = ask(IMPORT_HOLDINGS, request, timeout_s=ASK_TIMEOUT_S)
     findings += shown.findings
     if stated is not None and read.cash_currency not in {"", shown.cash.currency}:
         text = f"the file's cash is in {read.cash_currency}, the account in {shown.cash.currency}"
         findings.append(ImportFinding(field="cash", message=f"{text}: say it with --cash"))
     if not json and shown.positions:
-        write(_import_screen(shown, is_whole=not findings), out())
+        show((), _import_screen(shown, is_whole=not findings), json=False)
         _tell_unused(read)
     if not findings and (digest := _answer(shown, confirmed, is_yes=yes, can_ask=can_ask)):
-        shown = _ask(IMPORT_HOLDINGS, request.model_copy(update={"confirmed": digest}))
+        confirmed_request = request.model_copy(update={"confirmed": digest})
+        shown = ask(IMPORT_HOLDINGS, confirmed_request, timeout_s=ASK_TIMEOUT_S)
     if json:
         emit([shown.model_copy(update={"findings": tuple(findings)})])
     if findings:
@@ -195,7 +195,7 @@ def import_file(
 def _answer(
     shown: HoldingsImport, confirmed: str | None, *, is_yes: bool, can_ask: bool
 ) -> str | None:
-    """The hash to confirm; None where it is not confirmed. Raises `Problem` for another hash."""
+    """The hash to confirm; None where it is not confirmed. Raises `CliProblem` for another hash."""
     if confirmed is not None:
         return _confirmed(confirmed, shown.hash)
     if shown.opened or not (is_yes or (can_ask and is_confirmed("Open this account?"))):
@@ -228,7 +228,7 @@ def _pairs(
     option: str, texts: Sequence[str], known: frozenset[str] = frozenset()
 ) -> dict[str, str]:
     """The values of an option NAME=VALUE by name, in capitals where no name is `known`. Raises
-    `Problem`."""
+    `CliProblem`."""
     pairs = {}
     for text in filter(None, texts):
         name, _, value = (part.strip() for part in text.partition("="))
@@ -237,7 +237,7 @@ def _pairs(
             example = f"{option} ticker=Symbol" if known else f"{option} SAP=SAP.DE"
             names = f"; the columns are {', '.join(sorted(known))}" if known else ""
             what = f"{option} {text!r} is not valid"
-            raise Problem(ExitCode.USAGE, what, f"write {example}{names}")
+            raise CliProblem(ExitCode.USAGE, what, f"write {example}{names}")
         pairs[name] = value
     return pairs
 
@@ -288,14 +288,10 @@ def _import_request(
             account=account,
             holdings=tuple(read.lines),
             cash=_number("--cash", cash),
-            as_of=date.fromisoformat(as_of) if as_of else None,
+            as_of=day_of("--as-of", as_of),
         )
     except ValidationError as error:
         raise invalid("import", error) from None
-    except ValueError:
-        raise Problem(
-            ExitCode.USAGE, f"--as-of must be a date, e.g. 2012-06-29 (got {as_of!r})"
-        ) from None
 
 
 def _move(
@@ -312,12 +308,14 @@ def _move(
         raise invalid(kind, error) from None
     if confirmed is not None and len(confirmed) == 64:
         # A whole hash is asked about as it is: what it has posted already is first as that.
-        shown = _ask(MOVE_CASH, request.model_copy(update={"confirmed": confirmed.lower()}))
+        whole = request.model_copy(update={"confirmed": confirmed.lower()})
+        shown = ask(MOVE_CASH, whole, timeout_s=ASK_TIMEOUT_S)
     else:
-        shown = _ask(MOVE_CASH, request)
+        shown = ask(MOVE_CASH, request, timeout_s=ASK_TIMEOUT_S)
         if confirmed is not None:
             digest = _confirmed(confirmed, shown.hash)
-            shown = _ask(MOVE_CASH, request.model_copy(update={"confirmed": digest}))
+            whole = request.model_copy(update={"confirmed": digest})
+            shown = ask(MOVE_CASH, whole, timeout_s=ASK_TIMEOUT_S)
     if json:
         emit([shown])
         return
@@ -333,36 +331,28 @@ def _number(option: str, text: str) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, f"{option} must be an amount, e.g. 1000 or 250.50 (got {text!r})"
         ) from None
     if not number.is_finite():
-        raise Problem(ExitCode.USAGE, f"{option} must be a finite amount (got {text!r})")
+        raise CliProblem(ExitCode.USAGE, f"{option} must be a finite amount (got {text!r})")
     return number
 
 
 def _confirmed(typed: str, known: str) -> str:
-    """The whole hash. Raises `Problem` where another thing is shown than was confirmed."""
+    """The whole hash. Raises `CliProblem` where another thing is shown than was confirmed."""
     if len(typed) < HASH_CHARS_MIN:
-        raise Problem(ExitCode.USAGE, f"--hash needs its first {HASH_CHARS_MIN} characters or more")
+        raise CliProblem(
+            ExitCode.USAGE, f"--hash needs its first {HASH_CHARS_MIN} characters or more"
+        )
     if known.startswith(typed.lower()):
         return known
-    raise Problem(
+    raise CliProblem(
         ExitCode.REJECTED,
         f"the hash is {known[:HASH_CHARS]}, not {typed[:HASH_CHARS]}: it was done before, or"
         " something has changed",
         "nothing was changed; look at it again without --hash",
     )
-
-
-def _ask(row: Subject[Asked, Answer], request: Asked) -> Answer:
-    settings = load_settings()
-
-    async def work() -> Answer:
-        async with desk_client(settings) as client:
-            return await client.ask(row, request, timeout_s=ASK_TIMEOUT_S)
-
-    return asking(work())
 
 
 def _how(command: str, digest: str) -> None:
@@ -372,10 +362,10 @@ def _how(command: str, digest: str) -> None:
 
 
 def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path) -> None:
-    """Print every finding. Raises `Problem`."""
+    """Print every finding. Raises `CliProblem`."""
     first = sorted(findings, key=lambda item: item.line or 0)[:FINDINGS_SHOWN_MAX]
     rows = [(f"line {item.line}" if item.line else item.field, item.message) for item in first]
-    write(Group(Text(), facts(rows)), err())
+    write(Group(Line(), facts(rows)), err())
     if len(findings) > FINDINGS_SHOWN_MAX:
         err().print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more", style="dim")
     if not read.lines:
@@ -384,58 +374,56 @@ def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path)
     hint = f"correct {file}"
     if any("is not in source" in item.message for item in findings):
         hint += "; where the desk's market data has a share under another name: --ticker SAP=SAP.DE"
-    raise Problem(ExitCode.REJECTED, f"{count} to settle before an account can be opened", hint)
+    raise CliProblem(ExitCode.REJECTED, f"{count} to settle before an account can be opened", hint)
 
 
 def _tell_unused(read: "HoldingsFile") -> None:
     """Say what was made of the file, and what of it is not used."""
     for note in read.notes:
-        err().print(Text(f"- {note}", style="yellow"), soft_wrap=True)
+        err().print(Line(f"- {note}", style="yellow"), soft_wrap=True)
     if read.unused:
         err().print(f"columns that are not used: {', '.join(read.unused)}", style="dim")
 
 
-def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> RenderableType:
+def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> Iterable[Shown]:
     """The account as it would be opened; of a file with findings the positions that can be read,
     without sums, which would not be the owner's."""
     what = "account" if shown.opened else "would open account"
     if not is_whole:
         what = "what can be read so far of account"
-    head = Text.assemble(
-        (f"{what} {shown.account}", "bold"),
-        (f"  as of {amounts.session(shown.as_of)}", "dim"),
-    )
-    if not is_whole:
-        return Group(head, Text(), _positions(shown))
-    cash, equity = (amounts.money(it) for it in (shown.cash, shown.equity))
-    sums = f"cash {cash}, equity {equity}"
-    return Group(head, Text(), _positions(shown), Text(), Text(sums, style="bold"))
+    yield head(f"{what} {shown.account}", f"as of {amounts.session(shown.as_of)}")
+    yield _positions(shown)
+    if is_whole:
+        cash, equity = (amounts.money(it) for it in (shown.cash, shown.equity))
+        yield Text(f"cash {cash}, equity {equity}", None)
 
 
 def _positions(shown: HoldingsImport) -> Table:
     currency = shown.cash.currency
-    grid = table(
-        "position",
-        ("shares", "right"),
-        ("cost", "right"),
-        "since",
-        ("price", "right"),
-        (f"value {currency}", "right"),
-        (f"P&L {currency}", "right"),
+    return Table(
+        (
+            Column("Position"),
+            Column("Shares", right=True),
+            Column("Cost", right=True),
+            Column("Since"),
+            Column("Price", right=True),
+            Column(f"Value {currency}", right=True),
+            Column(f"P&L {currency}", right=True),
+        ),
+        tuple(
+            view.row(
+                view.say(it.ticker),
+                view.shares(it.quantity),
+                view.price(it.cost),
+                view.say(it.opened_on.isoformat()),
+                view.price(it.price),
+                view.money(it.value, currency),
+                view.gain(it.value - it.cost_value, currency),
+            )
+            for it in shown.positions
+        ),
+        currency=currency,
     )
-    for item in shown.positions:
-        gain = item.value - item.cost_value
-        change = amounts.change(priced(gain, currency), currency)
-        grid.add_row(
-            Text(item.ticker, style="bold"),
-            amounts.quantity(item.quantity),
-            amounts.price(item.cost),
-            item.opened_on.isoformat(),
-            amounts.price(item.price),
-            amounts.money(priced(item.value, currency), currency),
-            Text(change, style="green" if gain > 0 else "red" if gain < 0 else "dim"),
-        )
-    return grid
 
 
 def _cash_line(shown: CashMoved) -> str:

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
-from contracts.cycle_query import CycleSort, CyclesPage, CyclesQuery, CycleView, Recording
-from contracts.performance import OrderResult
+from contracts.cycle_query import CycleSort, CyclesQuery, Recording
 from contracts.subjects.cycles import CYCLES
-from libs.facts import amounts
-from libs.report import results
+from libs.report import cycles
+from libs.report.view import NoRows
 from libs.runtime.settings import Settings
-from services.cli.render.described import line
+from services.cli.render.described import show
 from services.cli.shell import recordings
 from services.cli.shell.list_options import (
     AccountFilter,
@@ -32,13 +30,13 @@ from services.cli.shell.newest import (
     first_cycle,
 )
 from services.cli.shell.options import ApprovalOption, JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.progress import Progress
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.recordings import Differs, Replayed
 from services.cli.shell.request import (
     ENDS,
+    CycleOptions,
     CycleTree,
-    Wish,
     build,
     cancelled,
     request_and_follow,
@@ -56,24 +54,10 @@ from services.cli.shell.request_options import (
     TimeoutOption,
     UniverseOption,
 )
-from services.cli.shell.running import asking, desk_client, load_settings, reading_client
-from services.cli.shell.terminal import (
-    STATUS_MARKS,
-    STATUS_STYLES,
-    Sheet,
-    emit,
-    err,
-    one_line,
-    out,
-    table,
-    write,
-)
+from services.cli.shell.running import asking, desk_client, load_settings, read, reading_client
+from services.cli.shell.terminal import emit, err, out
 from services.cli.trading import cycle_steps
 from services.cli.trading.cycle_steps import CycleSteps, steps_of
-
-NARROW, WIDE = 100, 118
-"""Columns below which the list of cycles leaves out times and costs, and from which it has
-pipelines."""
 
 app = group()
 
@@ -118,8 +102,8 @@ def request(
 ) -> None:
     """Request a cycle from the running desk. Without --wait, prints its id."""
     settings = load_settings()
-    wish = Wish(
-        rotation=settings.rotation,
+    wish = CycleOptions(
+        rotation=settings.cycles.rotation,
         kind=kind,
         as_of=as_of,
         universe=universe if universe is not None else (),
@@ -146,16 +130,16 @@ def request(
         err().print(f"{answer.status}: deskbus cycle show {answer.cycle_id}", style="dim")
 
 
-async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
+async def _request(settings: Settings, wish: CycleOptions) -> RequestAnswer:
     cycle_request = build(wish)
     async with desk_client(settings) as client:
         return await send(client, cycle_request)
 
 
-async def _request_and_wait(settings: Settings, wish: Wish) -> CycleTree:
+async def _request_and_wait(settings: Settings, wish: CycleOptions) -> CycleTree:
     cycle_request = build(wish)
     async with desk_client(settings) as client:
-        with Progress(err()) as progress:
+        with CycleProgress(err()) as progress:
             view = await request_and_follow(client, cycle_request, progress.heard)
         return await with_nodes(client, view)
 
@@ -167,26 +151,6 @@ def _tell(outcome: CycleTree, *, json: bool) -> None:
         from services.cli.render import story  # noqa: PLC0415 - lists of cycles need none
 
         story.tell(outcome.view, out(), outcome.nodes)
-
-
-def _tell_ticker(tree: CycleTree, calls: Sequence[Recording], ticker: str, *, json: bool) -> None:
-    from services.cli.render import evidence  # noqa: PLC0415 - a story alone needs none
-
-    output = evidence.of_ticker(tree.view, calls, ticker)
-    if json:
-        emit(output)
-    else:
-        evidence.tell_ticker(tree.view, output, ticker, out())
-
-
-def _tell_stage(tree: CycleTree, calls: Sequence[Recording], stage: str, *, json: bool) -> None:
-    from services.cli.render import evidence  # noqa: PLC0415 - a story alone needs none
-
-    output = evidence.of_stage(tree.nodes, calls, stage)
-    if json:
-        emit(output)
-    else:
-        evidence.tell_stage(tree.nodes, output, out())
 
 
 @app.command("show")
@@ -209,7 +173,7 @@ def show_cycle(
     """
     settings = load_settings()
     if evidence_of is not None and stage is not None:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, "--evidence and --stage cannot be combined", "use one of them"
         )
 
@@ -223,14 +187,21 @@ def show_cycle(
 
     steps, records = asking(work())
     outcome = steps.tree
-    if outcome.view.kind == STRATEGY and not json and evidence_of is None and stage is None:
-        cycle_steps.tell(steps)
-    elif evidence_of is not None:
-        _tell_ticker(outcome, records, evidence_of.upper(), json=json)
+    if evidence_of is None and stage is None:
+        if outcome.view.kind == STRATEGY and not json:
+            cycle_steps.tell(steps)
+        else:
+            _tell(outcome, json=json)
+        return
+    from services.cli.render import evidence  # noqa: PLC0415 - a story alone needs none
+
+    if evidence_of is not None:
+        ticker = evidence_of.upper()
+        about = evidence.of_ticker(outcome.view, records, ticker)
+        show(about, evidence.ticker_screen(outcome.view, about, ticker, out().width), json=json)
     elif stage is not None:
-        _tell_stage(outcome, records, stage, json=json)
-    else:
-        _tell(outcome, json=json)
+        about = evidence.of_stage(outcome.nodes, records, stage)
+        show(about, evidence.stage_screen(outcome.nodes, about, out().width), json=json)
 
 
 @app.command("list")
@@ -258,7 +229,6 @@ def list_cycles(
 
     What has no index, an account, a provider or a text, is searched for in the newest 2,000.
     """
-    settings = load_settings()
     filters = {
         "status": status,
         "kind": kind,
@@ -272,76 +242,15 @@ def list_cycles(
     }
     query = query_of(CyclesQuery, **{**filters, "sort": sort, "before": before, "limit": limit})
 
-    async def work() -> CyclesPage:
-        async with reading_client(settings) as client:
-            return await client.ask(CYCLES, query)
-
-    page = asking(work())
-    if json:
-        emit(page.cycles)
-    elif page.cycles:
-        write(_grid(page.cycles), out())
-        if _has_results(page.cycles):
-            err().print(results.IN_BOTH, style="dim", soft_wrap=True)
-    else:
-        asked = [name for name, value in filters.items() if value]
-        none = f"no cycles yet: {first_cycle(settings)}"
-        such = f"no cycle is {status}" if asked == ["status"] else "no cycle is like that"
-        err().print(such if asked else none, style="dim")
+    page = read(CYCLES, query)
+    such = f"No cycle is {status}." if list(filter(filters.get, filters)) == ["status"] else ""
+    empty = NoRows(such or "No cycle is like that.")
+    if not any(filters.values()):
+        empty = NoRows("No cycles yet:", todo=first_cycle(load_settings()))
+    show(page.cycles, [cycles.listed(page.cycles, empty)], json=json)
     if page.cut:
         err().print(f"searched: the newest {page.searched:,} cycles of these", style="dim")
     tell_more("deskbus cycle list", {**filters, "limit": limit}, page.before)
-
-
-def _grid(cycles: Sequence[CycleView]) -> Sheet:
-    width = out().width
-    narrow, wide = width < NARROW, width >= WIDE
-    paid = not narrow or any(view.tokens for view in cycles)
-    has_results = _has_results(cycles)
-    grid = table(
-        *("cycle", "kind", "as of", "status"),
-        *(() if narrow else (("took", "right"),)),
-        *((("tokens", "right"), ("USD", "right")) if paid and not narrow else ()),
-        *((("P&L", "right"),) if has_results else ()),
-        *((("pipelines", "gives"),) if wide else ()),
-        "outcome",
-    )
-    for view in cycles:
-        state = view.status or CycleStatus.RUNNING
-        bad = state is CycleStatus.FAILED
-        outcome = view.outcome or view.reason or _now(view)  # an older console gives none
-        grid.add_row(
-            amounts.short(view.cycle_id),
-            view.kind,
-            str(view.as_of),
-            Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
-            *(() if narrow else (amounts.between(view.accepted_at, view.ended_at),)),
-            *(amounts.spent(view.tokens, view.cost_usd) if paid and not narrow else ()),
-            *((line(results.cell(_results(view)), "", out()),) if has_results else ()),
-            *((_pipelines(view),) if wide else ()),
-            one_line(outcome, "red") if bad else Text(amounts.plain(outcome)),
-        )
-    return grid
-
-
-def _has_results(cycles: Sequence[CycleView]) -> bool:
-    return any(results.gain(_results(view)) for view in cycles)
-
-
-def _results(view: CycleView) -> Sequence[OrderResult]:
-    return [result for pipeline in view.pipelines for result in pipeline.results]
-
-
-def _pipelines(view: CycleView) -> str:
-    return ", ".join(f"{pipeline.name}@{pipeline.account}" for pipeline in view.pipelines)
-
-
-def _now(view: CycleView) -> str:
-    """Where the pipelines of a running cycle are."""
-    states = [
-        pipeline.state for pipeline in view.pipelines if pipeline.status is CycleStatus.RUNNING
-    ]
-    return ", ".join(dict.fromkeys(f"now {state}" for state in states if state))
 
 
 @app.command()
@@ -357,7 +266,7 @@ def cancel(
         async with desk_client(settings) as client:
             full_id = (await cycle_named(client, settings, cycle_id)).cycle_id
             if full_id is None:
-                raise Problem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
+                raise CliProblem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
             return await cancelled(client, full_id, reason)
 
     answer = asking(work())
@@ -389,12 +298,14 @@ async def _replay(settings: Settings, cycle_id: str) -> Replayed:
     async with reading_client(settings) as client:
         view = await cycle_named(client, settings, cycle_id)
         if view.cycle_id is None or view.status is CycleStatus.RUNNING:
-            raise Problem(ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it")
+            raise CliProblem(
+                ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it"
+            )
         records = await recordings.fetch(client, view.cycle_id)
     try:
         report = await run_again(view, records, settings)
     except LookupError as error:
-        raise Problem(ExitCode.FAILED, f"cannot replay the cycle: {error}") from error
+        raise CliProblem(ExitCode.FAILED, f"cannot replay the cycle: {error}") from error
     return Replayed(
         cycle_id=report.cycle_id,
         status=report.status,

@@ -9,9 +9,11 @@ from contracts.cycle import STRATEGY
 from contracts.cycle_query import CycleView
 from libs.bus.client import Client
 from libs.facts import amounts
-from services.cli.render.tree import CALLS, draw
+from libs.report import operations
+from libs.report.tones import MARKS
+from services.cli.render.described import described
 from services.cli.shell.request import CycleTree, with_nodes
-from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES, err, out, write
+from services.cli.shell.terminal import STATUS_STYLES, err, out, write
 
 if TYPE_CHECKING:
     from contracts.strategy_query import StrategyView
@@ -46,10 +48,11 @@ def tell(steps: CycleSteps) -> None:
     else:
         status = str(view.status)
         took = amounts.between(view.accepted_at, view.ended_at)
-        head = f"{STATUS_MARKS[status]} {view.kind} cycle {amounts.short(view.cycle_id)} {status}"
+        head = f"{MARKS[status]} {view.kind} cycle {amounts.short(view.cycle_id)} {status}"
         out().print(Text(f"{head} in {took}" if took else head, STATUS_STYLES[status]))
         if view.outcome:
             out().print(Text(amounts.plain(view.outcome)))
     out().print()
-    write(draw([node for node in nodes if node.type not in CALLS], out().width), out())
+    steps_shown = operations.tree([n for n in nodes if n.type not in operations.CALLS])
+    write(described(steps_shown, out()), out())
     err().print("deskbus operations show ID shows a step with its calls", style="dim")

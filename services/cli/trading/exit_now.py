@@ -11,9 +11,22 @@ from libs.bus.client import Client
 from libs.market.choice import SourceName, source_of
 from libs.runtime.settings import Settings
 from services.cli.render import story
-from services.cli.shell.options import ApprovalOption, JsonOption, group
-from services.cli.shell.progress import Progress
-from services.cli.shell.request import ENDS, CycleTree, Wish, build, request_and_follow, with_nodes
+from services.cli.shell.options import (
+    AccountOption,
+    ApprovalOption,
+    HeldArgument,
+    JsonOption,
+    group,
+)
+from services.cli.shell.progress import CycleProgress
+from services.cli.shell.request import (
+    ENDS,
+    CycleOptions,
+    CycleTree,
+    build,
+    request_and_follow,
+    with_nodes,
+)
 from services.cli.shell.running import asking, desk_client, load_settings
 from services.cli.shell.terminal import emit, err, out
 
@@ -27,11 +40,11 @@ def exit_() -> None:
 
 @app.command()
 def now(
-    ticker: Annotated[str, typer.Argument(help="A ticker that the account holds.")],
+    ticker: HeldArgument,
     share: Annotated[
         str, typer.Option(help="How much of the position to sell, in percent.")
     ] = "100",
-    account: Annotated[str, typer.Option(help="The account.")] = "main",
+    account: AccountOption = "main",
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -49,7 +62,9 @@ def now(
     """
     settings = load_settings()
     sale = {"ticker": ticker.upper(), "share_pct": share.removesuffix("%")}
-    wish = Wish(kind=EXIT, as_of=as_of, account=account, approval_required=approval, sell_now=sale)
+    wish = CycleOptions(
+        kind=EXIT, as_of=as_of, account=account, approval_required=approval, sell_now=sale
+    )
     outcome = asking(_sold(settings, build(wish)))
     if json:
         emit([outcome.view])
@@ -62,7 +77,7 @@ async def _sold(settings: Settings, request: CycleRequest) -> CycleTree:
     async with desk_client(settings) as client:
         if request.as_of is None and source_of(settings) is SourceName.REPLAY:
             request = await _at_its_own_session(client, request)
-        with Progress(err()) as progress:
+        with CycleProgress(err()) as progress:
             view = await request_and_follow(client, request, progress.heard)
         return await with_nodes(client, view)
 

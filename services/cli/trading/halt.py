@@ -1,18 +1,20 @@
 """`deskbus halt`: the kill switch. (`deskbus resume` is in resume.py.)"""
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from contracts.halt import HaltAnswer, Halts, HaltsQuery
+from contracts.halt import Halt, HaltsQuery, HaltTrading
 from contracts.subjects.halts import HALT, HALTS
-from contracts.subjects.subject import Asked, Subject
-from services.cli.render import halts
-from services.cli.shell.invalid import invalid
+from libs.report.account import halted, remedy
+from libs.report.tones import Tone
+from libs.report.view import Text
+from services.cli.render.described import show
+from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err
+from services.cli.shell.running import ask
+from services.cli.shell.terminal import err
 
 AccountOption = Annotated[
     str | None,
@@ -36,41 +38,19 @@ def halt(
     survives restarts. Orders that were filled before stay as they are.
     """
     if status:
-        _show_status(json=json)
+        standing = ask(HALTS, HaltsQuery())
+        show([standing], screen(standing.halts), json=json)
         return
-    answer = switch(HALT, account, reason)
-    if json:
-        emit([answer])
-        return
-    if not answer.changed:
+    answer = ask(HALT, typed("halt", HaltTrading, account=account, reason=reason))
+    if not answer.changed and not json:
         err().print("already halted; nothing changed", style="dim")
-    halts.show(answer.halts)
+    show([answer], screen(answer.halts), json=json)
 
 
-def switch(row: Subject[Asked, HaltAnswer], account: str | None, reason: str) -> HaltAnswer:
-    """Send the request. Raises `Problem` for what is no account's name."""
-    settings = load_settings()
-    try:
-        wish = row.message.model_validate({"account": account, "reason": reason})
-    except ValidationError as error:
-        raise invalid("halt", error) from None
-
-    async def work() -> HaltAnswer:
-        async with desk_client(settings) as client:
-            return await client.ask(row, wish)
-
-    return asking(work())
-
-
-def _show_status(*, json: bool) -> None:
-    settings = load_settings()
-
-    async def work() -> Halts:
-        async with desk_client(settings) as client:
-            return await client.ask(HALTS, HaltsQuery())
-
-    standing = asking(work())
-    if json:
-        emit([standing])
-    else:
-        halts.show(standing.halts)
+def screen(halts: Sequence[Halt]) -> Iterable[Text]:
+    """The halts that stand, each with what ends it."""
+    if not halts:
+        yield Text("no halt: buys are allowed", Tone.GOOD)
+    for one in halts:
+        yield Text(halted(one), Tone.WARN)
+        yield Text(f"  → {remedy(one)}")

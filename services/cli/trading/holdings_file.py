@@ -16,7 +16,7 @@ from libs.files.numbers import CURRENCIES, NoNumber, is_amount, number_of, sign_
 from libs.market.symbols import UnknownCurrency, currency, spelled
 from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.trading.broker_exports import (
     BROKERS,
     COST_STEP,
@@ -24,7 +24,7 @@ from services.cli.trading.broker_exports import (
     IBKR,
     ISIN,
     Export,
-    Row,
+    ExportRow,
     decimal_comma,
     is_short,
     merged_lots,
@@ -32,7 +32,7 @@ from services.cli.trading.broker_exports import (
     read_export,
     stated_cash,
 )
-from services.cli.trading.trade_history import days_of, is_history, left_out, netted
+from services.cli.trading.trade_history import days_of, is_history, left_out, netted, way_out
 
 __all__ = ["FILE_BYTES_MAX", "HoldingsFile", "read_holdings"]
 
@@ -90,8 +90,8 @@ class _Lot:
 
 
 def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
-    """The file's positions, the lots of a ticker as one. Raises `Problem` where it is no such file
-    at all."""
+    """The file's positions, the lots of a ticker as one. Raises `CliProblem` where it is no such
+    file at all."""
     export, comma, month_first = _export(path, reading)
     opened_on = reading.opened_on
     lines: list[HeldLine] = []
@@ -132,7 +132,7 @@ def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
 
 def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
     """The positions of the file, whether its numbers have decimal commas, and whether months come
-    first in its dates. Raises `Problem`."""
+    first in its dates. Raises `CliProblem`."""
     try:
         export = read_export(path, reading.columns)
         _require_broker(path, export, reading.broker)
@@ -202,20 +202,20 @@ def _order(export: Export, reading: Reading) -> bool | None:
     return order
 
 
-def _renamed(row: Row, tickers: Mapping[str, str]) -> Row:
+def _renamed(row: ExportRow, tickers: Mapping[str, str]) -> ExportRow:
     ticker = row.cells.get("ticker", "")
     other = tickers.get(ticker.upper())
-    return row if other is None else Row(row.line, {**row.cells, "ticker": other})
+    return row if other is None else ExportRow(row.line, {**row.cells, "ticker": other})
 
 
-def _unreadable(path: Path, why: str, remedy: str = "") -> Problem:
+def _unreadable(path: Path, why: str, remedy: str = "") -> CliProblem:
     shown = EXAMPLE.replace("\n", "\n    ")
     first = f"{remedy}, or " if remedy else ""
-    return Problem(ExitCode.USAGE, f"{path}: {why}", f"{first}write it like this:\n    {shown}")
+    return CliProblem(ExitCode.USAGE, f"{path}: {why}", f"{first}write it like this:\n    {shown}")
 
 
 def _wrong(
-    row: Row, export: Export, opened_on: date | None, *, comma: bool, month_first: bool | None
+    row: ExportRow, export: Export, opened_on: date | None, *, comma: bool, month_first: bool | None
 ) -> Iterator[ImportFinding]:
     """The missing values, those that are no number or date, and what is no share."""
     cells = row.cells
@@ -269,10 +269,10 @@ def _no_number(head: str, text: str, *, comma: bool) -> str:
         return f"quantity is {_quoted(text)}, an amount of money: write how many shares"
     try:
         number = number_of(text, comma=comma)
-    except NoNumber:
-        return f"{head} is {_quoted(text)}, no number: write it like {example}"
+    except NoNumber as error:
+        return f"{head} is {_quoted(text)}, {error}: write it like {example}"
     if number is None:
-        return f"{head} is {_quoted(text)}, no number: write it like {example}"
+        return f"{head} is {_quoted(text)}, not a number: write it like {example}"
     if number > (SHARES_MAX if head == "quantity" else SHARES_MAX * PRICE_MAX):
         return f"{head} is {_quoted(text)}: too large"
     if number < 0 or (number == 0 and head == "quantity"):
@@ -286,8 +286,7 @@ def _no_date(text: str, *, month_first: bool | None) -> str:
     try:
         stamp_of(_day(text), month_first=month_first)
     except NoDate as error:
-        options = ", or say --dates day-first or month-first" if "could be" in str(error) else ""
-        return f"opened_on is {_quoted(text)}, no date ({error}): write YYYY-MM-DD{options}"
+        return f"opened_on is {_quoted(text)}, no date ({error}): {way_out(error)}"
     return ""
 
 
@@ -300,7 +299,7 @@ def _quoted(text: str) -> str:
     return repr(cut(plain(text), CELL_CHARS_MAX))
 
 
-def _lot(row: Row, opened_on: date | None, *, comma: bool, month_first: bool | None) -> _Lot:
+def _lot(row: ExportRow, opened_on: date | None, *, comma: bool, month_first: bool | None) -> _Lot:
     cells: Mapping[str, str] = row.cells
     quantity = number_of(cells["quantity"], comma=comma) or Decimal(0)
     cost = number_of(cells.get("cost") or cells["basis"], comma=comma) or Decimal(0)

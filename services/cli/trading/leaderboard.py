@@ -1,23 +1,21 @@
 """`deskbus leaderboard`: how pipelines did, account by account, beside cash and holding."""
 
-from datetime import date
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console, Group, RenderableType
-from rich.text import Text
 
 from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.subjects.accounts import LEADERBOARD
-from libs.facts import amounts
 from libs.report import board as words
-from services.cli.render.described import head, sheet
-from services.cli.shell.invalid import invalid
+from libs.report.view import Text
+from libs.report.view import notes as notes_of
+from services.cli.render.described import Shown, head, show
+from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, out, write
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.running import read
 
 app = group()
 
@@ -43,47 +41,28 @@ def leaderboard(
     Beside them stand cash and buy-and-hold. Only sessions count that all of them have:
     docs/leaderboard.md explains each number.
     """
-    settings = load_settings()
-    try:
-        query = LeaderboardQuery(
-            since=_day("--since", since),
-            until=_day("--until", until),
-            pipelines=tuple(pipeline or ()),
-            rows=tuple(row or ()),
-            everything=everything,
-        )
-    except ValidationError as error:
-        raise invalid("leaderboard", error) from None
-
-    async def work() -> LeaderboardView:
-        async with reading_client(settings) as client:
-            return await client.ask(LEADERBOARD, query)
-
-    view = asking(work())
+    query = typed(
+        "leaderboard",
+        LeaderboardQuery,
+        since=day_of("--since", since),
+        until=day_of("--until", until),
+        pipelines=tuple(pipeline or ()),
+        rows=tuple(row or ()),
+        everything=everything,
+    )
+    view = read(LEADERBOARD, query)
     if (query.pipelines or query.rows) and not view.rows:
-        raise Problem(ExitCode.NOT_FOUND, view.message, "deskbus leaderboard")
-    if json:
-        emit([view])
-    else:
-        show(view, out())
+        raise CliProblem(ExitCode.NOT_FOUND, view.message, "deskbus leaderboard")
+    show([view], screen(view), json=json)
 
 
-def _day(option: str, text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise Problem(
-            ExitCode.USAGE, f"{option} must be a date, e.g. 2012-06-29 (got {text!r})"
-        ) from None
-
-
-def show(view: LeaderboardView, console: Console) -> None:
-    """Print the board, what holding holds, and what is to be said of the sessions."""
-    parts: list[RenderableType] = [head("leaderboard", words.heading(view))]
-    if view.rows:
-        parts += [Text(), sheet(words.board(view), console), Text()]
+def screen(view: LeaderboardView) -> Iterable[Shown]:
+    """The board, what holding holds, and what is to be said of the sessions."""
+    yield head("leaderboard", words.heading(view))
     hidden = words.hidden(view)
     more = f"{hidden}: deskbus leaderboard --all" if hidden else ""
-    notes = filter(None, (*words.notes(view), more))
-    parts += (Text(amounts.plain(note), "dim") for note in notes)
-    write(Group(*parts), console)
+    notes = notes_of(*words.notes(view), more)
+    if view.rows:
+        yield replace(words.board(view), title="", notes=(Text(""), *notes))
+    else:
+        yield from notes

@@ -32,10 +32,13 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.report.calls.sent import described as difference_table
+from libs.report.operations import CALLS, WITHIN_A_CYCLE, listed, took
+from libs.report.operations import tree as draw
+from libs.report.tones import MARKS
+from libs.report.view import NoRows
 from libs.runtime import ids
 from libs.runtime.settings import Settings
-from services.cli.render.described import described
-from services.cli.render.tree import CALLS, WITHIN_A_CYCLE, draw, result_text, took
+from services.cli.render.described import described, show
 from services.cli.shell.list_options import (
     AccountFilter,
     BeforeOption,
@@ -47,25 +50,19 @@ from services.cli.shell.list_options import (
 )
 from services.cli.shell.newest import LAST, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import (
-    STATUS_MARKS,
     STATUS_STYLES,
-    Sheet,
     emit,
     err,
-    one_line,
     out,
-    table,
     write,
 )
 from services.cli.trading import cycle_steps
 from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
 LISTED = "deskbus operations list"
-WHAT_CHARS = 40
-"""Of pipeline, state and step in a list."""
 SHORT_LINES = 14
 """Of input and output, unless all is asked for."""
 
@@ -120,7 +117,7 @@ def list_operations(
     like = {"account": account, "since": since, "until": until, "text": text}
     filters = {"type": kind, "status": status, **like}
     if cycle and (any(like.values()) or before):
-        raise Problem(ExitCode.USAGE, "--cycle takes no other filter than --type and --status")
+        raise CliProblem(ExitCode.USAGE, "--cycle takes no other filter than --type and --status")
     query = query_of(OperationsQuery, **filters, before=before, limit=limit)
 
     async def work() -> OperationsPage:
@@ -129,42 +126,15 @@ def list_operations(
             return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
 
     page = asking(work())
-    nodes = page.operations
-    if json:
-        emit(nodes)
-    elif nodes:
-        write(_grid(nodes), out())
-    elif cycle is None and kind in WITHIN_A_CYCLE:
-        word = f"a cycle lists its own: deskbus operations list --cycle CYCLE --type {kind}"
-        err().print(f"no {kind} is listed here; {word}", style="dim")
+    if cycle is None and kind in WITHIN_A_CYCLE:
+        how = f"deskbus operations list --cycle CYCLE --type {kind}"
+        empty = NoRows(f"No {kind} is listed here; a cycle lists its own:", todo=how)
+    elif any(filters.values()):
+        empty = NoRows("No such operation; completed ones are searched in the newest 2,000 cycles.")
     else:
-        none = f"no operations yet: {first_cycle(settings)}"
-        filtered = "no matching operation; completed ones are searched in the newest 2,000 cycles"
-        err().print(filtered if any(filters.values()) else none, style="dim")
+        empty = NoRows("No operations yet:", todo=first_cycle(settings))
+    show(page.operations, [listed(page.operations, empty)], json=json)
     tell_more("deskbus operations list", {**filters, "limit": limit}, page.before)
-
-
-def _grid(nodes: Sequence[OperationView]) -> Sheet:
-    paid = any(node.tokens for node in nodes)
-    grid = table(
-        *("id", "cycle", "what", "status", ("took", "right")),
-        *((("tokens", "right"), ("USD", "right")) if paid else ()),
-        "result",
-        spare=("cycle", "status", "USD", "tokens"),
-    )
-    for node in nodes:
-        what = "/".join(filter(None, (node.pipeline, node.state, node.name)))
-        style = STATUS_STYLES[node.status]
-        grid.add_row(
-            "" if node.type in WITHIN_A_CYCLE else amounts.short(node.op_id),
-            amounts.short(node.cycle_id),
-            Text.assemble((f"{STATUS_MARKS[node.status]} ", style), amounts.cut(what, WHAT_CHARS)),
-            Text(node.status.value, style),
-            took(node),
-            *(amounts.spent(node.tokens, node.cost_usd) if paid else ()),
-            one_line(result_text(node), "red" if node.error_message else ""),
-        )
-    return grid
 
 
 @app.command("show")
@@ -193,7 +163,7 @@ def show_operation(
         return
     detail, sent = answer
     if detail.operation is None:
-        raise Problem(ExitCode.NOT_FOUND, detail.message, LISTED)
+        raise CliProblem(ExitCode.NOT_FOUND, detail.message, LISTED)
     if json:
         emit([Whole(**dict(detail), sent=sent)])
     else:
@@ -217,7 +187,7 @@ def status(
     if isinstance(answer, CycleSteps):
         _tell_cycle(answer, json=json)
     elif answer.operation is None:
-        raise Problem(ExitCode.NOT_FOUND, answer.message, LISTED)
+        raise CliProblem(ExitCode.NOT_FOUND, answer.message, LISTED)
     elif json:
         emit([answer.operation])
     else:
@@ -227,19 +197,19 @@ def status(
 
 
 async def _detail(client: Client, settings: Settings, op_id: str) -> OperationDetail | CycleSteps:
-    """The operation, or the cycle, with this id. Raises `Problem` where there is none."""
+    """The operation, or the cycle, with this id. Raises `CliProblem` where there is none."""
     if op_id.lower() == LAST:
         return await steps_of(client, await cycle_named(client, settings, op_id))
     try:
         query = OperationQuery(op_id=op_id)
     except ValidationError:
-        raise Problem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
+        raise CliProblem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
     detail = await client.ask(OPERATION, query)
     if detail.found:
         return detail
     view = await client.ask(CYCLE, CycleQuery(cycle_id=op_id))
     if not view.found:
-        raise Problem(ExitCode.NOT_FOUND, detail.message, LISTED)
+        raise CliProblem(ExitCode.NOT_FOUND, detail.message, LISTED)
     return await steps_of(client, view)
 
 
@@ -302,7 +272,7 @@ def _tell_head(node: OperationView) -> None:
     title = Text.assemble(
         (f"{node.state}/{node.name}", "bold"),
         f"  {node.service}  ",
-        (f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
+        (f"{MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
         f"  {took(node)}  {amounts.cost(node.tokens, node.cost_usd)}",
     )
     write(title, out())
@@ -373,12 +343,9 @@ def tree(
     settings = load_settings()
     nodes = asking(_tree(settings, cycle_id))
     wanted = [n for n in nodes if calls or n.type not in CALLS]
-    if json:
-        emit(wanted)
-    else:
-        write(draw(wanted, out().width), out())
-        if sys.stdout.isatty():
-            err().print("deskbus operations show ID shows one with all its calls", style="dim")
+    show(wanted, [draw(wanted)], json=json)
+    if sys.stdout.isatty() and not json:
+        err().print("deskbus operations show ID shows one with all its calls", style="dim")
 
 
 async def _tree(settings: Settings, cycle_id: str) -> tuple[OperationView, ...]:

@@ -1,13 +1,10 @@
 """`deskbus portfolio`: an account's books; what its owner brings in is in capital.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console, Group, RenderableType
-from rich.text import Text
 
 from contracts.account import Portfolio
 from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
@@ -16,21 +13,20 @@ from contracts.subjects.accounts import ACCOUNT, EQUITY
 from libs.facts import amounts
 from libs.quant.ticks import priced
 from libs.report import account as of_account
+from libs.report.view import Text
 from libs.runtime.nearest import UnknownAccount
-from services.cli.render import chart
-from services.cli.render.described import described, head, placed
-from services.cli.shell.invalid import invalid
+from services.cli.render.chart import TerminalChart
+from services.cli.render.described import Shown, head, show
+from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
-from services.cli.shell.options import JsonOption, group
+from services.cli.shell.options import AccountArgument, Commands, JsonOption, group
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.shape import ShapedGroup
-from services.cli.shell.terminal import emit, out, write
 from services.cli.trading import capital
 
 SHOW = "show"
 
 
-class ShowFirst(ShapedGroup):
+class ShowFirst(Commands):
     """`deskbus portfolio ACCOUNT` shows it: whatever is no other command is an account's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -54,7 +50,7 @@ def portfolio() -> None:
 
 @app.command(SHOW)
 def show_account(
-    account: Annotated[str, typer.Argument(help="The account's name.")] = "main",
+    account: AccountArgument = "main",
     fills: Annotated[
         int, typer.Option(min=0, max=PAGE_MAX, help="How many recent fills to show.")
     ] = 20,
@@ -66,10 +62,8 @@ def show_account(
     listed, and not counted yet.
     """
     settings = load_settings()
-    try:
-        query = AccountQuery(account=account, fills=min(fills + bool(fills), PAGE_MAX))
-    except ValidationError as error:
-        raise invalid("name", error) from None
+    asked = min(fills + bool(fills), PAGE_MAX)
+    query = typed("name", AccountQuery, account=account, fills=asked)
 
     async def work() -> tuple[AccountView, EquityView]:
         async with reading_client(settings) as client:
@@ -82,41 +76,29 @@ def show_account(
     if not view.found or view.portfolio is None:
         raise UnknownAccount(account, view.accounts)
     shown = view.model_copy(update={"fills": view.fills[:fills]})
-    if json:
-        emit([shown])
-    else:
-        show(shown, view.portfolio, over_time.points, out())
+    show([shown], screen(shown, view.portfolio, over_time.points), json=json)
     if len(view.fills) > fills or len(view.fills) == PAGE_MAX:
         whole = "`deskbus export` writes the whole record"
         tell_limit(len(shown.fills), PAGE_MAX, whole, option="--fills")
 
 
-def show(
-    view: AccountView, books: Portfolio, points: Sequence[EquityPoint], console: Console
-) -> None:
-    """Print the account: what it is worth and why, its chart, positions, orders and fills."""
-    parts: list[RenderableType] = [
-        head(f"account {books.account}", of_account.heading(view)),
-        *(described(note, console) for note in of_account.notes(view)),
-    ]
+def screen(view: AccountView, books: Portfolio, points: Sequence[EquityPoint]) -> Iterable[Shown]:
+    """The account: what it is worth and why, its chart, positions, orders and fills."""
+    yield head(f"account {books.account}", of_account.heading(view))
+    yield from of_account.notes(view)
     if view.closed_on is not None:
-        parts += [Text(), placed((of_account.worth(view), of_account.gains(view)), console)]
+        yield of_account.worth(view), of_account.gains(view)
     if len(points) > 1:
         ends = f"{amounts.session(points[0].session)} to {amounts.session(points[-1].session)}"
-        caption = f"equity at the close, {ends}"
 
         def written(equity: Decimal) -> str:
             return amounts.money(priced(equity, books.equity.currency))
 
         values = [point.equity for point in points]
-        parts += [Text(), *chart.lines(values, written, caption, console)]
+        yield TerminalChart(values, written, f"equity at the close, {ends}")
     if view.held or books.positions:
-        parts += [Text(), described(of_account.positions(view), console)]
-    if plans := of_account.plans(books):
-        parts += [Text(), *(Text(line, style="dim") for line in plans)]
-    if books.open_orders:
-        orders = (f"open order: {of_account.waiting(order)}" for order in books.open_orders)
-        parts += [Text(), *(Text(line, style="yellow") for line in orders)]
+        yield of_account.positions(view)
+    if standing := of_account.standing(books):
+        yield from (Text(""), *standing)
     if view.fills:
-        parts += [Text(), described(of_account.fills(view), console)]
-    write(Group(*parts), console)
+        yield of_account.fills(view)

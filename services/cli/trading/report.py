@@ -1,19 +1,17 @@
 """`deskbus report`: what a session brought to an account."""
 
-from datetime import date
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.console import RenderableType
 
-from contracts.report import ReportQuery, ReportView
+from contracts.report import ReportQuery
 from contracts.subjects.reports import REPORT
 from libs.facts.amounts import plain
-from services.cli.shell.invalid import invalid
-from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.running import asking, load_settings, reading_client
+from services.cli.shell.invalid import day_of, typed
+from services.cli.shell.options import AccountOption, JsonOption, group
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.running import read
 from services.cli.shell.terminal import emit, out, write
 
 app = group()
@@ -25,7 +23,7 @@ def report(
         str | None,
         typer.Argument(help="The session, e.g. 2012-06-29; the account's newest by default."),
     ] = None,
-    account: Annotated[str, typer.Option(help="The account's name.")] = "main",
+    account: AccountOption = "main",
     json: JsonOption = False,
 ) -> None:
     """Show a session's report: what needs you, decisions, orders, P&L and costs.
@@ -33,25 +31,10 @@ def report(
     Rendered on a terminal; elsewhere it is the same Markdown that a job of kind `report` writes to
     reports/ in the data directory.
     """
-    settings = load_settings()
-    try:
-        query = ReportQuery(
-            account=account, session=date.fromisoformat(session) if session else None
-        )
-    except ValidationError as error:
-        raise invalid("--account", error) from None
-    except ValueError:
-        raise Problem(
-            ExitCode.USAGE, f"SESSION must be a date, e.g. 2012-06-29 (got {session!r})"
-        ) from None
-
-    async def work() -> ReportView:
-        async with reading_client(settings) as client:
-            return await client.ask(REPORT, query)
-
-    view = asking(work())
+    query = typed("--account", ReportQuery, account=account, session=day_of("SESSION", session))
+    view = read(REPORT, query)
     if view.report is None:
-        raise Problem(ExitCode.NOT_FOUND, view.message)
+        raise CliProblem(ExitCode.NOT_FOUND, view.message)
     if json:
         emit([view.report])
         return

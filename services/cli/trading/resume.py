@@ -4,11 +4,14 @@ from typing import Annotated
 
 import typer
 
+from contracts.halt import ResumeTrading
 from contracts.subjects.halts import RESUME
-from services.cli.render.halts import show
+from services.cli.render.described import show
+from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.terminal import emit, err
-from services.cli.trading.halt import switch
+from services.cli.shell.running import ask
+from services.cli.shell.terminal import err
+from services.cli.trading.halt import screen
 
 AccountOption = Annotated[
     str | None,
@@ -27,11 +30,8 @@ def resume(
 
     Each halt ends by itself: resuming all accounts leaves the halts of single ones standing.
     """
-    answer = switch(RESUME, account, reason)
-    if json:
-        emit([answer])
-        return
-    if not answer.changed:
+    answer = ask(RESUME, typed("halt", ResumeTrading, account=account, reason=reason))
+    if not answer.changed and not json:
         whose = account or "all accounts"
         err().print(f"no halt on {whose}; nothing changed", style="dim")
-    show(answer.halts)
+    show([answer], screen(answer.halts), json=json)

@@ -18,12 +18,12 @@ from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.render import story
 from services.cli.shell.options import ApprovalOption, JsonOption, group
-from services.cli.shell.problem import Problem
-from services.cli.shell.progress import Progress
+from services.cli.shell.problem import CliProblem
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request import (
     ENDS,
+    CycleOptions,
     CycleTree,
-    Wish,
     build,
     new_key,
     request_and_follow,
@@ -73,7 +73,7 @@ def run(
     already, that one is used and left running.
     """
     settings = load_settings()
-    wish = Wish(
+    wish = CycleOptions(
         as_of=as_of or _chosen(settings),
         universe=universe or (),
         sources=source or (),
@@ -89,11 +89,11 @@ def run(
     )
     request = build(wish)
     # What goes wrong is told at the end; the log would bury the story, unless it is asked for.
-    level = settings.log_level if "log_level" in settings.model_fields_set else "error"
-    configure_logging(level, settings.log_format)
+    level = settings.log.level if "level" in settings.log.model_fields_set else "error"
+    configure_logging(level, settings.log.format)
 
     async def decide() -> CycleTree:
-        with Progress(err(), _continues) as progress:
+        with CycleProgress(err(), _continues) as progress:
             async with _desk(settings, progress) as (client, lost):
                 following = request_and_follow(client, request, progress.heard)
                 view = await _unless_lost(asyncio.ensure_future(following), lost)
@@ -119,7 +119,7 @@ def _continues(cycle: str) -> str:
 
 @asynccontextmanager
 async def _desk(
-    settings: Settings, progress: Progress
+    settings: Settings, progress: CycleProgress
 ) -> AsyncIterator[tuple[Client, "asyncio.Future[None] | None"]]:
     """A client of the running desk, or of one that lives as long as the block and may be lost."""
     running = _running(settings)
@@ -146,11 +146,11 @@ def _chosen(settings: Settings) -> str | None:
 
 
 def _running(settings: Settings) -> RunningDesk | None:
-    if settings.nats_url is not None:
+    if settings.nats.url is not None:
         return None
     try:
         return find_desk(settings)
-    except Problem:
+    except CliProblem:
         return None
 
 
@@ -187,5 +187,5 @@ def _console(settings: Settings) -> str:
     running = _running(settings)
     if running is not None and running.http_url is not None:
         return running.http_url
-    host = settings.http_host if settings.http_host != "0.0.0.0" else "127.0.0.1"  # noqa: S104
-    return f"http://{host}:{settings.http_port or 8000} once `deskbus up` runs"
+    host = settings.http.host if settings.http.host != "0.0.0.0" else "127.0.0.1"  # noqa: S104
+    return f"http://{host}:{settings.http.port or 8000} once `deskbus up` runs"

@@ -1,14 +1,11 @@
 """`deskbus schedule`: jobs that run by themselves, and what became of their slots."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
 import typer
-from pydantic import ValidationError
 from rich.text import Text
 
 from contracts.cycle import CycleStatus
@@ -16,39 +13,47 @@ from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.schedule import (
     JobAnswer,
     JobRun,
-    JobView,
+    PauseJob,
+    ResumeJob,
     ScheduleQuery,
     ScheduleView,
 )
 from contracts.subjects.accounts import PERFORMANCE
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB
 from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
-from contracts.subjects.subject import Asked, Subject
 from libs.bus.client import Client
-from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.report import schedule as of_schedule
+from libs.report.view import NoRows
 from libs.runtime.settings import Settings
-from services.cli.shell.invalid import invalid
+from services.cli.render.described import show
+from services.cli.shell import completion
+from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.progress import Progress
-from services.cli.shell.request import ENDS, CycleTree, show, with_nodes
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.progress import CycleProgress
+from services.cli.shell.request import ENDS, CycleTree, with_nodes
+from services.cli.shell.request import show as cycle_view
 from services.cli.shell.running import (
+    ask,
     asking,
     desk_client,
     find_desk,
     load_settings,
-    reading_client,
+    read,
 )
 from services.cli.shell.slots import RunningEquity, Slots, accepted, slots_of
-from services.cli.shell.terminal import STATUS_STYLES, emit, err, one_line, out, table, write
+from services.cli.shell.terminal import emit, err, out
 from services.cli.trading import performance
 
 DOCS_HINT = "docs/schedule.md has examples"
 
 app = group()
 
-JobArgument = Annotated[str, typer.Argument(help="The job's name, as in deskbus.toml.")]
+JobArgument = Annotated[
+    str,
+    typer.Argument(help="The job's name, as in deskbus.toml.", autocompletion=completion.jobs),
+]
 
 
 @app.callback()
@@ -62,33 +67,9 @@ def list_jobs(json: JsonOption = False) -> None:
 
     Times are the exchange's own.
     """
-    settings = load_settings()
-
-    async def work() -> ScheduleView:
-        async with reading_client(settings) as client:
-            return await _view(client)
-
-    view = asking(work())
-    if json:
-        emit([view])
-        return
-    if not view.jobs:
-        err().print(f"no job is configured; {DOCS_HINT}", style="dim")
-        return
-    zone = ZoneInfo(view.zone)
-    grid = table(*("job", "kind", "accounts", "next", "last", "result"), spare=("accounts", "kind"))
-    for job in view.jobs:
-        grid.add_row(
-            Text(job.name, "bold"),
-            job.kind,
-            ", ".join(job.accounts),
-            _next(job, view, zone),
-            "-" if job.last is None else _moment(job.last.slot, zone),
-            _ended(job.last) if job.last else Text("-", "dim"),
-        )
-    write(grid, out())
-    err().print(f"times are {view.zone}, sessions those of {view.exchange}", style="dim")
-    _warn(view)
+    view = read(SCHEDULE_QUERY, ScheduleQuery())
+    empty = NoRows("No job is configured:", todo=DOCS_HINT)
+    show([view], [of_schedule.jobs(view, empty)], json=json)
 
 
 @app.command()
@@ -101,19 +82,15 @@ def pause(
 
     Runs missed meanwhile are skipped. A running cycle continues.
     """
-    answer = _ask(PAUSE_JOB, {"job": job, "reason": reason})
-    _tell(
-        answer,
-        f"paused {job}; resume it with: deskbus schedule resume {job}",
-        "it was already paused",
-        json=json,
-    )
+    answer = accepted(ask(PAUSE_JOB, typed("request", PauseJob, job=job, reason=reason)))
+    paused = f"paused {job}; resume it with: deskbus schedule resume {job}"
+    _tell(answer, paused, "it was already paused", json=json)
 
 
 @app.command()
 def resume(job: JobArgument, json: JsonOption = False) -> None:
     """Resume a paused job from its next slot."""
-    answer = _ask(RESUME_JOB, {"job": job})
+    answer = accepted(ask(RESUME_JOB, typed("request", ResumeJob, job=job)))
     _tell(answer, f"resumed {job} from its next slot", "it was not paused", json=json)
 
 
@@ -136,12 +113,12 @@ def run(
 
     async def work() -> tuple[JobRun, CycleTree | None]:
         async with desk_client(settings) as client:
-            with Progress(err()) as progress:
+            with CycleProgress(err()) as progress:
                 one = Slots(client, settings, progress.heard)
                 done = await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
             if not wait or json or done.cycle_id is None:
                 return done, None
-            return done, await with_nodes(client, await show(client, str(done.cycle_id)))
+            return done, await with_nodes(client, await cycle_view(client, str(done.cycle_id)))
 
     done, ended = asking(work())
     if json:
@@ -174,7 +151,7 @@ def replay(
     return and drawdown beside the benchmark, trades, fees and the curve.
     """
     settings, calendar = load_settings(), exchange_calendar()
-    first, last = _day("--since", since), _day("--until", until)
+    first, last = day_of("--since", since), day_of("--until", until)
 
     async def work() -> tuple[Sequence[JobRun], Mapping[str, PerformanceView]]:
         done: list[JobRun] = []
@@ -182,7 +159,7 @@ def replay(
             view = await _view(client)
             _warn(view)
             slots = list(slots_of(view.jobs, calendar, first, last))
-            with Progress(err(), _continued_by_itself) as progress:
+            with CycleProgress(err(), _continued_by_itself) as progress:
                 one, equity = Slots(client, settings), RunningEquity(client, view.jobs)
                 for name, slot in slots:
                     text = f"{name} of {slot.session}{await equity.of(name)}"
@@ -194,12 +171,12 @@ def replay(
 
     runs, results = asking(work())
     if not runs:
-        raise Problem(ExitCode.USAGE, "no job has a slot between these sessions", DOCS_HINT)
+        raise CliProblem(ExitCode.USAGE, "no job has a slot between these sessions", DOCS_HINT)
     if not json:
-        _summary(runs)
+        show((), [of_schedule.ends(runs)], json=False)
         for account, result in results.items():
             out().print()
-            performance.show_result(account, result, out())
+            show((), performance.result(account, result), json=False)
             _link(settings, account)
     bad = [run for run in runs if ENDS[run.status or CycleStatus.FAILED] is not ExitCode.OK]
     raise typer.Exit(ExitCode.FAILED if bad else ExitCode.OK)
@@ -240,20 +217,6 @@ async def _view(client: Client) -> ScheduleView:
     return await client.ask(SCHEDULE_QUERY, ScheduleQuery())
 
 
-def _ask(row: Subject[Asked, JobAnswer], fields: dict[str, str]) -> JobAnswer:
-    settings = load_settings()
-    try:
-        wish = row.message.model_validate(fields)
-    except ValidationError as error:
-        raise invalid("request", error) from None
-
-    async def work() -> JobAnswer:
-        async with desk_client(settings) as client:
-            return await client.ask(row, wish)
-
-    return accepted(asking(work()), fields["job"])
-
-
 def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:
     if json:
         emit([answer])
@@ -270,46 +233,8 @@ def _at(text: str | None, calendar: ExchangeCalendar) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Problem(
+        raise CliProblem(
             ExitCode.USAGE, f"--at must be a moment, e.g. 2012-06-29T16:30 (got {text!r})"
         ) from None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=calendar.zone)
     return aware.astimezone(UTC)
-
-
-def _day(option: str, text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise Problem(
-            ExitCode.USAGE, f"{option} must be a date, e.g. 2012-06-29 (got {text!r})"
-        ) from None
-
-
-def _next(job: JobView, view: ScheduleView, zone: ZoneInfo) -> Text:
-    if job.paused_at is not None:
-        why = f": {amounts.cut(job.paused_reason, 40)}" if job.paused_reason else ""
-        return Text(f"paused by {job.paused_by}{why}", "yellow")
-    if view.clock == "replay":
-        return Text("in a replay", "dim")
-    return Text(_moment(job.next_at, zone)) if job.next_at else Text("none within a year", "dim")
-
-
-def _moment(at: datetime, zone: ZoneInfo) -> str:
-    return f"{at.astimezone(zone):%a %Y-%m-%d %H:%M}"
-
-
-def _ended(run: JobRun) -> Text:
-    status = run.status.value if run.status else run.outcome
-    missed = f" ({run.missed} missed before)" if run.missed else ""
-    reason = f": {run.reason}" if run.reason else ""
-    return one_line(f"{status}{missed}{reason}", STATUS_STYLES.get(status, ""))
-
-
-def _summary(runs: Sequence[JobRun]) -> None:
-    """How often each job ended how."""
-    counted = Counter((run.job, run.status.value if run.status else run.outcome) for run in runs)
-    grid = table("job", "ended", ("runs", "right"))
-    for (job, status), count in sorted(counted.items()):
-        grid.add_row(job, Text(status, STATUS_STYLES.get(status, "")), f"{count:,}")
-    write(grid, out())

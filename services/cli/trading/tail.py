@@ -31,7 +31,7 @@ app = group()
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TailFilter:
     """Which events, how many of them, and how they are written."""
 
     pattern: str
@@ -82,11 +82,11 @@ def tail(
     """Follow events live; with --cycle from the cycle's first one to its last."""
     require_known(pattern)
     settings = load_settings()
-    wanted = Wanted(pattern=pattern, errors=errors, limit=limit, json=json)
+    wanted = TailFilter(pattern=pattern, errors=errors, limit=limit, json=json)
     asking(_tail(settings, wanted, cycle))
 
 
-async def _tail(settings: Settings, wanted: Wanted, cycle: str | None) -> None:
+async def _tail(settings: Settings, wanted: TailFilter, cycle: str | None) -> None:
     writer = _Writer(wanted)
     async with desk_client(settings) as client:
         if cycle is None:
@@ -149,7 +149,7 @@ async def _from_tables(client: Client, cycle_id: UUID, sequence: int) -> AsyncIt
 class _Writer:
     """Takes events as they come and writes them together."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: TailFilter) -> None:
         self._wanted = wanted
         self._left = wanted.limit
         paint = painter(out())

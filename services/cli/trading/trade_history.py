@@ -18,7 +18,7 @@ from libs.files.finding import BadFile, bad
 from libs.files.numbers import NoNumber, is_amount, number_of
 from libs.market.symbols import spelled
 from libs.quant.sizing import kept_shares
-from services.cli.trading.broker_exports import COST_STEP, Export, Row, other_kind
+from services.cli.trading.broker_exports import COST_STEP, Export, ExportRow, other_kind
 
 TRADE: Final = re.compile(r"((market|limit|stop|stop limit) )?(?P<side>buy|sell)", re.IGNORECASE)
 NO_TRADE: Final = re.compile(
@@ -38,7 +38,7 @@ NOTE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Trade:
-    row: Row
+    row: ExportRow
     day: date
     clock: str
     quantity: Decimal
@@ -48,7 +48,7 @@ class _Trade:
 
 @dataclass
 class _Position:
-    first: Row
+    first: ExportRow
     since: date
     shares: Decimal = Decimal(0)
     spent: Decimal = Decimal(0)
@@ -85,13 +85,19 @@ def netted(path: Path, export: Export, *, comma: bool, month_first: bool | None 
             held = _held(path, trades[::-1], notes)
         except BadFile:
             raise error from None
-    rows = [Row(it.first.line, _cells(it)) for it in held.values() if it.shares]
+    rows = [ExportRow(it.first.line, _cells(it)) for it in held.values() if it.shares]
     return replace(
         export,
         rows=rows,
         meanings=["ticker", "quantity", "cost", "opened_on", "currency"],
         notes=[*export.notes, NOTE, *notes],
     )
+
+
+def way_out(error: NoDate) -> str:
+    """The remedy for a date of a broker's file."""
+    is_open = "could be" in str(error)
+    return f"{error.remedy}{', or say --dates day-first or month-first' if is_open else ''}"
 
 
 def left_out(ticker: str, shares: Decimal) -> str:
@@ -133,7 +139,7 @@ def _held(path: Path, trades: Sequence[_Trade], notes: list[str]) -> dict[str, _
     return held
 
 
-def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _Trade | None:
+def _trade(path: Path, row: ExportRow, *, comma: bool, month_first: bool | None) -> _Trade | None:
     """The trade in a row; None where it moves cash alone. Raises BadFile."""
     cells = row.cells
     action = cells.get("action", "")
@@ -154,7 +160,10 @@ def _trade(path: Path, row: Row, *, comma: bool, month_first: bool | None) -> _T
         quantity = number_of(cells.get("quantity", ""), comma=comma)
         price = number_of(cells.get("cost", ""), comma=comma)
         day = stamp_of(text, month_first=month_first).day
-    except (NoNumber, NoDate) as error:
+    except NoDate as error:
+        what = f"the time {text[:40]!r} cannot be read ({error})"
+        raise bad(path, row.line, what, way_out(error)) from None
+    except NoNumber as error:
         raise bad(path, row.line, f"a trade that cannot be read ({error})", "correct it") from None
     if is_amount(cells.get("quantity", "")):
         what = f"the quantity {cells['quantity'][:40]!r} is an amount of money"
@@ -204,6 +213,6 @@ def _cells(position: _Position) -> Mapping[str, str]:
     }
 
 
-def days_of(rows: Sequence[Row]) -> Sequence[str]:
+def days_of(rows: Sequence[ExportRow]) -> Sequence[str]:
     """The texts of the days of trades, without their times."""
     return [row.cells.get("time", "").replace("T", " ").partition(" ")[0] for row in rows]

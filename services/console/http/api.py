@@ -33,14 +33,14 @@ from contracts.operation import (
     SentQuery,
 )
 from contracts.types import Name, ShortText
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http import upkeep
 from services.console.http.boards import boards, tried
-from services.console.http.bodies import asked, body_of, described, json_of, of_cycle, problems
+from services.console.http.bodies import Body, described, of_cycle, problems
 from services.console.http.books import books, exits, performance, sales
 from services.console.http.events import events
-from services.console.http.lists import Limit, cycles_asked, operations_asked
+from services.console.http.lists import Limit, cycles_query, operations_query
 from services.console.http.notifications import notifications
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
@@ -48,7 +48,7 @@ from services.console.http.queries import known_names
 from services.console.http.requests import DeskAccess
 from services.console.http.search import search
 from services.console.http.session import session
-from services.console.http.short_ids import cycle_asked, cycle_named, operation_named
+from services.console.http.short_ids import cycle_named, cycle_query, operation_named
 from services.console.http.studies import scored, studies
 from services.console.views import sent
 
@@ -125,39 +125,37 @@ def agent(desk: DeskAccess) -> APIRouter:
     @router.post(
         "/trigger",
         status_code=HTTPStatus.ACCEPTED,
-        response_model=Triggered,
         responses=problems(409, 413, 415, 429),
-        openapi_extra=asked(Trigger, needed=False),
     )
     async def trigger_agent(
-        wish: Annotated[Trigger, Depends(body_of(Trigger, needed=False))],
+        response: Response,
+        wish: Annotated[Trigger, Depends(Body(Trigger, is_needed=False))],
         idempotency_key: Key = None,
-    ) -> Response:
+    ) -> Triggered:
         """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
         accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
-        body = Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
-        where = {"Location": f"{ROOT}/operations/{accepted_cycle.cycle_id}"}
-        return json_of(body, HTTPStatus.ACCEPTED, where)
+        response.headers["Location"] = f"{ROOT}/operations/{accepted_cycle.cycle_id}"
+        return Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
 
-    @router.get("/status", response_model=AgentStatus)
-    async def agent_status() -> Response:
+    @router.get("/status")
+    async def agent_status() -> AgentStatus:
         """Where the strategy cycle is: `active` with its phase, or `idle`."""
         page = await desk.cycles.page(CyclesQuery(kind=STRATEGY, limit=1))
         if not page.cycles:
-            return json_of(AgentStatus.of(()))
+            return AgentStatus.of(())
         asked = OperationsQuery(cycle_id=page.cycles[0].cycle_id)
-        nodes = (await handler.operations(asked, store=desk.store, lists=desk.lists)).operations
-        return json_of(AgentStatus.of(nodes))
+        nodes = (await desk.operations(asked)).operations
+        return AgentStatus.of(nodes)
 
-    @router.delete("/cancel", response_model=AgentCycle, responses=problems(404, 409))
-    async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> Response:
+    @router.delete("/cancel", responses=problems(404, 409))
+    async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> AgentCycle:
         """Stop the strategy cycle that runs: whatever it computes ends at once."""
         running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
         page = await desk.cycles.page(running)
         if not page.cycles or page.cycles[0].cycle_id is None:
-            raise Refused(404, "no_active_cycle", "no strategy cycle is running")
+            raise HttpProblem(404, "no_active_cycle", "no strategy cycle is running")
         ended = of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
-        return json_of(AgentCycle(operation_id=ended.cycle_id, status=ended.status))
+        return AgentCycle(operation_id=ended.cycle_id, status=ended.status)
 
     return router
 
@@ -169,40 +167,40 @@ def operations(desk: DeskAccess) -> APIRouter:
     """Tracked work."""
     router = APIRouter(prefix="/operations", tags=["operations"])
 
-    @router.get("", response_model=OperationsBody, responses=problems(404))
+    @router.get("", responses=problems(404))
     async def list_operations(
-        query: Annotated[OperationsQuery, Depends(operations_asked)],
-    ) -> Response:
+        query: Annotated[OperationsQuery, Depends(operations_query)],
+    ) -> OperationsBody:
         """The newest operations and cycles; by account, session or text, operations alone."""
-        return _listed(await handler.operations(query, store=desk.store, lists=desk.lists))
+        return _listed(await desk.operations(query))
 
-    @router.get("/{operation_id}", response_model=OperationBody, responses=problems(404))
+    @router.get("/{operation_id}", responses=problems(404))
     async def get_operation(
         operation_id: Annotated[UUID, Depends(operation_named(desk))],
-    ) -> Response:
+    ) -> OperationBody:
         """One operation, or a cycle as the parent of its operations."""
         node = await handler.node(operation_id, store=desk.store)
         if node is None:
             raise not_found(f"no operation has the id {operation_id}")
-        return json_of(OperationBody(data=node))
+        return OperationBody(data=node)
 
-    @router.get("/{operation_id}/record", response_model=OperationDetail, responses=problems(404))
+    @router.get("/{operation_id}/record", responses=problems(404))
     async def get_record(
         operation_id: Annotated[UUID, Depends(operation_named(desk))],
-    ) -> Response:
+    ) -> OperationDetail:
         """An operation's input, its result, and every call in between."""
         query = OperationQuery(op_id=operation_id)
         detail = await handler.operation(query, store=desk.store)
         if not detail.found:
             raise not_found(f"no operation has the id {operation_id}; cycles have no record")
-        return json_of(detail)
+        return detail
 
-    @router.get("/{operation_id}/calls/{index}/sent", response_model=Sent, responses=problems(404))
+    @router.get("/{operation_id}/calls/{index}/sent", responses=problems(404))
     async def get_sent(
         operation_id: Annotated[UUID, Depends(operation_named(desk))],
         index: Annotated[int, Path(ge=0, le=10_000)],
         first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-    ) -> Response:
+    ) -> Sent:
         """The texts that a model was sent with one call, and the difference to the call before.
 
         System prompt, tools or answer schema, and the messages that no earlier call of the same
@@ -213,13 +211,13 @@ def operations(desk: DeskAccess) -> APIRouter:
         page = await sent.page(query, store=desk.store)
         if not page.found:
             raise not_found(page.message)
-        return json_of(page)
+        return page
 
     return router
 
 
-def _listed(page: OperationsPage) -> Response:
-    return json_of(OperationsBody(data=page.operations, before=page.before))
+def _listed(page: OperationsPage) -> OperationsBody:
+    return OperationsBody(data=page.operations, before=page.before)
 
 
 # --- cycles and decisions -----------------------------------------------------------------------
@@ -232,26 +230,26 @@ def cycles(desk: DeskAccess) -> APIRouter:
     @router.post(
         "/cycles",
         status_code=HTTPStatus.ACCEPTED,
-        response_model=CycleAccepted,
         responses=problems(409, 413, 415, 429),
-        openapi_extra=asked(CycleWish),
     )
     async def request_cycle(
-        wish: Annotated[CycleWish, Depends(body_of(CycleWish))], idempotency_key: Key = None
-    ) -> Response:
+        response: Response,
+        wish: Annotated[CycleWish, Depends(Body(CycleWish))],
+        idempotency_key: Key = None,
+    ) -> CycleAccepted:
         """Ask for a cycle. The answer comes once it is on record."""
         accepted_cycle = of_cycle(
             await desk.requests.cycle(_key(wish, idempotency_key), wish.request)
         )
-        where = {"Location": f"{ROOT}/cycles/{accepted_cycle.cycle_id}"}
-        return json_of(accepted_cycle, HTTPStatus.ACCEPTED, where)
+        response.headers["Location"] = f"{ROOT}/cycles/{accepted_cycle.cycle_id}"
+        return accepted_cycle
 
-    @router.get("/cycles", response_model=CyclesPage, responses=problems(404))
+    @router.get("/cycles", responses=problems(404))
     async def list_cycles(
-        query: Annotated[CyclesQuery, Depends(cycles_asked)],
-    ) -> Response:
+        query: Annotated[CyclesQuery, Depends(cycles_query)],
+    ) -> CyclesPage:
         """The newest cycles, without their contracts, each with its outcome in one sentence."""
-        return json_of(await desk.cycles.page(query))
+        return await desk.cycles.page(query)
 
     return router
 
@@ -261,38 +259,36 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
     router = APIRouter(tags=["cycles"])
     named = cycle_named(desk)
 
-    @router.get("/cycles/{cycle_id}", response_model=CycleView, responses=problems(404))
-    async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
+    @router.get("/cycles/{cycle_id}", responses=problems(404))
+    async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> CycleView:
         """A cycle with all the contracts that its pipelines have accepted."""
-        return json_of(await _cycle(desk, cycle_id))
+        return await _cycle(desk, cycle_id)
 
-    @router.delete("/cycles/{cycle_id}", response_model=CycleAccepted, responses=problems(404, 409))
+    @router.delete("/cycles/{cycle_id}", responses=problems(404, 409))
     async def cancel_cycle(
         cycle_id: Annotated[UUID, Depends(named)], reason: ShortText = REASON_DEFAULT
-    ) -> Response:
+    ) -> CycleAccepted:
         """Stop a cycle that has not begun to execute."""
-        return json_of(of_cycle(await desk.requests.cancel(cycle_id, reason)))
+        return of_cycle(await desk.requests.cancel(cycle_id, reason))
 
-    @router.get(
-        "/cycles/{cycle_id}/operations", response_model=OperationsBody, responses=problems(404)
-    )
-    async def list_operations_of_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
+    @router.get("/cycles/{cycle_id}/operations", responses=problems(404))
+    async def list_operations_of_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> OperationsBody:
         """A cycle's tree: pipelines, operations, single calls; parents before children."""
         query = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
-        page = await handler.operations(query, store=desk.store, lists=desk.lists)
+        page = await desk.operations(query)
         if not page.operations:
             raise not_found(f"no cycle has the id {cycle_id}")
         return _listed(page)
 
-    @router.get("/cycles/{cycle_id}/events", response_model=Events, responses=problems(404))
+    @router.get("/cycles/{cycle_id}/events", responses=problems(404))
     async def list_events_of_cycle(
         cycle_id: Annotated[UUID, Depends(named)],
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
         limit: Limit = 100,
-    ) -> Response:
+    ) -> Events:
         """A cycle's events in order, from the one after `after` on."""
         query = EventsAfter(cycle_id=cycle_id, sequence=after, limit=limit)
-        return json_of(await handler.events_after(query, store=desk.store))
+        return await handler.events_after(query, store=desk.store)
 
     return router
 
@@ -302,7 +298,7 @@ def _key(wish: CycleWish, header: str | None) -> str | None:
     body = wish.idempotency_key or None
     if header and body and header != body:
         text = "Idempotency-Key and idempotency_key differ: send one of them"
-        raise Refused(422, "invalid", text, field="idempotency_key")
+        raise HttpProblem(422, "invalid", text, field="idempotency_key")
     return header or body
 
 
@@ -319,17 +315,17 @@ async def _cycle(desk: DeskAccess, cycle_id: UUID) -> CycleView:
 def decisions(desk: DeskAccess) -> APIRouter:
     """The newest decisions."""
     router = APIRouter(tags=["decisions"])
-    asked_of = cycle_asked(desk)
+    asked_of = cycle_query(desk)
 
-    @router.get("/decisions", response_model=DecisionsPage, responses=problems(404))
+    @router.get("/decisions", responses=problems(404))
     async def list_decisions(
         cycle_id: Annotated[UUID | None, Depends(asked_of)],
         account: Name | None = None,
         limit: Limit = 20,
-    ) -> Response:
+    ) -> DecisionsPage:
         """The newest decisions, each with what was executed of it."""
         query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
-        return json_of(await handler.decisions(query, store=desk.store))
+        return await handler.decisions(query, store=desk.store)
 
     return router
 
@@ -338,43 +334,39 @@ def approvals(desk: DeskAccess) -> APIRouter:
     """Proposals that wait for a person."""
     router = APIRouter(prefix="/approvals", tags=["approvals"])
     answered = problems(404, 409, 413, 415)
-    named, asked_of = cycle_named(desk), cycle_asked(desk)
+    named, asked_of = cycle_named(desk), cycle_query(desk)
 
-    @router.get("", response_model=ApprovalsPage)
+    @router.get("")
     async def list_approvals(
         cycle_id: Annotated[UUID | None, Depends(asked_of)], limit: Limit = 20
-    ) -> Response:
+    ) -> ApprovalsPage:
         """The proposals that wait, the one that expires first on top."""
         query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
-        return json_of(await handler.approvals(query, store=desk.store))
+        return await handler.approvals(query, store=desk.store)
 
     @router.post(
         "/{cycle_id}/approve",
-        response_model=CycleAccepted,
         responses=answered,
-        openapi_extra=asked(ProposalApproval),
     )
     async def approve(
         cycle_id: Annotated[UUID, Depends(named)],
-        word: Annotated[ProposalApproval, Depends(body_of(ProposalApproval))],
-    ) -> Response:
+        word: Annotated[ProposalApproval, Depends(Body(ProposalApproval))],
+    ) -> CycleAccepted:
         """Approve a proposal, whole or smaller."""
         verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
         answer = await desk.requests.answer(cycle_id, verdict, word, word.edits)
-        return json_of(of_cycle(answer))
+        return of_cycle(answer)
 
     @router.post(
         "/{cycle_id}/reject",
-        response_model=CycleAccepted,
         responses=answered,
-        openapi_extra=asked(ProposalAnswer),
     )
     async def reject(
         cycle_id: Annotated[UUID, Depends(named)],
-        word: Annotated[ProposalAnswer, Depends(body_of(ProposalAnswer))],
-    ) -> Response:
+        word: Annotated[ProposalAnswer, Depends(Body(ProposalAnswer))],
+    ) -> CycleAccepted:
         """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
         answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)
-        return json_of(of_cycle(answer))
+        return of_cycle(answer)
 
     return router

@@ -84,7 +84,7 @@ WHOLES: Mapping[str, Mapping[str, Any]] = {
 """What they ask of a whole model."""
 
 
-class Asked(GenerateJsonSchema):
+class RequestSchema(GenerateJsonSchema):
     """Says of decimals, texts and mappings what the desk refuses in them."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:

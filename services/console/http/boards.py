@@ -11,11 +11,10 @@ from contracts.report import ReportQuery, ReportView
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
-from services.console.http.bodies import Day, json_of, problems
+from services.console.http.bodies import Day, problems
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.views import report, strategies
-from services.console.views.board import leaderboard
+from services.console.views import strategies
 
 HTML = "text/html; charset=utf-8"
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
@@ -29,7 +28,7 @@ def boards(desk: DeskAccess) -> APIRouter:
     """The leaderboard and the reports of sessions."""
     router = APIRouter(tags=["results"])
 
-    @router.get("/leaderboard", response_model=LeaderboardView)
+    @router.get("/leaderboard")
     async def get_leaderboard(
         since: Day | None = None,
         until: Day | None = None,
@@ -41,24 +40,21 @@ def boards(desk: DeskAccess) -> APIRouter:
         everything: Annotated[
             bool, Query(description="Also throw-away accounts and those that never traded.")
         ] = False,
-    ) -> Response:
+    ) -> LeaderboardView:
         """How the pipelines did, beside cash and holding, on the same sessions."""
         query = LeaderboardQuery(
             since=since, until=until, pipelines=pipeline, rows=row, everything=everything
         )
-        board = await leaderboard.board(
-            query, past=desk.past, store=desk.store, history=desk.history
-        )
-        return json_of(board)
+        return await desk.leaderboard(query)
 
-    @router.get("/report", response_model=ReportView, responses=problems(404))
-    async def get_report(account: Name = "main", session: Day | None = None) -> Response:
+    @router.get("/report", responses=problems(404))
+    async def get_report(account: Name = "main", session: Day | None = None) -> ReportView:
         """A session's report of an account, as data and as Markdown; its newest by default."""
         query = ReportQuery(account=account, session=session)
-        view = await report.report(query, known=desk.known)
+        view = await desk.report(query)
         if not view.found:
             raise not_found(view.message)
-        return json_of(view)
+        return view
 
     return router
 
@@ -67,25 +63,25 @@ def tried(desk: DeskAccess) -> APIRouter:
     """The strategies that the desk has tried."""
     router = APIRouter(prefix="/strategies", tags=["strategies"])
 
-    @router.get("", response_model=StrategiesPage)
+    @router.get("")
     async def list_strategies(
         name: Annotated[
             tuple[Named, ...],
             Query(max_length=NAMES_MAX, description="These ones, to be compared."),
         ] = (),
         limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20,
-    ) -> Response:
+    ) -> StrategiesPage:
         """The newest strategies, or those named; each as its newest run left it."""
         query = StrategiesQuery(names=name, limit=limit)
-        return json_of(await strategies.strategies(query, store=desk.store))
+        return await strategies.strategies(query, store=desk.store)
 
-    @router.get("/{name}", response_model=StrategyDetail, responses=problems(404))
-    async def get_strategy(name: StrategyName) -> Response:
+    @router.get("/{name}", responses=problems(404))
+    async def get_strategy(name: StrategyName) -> StrategyDetail:
         """One strategy with its loss curve and folds."""
         detail = await strategies.strategy(name, store=desk.store)
         if detail is None:
             raise not_found(f"no strategy is named {name}")
-        return json_of(detail)
+        return detail
 
     @router.get(
         "/{name}/report",

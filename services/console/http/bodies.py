@@ -1,48 +1,31 @@
 """Bodies over HTTP: how they are read, written, and described in OpenAPI."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from http import HTTPStatus
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 from pydantic import BaseModel, BeforeValidator
 from pydantic.json_schema import GenerateJsonSchema
 
 from contracts.cycle import RequestAnswer
-from contracts.halt import HaltTrading, ResumeTrading
-from contracts.http import (
-    CycleAccepted,
-    CycleWish,
-    LogIn,
-    PositionSale,
-    Problem,
-    ProposalAnswer,
-    ProposalApproval,
-    RunWish,
-    Trigger,
-    Why,
-)
+from contracts.http import CycleAccepted, Problem
 from contracts.message import Message
-from contracts.study import RunStudy
 from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
-from services.console.http.asked_schema import Asked
+from services.console.http.asked_schema import RequestSchema
 
 JSON = "application/json"
 
 M = TypeVar("M", bound=Message)
 
-ASKED = (
-    *(LogIn, Trigger, CycleWish, ProposalAnswer, ProposalApproval),
-    *(Why, RunWish, HaltTrading, ResumeTrading, PositionSale, RunStudy),
-)
-"""The bodies that are taken."""
-ASKED_SUFFIX = "-Input"
-SAID_REF = "#/components/schemas/{model}"
-ASKED_REF = f"{SAID_REF}{ASKED_SUFFIX}"
+REF = "#/components/schemas/{model}"
+INPUT = "-Input"
+"""Behind the name of a schema that a body is to fit."""
 
 
 def _written_as_a_day(text: str) -> str:
@@ -56,26 +39,24 @@ Day = Annotated[date, BeforeValidator(_written_as_a_day)]
 """A day in a path's query."""
 
 
-def asked(model: type[Message], *, needed: bool = True) -> dict[str, Any]:
-    """How OpenAPI says that a path takes this body."""
-    schema = {"$ref": ASKED_REF.format(model=model.__name__)}
-    return {"requestBody": {"required": needed, "content": {JSON: {"schema": schema}}}}
+@dataclass(frozen=True)
+class Body(Generic[M]):
+    """A dependency: the request's body, read exactly as a message on the bus is, so that no field
+    is unknown however deep, and there is no NaN and no NUL. FastAPI's own way refuses none of them.
+    Without a body, where none `is_needed`, the model's defaults."""
 
+    model: type[M]
+    is_needed: bool = True
 
-def body_of(model: type[M], *, needed: bool = True) -> Callable[[Request], Awaitable[M]]:
-    """The request's body, read exactly as a message on the bus is: no unknown field however deep,
-    no NaN, no NUL. Without one, where it is not needed, the model's defaults."""
-
-    async def read(request: Request) -> M:
+    async def __call__(self, request: Request) -> M:
+        """Read it. Raises `MessageInvalid`."""
         body = await request.body()
-        return decode(model, body if body or needed else b"{}")
-
-    return read
+        return decode(self.model, body if body or self.is_needed else b"{}")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a path may answer with, as OpenAPI has them."""
-    schema = {"$ref": SAID_REF.format(model=Problem.__name__)}
+    schema = {"$ref": REF.format(model=Problem.__name__)}
     content = {PROBLEM_JSON: {"schema": schema}}
     return {
         status: {"description": HTTPStatus(status).phrase, "content": content}
@@ -90,9 +71,9 @@ def described(app: FastAPI) -> dict[str, Any]:
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
         parts = document["components"]
-        parts["schemas"] |= _schemas(Problem, SAID_REF, "")
-        for model in ASKED:
-            parts["schemas"] |= _schemas(model, ASKED_REF, ASKED_SUFFIX, Asked)
+        parts["schemas"] |= _schemas(Problem, REF)
+        for route in iter_route_contexts(app.routes):
+            _describe_body(route, document)
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         # Without a token set, the desk's own machine needs none.
         document["security"] = [{"token": []}, {}]
@@ -100,16 +81,27 @@ def described(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def _describe_body(route: RouteContext, document: dict[str, Any]) -> None:
+    if not isinstance(route.original_route, APIRoute):
+        return
+    for body in (part.call for part in route.original_route.dependant.dependencies):
+        if not isinstance(body, Body):
+            continue
+        ref = REF + INPUT
+        schema = {"$ref": ref.format(model=body.model.__name__)}
+        described_body = {"required": body.is_needed, "content": {JSON: {"schema": schema}}}
+        for method in route.methods or ():
+            document["paths"][route.path][method.lower()]["requestBody"] = described_body
+        schemas = _schemas(body.model, ref, RequestSchema)
+        document["components"]["schemas"] |= {f"{name}{INPUT}": it for name, it in schemas.items()}
+
+
 def _schemas(
-    model: type[BaseModel],
-    ref: str,
-    suffix: str,
-    generator: type[GenerateJsonSchema] = GenerateJsonSchema,
+    model: type[BaseModel], ref: str, generator: type[GenerateJsonSchema] = GenerateJsonSchema
 ) -> dict[str, Any]:
-    """The model's schema and those that it refers to, by the names that `ref` makes."""
+    """The model's schema and those that it refers to, by their names."""
     schema = model.model_json_schema(ref_template=ref, schema_generator=generator)
-    schemas = {**schema.pop("$defs", {}), model.__name__: schema}
-    return {f"{name}{suffix}": part for name, part in schemas.items()}
+    return {**schema.pop("$defs", {}), model.__name__: schema}
 
 
 def of_cycle(answer: RequestAnswer) -> CycleAccepted:
@@ -117,10 +109,3 @@ def of_cycle(answer: RequestAnswer) -> CycleAccepted:
     if answer.cycle_id is None or answer.status is None:
         raise TypeError("the orchestrator accepted a request without its cycle")
     return CycleAccepted(cycle_id=answer.cycle_id, status=answer.status)
-
-
-def json_of(
-    body: BaseModel, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The body as it is: pydantic writes it once, FastAPI need not look at it again."""
-    return Response(body.model_dump_json(), status, dict(headers or {}), JSON)

@@ -1,9 +1,9 @@
 """The HTTP API's paths about accounts, positions and budgets."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query
 
 from contracts.account_query import AccountQuery, AccountView, EquityQuery, EquityView
 from contracts.cycle import EXIT, CycleRequest, IdempotencyKey, SellNow
@@ -21,13 +21,13 @@ from contracts.types import Name, Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
 from libs.bus.client import QuestionRefused
 from libs.runtime.nearest import UnknownAccount
-from libs.web.problem import Refused
-from services.console import handler
-from services.console.http.bodies import Day, asked, body_of, json_of, of_cycle, problems
+from libs.web.problem import HttpProblem
+from services.console.http.bodies import Body, Day, of_cycle, problems
 from services.console.http.requests import DeskAccess
 from services.console.views import accounts, benchmark, summaries
 
 MAIN_ACCOUNT = "main"
+OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView)
 NO_POSITION = {"not_held", "unknown_ticker"}
 
 
@@ -35,23 +35,19 @@ def books(desk: DeskAccess) -> APIRouter:
     """Accounts' holdings, and the remaining model budget."""
     router = APIRouter()
 
-    @router.get(
-        "/portfolio", response_model=AccountView, responses=problems(404), tags=["portfolio"]
-    )
+    @router.get("/portfolio", responses=problems(404), tags=["portfolio"])
     async def get_portfolio(
         account: Name = MAIN_ACCOUNT, fills: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 20
-    ) -> Response:
+    ) -> AccountView:
         """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
         query = AccountQuery(account=account, fills=fills)
-        view = await accounts.account(query, store=desk.store, synthetic=desk.synthetic)
+        view = await desk.account(query)
         return await _of_account(view, account, desk)
 
-    @router.get(
-        "/portfolio/equity", response_model=EquityView, responses=problems(404), tags=["portfolio"]
-    )
+    @router.get("/portfolio/equity", responses=problems(404), tags=["portfolio"])
     async def get_equity(
         account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
-    ) -> Response:
+    ) -> EquityView:
         """An account's equity over its sessions."""
         query = EquityQuery(account=account, points=points)
         view = await accounts.equity(query, store=desk.store)
@@ -59,25 +55,23 @@ def books(desk: DeskAccess) -> APIRouter:
 
     @router.get(
         "/portfolio/holding",
-        response_model=HoldingView,
         responses=problems(404),
         tags=["portfolio"],
     )
     async def get_holding(
         account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
-    ) -> Response:
+    ) -> HoldingView:
         """Buy-and-hold of the first candidates, to compare with."""
         view = await benchmark.holding(
             account, points, past=desk.past, store=desk.store, history=desk.history
         )
         return await _of_account(view, account, desk)
 
-    @router.get("/budget", response_model=BudgetView, tags=["budget"])
-    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
+    @router.get("/budget", tags=["budget"])
+    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> BudgetView:
         """The remaining model budget of today, and the use of the last days."""
         query = BudgetQuery(days=days)
-        view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
-        return json_of(view)
+        return await desk.budget(query)
 
     return router
 
@@ -86,14 +80,15 @@ def performance(desk: DeskAccess) -> APIRouter:
     """How accounts did."""
     router = APIRouter()
 
-    @router.get("/accounts", response_model=AccountSummaries, tags=["portfolio"])
-    async def list_accounts(limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20) -> Response:
+    @router.get("/accounts", tags=["portfolio"])
+    async def list_accounts(
+        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20,
+    ) -> AccountSummaries:
         """Accounts in a line each: equity, the day's and all gain, exposure, risk at the stops."""
-        return json_of(await summaries.summaries(limit, store=desk.store, synthetic=desk.synthetic))
+        return await summaries.summaries(limit, store=desk.store, synthetic=desk.synthetic)
 
     @router.get(
         "/portfolio/performance",
-        response_model=PerformanceView,
         responses=problems(404),
         tags=["portfolio"],
     )
@@ -102,7 +97,7 @@ def performance(desk: DeskAccess) -> APIRouter:
         benchmark: Benchmark | None = None,
         trips: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 50,
         points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 120,
-    ) -> Response:
+    ) -> PerformanceView:
         """How an account did beside a benchmark: returns, risk, months and round trips."""
         query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=points)
         view = await desk.performance(query)
@@ -115,20 +110,17 @@ def exits(desk: DeskAccess) -> APIRouter:
     """The exit rules."""
     router = APIRouter()
 
-    @router.get(
-        "/exit-signals", response_model=ExitDistances, responses=problems(404), tags=["portfolio"]
-    )
-    async def list_exit_distances(account: Name = MAIN_ACCOUNT) -> Response:
+    @router.get("/exit-signals", responses=problems(404), tags=["portfolio"])
+    async def list_exit_distances(account: Name = MAIN_ACCOUNT) -> ExitDistances:
         """How far each open position is from what would sell it; the nearest first."""
         try:
             view = await desk.requests.distances(ExitDistancesQuery(account=account))
         except QuestionRefused as error:
             raise _no_position(error) from error
-        return json_of(view)
+        return view
 
     @router.post(
         "/exit-signals/{ticker}/check",
-        response_model=ExitAnswer,
         responses=problems(404),
         tags=["portfolio"],
     )
@@ -138,7 +130,7 @@ def exits(desk: DeskAccess) -> APIRouter:
         as_of: Day | None = None,
         format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
         output: ExitOutput = ExitOutput.INLINE,
-    ) -> Response:
+    ) -> ExitAnswer:
         """Whether a position should be sold, how much of it, and why. Orders nothing."""
         query = CheckExitSignals(
             ticker=ticker, account=account, as_of=as_of, format=format, output=output
@@ -147,7 +139,7 @@ def exits(desk: DeskAccess) -> APIRouter:
             answer = await desk.requests.check(query)
         except QuestionRefused as error:
             raise _no_position(error) from error
-        return json_of(ExitAnswer.model_validate(answer))
+        return ExitAnswer.model_validate(answer)
 
     return router
 
@@ -159,16 +151,14 @@ def sales(desk: DeskAccess) -> APIRouter:
     @router.post(
         "/exit-signals/{ticker}/sell",
         status_code=HTTPStatus.ACCEPTED,
-        response_model=CycleAccepted,
         responses=problems(404, 409, 413, 415, 429),
         tags=["portfolio"],
-        openapi_extra=asked(PositionSale),
     )
     async def sell_position(
         ticker: Ticker,
-        wish: Annotated[PositionSale, Depends(body_of(PositionSale))],
+        wish: Annotated[PositionSale, Depends(Body(PositionSale))],
         idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
-    ) -> Response:
+    ) -> CycleAccepted:
         """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on
         record; the rules for sales, approval and execution follow."""
 
@@ -181,8 +171,7 @@ def sales(desk: DeskAccess) -> APIRouter:
                 sell_now=SellNow(ticker=ticker, share_pct=wish.share_pct),
             )
 
-        answer = of_cycle(await desk.requests.cycle(idempotency_key, exit_of))
-        return json_of(answer, HTTPStatus.ACCEPTED)
+        return of_cycle(await desk.requests.cycle(idempotency_key, exit_of))
 
     return router
 
@@ -193,13 +182,11 @@ def _no_position(error: QuestionRefused) -> Exception:
     """
     if error.code not in NO_POSITION:
         return error
-    return Refused(HTTPStatus.NOT_FOUND, error.code, error.message)
+    return HttpProblem(HTTPStatus.NOT_FOUND, error.code, error.message)
 
 
-async def _of_account(
-    view: AccountView | EquityView | HoldingView | PerformanceView, account: str, desk: DeskAccess
-) -> Response:
+async def _of_account(view: OfAccount, account: str, desk: DeskAccess) -> OfAccount:
     """The view of an account. Raises `UnknownAccount`."""
     if not view.found:
         raise UnknownAccount(account, await desk.store.accounts())
-    return json_of(view)
+    return view

@@ -11,12 +11,12 @@ from contracts.position import position_of
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.event_types import require_known
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from libs.web.stream import EVENT_STREAM, EventStream
 from services.console.http.requests import DeskAccess
-from services.console.http.short_ids import cycle_asked
+from services.console.http.short_ids import cycle_query
 from services.console.live.event_log import Start
-from services.console.live.frames import ALL, Wanted
+from services.console.live.frames import ALL, EventFilter
 
 PATTERN_CHARS_MAX = 80
 SERVICES = sorted({ORCHESTRATOR, *(row.owner for row in COMMANDS)})
@@ -34,7 +34,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 def events(desk: DeskAccess) -> APIRouter:
     """Everything that happens, as it happens."""
     router = APIRouter(prefix="/events", tags=["events"])
-    asked_of = cycle_asked(desk)
+    asked_of = cycle_query(desk)
 
     @router.get(
         "/stream",
@@ -61,9 +61,9 @@ def events(desk: DeskAccess) -> APIRouter:
         """Follow all events in the desk's one order, as server-sent events, without loss."""
         if service is not None and service not in SERVICES:
             text = f"{service!r} is none of {', '.join(SERVICES)}"
-            raise Refused(422, "invalid", text, field="service")
+            raise HttpProblem(422, "invalid", text, field="service")
         require_known(type)
-        wanted = Wanted(pattern=type, service=service, cycle_id=cycle_id, errors=errors)
+        wanted = EventFilter(pattern=type, service=service, cycle_id=cycle_id, errors=errors)
         frames = desk.tail.follow(_start(last_event_id or after, back), wanted)
         return EventStream(frames, desk.tail.seat())
 
@@ -77,5 +77,5 @@ def _start(last_id: str | None, back: int) -> Start:
     position = position_of(last_id)
     if position is None:
         text = "no position of this stream: send the `id` of one of its frames, or leave it out"
-        raise Refused(422, "invalid", text, field="after")
+        raise HttpProblem(422, "invalid", text, field="after")
     return position

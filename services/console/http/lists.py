@@ -24,7 +24,7 @@ Before = Annotated[
 ]
 
 
-def cycles_asked(
+def cycles_query(
     status: CycleStatus | None = None,
     kind: Name | None = None,
     account: Name | None = None,
@@ -53,7 +53,7 @@ def cycles_asked(
     )
 
 
-def operations_asked(
+def operations_query(
     type: Annotated[  # noqa: A002 - the query's own word
         ShortText | None,
         Query(description="`cycle`, `agent_research`, `training`, or a step such as `plan`."),

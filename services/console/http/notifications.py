@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 
 from contracts.notice import (
     HISTORY_MAX,
@@ -14,7 +14,7 @@ from contracts.notice import (
 )
 from contracts.types import Name
 from libs.runtime.notify_settings import ChannelSettings
-from services.console.http.bodies import json_of, problems
+from services.console.http.bodies import problems
 from services.console.http.requests import DeskAccess
 from services.console.views import notifications as view
 
@@ -28,7 +28,7 @@ def notifications(desk: DeskAccess) -> APIRouter:
     """Messages to people, and their channels."""
     router = APIRouter(prefix="/notifications", tags=["notifications"])
 
-    @router.get("", response_model=NotificationsPage)
+    @router.get("")
     async def list_notifications(
         channel: Name | None = None,
         status: Status | None = None,
@@ -38,27 +38,25 @@ def notifications(desk: DeskAccess) -> APIRouter:
             Query(ge=1, le=NUMBER_MAX, description="The lowest `number` of the page before."),
         ] = None,
         limit: Annotated[int, Query(ge=1, le=HISTORY_MAX)] = 50,
-    ) -> Response:
+    ) -> NotificationsPage:
         """The newest messages to people with what became of them, and how each channel fares."""
         query = NotificationsQuery(
             channel=channel, status=status, event_id=event_id, before=before, limit=limit
         )
-        page = await view.notifications(query, store=desk.store, settings=desk.settings)
-        return json_of(page)
+        return await view.notifications(query, store=desk.store, settings=desk.settings)
 
-    @router.get("/channels", response_model=ChannelsView)
-    async def list_channels() -> Response:
+    @router.get("/channels")
+    async def list_channels() -> ChannelsView:
         """The channels and rules that the notifier runs with; addresses are never shown."""
-        return json_of(await desk.requests.channels())
+        return await desk.requests.channels()
 
     @router.post(
         "/channels/{channel}/test",
-        response_model=ChannelTested,
         responses=problems(404, 409, 413, 429, 502),
     )
-    async def test_channel(channel: Name) -> Response:
+    async def test_channel(channel: Name) -> ChannelTested:
         """Send a test message to a channel now, past everything that waits for it."""
         known = desk.settings.notify.channels.get(channel, ChannelSettings())
-        return json_of(await desk.requests.test(channel, known.timeout_s))
+        return await desk.requests.test(channel, known.timeout_s)
 
     return router

@@ -3,15 +3,15 @@
 from datetime import date
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 
 from contracts.http import PriceBars
 from contracts.performance import TickerChart
 from contracts.types import Name, Ticker
 from libs.market.errors import MarketError, UnknownTicker
 from libs.runtime.nearest import UnknownAccount
-from libs.web.problem import Refused
-from services.console.http.bodies import json_of, problems
+from libs.web.problem import HttpProblem
+from services.console.http.bodies import problems
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
@@ -26,48 +26,47 @@ def market(desk: DeskAccess) -> APIRouter:
     """The market source's prices."""
     router = APIRouter(prefix="/market", tags=["market"])
 
-    @router.get("/bars", response_model=PriceBars, responses=problems(404))
+    @router.get("/bars", responses=problems(404))
     async def get_bars(
         ticker: Ticker, as_of: date, sessions: Annotated[int, Query(ge=1, le=BARS_MAX)] = 120
-    ) -> Response:
+    ) -> PriceBars:
         """A ticker's daily bars, the newest ones up to the session `as_of`; nothing after it."""
         try:
-            bars = await desk.prices.bars(ticker, as_of, sessions)
-            currency = await desk.prices.currency(ticker, as_of)
+            bars = await desk.history.bars(ticker, as_of, sessions)
+            currency = await desk.history.currency(ticker, as_of)
         except UnknownTicker as error:
             raise not_found(str(error)) from error
         except MarketError as error:
-            raise Refused(422, error.code, str(error)) from error
-        body = PriceBars(
+            raise HttpProblem(422, error.code, str(error)) from error
+        return PriceBars(
             ticker=ticker,
             currency=currency,
             as_of=as_of,
-            source=desk.prices.described,
+            source=desk.history.described,
             bars=tuple(bars),
         )
-        return json_of(body)
 
-    @router.get("/chart", response_model=TickerChart, responses=problems(404))
+    @router.get("/chart", responses=problems(404))
     async def get_chart(
         ticker: Ticker,
         account: Name = MAIN_ACCOUNT,
         sessions: Annotated[int, Query(ge=1, le=CHART_SESSIONS_MAX)] = CHART_SESSIONS,
         adjusted_to: date | None = None,
-    ) -> Response:
+    ) -> TickerChart:
         """A ticker as an account has seen it: daily bars up to the account's session, moving
         averages, average cost and stop over time, and its trades, a day each. Prices are adjusted
         for splits and dividends up to the account's session, or up to `adjusted_to`, the session of
         a decision: then up to there they are what the decision saw."""
         try:
             body = await chart(
-                account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.prices
+                account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.history
             )
         except UnknownTicker as error:
             raise not_found(str(error)) from error
         except MarketError as error:
-            raise Refused(422, error.code, str(error)) from error
+            raise HttpProblem(422, error.code, str(error)) from error
         if body is None:
             raise UnknownAccount(account, await desk.store.accounts())
-        return json_of(body)
+        return body
 
     return router

@@ -18,13 +18,12 @@ from contracts.notice import ChannelTested
 from contracts.schedule import JobAnswer
 from contracts.study import StudyAnswer
 from contracts.upkeep import LetterAnswer
-from libs.bus.client import DeskNotReachable, QuestionRefused
-from libs.bus.codec import MessageInvalid, NotSendable
+from libs.bus.client import DeskNotReachable
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from libs.runtime.wording import problems_of
-from libs.web.problem import COME_AGAIN_S, Refused, unavailable
+from libs.web.problem import COME_AGAIN_S, HttpProblem, unavailable
 
 REFUSALS: Mapping[str, HTTPStatus] = {
     "active_cycle_exists": HTTPStatus.CONFLICT,
@@ -62,7 +61,7 @@ CODES: Mapping[int, tuple[str, str]] = {
 }
 """What the framework refuses by itself."""
 
-Shown = Callable[[Request, Refused], ASGIApp]
+Shown = Callable[[Request, HttpProblem], ASGIApp]
 
 log = structlog.get_logger()
 
@@ -71,38 +70,30 @@ Accepted = TypeVar("Accepted", bound=RequestAnswer | LetterAnswer | JobAnswer | 
 
 
 def accepted(answer: Accepted) -> Accepted:
-    """The desk's answer, where it is a yes. Raises `Refused` where it is a no."""
+    """The desk's answer, where it is a yes. Raises `HttpProblem` where it is a no."""
     if answer.outcome == "accepted":
         return answer
-    code = answer.code or "refused"
-    status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    if isinstance(answer, StudyAnswer):
-        again = {"Retry-After": str(COME_AGAIN_S)}
-        headers = again if status == HTTPStatus.TOO_MANY_REQUESTS else {}
-        raise Refused(status, code, answer.message, headers=headers, field=answer.field)
-    if not isinstance(answer, RequestAnswer):
-        raise Refused(status, code, answer.message)
-    headers = {}
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        headers["Retry-After"] = str(_seconds_until(answer.retry_at))
-    raise Refused(
-        status,
-        code,
-        answer.message,
-        headers=headers,
-        field=answer.field,
-        suggestion=answer.suggestion,
-        cycle_id=answer.cycle_id,
-        cycle_status=answer.status,
-    )
+    about = {name: getattr(answer, name, None) for name in ("field", "suggestion", "cycle_id")}
+    again_at, status = getattr(answer, "retry_at", None), getattr(answer, "status", None)
+    raise _refused(answer.code or "refused", answer.message, again_at, cycle_status=status, **about)
 
 
 def sent(answer: ChannelTested) -> ChannelTested:
-    """The notifier's answer, where the channel took the message. Raises `Refused` where not."""
+    """The notifier's answer, where the channel took the message. Raises `HttpProblem` where not."""
     if answer.sent:
         return answer
     status = REFUSALS.get(answer.code, HTTPStatus.BAD_GATEWAY)
-    raise Refused(status, answer.code or "not_sent", answer.message)
+    raise HttpProblem(status, answer.code or "not_sent", answer.message)
+
+
+def _refused(code: str, detail: str, again_at: datetime | None = None, **more: Any) -> HttpProblem:
+    """The refusal under the desk's own code."""
+    status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return unavailable(detail)
+    again = {"Retry-After": str(_seconds_until(again_at))}
+    headers = again if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+    return HttpProblem(status, code, detail, headers=headers, **more)
 
 
 def _seconds_until(at: datetime | None) -> int:
@@ -111,21 +102,21 @@ def _seconds_until(at: datetime | None) -> int:
     return max(math.ceil((at - datetime.now(UTC)).total_seconds()), 1)
 
 
-def not_found(detail: str) -> Refused:
+def not_found(detail: str) -> HttpProblem:
     """Nothing has this id or name."""
-    return Refused(HTTPStatus.NOT_FOUND, "not_found", detail)
+    return HttpProblem(HTTPStatus.NOT_FOUND, "not_found", detail)
 
 
-def invalid(errors: Sequence[Any]) -> Refused:
+def invalid(errors: Sequence[Any]) -> HttpProblem:
     """Pydantic's errors of a request, with the first field at fault."""
     detail, field = problems_of(errors)
-    return Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, field=field)
+    return HttpProblem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, field=field)
 
 
 def tell_problems(app: FastAPI, shown: Shown | None = None) -> None:
     """Answer every error of the application as a problem; `shown` says how, where not as JSON."""
 
-    def telling(refusal: Callable[[Request, Any], Refused]) -> Any:
+    def telling(refusal: Callable[[Request, Any], HttpProblem]) -> Any:
         async def tell(request: Request, error: Exception) -> ASGIApp:
             refused = refusal(request, error)
             return refused.response if shown is None else shown(request, refused)
@@ -136,21 +127,13 @@ def tell_problems(app: FastAPI, shown: Shown | None = None) -> None:
         app.add_exception_handler(kind, telling(refusal))
 
 
-def _refused(_: Request, error: Refused) -> Refused:
-    return error
-
-
-def _not_valid(_: Request, error: RequestValidationError) -> Refused:
-    return invalid(error.errors())
-
-
-def _of_the_framework(request: Request, error: HTTPException) -> Refused:
+def _of_the_framework(request: Request, error: HTTPException) -> HttpProblem:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = _allowed(request.app, request.url.path) or headers.get("Allow", "")
     unknown = ("refused", HTTPStatus(error.status_code).phrase)
     code, detail = CODES.get(error.status_code, unknown)
-    return Refused(error.status_code, code, detail, headers=headers)
+    return HttpProblem(error.status_code, code, detail, headers=headers)
 
 
 def _allowed(app: FastAPI, path: str) -> str:
@@ -164,52 +147,32 @@ def _allowed(app: FastAPI, path: str) -> str:
     return ", ".join(sorted(rows))
 
 
-def _no_message(_: Request, error: DeskError) -> Refused:
-    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Refused(status, error.code, str(error), field=error.field)
+def _of_the_desk(_: Request, error: DeskError) -> HttpProblem:
+    return _refused(error.code, str(error), field=error.field, suggestion=error.suggestion)
 
 
-def _desk_refused(_: Request, error: QuestionRefused) -> Refused:
-    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        return unavailable(str(error))
-    return Refused(status, error.code, str(error), suggestion=error.suggestion)
-
-
-def _not_possible(_: Request, error: DeskError) -> Refused:
-    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Refused(status, error.code, str(error), field=error.field, suggestion=error.suggestion)
-
-
-def _not_reachable(_: Request, error: DeskNotReachable) -> Refused:
-    return unavailable(str(error))
-
-
-def _no_bus(_: Request, error: Exception) -> Refused:
+def _no_bus(_: Request, error: Exception) -> HttpProblem:
     log.warning("http.no_bus", error=f"{type(error).__name__}: {error}"[:300])
     return unavailable("NATS does not answer, so this cannot be shown now")
 
 
-def _no_database(_: Request, error: Exception) -> Refused:
+def _no_database(_: Request, error: Exception) -> HttpProblem:
     log.warning("http.no_database", error=f"{type(error).__name__}: {error}"[:300])
     return unavailable("Postgres does not answer, so this cannot be shown now")
 
 
-def _unforeseen(request: Request, error: Exception) -> Refused:
+def _unforeseen(request: Request, error: Exception) -> HttpProblem:
     log.error("http.failed", path=request.url.path, exc_info=error)
     text = "internal error; see the desk's log"
-    return Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "fault", text)
+    return HttpProblem(HTTPStatus.INTERNAL_SERVER_ERROR, "fault", text)
 
 
-REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], Refused]] = {
-    Refused: _refused,
-    RequestValidationError: _not_valid,
+REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], HttpProblem]] = {
+    HttpProblem: lambda _, error: error,
+    RequestValidationError: lambda _, error: invalid(error.errors()),
     HTTPException: _of_the_framework,
-    MessageInvalid: _no_message,
-    NotSendable: _no_message,
-    QuestionRefused: _desk_refused,
-    DeskNotReachable: _not_reachable,
-    DeskError: _not_possible,
+    DeskNotReachable: lambda _, error: unavailable(str(error)),
+    DeskError: _of_the_desk,
     BUS_AWAY: _no_bus,
     DatabaseUnavailable: _no_database,
     Exception: _unforeseen,

@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 
 
 def known_names(request: Request) -> None:
@@ -22,7 +22,7 @@ def known_names(request: Request) -> None:
     if unknown is None:
         return
     there = f"the path takes {few(taken)}" if taken else "the path takes no query"
-    raise Refused(
+    raise HttpProblem(
         422,
         "invalid",
         f"query.{unknown[:40]}: unknown; {there}{did_you_mean(nearest(unknown, taken))}",

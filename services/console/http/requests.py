@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from uuid import UUID
 
 from pydantic import JsonValue, ValidationError
@@ -14,38 +13,24 @@ from contracts.exit_signal import CheckExitSignals, ExitDistances, ExitDistances
 from contracts.halt import HaltAnswer
 from contracts.http import ProposalAnswer
 from contracts.notice import ChannelsQuery, ChannelsView, ChannelTested, TestChannel
-from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.provider import ProvidersQuery, ProvidersView
 from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
 from contracts.subjects.notices import CHANNELS, TEST_CHANNEL
 from contracts.subjects.preflight import PROVIDERS
-from contracts.subjects.subject import Asked, Subject
+from contracts.subjects.subject import Answered, Asked, Subject
 from libs.bus.client import Client, DeskNotReachable, QuestionRefused
-from libs.bus.dead_letters import DeadLetters
-from libs.bus.health import BusHealth
-from libs.market.calendar import ExchangeCalendar
 from libs.market.replay.layout import LABEL_FILE, RECORDS
 from libs.market.sources import bad_files_of
-from libs.postgres.pool import Pool
 from libs.report import market_files
 from libs.report.view import Table
-from libs.runtime.settings import Settings
-from libs.web.sessions import Sessions
+from libs.web.sessions import LoginSessions
+from services.console.desk import DeskViews
 from services.console.http.problems import Accepted, accepted, invalid, sent
-from services.console.listed.cycles import CycleList
-from services.console.lists import Lists
 from services.console.live.rates import Rates
 from services.console.live.tail import Tail
 from services.console.store import Store
-from services.console.studies.score import Scores
-from services.console.views import performance
-from services.console.views.accounts import Prices
-from services.console.views.benchmark import History
-from services.console.views.past_cycles import PastCycles
-from services.console.views.report import Known
-from services.console.views.studies import Studies
 
 CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
@@ -55,12 +40,14 @@ PROVIDERS_TIMEOUT_S = 2.0
 """A form waits for it, and offers the providers' names where nobody answers."""
 ANSWER_S = 5.0
 """What an answer may take beside what is waited for."""
+TEST_ANSWER_S = 60.0
+"""How long a test message may take beside the try: Apprise loads first."""
 ASK_AGAIN_MAX = 2
 """Sendings of one request: its key makes the second one harmless."""
 
 
 class Requests:
-    """Asks the orchestrator, and gives its yes. Its no is a `Refused`."""
+    """Asks the orchestrator, and gives its yes. Its no is an `HttpProblem`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -112,14 +99,22 @@ class Requests:
         return await self._client.ask(CHANNELS, ChannelsQuery(), timeout_s=CHANNELS_TIMEOUT_S)
 
     async def test(self, channel: str, try_s: float) -> ChannelTested:
-        """Send a test message, whose try may take `try_s`; its no is a `Refused`."""
+        """Send a test message, whose try may take `try_s`; its no is an `HttpProblem`."""
         wish = TestChannel(channel=channel)
-        answer = await self._client.ask(TEST_CHANNEL, wish, timeout_s=try_s + ANSWER_S)
+        answer = await self._client.ask(TEST_CHANNEL, wish, timeout_s=try_s + TEST_ANSWER_S)
         return sent(answer)
 
-    async def request(self, row: Subject[Asked, Accepted], wish: Asked) -> Accepted:
-        """Have something done to a job, a dead letter or a cycle."""
-        return accepted(await self._client.ask(row, wish))
+    async def ask(
+        self, row: Subject[Asked, Answered], query: Asked, timeout_s: float = CHECK_TIMEOUT_S
+    ) -> Answered:
+        """The answer of another service to a question. Raises QuestionRefused."""
+        return await self._client.ask(row, query, timeout_s=timeout_s)
+
+    async def request(
+        self, row: Subject[Asked, Accepted], wish: Asked, timeout_s: float = ANSWER_S
+    ) -> Accepted:
+        """Have something done to a job, a dead letter, a study or a cycle."""
+        return accepted(await self._client.ask(row, wish, timeout_s=timeout_s))
 
     async def switch(self, row: Subject[Asked, HaltAnswer], wish: Asked) -> HaltAnswer:
         """Stop buys, or let them go on. Raises QuestionRefused for an unknown account."""
@@ -146,56 +141,23 @@ class Requests:
 
 
 @dataclass(frozen=True)
-class DeskAccess:
-    """The API's and the pages' access to the desk: its tables to read, its events, and a voice to
-    ask with. `halts` reads the same tables over a connection of its own; `synthetic` says that the
-    market source's prices are made up.
+class DeskAccess(DeskViews):
+    """The API's and the pages' access: also a voice to ask with, and the events as they happen.
+    `halts` reads the same tables over a connection of its own. `sessions` are those of browsers;
+    None where no token is set."""
 
-    `sessions` are those of browsers; None where no token is set.
-    """
-
-    store: Store
     halts: Store
-    lists: Lists
-    cycles: CycleList
-    past: PastCycles
-    letters: DeadLetters
-    synthetic: bool
-    history: History
-    health: BusHealth
-    calendar: ExchangeCalendar
-    prices: Prices
-    pool: Pool
-    studies: Studies
-    scores: Scores
     requests: Requests
-    settings: Settings
-    now: Callable[[], datetime]
     tail: Tail
-    sessions: Sessions | None = None
+    sessions: LoginSessions | None = None
     rates: Rates = field(default_factory=Rates)
-
-    async def performance(self, query: PerformanceQuery) -> PerformanceView:
-        """How an account did."""
-        return await performance.performance(
-            query,
-            store=self.store,
-            past=self.past,
-            history=self.history,
-            settings=self.settings,
-        )
 
     async def bad_files(self, ticker: str | None = None) -> Table:
         """The market files that cannot be used: all, or those that a ticker needs."""
         bad = await bad_files_of(self.settings)
         needed = None if ticker is None else {ticker, *RECORDS, LABEL_FILE}
-        unused, earlier = (
+        unused, earlier, rows = (
             [one for key, one in sorted(of.items()) if needed is None or key in needed]
-            for of in (bad.unused, bad.earlier)
+            for of in (bad.unused, bad.earlier, bad.rows)
         )
-        return market_files.bad_files(unused, earlier)
-
-    @property
-    def known(self) -> Known:
-        """Where a session's report has its facts from."""
-        return Known(self.store, self.letters, self.calendar, self.now)
+        return market_files.bad_files(unused, earlier, rows)

@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 
 from contracts.http import SearchView
 from contracts.types import SEARCH_CHARS_MAX
-from services.console.http.bodies import json_of
 from services.console.http.requests import DeskAccess
 from services.console.views import search as view
 
@@ -23,10 +22,9 @@ def search(desk: DeskAccess) -> APIRouter:
     """The search over everything."""
     router = APIRouter(tags=["search"])
 
-    @router.get("/search", response_model=SearchView)
-    async def get_search(q: Sought) -> Response:
+    @router.get("/search")
+    async def get_search(q: Sought) -> SearchView:
         """Everything that is named so or has an id that begins so, at most six of a kind."""
-        results = await view.search(q, lists=desk.lists, store=desk.store, settings=desk.settings)
-        return json_of(results)
+        return await view.search(q, store=desk.store, settings=desk.settings)
 
     return router

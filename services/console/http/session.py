@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from contracts.http import LogIn
-from services.console.http.bodies import asked, body_of, problems
+from services.console.http.bodies import Body, problems
 from services.console.http.requests import DeskAccess
 
 HTTPS = "https"
@@ -21,11 +21,8 @@ def session(desk: DeskAccess) -> APIRouter:
         status_code=HTTPStatus.NO_CONTENT,
         response_class=Response,
         responses=problems(413, 415, 429),
-        openapi_extra=asked(LogIn),
     )
-    async def log_in(
-        request: Request, login: Annotated[LogIn, Depends(body_of(LogIn))]
-    ) -> Response:
+    async def log_in(request: Request, login: Annotated[LogIn, Depends(Body(LogIn))]) -> Response:
         """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
         needed and none is given."""
         answer = Response(status_code=HTTPStatus.NO_CONTENT)

@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import Path, Query
 
 from libs.runtime.ids import NotFound
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http.requests import DeskAccess
 
@@ -43,7 +43,7 @@ def operation_named(desk: DeskAccess) -> Callable[[str], Awaitable[UUID]]:
     return operation_id_of
 
 
-def cycle_asked(desk: DeskAccess) -> Callable[[str | None], Awaitable[UUID | None]]:
+def cycle_query(desk: DeskAccess) -> Callable[[str | None], Awaitable[UUID | None]]:
     """The same of a query's `cycle_id`, which may be left out or sent empty: a filter that names no
     cycle is refused."""
     named = cycle_named(desk)
@@ -55,7 +55,7 @@ def cycle_asked(desk: DeskAccess) -> Callable[[str | None], Awaitable[UUID | Non
             return await named(cycle_id) if cycle_id else None
         except NotFound as error:
             text = error.message
-            raise Refused(
+            raise HttpProblem(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text, field="query.cycle_id"
             ) from error
 

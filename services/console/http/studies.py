@@ -1,6 +1,7 @@
 """The HTTP API's paths about studies: their files and how far they are, what they show, begin and
 stop."""
 
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 
@@ -26,18 +27,22 @@ from contracts.study import (
     StudyView,
 )
 from contracts.study_score import StudyScore, StudyScoreQuery
-from contracts.subjects.studies import RUN_STUDY, STOP_STUDY
+from contracts.subjects.studies import RUN_STUDY, STOP_STUDY, STUDIES, STUDY_CELLS, STUDY_SCORE
 from contracts.types import Name
-from libs.report.studies.compose import compose
-from libs.report.studies.page import listed, page
-from libs.web.problem import Refused
+from libs.study.report.compose import compose
+from libs.study.report.page import listed, page
+from libs.web.problem import HttpProblem
 from services.console.http.boards import HTML, REPORT_POLICY
-from services.console.http.bodies import Day, asked, body_of, json_of, problems
+from services.console.http.bodies import Body, Day, problems
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 
 PREFIX = "/studies"
 CELLS_TOLD = 50
+BEGIN_S = 18.0
+"""The first cell is judged before a study begins, by whoever knows the market and the models."""
+SCORE_S = 120.0
+"""A long study's statistics, on a busy machine."""
 SCORED = problems(404, 502)
 
 Horizon = Annotated[
@@ -51,7 +56,7 @@ CostBps = Annotated[
 Beside = Annotated[Benchmark | None, Query(description="As in its file.")]
 
 
-def score_asked(
+def score_query(
     name: Name, horizon: Horizon = None, cost_bps: CostBps = None, benchmark: Beside = None
 ) -> StudyScoreQuery:
     """A score as an address asks for it."""
@@ -62,46 +67,45 @@ def studies(desk: DeskAccess, root: str) -> APIRouter:
     """Studies at work and on record."""
     router = APIRouter(prefix=PREFIX, tags=["studies"])
 
-    @router.get("", response_model=StudiesView)
-    async def list_studies() -> Response:
+    @router.get("")
+    async def list_studies() -> StudiesView:
         """The newest studies, as many as one answer holds: the file of each, and how far it is."""
-        return json_of(await desk.studies.of(StudiesQuery()))
+        return await desk.requests.ask(STUDIES, StudiesQuery())
 
     @router.post(
         "",
         status_code=HTTPStatus.ACCEPTED,
-        response_model=StudyAnswer,
         responses=problems(409, 413, 415, 429, 502),
-        openapi_extra=asked(RunStudy),
     )
-    async def run_study(wish: Annotated[RunStudy, Depends(body_of(RunStudy))]) -> Response:
+    async def run_study(
+        response: Response, wish: Annotated[RunStudy, Depends(Body(RunStudy))]
+    ) -> StudyAnswer:
         """Begin a study, or resume one: by its name, with the same file but for the budget. With
         `dry_run` nothing begins: what speaks against it is refused, and `notes` say what it will
         not show."""
-        answer = await desk.requests.request(RUN_STUDY, wish)
-        where = {} if wish.dry_run else {"Location": f"{root}{PREFIX}/{wish.study.name}"}
-        return json_of(answer, HTTPStatus.ACCEPTED, where)
+        answer = await desk.requests.request(RUN_STUDY, wish, BEGIN_S)
+        if not wish.dry_run:
+            response.headers["Location"] = f"{root}{PREFIX}/{wish.study.name}"
+        return answer
 
-    @router.get("/{name}", response_model=StudyView, responses=problems(404))
-    async def get_study(name: Name) -> Response:
+    @router.get("/{name}", responses=problems(404))
+    async def get_study(name: Name) -> StudyView:
         """One study: its file, and how far its cells are."""
-        known = (await desk.studies.of(StudiesQuery(name=name))).studies
+        known = (await desk.requests.ask(STUDIES, StudiesQuery(name=name))).studies
         if not known:
             raise _no_such(name)
-        return json_of(known[0])
+        return known[0]
 
     @router.post(
         "/{name}/stop",
-        response_model=StudyAnswer,
         responses=problems(404, 413, 415),
-        openapi_extra=asked(Why, needed=False),
     )
     async def stop_study(
-        name: Name, why: Annotated[Why, Depends(body_of(Why, needed=False))]
-    ) -> Response:
+        name: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+    ) -> StudyAnswer:
         """Begin no further cell; those that run end. The same file again resumes it."""
         wish = StopStudy(name=name, reason=why.reason)
-        return json_of(await desk.requests.request(STOP_STUDY, wish))
+        return await desk.requests.request(STOP_STUDY, wish)
 
     return router
 
@@ -110,23 +114,23 @@ def scored(desk: DeskAccess) -> APIRouter:
     """Their scores: read from the record, at no cost, as often as wanted."""
     router = APIRouter(prefix=PREFIX, tags=["studies"])
 
-    @router.get("/{name}/score", response_model=StudyScore, responses=SCORED)
-    async def get_study_score(query: Annotated[StudyScoreQuery, Depends(score_asked)]) -> Response:
+    @router.get("/{name}/score", responses=SCORED)
+    async def get_study_score(
+        query: Annotated[StudyScoreQuery, Depends(score_query)],
+    ) -> StudyScore:
         """A study's score: what it shows, and what it does not."""
-        return json_of(await _score(desk, query))
+        return await _score(desk, query)
 
     @router.get(
         "/{name}/report",
         response_class=Response,
         responses={200: {"content": {"text/html": {}}}, **SCORED},
     )
-    async def get_study_report(query: Annotated[StudyScoreQuery, Depends(score_asked)]) -> Response:
+    async def get_study_report(query: Annotated[StudyScoreQuery, Depends(score_query)]) -> Response:
         """The score on one page of HTML, in a sandbox: it may run and load nothing."""
-        score = await _score(desk, query)
-        whole = page(compose(score), await listed(query.name, desk.scores.cells))
-        return Response(whole, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
+        return await report_of(desk, query)
 
-    @router.get("/{name}/cells", response_model=StudyCells, responses=problems(404))
+    @router.get("/{name}/cells", responses=problems(404))
     async def list_study_cells(
         name: Name,
         kind: CellKind = DECISION,
@@ -134,23 +138,30 @@ def scored(desk: DeskAccess) -> APIRouter:
         on: Day | None = None,
         skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
         limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = CELLS_TOLD,
-    ) -> Response:
+    ) -> StudyCells:
         """The cycles that figures are from: what each arm bought, or whom it identified."""
         query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=limit)
-        view = await desk.scores.cells(query)
+        view = await desk.requests.ask(STUDY_CELLS, query)
         if not view.found:
             raise _no_such(name)
-        return json_of(view)
+        return view
 
     return router
 
 
+async def report_of(desk: DeskAccess, query: StudyScoreQuery) -> Response:
+    """The score of a study on one page of HTML."""
+    score = await _score(desk, query)
+    whole = page(compose(score), await listed(query.name, partial(desk.requests.ask, STUDY_CELLS)))
+    return Response(whole, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
+
+
 async def _score(desk: DeskAccess, query: StudyScoreQuery) -> StudyScore:
-    score = await desk.scores.score(query)
+    score = await desk.requests.ask(STUDY_SCORE, query, SCORE_S)
     if not score.found:
         raise _no_such(query.name)
     return score
 
 
-def _no_such(name: str) -> Refused:
+def _no_such(name: str) -> HttpProblem:
     return not_found(f"no study is named {name}")

@@ -6,7 +6,7 @@ from uuid import UUID
 from contracts.audit import Gap
 from contracts.position import BEGINNING, Order, Position
 from libs.postgres.events import Ranks
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from services.console.live.frames import Batch, behind, line_of
 from services.console.store import sql
 
@@ -28,7 +28,7 @@ class EventLog:
     behind_max: int = BEHIND_MAX
     read_max: int = READ_MAX
 
-    async def back(self, db: Pool | Connection, count: int, cycle_id: UUID | None) -> Position:
+    async def back(self, db: Pool | PoolConnection, count: int, cycle_id: UUID | None) -> Position:
         """So many events before now, of one cycle or of all."""
         if cycle_id is None:
             row = await db.fetchrow(sql.event_back, count)
@@ -38,7 +38,7 @@ class EventLog:
 
     async def since(
         self,
-        db: Pool | Connection,
+        db: Pool | PoolConnection,
         position: Position,
         ranks: Ranks,
         upto: Order = END,
@@ -56,7 +56,7 @@ class EventLog:
         return Batch(list(map(line_of, rows, numbers)), behind(rows[-1]))
 
     async def entered(
-        self, db: Pool | Connection, start: Start, cycle_id: UUID | None
+        self, db: Pool | PoolConnection, start: Start, cycle_id: UUID | None
     ) -> tuple[Position, Gap | None]:
         """Where to go on from `start`, and why events between the two cannot be had."""
         if isinstance(start, int):
@@ -72,7 +72,7 @@ class EventLog:
                 return oldest, "behind"
         return start, gone
 
-    async def _gone(self, db: Pool | Connection, position: Position) -> Gap | None:
+    async def _gone(self, db: Pool | PoolConnection, position: Position) -> Gap | None:
         """Why the past behind the position may not be whole."""
         dropped = tuple(await db.fetchrow(sql.events_dropped))
         if dropped != BEGINNING.order and position.order <= dropped:
@@ -82,7 +82,7 @@ class EventLog:
         row = await db.fetchrow(sql.event_at, *position.order)
         return None if row is not None and behind(row) == position else "unknown"
 
-    async def _far(self, db: Pool | Connection, position: Position) -> bool:
+    async def _far(self, db: Pool | PoolConnection, position: Position) -> bool:
         """Whether more events may have come than are sent again.
 
         Row ids come from one sequence, so there are never more rows than the ids differ.

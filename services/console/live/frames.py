@@ -33,7 +33,7 @@ def behind(row: Row) -> Position:
 
 
 @dataclass(frozen=True)
-class Line:
+class EventLine:
     """One event: what filters ask for, and its bytes: the event, its words (`text`) and whether
     they are good or bad (`tone`)."""
 
@@ -58,7 +58,7 @@ class Line:
         return _SERVICE_OF_STEP.get(self.data.get("step", ""), owner)
 
 
-def line_of(row: Row, sequence: int) -> Line:
+def line_of(row: Row, sequence: int) -> EventLine:
     """The event of a row, as number `sequence` of its cycle, with its `text` and `tone`."""
     body = event_json(row, sequence)
     try:
@@ -66,11 +66,11 @@ def line_of(row: Row, sequence: int) -> Line:
     except ValidationError:  # a type of a later version
         words = events.Described(events.unreadable(row["type"]))
     text, tone = orjson.dumps(words.text), orjson.dumps(words.tone)
-    return Line(row, b'%s,"text":%s,"tone":%s}' % (body.removesuffix(b"}"), text, tone))
+    return EventLine(row, b'%s,"text":%s,"tone":%s}' % (body.removesuffix(b"}"), text, tone))
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EventFilter:
     """Which events a client is sent."""
 
     pattern: str = ALL
@@ -81,9 +81,9 @@ class Wanted:
     @property
     def everything(self) -> bool:
         """Whether nothing is left out."""
-        return self == Wanted()
+        return self == EventFilter()
 
-    def takes(self, line: Line) -> bool:
+    def takes(self, line: EventLine) -> bool:
         """Whether the event is one of them."""
         row = line.row
         return (
@@ -98,7 +98,7 @@ class Wanted:
 class Batch:
     """Events that were read together, in order; `end` is right behind the last of them."""
 
-    lines: Sequence[Line]
+    lines: Sequence[EventLine]
     end: Position
 
     @cached_property
@@ -112,7 +112,7 @@ class Batch:
             return self
         return Batch([line for line in self.lines if line.order > position.order], self.end)
 
-    def wanted(self, wanted: Wanted) -> bytes:
+    def wanted(self, wanted: EventFilter) -> bytes:
         """Its frames for one client; empty where it has nothing for it."""
         if wanted.everything:
             return self.whole if self.lines else b""
@@ -120,7 +120,7 @@ class Batch:
         return b"".join(frames(taken, self.end)) if taken else b""
 
 
-def frames(lines: Sequence[Line], end: Position) -> Iterator[bytes]:
+def frames(lines: Sequence[EventLine], end: Position) -> Iterator[bytes]:
     """The events as one frame or more; a client that has a frame has all up to the frame's id."""
     bodies: list[bytes] = []
     size = 0

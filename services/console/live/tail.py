@@ -16,17 +16,17 @@ import structlog
 
 from contracts.position import Position
 from libs.postgres.events import Ranks
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.runtime.errors import Unavailable
 from libs.web.problem import unavailable
 from services.console.live.event_log import EventLog, Start
-from services.console.live.frames import COMMENT, RETRY, Batch, Wanted, frames, gap_frame
+from services.console.live.frames import COMMENT, RETRY, Batch, EventFilter, frames, gap_frame
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Pace:
+class TailPace:
     """How the tail goes; tests go by others."""
 
     tick_s: float = 0.05
@@ -79,12 +79,12 @@ class Tail:
         pool: Pool,
         clients_max: int,
         events: EventLog | None = None,
-        pace: Pace | None = None,
+        pace: TailPace | None = None,
     ) -> None:
         self._pool = pool
         self._clients_max = clients_max
         self._events = events or EventLog()
-        self._pace = pace or Pace()
+        self._pace = pace or TailPace()
         self._clients = 0
         self._followed = asyncio.Event()
         self._closed = asyncio.Event()
@@ -94,12 +94,12 @@ class Tail:
 
     @contextmanager
     def seat(self) -> Iterator[None]:
-        """One client's place while the block runs. Raises `Refused` where none is free."""
+        """One client's place while the block runs. Raises `HttpProblem` where none is free."""
         if self._closed.is_set():
             raise unavailable("this console is stopping")
         if self._clients >= self._clients_max:
             raise unavailable(
-                f"{self._clients_max} clients follow the events (DESKBUS_TAIL_CLIENTS_MAX); "
+                f"{self._clients_max} clients follow the events (DESKBUS_HTTP_STREAMS_MAX); "
                 "come again when one has left"
             )
         self._clients += 1
@@ -138,7 +138,7 @@ class Tail:
         finally:
             self.close()
 
-    async def _live(self, db: Connection) -> None:
+    async def _live(self, db: PoolConnection) -> None:
         ranks = Ranks()
         position = await self._events.back(db, 0, None)
         while self._followed.is_set():
@@ -168,7 +168,7 @@ class Tail:
             feed.end()
         self._feeds.clear()
 
-    async def follow(self, start: Start, wanted: Wanted) -> AsyncGenerator[bytes, None]:
+    async def follow(self, start: Start, wanted: EventFilter) -> AsyncGenerator[bytes, None]:
         """Frames from `start` on, until `close`; the caller has a seat.
 
         The first one says from which position on, or tells of a gap.
@@ -236,7 +236,7 @@ class _Client:
     """A client's filter, and the event right behind which it stands."""
 
     at: Position
-    wanted: Wanted
+    wanted: EventFilter
 
     def takes(self, batch: Batch) -> bytes:
         """The batch's frames for it; empty where there is nothing for it."""

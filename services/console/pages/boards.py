@@ -10,17 +10,17 @@ from contracts.report import ReportQuery
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
-from libs.facts import amounts
+from libs.report import day_report
 from libs.report.cited import pieces
+from libs.report.strategies import tables
 from libs.report.strategies.page import unit
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.pages import prose
 from services.console.pages.account.portfolio import moment
 from services.console.pages.board import compared
 from services.console.pages.show import Show
-from services.console.views import report, strategies
+from services.console.views import strategies
 
 STRATEGIES_SHOWN = 50
 
@@ -40,7 +40,14 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
         page = await strategies.strategies(query, store=desk.store)
         if name:
             return await _compared(request, page, desk, show)
-        return show(request, "strategies.html", it=page, names_max=NAMES_MAX)
+        return show(
+            request,
+            "strategies.html",
+            it=page,
+            # As many columns as fit beside the menu of a small screen.
+            listed=tables.listed(page.strategies).without("Cycle", "Trades", "Equity"),
+            names_max=NAMES_MAX,
+        )
 
     @router.get("/strategies/{name}")
     async def strategy_page(request: Request, name: StrategyName) -> Response:
@@ -52,7 +59,7 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
             "strategy.html",
             it=detail,
             s=detail.strategy,
-            figures=compared.FIGURES,
+            figures=tables.compared([detail.strategy]),
             plots=_plots(detail),
             pieces=pieces,
             unit=unit,
@@ -66,16 +73,16 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
         if not names:
             return show(request, "no_account.html", account=account)
         query = ReportQuery(account=account, session=session)
-        view = await report.report(query, known=desk.known)
+        view = await desk.report(query)
         if view.report is None:
             raise not_found(view.message)
         return show(
             request,
             "report.html",
             it=view.report,
-            blocks=prose.blocks(view.markdown),
-            cycles={amounts.short(cycle.cycle_id): cycle.cycle_id for cycle in view.report.cycles},
-            tickers=frozenset(await desk.store.traded_tickers(account)),
+            title=day_report.title(view.report),
+            headline=day_report.headline(view.report),
+            sections=day_report.sections(view.report),
             account=account,
             accounts=names,
         )
@@ -92,8 +99,7 @@ async def _compared(
         request,
         "compared.html",
         it=page,
-        lines=compared.lines(views),
-        same_period=compared.same_period(views),
+        side_by_side=tables.compared(views),
         plot=compared.equity_plot([it for it in details if it is not None]),
     )
 

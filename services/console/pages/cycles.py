@@ -12,7 +12,7 @@ from libs.runtime.errors import DeskError, Unavailable
 from services.console import handler
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.listed.cycles import WALKED_MAX, providers_of
+from services.console.listings.cycles import WALKED_MAX, providers_of
 from services.console.pages.choices import chosen
 from services.console.pages.show import Show
 

@@ -1,6 +1,7 @@
 """Decisions: the newest, and one with why: evidence, reports, rules, approval, orders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated
 from uuid import UUID
 
@@ -11,8 +12,10 @@ from contracts.cycle_query import CycleQuery
 from contracts.message import PAGE_MAX
 from contracts.operation import OperationsQuery
 from contracts.types import Name
-from libs.report import story
+from libs.report import exits, orders, rules, story, tickers
+from libs.report.sections import ShownItems
 from libs.report.story import PipelineStory
+from libs.report.view import Table
 from services.console import handler, logic
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
@@ -61,7 +64,7 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
         if pipeline not in {entry.name for entry in view.pipelines}:
             raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
         asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
-        nodes = (await handler.operations(asked, store=desk.store, lists=desk.lists)).operations
+        nodes = (await desk.operations(asked)).operations
         cycle = story.tell(view, nodes)
         one = cycle.of(pipeline)
         account = await desk.store.account(one.account)
@@ -72,6 +75,7 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
             story=cycle,
             one=one,
             reports=one.reports,
+            tables=tables_of(one, view.as_of),
             # Before its account is open nobody can say how far prices may be shown.
             charted=_charted(one) if account else (),
         )
@@ -86,6 +90,21 @@ async def _listed(desk: DeskAccess, account: str | None, *, everything: bool) ->
         return await with_results(list(map(logic.decision_view, newest)), store=desk.store)
     rows = await desk.store.decisions_briefly(DECISIONS_LOOKED_AT, account)
     return await with_results(folded(rows, DECISIONS_SHOWN), store=desk.store)
+
+
+def tables_of(one: PipelineStory, as_of: date | None) -> Mapping[str, Table]:
+    """Nothing of them is left out here, as it is in the terminal."""
+    tables = {
+        "exits": exits.table(ShownItems(one.exits.items), one.account, as_of),
+        "tickers": tickers.table(one.tickers, one.account, as_of),
+        "rules": rules.table(ShownItems(one.rules.items), with_reasons=True),
+        "kept": rules.table(ShownItems(one.kept), with_reasons=True),
+    }
+    return (
+        tables
+        if one.execution is None
+        else tables | {"orders": orders.table(one.orders, one.execution)}
+    )
 
 
 def _charted(entry: PipelineStory) -> Sequence[str]:

@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Quiet:
+class QuietDecisions:
     """Decisions in a row that ordered nothing and vetoed nothing: as of `first` to `last`; `at` is
     when the newest was made."""
 
@@ -35,7 +35,7 @@ class Quiet:
         return " and ".join(amounts.count(n, what) for n, what in of if n) + ", nothing to do"
 
 
-Shown = DecisionView | Quiet | UnreadableDecision
+Shown = DecisionView | QuietDecisions | UnreadableDecision
 """A line of a list of decisions."""
 
 
@@ -59,7 +59,7 @@ async def with_results(lines: Sequence[Shown], *, store: Store) -> Sequence[Show
     return [next(filled) if isinstance(line, DecisionView) else line for line in lines]
 
 
-def _quiet(rows: Sequence[Row]) -> Quiet:
+def _quiet(rows: Sequence[Row]) -> QuietDecisions:
     checks = sum(row["kind"] == EXIT for row in rows)
     days = [row["as_of"] for row in rows]
-    return Quiet(checks, len(rows) - checks, rows[0]["finished_at"], min(days), max(days))
+    return QuietDecisions(checks, len(rows) - checks, rows[0]["finished_at"], min(days), max(days))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
+class MenuEntry:
     """A page in the menu; `icon` is a symbol of static/icons.svg.
 
     `key` goes there after `g`; each is another letter.
@@ -18,54 +18,54 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class MenuGroup:
     """Pages that belong together; the first group has no title."""
 
     title: str
-    entries: Sequence[Entry]
+    entries: Sequence[MenuEntry]
 
 
-NAV: Sequence[Group] = (
-    Group(
+NAV: Sequence[MenuGroup] = (
+    MenuGroup(
         "",
         (
-            Entry("/", "Overview", "overview", "o"),
-            Entry("/approvals", "Approvals", "approvals", "a"),
-            Entry("/tail", "Live tail", "tail", "t"),
+            MenuEntry("/", "Overview", "overview", "o"),
+            MenuEntry("/approvals", "Approvals", "approvals", "a"),
+            MenuEntry("/tail", "Live tail", "tail", "t"),
         ),
     ),
-    Group(
+    MenuGroup(
         "Work",
         (
-            Entry("/cycles", "Cycles", "cycles", "c"),
-            Entry("/decisions", "Decisions", "decisions", "d"),
-            Entry("/operations", "Operations", "operations", "w"),
+            MenuEntry("/cycles", "Cycles", "cycles", "c"),
+            MenuEntry("/decisions", "Decisions", "decisions", "d"),
+            MenuEntry("/operations", "Operations", "operations", "w"),
         ),
     ),
-    Group(
+    MenuGroup(
         "Results",
         (
-            Entry("/portfolio", "Portfolio", "portfolio", "p"),
-            Entry("/performance", "Performance", "performance", "f"),
-            Entry("/exits", "Exit signals", "exits", "e"),
-            Entry("/leaderboard", "Leaderboard", "leaderboard", "l"),
-            Entry("/studies", "Studies", "studies", "u"),
-            Entry("/strategies", "Strategies", "strategies", "s"),
-            Entry("/reports", "Daily reports", "reports", "r"),
+            MenuEntry("/portfolio", "Portfolio", "portfolio", "p"),
+            MenuEntry("/performance", "Performance", "performance", "f"),
+            MenuEntry("/exits", "Exit signals", "exits", "e"),
+            MenuEntry("/leaderboard", "Leaderboard", "leaderboard", "l"),
+            MenuEntry("/studies", "Studies", "studies", "u"),
+            MenuEntry("/strategies", "Strategies", "strategies", "s"),
+            MenuEntry("/reports", "Daily reports", "reports", "r"),
         ),
     ),
-    Group(
+    MenuGroup(
         "Upkeep",
         (
-            Entry("/schedule", "Schedule", "schedule", "j"),
-            Entry("/notifications", "Notifications", "notifications", "n"),
-            Entry("/letters", "Dead letters", "letters", "x"),
-            Entry("/costs", "Costs", "costs", "m"),
-            Entry("/bus", "Bus", "bus", "b"),
-            Entry("/settings", "Settings", "settings", "v"),
+            MenuEntry("/schedule", "Schedule", "schedule", "j"),
+            MenuEntry("/notifications", "Notifications", "notifications", "n"),
+            MenuEntry("/letters", "Dead letters", "letters", "x"),
+            MenuEntry("/costs", "Costs", "costs", "m"),
+            MenuEntry("/bus", "Bus", "bus", "b"),
+            MenuEntry("/settings", "Settings", "settings", "v"),
         ),
     ),
 )
 
-FORMS: Sequence[Entry] = (Entry("/cycles/new", "Start a cycle", "add", "i"),)
+FORMS: Sequence[MenuEntry] = (MenuEntry("/cycles/new", "Start a cycle", "add", "i"),)
 """Pages that the menu does not list and the search finds."""

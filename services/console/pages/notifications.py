@@ -34,16 +34,17 @@ def notifications(desk: DeskAccess, show: Show) -> APIRouter:
         page = await view.notifications(query, store=desk.store, settings=desk.settings)
         numbers = [*(message.number for message in page.notifications), *page.unreadable]
         answer = await _channels(desk)
-        shown = answer or channels.of_settings(desk.settings.notify, {}, working=False)
+        shown = answer or channels.of_settings(desk.settings.notify, {}, {})
+        lines = channels.standings(shown, page.channels, desk.now())
+        filtered = channel is not None or status is not None
         return show(
             request,
             "notifications.html",
-            it=page,
-            lines=channels.lines(shown, page.channels, desk.now()),
-            rules=shown.rules,
+            channels=channels.channel_table(lines),
+            rules=channels.rule_table(shown.rules),
+            messages=channels.message_table(page.notifications, len(page.unreadable), filtered),
             answers=answer is not None,
             names=[state.channel for state in page.channels],
-            statuses=STATUSES,
             status_words=channels.STATUS_WORDS,
             channel=channel,
             status=status,
@@ -52,9 +53,6 @@ def notifications(desk: DeskAccess, show: Show) -> APIRouter:
         )
 
     return router
-
-
-STATUSES = ("due", "sent", "given_up")
 
 
 async def _channels(desk: DeskAccess) -> ChannelsView | None:

@@ -11,8 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from libs.facts import amounts
-from libs.report.studies.parts import TEMPLATES as STUDY_TEMPLATES
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from services.console.http.problems import NO_SUCH_PATH
 from services.console.pages import words
 from services.console.pages.nav import FORMS, NAV
@@ -63,7 +62,7 @@ class Show:
     ) -> None:
         self._now = now
         self.environment = Environment(
-            loader=FileSystemLoader([TEMPLATES, STUDY_TEMPLATES]),
+            loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -97,12 +96,12 @@ class Show:
         page = self.environment.get_template(template)
         return page.render(now=self._now(), path=request.url.path, **facts)
 
-    def problem(self, request: Request, refused: Refused) -> Response:
+    def problem(self, request: Request, refused: HttpProblem) -> Response:
         """A refusal as a page that says what to do."""
         problem = refused.problem
         title, todo = WHAT_TO_DO.get(problem.status, (problem.title.capitalize(), ""))
         # What a program is told of a path that is none helps no person.
-        detail = "" if problem.detail == NO_SUCH_PATH else words.begun_large(problem.detail)
+        detail = "" if problem.detail == NO_SUCH_PATH else words.capitalize_first(problem.detail)
         facts = {"problem": problem, "title": title, "detail": detail, "todo": todo}
         headers = {**HEADERS, **refused.headers}
         return HTMLResponse(self._html(request, "problem.html", facts), problem.status, headers)

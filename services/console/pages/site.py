@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from libs.market.choice import first_request
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from services.console.http.api import ROOT, api
 from services.console.http.problems import tell_problems
 from services.console.http.requests import DeskAccess
@@ -35,10 +35,24 @@ from services.console.pages.trace.operation import operation
 from services.console.pages.upkeep import settings_page, upkeep
 
 PAGES = (
-    *(overview, approvals, tail, cycles, request_form, cycle, decisions),
-    *(operations, operation),
-    *(money, performance, tickers, leaderboard, boards, studies, upkeep),
-    *(notifications, settings_page),
+    overview,
+    approvals,
+    tail,
+    cycles,
+    request_form,
+    cycle,
+    decisions,
+    operations,
+    operation,
+    money,
+    performance,
+    tickers,
+    leaderboard,
+    boards,
+    studies,
+    upkeep,
+    notifications,
+    settings_page,
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 
@@ -92,11 +106,11 @@ class Site:
         """Whether the Cookie header bears a session."""
         return self._sessions is not None and self._sessions.holds(cookies)
 
-    def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
+    def refusal(self, scope: Scope, refused: HttpProblem) -> ASGIApp:
         """A refusal as a page where a person asked, to log in first where that is all."""
         return self._answer(Request(scope), refused)
 
-    def _answer(self, request: Request, refused: Refused) -> ASGIApp:
+    def _answer(self, request: Request, refused: HttpProblem) -> ASGIApp:
         if _is_api(request.scope) or not _is_for_a_person(request.scope):
             return refused.response
         if refused.problem.code == "unauthorized":

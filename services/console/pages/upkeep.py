@@ -14,13 +14,14 @@ from contracts.schedule import ScheduleQuery
 from contracts.subjects.subject import ORCHESTRATOR, PREFIX
 from contracts.types import Usage
 from contracts.upkeep import BudgetQuery, DeadLetter, DeadLettersQuery
+from libs.report import costs as of_costs
+from libs.report import letters as of_letters
 from libs.report import settings
-from services.console import handler
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.upkeep import DAYS_MAX, Number
 from services.console.pages.show import Show
-from services.console.views import bus, costs, schedule
+from services.console.views import bus, costs
 
 LETTERS_SHOWN = 50
 DAYS_SHOWN = 7
@@ -36,26 +37,22 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
 
     @router.get("/schedule")
     async def schedule_page(request: Request) -> Response:
-        view = await schedule.schedule(
-            ScheduleQuery(),
-            store=desk.store,
-            settings=desk.settings,
-            calendar=desk.calendar,
-            now=desk.now,
-        )
+        view = await desk.schedule(ScheduleQuery())
         runs = await desk.store.newest_slots([job.name for job in view.jobs], RUNS_SHOWN)
         return show(request, "schedule.html", it=view, zone=ZoneInfo(view.zone), runs=runs)
 
     @router.get("/letters")
     async def letters_page(request: Request) -> Response:
         query = DeadLettersQuery(limit=LETTERS_SHOWN)
-        page = await handler.dead_letters(query, letters=desk.letters)
-        return show(request, "letters.html", it=page, shown=LETTERS_SHOWN)
+        page = await desk.dead_letters(query)
+        return show(
+            request, "letters.html", letters=of_letters.listed(page.letters), shown=LETTERS_SHOWN
+        )
 
     @router.get("/letters/{number}")
     async def letter_page(request: Request, number: Number) -> Response:
         query = DeadLettersQuery(sequence=number)
-        waiting = (await handler.dead_letters(query, letters=desk.letters)).letters
+        waiting = (await desk.dead_letters(query)).letters
         if not waiting:
             raise not_found(f"there is no dead letter {number}; it may have been discarded")
         letter = waiting[0]
@@ -68,12 +65,13 @@ def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
     ) -> Response:
         view = await costs.costs(days, store=desk.store, now=desk.now)
         query = BudgetQuery(days=days)
-        budget = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
+        budget = await desk.budget(query)
         return show(
             request,
             "costs.html",
             it=view,
             budget=budget,
+            by_day=of_costs.by_day(budget),
             days=days,
             by_model=summed(view.rows, lambda row: f"{row.provider}: {row.model or 'no reply'}"),
             by_stage=summed(view.rows, lambda row: row.stage),

@@ -18,13 +18,11 @@ from libs.quant.strategy import gates
 from libs.report import account, ending, rules, story, ticker_facts
 from libs.report import results as order_results
 from libs.report.calls import results
-from libs.report.notify import channels
-from libs.report.sections import Fact
+from libs.report.sections import SectionFact, ShownItems
 from libs.report.story import PipelineStory
-from libs.report.tickers import Row
+from libs.report.tickers import TickerRow
 from libs.report.tones import Tone, tone
-from libs.report.view import HUNDREDTH, Cell
-from libs.runtime import recorded_call
+from libs.report.view import HUNDREDTH, Cell, Table
 from libs.runtime.setting_names import as_set
 
 UNKNOWN = "\N{EN DASH}"
@@ -95,18 +93,9 @@ def digits(amount: Decimal) -> str:
     return f"{amount.normalize():f}"
 
 
-def begun_large(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """The text with a capital letter at its beginning and the rest as it is."""
     return text[:1].upper() + text[1:]
-
-
-def coded(text: str) -> Markup:
-    """The text with what stands between backticks as code."""
-    parts = amounts.plain(text).split("`")
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if n % 2 else escape(part)
-        for n, part in enumerate(parts)
-    )
 
 
 def query(**chosen: object) -> str:
@@ -221,12 +210,7 @@ def tempo(per_minute: float) -> float:
     return round(per_minute) if per_minute >= TEMPO_WHOLE else round(per_minute, 1) or 0
 
 
-def scored(score: float | None) -> str:
-    """`8.0`; a dash where there was nothing to score."""
-    return UNKNOWN if score is None else f"{score:.1f}"
-
-
-def facts_of(row: Row, one: PipelineStory) -> Iterable[Fact]:
+def facts_of(row: TickerRow, one: PipelineStory) -> Iterable[SectionFact]:
     """All that a page says of one ticker of a pipeline beside its tables."""
     yield from ticker_facts.named(row.reports, row.ticker)
     yield from ticker_facts.finding_facts(row)
@@ -236,18 +220,21 @@ def facts_of(row: Row, one: PipelineStory) -> Iterable[Fact]:
     yield from ticker_facts.outcome(one.outcomes, row.ticker)
 
 
+def rules_table(found: Sequence[rules.RuleFinding]) -> Table:
+    """The findings of the rules, all of them."""
+    return rules.table(ShownItems(found), with_reasons=True)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "against": rules.against,
     "ago": ago,
     "answered_by": story.answered_by,
     "as_set": as_set,
-    "begun_large": begun_large,
+    "capitalize_first": capitalize_first,
     "brief": results.brief,
-    "called": recorded_call.called,
     "cell_class": cell_class,
     "change": change,
     "clock": clock,
-    "coded": coded,
     "count": amounts.count,
     "dated": dated,
     "ended": ending.of_decision,
@@ -258,7 +245,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "halt": account.halted,
     "in_words": ending.in_words,
     "money": money,
-    "message_outcome": channels.outcome,
     "percent": amounts.percent,
     "price": amounts.price,
     "quantity": amounts.quantity,
@@ -266,13 +252,12 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "nature": story.nature,
     "points": points,
     "ratio": ratio,
-    "scored": scored,
+    "rules_table": rules_table,
     "session": session,
     "short": amounts.short,
     "signed": signed,
     "size": size,
     "stamp": stamp,
-    "status_word": channels.status_word,
     "strategy_end": ending.of_strategy,
     "tempo": tempo,
     "thousands": amounts.thousands,

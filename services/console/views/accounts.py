@@ -18,7 +18,6 @@ from contracts.account import (
     OrderType,
     Portfolio,
     Position,
-    Side,
 )
 from contracts.account_query import (
     AccountQuery,
@@ -33,10 +32,10 @@ from contracts.http import PriceBar
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
 from libs.quant.returns import ONE, drawdowns
-from libs.quant.standing import Close, Standing
+from libs.quant.standing import AccountStanding, Close
 from libs.quant.ticks import PRICE_STEP
 from services.console import logic
-from services.console.store import Store
+from services.console.store import Store, sql
 from services.console.views.standings import (
     KeptClose,
     held_at,
@@ -53,7 +52,7 @@ _NO_CYCLE = UUID(int=0)
 """Stands in an account's portfolio where no cycle has placed an order yet."""
 
 
-class Prices(Protocol):
+class PriceSource(Protocol):
     """Prices over time, as the market source has them."""
 
     @property
@@ -75,16 +74,16 @@ class Prices(Protocol):
 
 
 @dataclass(frozen=True)
-class Account:
+class AccountState:
     """An account: its row, its books now, and how it stands with what it held at that close."""
 
     opened: Record
     books: Portfolio
-    standing: Standing | None
+    standing: AccountStanding | None
     held: tuple[HeldAtClose, ...] = ()
 
 
-async def read(name: str, *, store: Store, synthetic: bool) -> Account | None:
+async def read(name: str, *, store: Store, synthetic: bool) -> AccountState | None:
     """The account of this name; None where there is none. `synthetic` says that the market source's
     prices are made up."""
     row = await store.account(name)
@@ -93,10 +92,10 @@ async def read(name: str, *, store: Store, synthetic: bool) -> Account | None:
     books = await _portfolio(row, await store.balances(name), store, synthetic=synthetic)
     stands = await standing_of(name, store)
     if stands is None:
-        return Account(row, books, None)
+        return AccountState(row, books, None)
     session = stands.close.session
     kept = kept_closes(await store.closes_of(name, session), row["currency"])
-    return Account(row, books, stands, await held_at(name, session, kept, HELD_MAX, store))
+    return AccountState(row, books, stands, await held_at(name, session, kept, HELD_MAX, store))
 
 
 async def account(query: AccountQuery, *, store: Store, synthetic: bool) -> AccountView:
@@ -105,11 +104,13 @@ async def account(query: AccountQuery, *, store: Store, synthetic: bool) -> Acco
     one = await read(query.account, store=store, synthetic=synthetic)
     if one is None:
         return AccountView(found=False, accounts=names)
-    fills = await store.newest_fills(query.account, query.fills) if query.fills else ()
+    fills = await store.rows(sql.newest_fills, query.account, query.fills) if query.fills else ()
     return view_of(one, names, fills)
 
 
-def view_of(one: Account, names: tuple[str, ...] = (), fills: Sequence[Record] = ()) -> AccountView:
+def view_of(
+    one: AccountState, names: tuple[str, ...] = (), fills: Sequence[Record] = ()
+) -> AccountView:
     """The account as people see it, with its newest fills and the names of all accounts."""
     currency, cash = one.opened["currency"], one.opened["starting_cash"]
     view = AccountView(
@@ -121,19 +122,14 @@ def view_of(one: Account, names: tuple[str, ...] = (), fills: Sequence[Record] =
     if one.standing is None:
         return view
     close = one.standing.close
+    same = ("cash", "equity", "paid_in", "realised", "dividends", "fees", "unrealised")
     return view.model_copy(
         update={
+            **{name: getattr(close, name) for name in same},
             "closed_on": close.session,
             "not_counted": not_counted(one.standing),
-            "cash": close.cash,
-            "equity": close.equity,
-            "paid_in": close.paid_in,
             "return_pct": one.standing.return_pct.quantize(RETURN_STEP),
             "held": one.held,
-            "realised": close.realised,
-            "dividends": close.dividends,
-            "fees": close.fees,
-            "unrealised": close.unrealised,
             # Nothing is ever sold short, so gross and net exposure are one.
             "exposure_gross": close.positions,
             "exposure_net": close.positions,
@@ -149,7 +145,7 @@ async def equity(query: EquityQuery, *, store: Store) -> EquityView:
     return EquityView() if stands is None else equity_of(stands, query.points)
 
 
-def equity_of(stands: Standing, points: int) -> EquityView:
+def equity_of(stands: AccountStanding, points: int) -> EquityView:
     """The account's equity at so many of its closes."""
     falls = drawdowns(stands.grown)
     deepest = max(falls, key=falls.__getitem__)
@@ -198,7 +194,11 @@ async def _portfolio(
     kept = kept_closes(row["closes"], currency)
     positions = tuple(
         _position(
-            *(holding, facts.get(ticker), plans.get(ticker), kept.get(ticker), row),
+            holding,
+            facts.get(ticker),
+            plans.get(ticker),
+            kept.get(ticker),
+            row,
             facts[ticker]["sector"] if ticker in facts else sectors.get(ticker, UNKNOWN_SECTOR),
         )
         for ticker, holding in held.items()
@@ -212,10 +212,17 @@ async def _portfolio(
         cash=_money(cash, currency),
         equity=_money(cash + sum((position.value for position in positions), Decimal(0)), currency),
         positions=positions,
-        open_orders=tuple(_open(order, currency) for order in await store.working_orders(name)),
+        open_orders=tuple(
+            _open(order, currency) for order in await store.rows(sql.working_orders, name)
+        ),
         limits=AccountLimits.model_validate_json(row["limits"]),
         halt=next(
-            (h for h in map(logic.halt_of, await store.halts()) if h.account in {None, name}), None
+            (
+                h
+                for h in map(logic.halt_of, await store.rows(sql.halts))
+                if h.account in {None, name}
+            ),
+            None,
         ),
         synthetic=synthetic,
     )
@@ -283,25 +290,19 @@ def _open(row: Record, currency: str) -> OpenOrder:
     stop = None
     if row["type"] == OrderType.STOP:
         stop = _money(row["stop_price"], row["currency"] or currency)
-    return OpenOrder(
-        order_id=row["order_id"],
-        asset=row["ticker"],
-        side=Side(row["side"]),
-        quantity=row["quantity"],
-        hold=_money(row["hold"], currency),
-        stop_price=stop,
-        as_of=row["as_of"],
+    hold = _money(row["hold"], currency)
+    return OpenOrder.model_validate(
+        {**row, "asset": row["ticker"], "hold": hold, "stop_price": stop}
     )
 
 
 def _fill(row: Record, currency: str) -> Fill:
-    return Fill(
-        order_id=row["order_id"],
-        asset=row["ticker"],
-        side=Side(row["side"]),
-        price=_money(row["price"], currency),
-        quantity=row["quantity"],
-        fee=_money(row["fee"], currency),
-        session=row["session"],
-        foreign=_foreign(row, currency),
+    return Fill.model_validate(
+        {
+            **row,
+            "asset": row["ticker"],
+            "price": _money(row["price"], currency),
+            "fee": _money(row["fee"], currency),
+            "foreign": _foreign(row, currency),
+        }
     )

@@ -14,7 +14,7 @@ from contracts.performance import CANDIDATES, CASH
 from libs.facts import amounts
 from libs.market.errors import MarketError
 from libs.quant import leaderboard as quant
-from libs.quant.returns import ONE, Worth
+from libs.quant.returns import ONE, AccountWorth
 from services.console import logic
 from services.console.store import Store
 from services.console.views.past_cycles import PastCycle, PastCycles
@@ -28,7 +28,7 @@ TOO_FEW = "a benchmark is compared from the account's second session on"
 NOT_BEGUN = "there is nothing to compare with before a decision has named priced candidates"
 
 
-class History(Protocol):
+class CloseHistory(Protocol):
     """Closing prices over time."""
 
     @property
@@ -43,7 +43,7 @@ class History(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldBasket:
     """Equal parts of `tickers`, bought at one close and left alone; `absent` had no price then.
 
     `unknown` is why nobody can say: prices could not be read, which is not the same as none.
@@ -56,7 +56,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Line:
+class GrowthLine:
     """The growth of 1 by each of an account's closes; empty where `message` says why.
 
     Until `began` the money waits.
@@ -76,19 +76,19 @@ async def line(
     *,
     past: PastCycles,
     store: Store,
-    history: History,
-) -> Line:
+    history: CloseHistory,
+) -> GrowthLine:
     """The benchmark of an account over its sessions, oldest first."""
     if len(sessions) < 2:
-        return Line(message=TOO_FEW)
+        return GrowthLine(message=TOO_FEW)
     opened, newest = sessions[0], sessions[-1]
     if benchmark == CASH:
-        return Line(dict.fromkeys(sessions, ONE), opened)
+        return GrowthLine(dict.fromkeys(sessions, ONE), opened)
     if benchmark != CANDIDATES:
         held = await _left_alone([benchmark.upper()], opened, sessions[1:], history)
         if not held.returns:
             why = f"there is no price of {benchmark.upper()} at {opened}: {history.described}"
-            return Line(absent=held.absent, message=held.unknown or why)
+            return GrowthLine(absent=held.absent, message=held.unknown or why)
         return _from(opened, sessions, held)
     cycles = await past.newest(date.min, newest, CYCLES_MAX)
     decided = _first_decision(cycles, account, opened)
@@ -96,21 +96,23 @@ async def line(
     later = [day for day in sessions if began is not None and day > began]
     held = await held_since(store, history, cycles, began if later else None, later)
     if began is None or not held.returns:
-        return Line(tickers=held.tickers, absent=held.absent, message=held.unknown or NOT_BEGUN)
+        return GrowthLine(
+            tickers=held.tickers, absent=held.absent, message=held.unknown or NOT_BEGUN
+        )
     return _from(began, sessions, held)
 
 
-def _from(began: date, sessions: Sequence[date], held: Held) -> Line:
+def _from(began: date, sessions: Sequence[date], held: HeldBasket) -> GrowthLine:
     waited = {day: ONE for day in sessions if day < began}
     later = [day for day in sessions if day > began]
     curve = quant.curve(held.returns, later)
-    return Line(
+    return GrowthLine(
         waited | dict(zip([began, *later], curve, strict=True)), began, held.tickers, held.absent
     )
 
 
 async def holding(
-    account: str, points: int, *, past: PastCycles, store: Store, history: History
+    account: str, points: int, *, past: PastCycles, store: Store, history: CloseHistory
 ) -> HoldingView:
     """The worth of the account had it held, at the sessions that its equity is told of."""
     if await store.account(account) is None:
@@ -126,7 +128,9 @@ async def holding(
     return view.model_copy(update={"points": tuple(points_of)})
 
 
-def _money(equity: Mapping[date, Worth], grown: Mapping[date, Decimal]) -> Mapping[date, Decimal]:
+def _money(
+    equity: Mapping[date, AccountWorth], grown: Mapping[date, Decimal]
+) -> Mapping[date, Decimal]:
     """The account's money at this growth: paid in and taken out as it was.
 
     More may have been taken out than holding would have had: then nothing is left of it.
@@ -150,28 +154,28 @@ def _first_decision(cycles: Sequence[PastCycle], account: str, opened: date) -> 
 
 async def held_since(
     store: Store,
-    history: History,
+    history: CloseHistory,
     cycles: Sequence[PastCycle],
     began: date | None,
     sessions: Sequence[date],
-) -> Held:
+) -> HeldBasket:
     """Equal parts of the candidates that the newest decision up to `began` named, over the later
     sessions."""
     if began is None:
-        return Held()
+        return HeldBasket()
     offered = await _candidates(store, [cycle for cycle in cycles if cycle.as_of <= began])
     return await _left_alone(offered, began, sessions, history)
 
 
 async def _left_alone(
-    offered: Sequence[str], began: date, sessions: Sequence[date], history: History
-) -> Held:
+    offered: Sequence[str], began: date, sessions: Sequence[date], history: CloseHistory
+) -> HeldBasket:
     try:
         closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
     except MarketError as error:
-        return Held(unknown=amounts.cut(f"prices could not be read: {error}", UNKNOWN_CHARS))
+        return HeldBasket(unknown=amounts.cut(f"prices could not be read: {error}", UNKNOWN_CHARS))
     bought = tuple(name for name in offered if began in closes[name])
-    return Held(
+    return HeldBasket(
         returns=quant.buy_and_hold(closes, began, sessions),
         tickers=bought,
         absent=tuple(name for name in offered if name not in bought),

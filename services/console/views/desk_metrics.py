@@ -13,11 +13,10 @@ from libs.runtime.settings import Settings
 from libs.telemetry import metrics, readiness
 from libs.telemetry.metric import OTHER
 from services.console import logic
-from services.console.store import Store
+from services.console.store import sql as console_sql
 
 sql = Queries(Path(__file__).parent / "desk_metrics.sql")
 
-EVENTS_COUNTED_MAX = 10_000
 ACCOUNTS_MAX = 2_000
 """Accounts whose worth is read; younger ones are left out."""
 
@@ -29,13 +28,18 @@ def watched(
     """The desk's figures are read at each scrape, while the block runs."""
     desk = _Gauges(pool, letters, settings, now)
     what_waits = (
-        *(metrics.OPEN_CYCLES, metrics.APPROVALS_WAITING, metrics.OUTBOX, metrics.OUTBOX_SECONDS),
-        *(metrics.UNPUBLISHED, metrics.UNPUBLISHED_SECONDS),
+        metrics.OPEN_CYCLES,
+        metrics.APPROVALS_WAITING,
+        metrics.OUTBOX,
+        metrics.OUTBOX_SECONDS,
+        metrics.UNPUBLISHED_SECONDS,
     )
-    books = (metrics.EQUITY, metrics.CASH, metrics.IMBALANCE, metrics.HALTS)
+    books = (metrics.EQUITY, metrics.IMBALANCE, metrics.HALTS)
     budget = (
-        *(metrics.DAY_TOKENS_LIMIT, metrics.DAY_COST_LIMIT),
-        *(metrics.DAY_TOKENS_LEFT, metrics.DAY_COST_LEFT),
+        metrics.DAY_TOKENS_LIMIT,
+        metrics.DAY_COST_LIMIT,
+        metrics.DAY_TOKENS_LEFT,
+        metrics.DAY_COST_LEFT,
     )
     notices = (metrics.NOTICES_WAITING, metrics.NOTICE_FAILURES, metrics.NOTICES_OVERDUE_SECONDS)
     with ExitStack() as stack:
@@ -64,28 +68,23 @@ class _Gauges:
         metrics.APPROVALS_WAITING.set(waiting["approvals"])
         metrics.OUTBOX.set(waiting["unclaimed"])
         metrics.OUTBOX_SECONDS.set(waiting["unclaimed_s"])
-        behind = await self._pool.fetchrow(sql.unpublished, EVENTS_COUNTED_MAX)
-        metrics.UNPUBLISHED.set(behind["events"])
-        metrics.UNPUBLISHED_SECONDS.set(max(0.0, behind["seconds"]))
+        metrics.UNPUBLISHED_SECONDS.set(await self._pool.fetchval(sql.unpublished))
 
     async def books(self) -> None:
         """The equity of the accounts, and whether the books add up."""
         equity: dict[tuple[str, ...], float] = defaultdict(float)
-        cash: dict[tuple[str, ...], float] = defaultdict(float)
         rows = await self._pool.fetch(sql.equity, ACCOUNTS_MAX)
         for place, row in enumerate(rows):
             shown = row["account"] if place < metrics.ACCOUNTS_SHOWN_MAX else OTHER
             equity[shown, row["currency"]] += float(row["equity"])
-            cash[shown, row["currency"]] += float(row["cash"])
         metrics.EQUITY.replace(equity)
-        metrics.CASH.replace(cash)
         metrics.IMBALANCE.set(await self._pool.fetchval(sql.imbalanced))
         metrics.HALTS.set(await self._pool.fetchval(sql.halts))
 
     async def budget(self) -> None:
         """The remaining model budget of today."""
         at = self._now()
-        rows = await Store(self._pool).day_budgets(at.astimezone(UTC).date(), 1)
+        rows = await self._pool.fetch(console_sql.day_budgets, at.astimezone(UTC).date(), 1)
         view = logic.budget_view(rows, at, self._settings)
         metrics.DAY_TOKENS_LIMIT.set(view.tokens_max)
         metrics.DAY_COST_LIMIT.set(float(view.cost_usd_max))

@@ -12,20 +12,19 @@ select count(*) filter (where step <> 'approval' and status = 'pending') as uncl
 from operations where status in ('pending', 'running')
 
 -- name: unpublished
-select count(e.at) as events,
-       coalesce(extract(epoch from clock_timestamp() - min(e.at)), 0)::float8 as seconds
+select greatest(coalesce(extract(epoch from clock_timestamp() - e.at), 0), 0)::float8
 from relay_cursor c
 left join lateral (
-    select at from state_events where (xid, id) > (c.xid, c.id) order by xid, id limit $1
+    select at from state_events where (xid, id) > (c.xid, c.id) order by xid, id limit 1
 ) e on true
 
 -- name: equity
 -- The main account first, then the oldest ones.
-select a.account, a.currency, s.cash, s.equity
+select a.account, a.currency, s.equity
 from (select account, currency, main, opened_at from accounts
       where account not like 'study-%' order by main desc, opened_at limit $1) a
 join lateral (
-    select cash, equity from snapshots
+    select equity from snapshots
     where account = a.account and equity is not null order by session desc limit 1
 ) s on true
 order by a.main desc, a.opened_at
@@ -37,8 +36,9 @@ select count(*) from (select 1 from balances group by account having sum(amount)
 select count(*) from halts
 
 -- name: notices
-select c.channel, c.waiting, c.failures,
-       greatest(coalesce(extract(epoch from clock_timestamp() - (
-           select min(due_at) from notifications n where n.channel = c.channel and n.status = 'due'
-       )), 0), 0)::float8 as overdue_s
-from notice_channels c where c.channel = any($1::text[])
+select c.channel, count(n.event_id) as waiting, coalesce(max(n.tries), 0) as failures,
+       greatest(coalesce(extract(epoch from clock_timestamp() - min(n.due_at)), 0), 0)::float8
+           as overdue_s
+from unnest($1::text[]) as c (channel)
+left join notifications n on n.channel = c.channel and n.status = 'due'
+group by c.channel

@@ -14,8 +14,8 @@ from contracts.stages import Substitute, Why, fell_back
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from services.console import logic
-from services.console.read_once import ReadOnce
-from services.console.store import Store
+from services.console.immutable_cache import ImmutableCache
+from services.console.store import Store, sql
 from services.console.views.standings import Past, PastTrips
 
 CYCLES_KEPT_MAX = 4_000
@@ -71,7 +71,7 @@ class PastCycle:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PastOutcome:
     """The outcome of one filled pick in a memory: its return `JUDGED_AFTER` sessions later."""
 
     cycle_id: UUID
@@ -89,15 +89,17 @@ class PastCycles:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cycles = ReadOnce(self._read_cycles, CYCLES_KEPT_MAX)
-        self._memories = ReadOnce(self._read_memories, MEMORIES_KEPT_MAX)
+        self._cycles = ImmutableCache(self._read_cycles, CYCLES_KEPT_MAX)
+        self._memories = ImmutableCache(self._read_memories, MEMORIES_KEPT_MAX)
         self._trips = PastTrips(store)
 
     async def newest(self, first: date, last: date, limit: int) -> Sequence[PastCycle]:
         """The newest ended decision cycles with an as_of between the days, in order of time."""
         return await self._cycles.of(await self._store.decision_cycles(first, last, limit))
 
-    async def outcomes(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[Outcome]:
+    async def outcomes(
+        self, accounts: Sequence[str], since: date, limit: int
+    ) -> Sequence[PastOutcome]:
         """The outcomes of filled picks in these accounts' newest memories, `limit` of each; some
         come twice."""
         memories = await self._store.memories_of(accounts, since, limit)
@@ -109,21 +111,17 @@ class PastCycles:
 
     async def _read_cycles(self, new: Sequence[UUID]) -> Mapping[UUID, PastCycle]:
         rows = await self._store.cycles_whole(new)
-        runs = {(row["cycle_id"], row["pipeline"]): row for row in await self._store.runs_of(new)}
+        runs = {
+            (row["cycle_id"], row["pipeline"]): row
+            for row in await self._store.rows(sql.runs_of_cycles, list(new))
+        }
         return {row["cycle_id"]: _cycle(row, runs) for row in rows}
 
-    async def _read_memories(self, new: Sequence[UUID]) -> Mapping[UUID, Sequence[Outcome]]:
-        outcomes: dict[UUID, list[Outcome]] = {op_id: [] for op_id in new}
-        for row in await self._store.outcomes_told(new, JUDGED_AFTER):
-            outcomes[row["op_id"]].append(
-                Outcome(
-                    cycle_id=UUID(row["cycle_id"]),
-                    pipeline=row["pipeline"],
-                    ticker=row["ticker"],
-                    action=row["action"],
-                    return_pct=row["return_pct"],
-                )
-            )
+    async def _read_memories(self, new: Sequence[UUID]) -> Mapping[UUID, Sequence[PastOutcome]]:
+        outcomes: dict[UUID, list[PastOutcome]] = {op_id: [] for op_id in new}
+        for row in await self._store.outcomes_of(new, JUDGED_AFTER):
+            outcome = dict(row)
+            outcomes[outcome.pop("op_id")].append(PastOutcome(**outcome))
         return outcomes
 
 

@@ -20,7 +20,7 @@ from contracts.performance import (
 from contracts.types import plain_shares
 from libs.quant.returns import ONE, drawdowns, monthly, yearly
 from libs.quant.sizing import SHARE_STEP
-from libs.quant.standing import Standing
+from libs.quant.standing import AccountStanding
 from libs.quant.strategy import performance as figures
 from libs.quant.ticks import PRICE_STEP
 from libs.quant.trades import Closing, Trip
@@ -28,7 +28,7 @@ from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.store import Store
 from services.console.views import benchmark
-from services.console.views.benchmark import History, Line
+from services.console.views.benchmark import CloseHistory, GrowthLine
 from services.console.views.past_cycles import PastCycles
 from services.console.views.standings import MOVES_MAX, not_counted, standing_of
 
@@ -47,7 +47,7 @@ async def performance(
     *,
     store: Store,
     past: PastCycles,
-    history: History,
+    history: CloseHistory,
     settings: Settings,
 ) -> PerformanceView:
     """One account from its opening to its newest close, beside its benchmark."""
@@ -95,7 +95,7 @@ async def performance(
     )
 
 
-def _absent(held: Line) -> str:
+def _absent(held: GrowthLine) -> str:
     if held.message or not held.absent:
         return held.message
     return f"no price at the beginning for {', '.join(held.absent)}"
@@ -146,7 +146,7 @@ def _months(grown: Grown, held: Grown) -> tuple[MonthReturn, ...]:
     )
 
 
-def _points(stands: Standing, held: Grown, count: int) -> tuple[PerformancePoint, ...]:
+def _points(stands: AccountStanding, held: Grown, count: int) -> tuple[PerformancePoint, ...]:
     grown, falls = stands.grown, drawdowns(stands.grown)
     return tuple(
         PerformancePoint(
@@ -167,7 +167,7 @@ def _newest_first(trip: Trip) -> tuple[bool, int, str]:
     return trip.closed is not None, -ended.toordinal(), trip.ticker
 
 
-def round_trip(trip: Trip, stands: Standing) -> RoundTrip:
+def round_trip(trip: Trip, stands: AccountStanding) -> RoundTrip:
     """One round trip for people."""
     left, entered = trip.exit, trip.entry
     closing = left.closing if left else None
@@ -202,7 +202,7 @@ def _price(amount: Decimal | None) -> Decimal | None:
     return None if amount is None else amount.quantize(PRICE_STEP)
 
 
-def _trade_figures(stands: Standing) -> TradeFigures:
+def _trade_figures(stands: AccountStanding) -> TradeFigures:
     of, trips, days = stands.tally, stands.trips or (), list(stands.grown)
     held = [trip.sessions(days) for trip in trips]
     closed = [sessions for sessions in held if sessions is not None]

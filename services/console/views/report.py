@@ -34,11 +34,11 @@ from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
 from libs.report import why_not
 from libs.report.account import halted, remedy
+from libs.report.day_report import markdown
 from libs.report.reports import Reports
 from libs.runtime.nearest import UnknownAccount
 from services.console import logic
-from services.console.store import Store
-from services.console.views.report_text import markdown
+from services.console.store import Store, sql
 from services.console.views.standings import held_at, kept_closes, not_counted, standing_of
 
 REASON_CHARS_MAX = 300
@@ -54,7 +54,7 @@ LISTED = {
 
 
 @dataclass(frozen=True)
-class Known:
+class ReportSources:
     """Where a report's facts come from."""
 
     store: Store
@@ -63,7 +63,7 @@ class Known:
     now: Callable[[], datetime]
 
 
-async def report(query: ReportQuery, *, known: Known) -> ReportView:
+async def report(query: ReportQuery, *, known: ReportSources) -> ReportView:
     """The session's report, as data and as Markdown."""
     store = known.store
     row = await store.account(query.account)
@@ -83,7 +83,7 @@ def _no_session(day: date, calendar: ExchangeCalendar) -> str:
     return f"{day:%a %Y-%m-%d} is a {calendar.kind(day)}, no session; the one before is {before}"
 
 
-async def _build(row: Record, session: date, known: Known) -> DayReport:
+async def _build(row: Record, session: date, known: ReportSources) -> DayReport:
     name, store = row["account"], known.store
     cycles = await _cycles(session, name, store)
     closes = [dict(snapshot) for snapshot in await store.day_snapshots(name, session)]
@@ -93,8 +93,10 @@ async def _build(row: Record, session: date, known: Known) -> DayReport:
     held = await held_at(name, session, kept, LINES_MAX + 1, store) if is_closed else ()
     stands = await standing_of(name, store)
     is_newest = stands is not None and stands.close.session == session
-    fills = await store.day_fills(name, session, LINES_MAX + 1)
-    orders = await store.day_orders(name, [cycle.cycle_id for cycle in cycles], LINES_MAX + 1)
+    fills = await store.rows(sql.day_fills, name, session, LINES_MAX + 1)
+    orders = await store.rows(
+        sql.day_orders, name, [cycle.cycle_id for cycle in cycles], LINES_MAX + 1
+    )
     stops = _stops(closes[0]) if is_closed else ()
     lists = {"cycle": cycles, "fill": fills, "order": orders, "position": held, "stop": stops}
     return DayReport(
@@ -132,35 +134,17 @@ def _worth(closes: Sequence[Mapping[str, Any]], session: date) -> Worth | None:
         return None
     now = closes[0]
     before = closes[1] if len(closes) > 1 else None
-    ever = _gains(now)
-    then = (
-        _gains(before)
-        if before
-        else Gains(realised=NOTHING, unrealised=NOTHING, dividends=NOTHING, fees=NOTHING)
-    )
-    earned = Gains(
-        realised=ever.realised - then.realised,
-        unrealised=ever.unrealised - then.unrealised,
-        dividends=ever.dividends - then.dividends,
-        fees=ever.fees - then.fees,
-    )
-    return Worth(
-        cash=now["cash"],
-        positions=now["positions"],
-        equity=now["equity"],
-        previous=before["session"] if before else None,
-        paid_in=now["paid_in"] - before["paid_in"] if before else NOTHING,
-        earned=earned,
-        ever=ever,
-    )
-
-
-def _gains(close: Mapping[str, Any]) -> Gains:
-    return Gains(
-        realised=close["realised"],
-        unrealised=close["unrealised"],
-        dividends=close["dividends"],
-        fees=close["fees"],
+    earned = {
+        name: now[name] - (before[name] if before else NOTHING) for name in Gains.model_fields
+    }
+    return Worth.model_validate(
+        {
+            **now,
+            "previous": before["session"] if before else None,
+            "paid_in": now["paid_in"] - before["paid_in"] if before else NOTHING,
+            "earned": earned,
+            "ever": now,
+        }
     )
 
 
@@ -173,12 +157,16 @@ def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
 
 
 async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine, ...]:
-    rows = await store.day_cycles(session, account, LINES_MAX + 1)
+    rows = await store.rows(sql.day_cycles, session, account, LINES_MAX + 1)
     ids = [row["cycle_id"] for row in rows]
     decided = {
-        (row["cycle_id"], row["pipeline"]): row for row in await store.day_decisions(ids, account)
+        (row["cycle_id"], row["pipeline"]): row
+        for row in await store.rows(sql.day_decisions, list(ids), account)
     }
-    used = {(row["cycle_id"], row["pipeline"]): row for row in await store.runs_of(ids)}
+    used = {
+        (row["cycle_id"], row["pipeline"]): row
+        for row in await store.rows(sql.runs_of_cycles, list(ids))
+    }
     op_ids = [
         op_id for row in rows for ops in logic.outputs(row).values() for op_id in ops.values()
     ]
@@ -224,10 +212,10 @@ def _decisions(listed: str | None) -> tuple[DecisionLine, ...]:
 # --- what needs a person ----------------------------------------------------------------------
 
 
-async def _waiting(account: str, known: Known) -> Sequence[Attention]:
+async def _waiting(account: str, known: ReportSources) -> Sequence[Attention]:
     """Everything that stands still until somebody does something."""
     lines = []
-    for row in await known.store.waiting_approvals(None, PAGE_MAX):
+    for row in await known.store.rows(sql.waiting_approvals, None, PAGE_MAX):
         if row["account"] == account:
             until = f"{row['deadline_at']:%Y-%m-%d %H:%M} UTC"
             short = _short(row["cycle_id"])
@@ -237,7 +225,7 @@ async def _waiting(account: str, known: Known) -> Sequence[Attention]:
             )
     lines += [
         Attention(what="halt", text=halted(halt), todo=remedy(halt))
-        for halt in map(logic.halt_of, await known.store.halts())
+        for halt in map(logic.halt_of, await known.store.rows(sql.halts))
         if halt.account in {None, account}
     ]
     letters = await known.letters.newest(PAGE_MAX)
@@ -299,7 +287,7 @@ async def _unchecked(
     cycles: Sequence[CycleLine], account: str, store: Store
 ) -> Sequence[Attention]:
     """Each position once, though it was looked at several times."""
-    rows = await store.day_unchecked([cycle.cycle_id for cycle in cycles], account)
+    rows = await store.rows(sql.day_unchecked, [cycle.cycle_id for cycle in cycles], account)
     newest = {row["ticker"]: row for row in rows}
     why = {ticker: amounts.cut(row["message"], REASON_CHARS_MAX) for ticker, row in newest.items()}
     return [
@@ -314,7 +302,7 @@ async def _unchecked(
 
 async def _slots(session: date, account: str, store: Store) -> Sequence[Attention]:
     lines = []
-    for row in await store.day_slots(session, account, LINES_MAX):
+    for row in await store.rows(sql.day_slots, session, account, LINES_MAX):
         why = f": {amounts.cut(row['reason'], REASON_CHARS_MAX)}" if row["reason"] else ""
         text = f"job {row['job']} at {row['slot']:%H:%M} UTC was {row['outcome']}{why}"
         lines.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))

@@ -9,7 +9,7 @@ from contracts.execution import DecisionView
 from contracts.performance import OrderResult
 from contracts.types import Money
 from libs.postgres.pool import Record
-from libs.quant.standing import Standing
+from libs.quant.standing import AccountStanding
 from libs.report.results import pending
 from services.console.store import Store
 from services.console.views.performance import round_trip
@@ -64,20 +64,17 @@ async def of_decisions(views: Sequence[DecisionView], *, store: Store) -> Sequen
     ]
 
 
-def _result(order: Record, stands: Standing | None) -> OrderResult:
+def _result(order: Record, stands: AccountStanding | None) -> OrderResult:
     own = stands.by_order.get(order["order_id"]) if stands else None
-    result = OrderResult(
-        order_id=order["order_id"],
-        ticker=order["ticker"],
-        side=order["side"],
-        type=order["type"],
-        stop_price=_money(order["stop_price"], order["stop_currency"]),
-        status=order["status"],
-        reason=order["reason"] or "",
-        filled_on=order["filled_on"],
-        as_of=stands.close.session if stands else None,
-        gain=_money(own.gain, order["currency"]) if own else None,
-        trip=round_trip(own.trip, stands) if own and stands else None,
+    result = OrderResult.model_validate(
+        {
+            **order,
+            "stop_price": _money(order["stop_price"], order["stop_currency"]),
+            "reason": order["reason"] or "",
+            "as_of": stands.close.session if stands else None,
+            "gain": _money(own.gain, order["currency"]) if own else None,
+            "trip": round_trip(own.trip, stands) if own and stands else None,
+        }
     )
     # A value that is not known has its reason beside it.
     return result.model_copy(update={"reason": result.reason or pending(result)})

@@ -53,13 +53,7 @@ def _view(name: str, job: Job, row: Record | None, coming: datetime | None) -> J
     )
     if row is None:
         return view
-    paused = row["paused_at"] is not None
-    return view.model_copy(
-        update={
-            "paused_at": row["paused_at"],
-            "paused_by": row["paused_by"],
-            "paused_reason": row["paused_reason"],
-            "next_at": None if paused else coming,
-            "last": JobRun(**dict(row)) if row["slot"] is not None else None,
-        }
-    )
+    paused = {name: row[name] for name in ("paused_at", "paused_by", "paused_reason")}
+    last = JobRun(**dict(row)) if row["slot"] is not None else None
+    next_at = None if row["paused_at"] else coming
+    return view.model_copy(update={**paused, "next_at": next_at, "last": last})

@@ -6,11 +6,10 @@ from urllib.parse import quote, urlencode
 from contracts.http import SearchResult, SearchView
 from libs.facts import amounts
 from libs.report import story
-from libs.report.settings import PREFIX, meanings
+from libs.report.settings import meanings
 from libs.runtime import ids
-from libs.runtime.settings import Settings
-from services.console.lists import Lists
-from services.console.store import Store
+from libs.runtime.settings import PREFIX, Settings
+from services.console.store import Store, sql
 
 MEANING_CHARS = 60
 """Of what a setting means."""
@@ -18,7 +17,7 @@ OF_A_KIND_MAX = 6
 """Results of one kind: whoever wants more types more."""
 
 
-async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -> SearchView:
+async def search(text: str, *, store: Store, settings: Settings) -> SearchView:
     """Accounts, tickers, strategies, jobs and settings by a part of their name; cycles and
     operations by the first digits of their id."""
     sought = text.strip()
@@ -26,9 +25,9 @@ async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -
         return SearchView()
     return SearchView(
         results=(
-            *await _by_id(sought, lists),
+            *await _by_id(sought, store),
             *_accounts(sought, await store.accounts()),
-            *_tickers(await lists.tickers_like(sought, OF_A_KIND_MAX)),
+            *_tickers(await store.tickers_like(sought, OF_A_KIND_MAX)),
             *_strategies(sought, await store.strategy_names()),
             *_jobs(sought, settings),
             *_settings(sought),
@@ -36,7 +35,7 @@ async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -
     )
 
 
-async def _by_id(digits: str, lists: Lists) -> Sequence[SearchResult]:
+async def _by_id(digits: str, store: Store) -> Sequence[SearchResult]:
     between = ids.id_range(digits)
     if between is None:
         return ()
@@ -47,7 +46,7 @@ async def _by_id(digits: str, lists: Lists) -> Sequence[SearchResult]:
             detail=row["status"],
             page=f"/cycles/{row['cycle_id']}",
         )
-        for row in await lists.cycles_beginning(*between, OF_A_KIND_MAX)
+        for row in await store.rows(sql.cycles_beginning, *between, OF_A_KIND_MAX)
     ]
     operations = [
         SearchResult(
@@ -56,7 +55,7 @@ async def _by_id(digits: str, lists: Lists) -> Sequence[SearchResult]:
             detail=row["status"],
             page=f"/operations/{row['op_id']}",
         )
-        for row in await lists.operations_beginning(*between, OF_A_KIND_MAX)
+        for row in await store.rows(sql.operations_beginning, *between, OF_A_KIND_MAX)
     ]
     return (*cycles, *operations)
 
@@ -101,15 +100,16 @@ def _jobs(sought: str, settings: Settings) -> Sequence[SearchResult]:
 
 def _settings(sought: str) -> Sequence[SearchResult]:
     """By name, by variable, and with blanks between the words of either."""
-    name = sought.casefold().removeprefix(PREFIX.casefold()).replace(" ", "_")
+    names = {name.replace(".", "_"): name for name in meanings()}
+    text = sought.casefold().removeprefix(PREFIX.casefold()).replace(" ", "_").replace(".", "_")
     return [
         SearchResult(
             kind="setting",
             title=name,
-            detail=amounts.cut(meanings().get(name, ""), MEANING_CHARS),
+            detail=amounts.cut(meanings()[name], MEANING_CHARS),
             page=f"/settings#{name}",
         )
-        for name in _like(name, Settings.model_fields)
+        for name in (names[flat] for flat in _like(text, names))
     ]
 
 

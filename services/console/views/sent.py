@@ -18,7 +18,7 @@ from libs.report.calls.sent import difference, sent_texts
 from libs.runtime import ids
 from libs.runtime.ids import NotFound
 from services.console.sizes import ANSWER_BYTES_MAX, fitting
-from services.console.store import Store
+from services.console.store import DECISIONS_BEFORE_MAX, Store, sql
 
 ENTRIES_MAX = 200
 """So many entries before a model's call are read for what it had read."""
@@ -29,14 +29,14 @@ HEAD_BYTES_MAX = 20_000
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """A model's call: its chat, and the difference to the one before, None for the first."""
 
     chat: Chat
     difference: Difference | None
 
 
-async def call_of(store: Store, row: Record, index: int) -> Call | None:
+async def call_of(store: Store, row: Record, index: int) -> ModelCall | None:
     """The model's call at `index` of an operation; None where there is none.
 
     The call before it is the operation's own; of its first call, the first one of the same step in
@@ -44,7 +44,7 @@ async def call_of(store: Store, row: Record, index: int) -> Call | None:
     """
     place = row["started_on"], row["op_id"]
     first = max(index - ENTRIES_MAX, 0)
-    entries = _entries(await store.calls_between(*place, first, index + ANSWERS_MAX))
+    entries = _entries(await store.rows(sql.calls_between, *place, first, index + ANSWERS_MAX))
     if not any(e.index == index and e.kind is CallKind.MODEL for e in entries):
         return None
     chat = await _chat(store, row, entries, index)
@@ -52,17 +52,17 @@ async def call_of(store: Store, row: Record, index: int) -> Call | None:
     earlier = [e.index for e in entries if is_whole(e) and e.index < at]
     if earlier:
         before = await _chat(store, row, entries, earlier[-1])
-        return Call(chat, difference(before, chat, row["op_id"], earlier[-1]))
-    other = await store.same_step_before(row["op_id"])
+        return ModelCall(chat, difference(before, chat, row["op_id"], earlier[-1]))
+    other = await store.row(sql.same_step_before, row["op_id"], DECISIONS_BEFORE_MAX)
     if other is None:
-        return Call(chat, None)
+        return ModelCall(chat, None)
     place = other["started_on"], other["op_id"]
-    read = _entries(await store.calls_between(*place, 0, ENTRIES_MAX))
+    read = _entries(await store.rows(sql.calls_between, *place, 0, ENTRIES_MAX))
     start = next((e.index for e in read if is_whole(e)), None)
     if start is None:
-        return Call(chat, None)
+        return ModelCall(chat, None)
     before = await _chat(store, other, read, start)
-    return Call(chat, difference(before, chat, other["op_id"], start))
+    return ModelCall(chat, difference(before, chat, other["op_id"], start))
 
 
 def _entries(rows: Sequence[Record]) -> Sequence[JournalEntry]:

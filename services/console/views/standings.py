@@ -3,8 +3,10 @@ figures (libs/quant/standing.py)."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import date
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,8 +16,8 @@ from contracts.account import OrderType, Side
 from contracts.account_query import HeldAtClose, NotCounted
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
-from libs.quant.standing import Close, Standing, standing
-from libs.quant.trades import Closing, Move, Order
+from libs.quant.standing import AccountStanding, Close, standing
+from libs.quant.trades import Closing, Move, PlacedOrder
 from services.console.store import Store
 
 MOVES_MAX = 50_000
@@ -24,6 +26,10 @@ ACCOUNTS_KEPT_MAX = 200
 ACCOUNTS_AT_ONCE = 20
 """Accounts whose ledgers are in memory at once."""
 BY_HAND = ("by_hand",)
+
+# A ledger has many rows: their columns are those of the fields, read at once.
+_close_columns = itemgetter(*(field.name for field in fields(Close)))
+_MOVE_COLUMNS = [field.name for field in fields(Move) if field.name != "order"]
 
 
 class KeptClose(NamedTuple):
@@ -34,15 +40,17 @@ class KeptClose(NamedTuple):
     priced_on: date | None
 
 
-async def standing_of(account: str, store: Store) -> Standing | None:
+async def standing_of(account: str, store: Store) -> AccountStanding | None:
     """The account as of its newest valued close; None where it has none. A ledger of more than
     MOVES_MAX entries has no round trips."""
     return (await standings_of([account], store))[account]
 
 
-async def standings_of(accounts: Sequence[str], store: Store) -> Mapping[str, Standing | None]:
+async def standings_of(
+    accounts: Sequence[str], store: Store
+) -> Mapping[str, AccountStanding | None]:
     """The same of several accounts, ACCOUNTS_AT_ONCE in one question."""
-    stands: dict[str, Standing | None] = {}
+    stands: dict[str, AccountStanding | None] = {}
     for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
         names = accounts[first : first + ACCOUNTS_AT_ONCE]
         closes = _by_account(await store.snapshots(names))
@@ -58,7 +66,7 @@ def _by_account(rows: Sequence[Record]) -> dict[str, list[Record]]:
     return by_account
 
 
-def _standing(rows: Sequence[Record], moves: Sequence[Record]) -> Standing | None:
+def _standing(rows: Sequence[Record], moves: Sequence[Record]) -> AccountStanding | None:
     if not rows:
         return None
     return standing(
@@ -71,19 +79,10 @@ def _standing(rows: Sequence[Record], moves: Sequence[Record]) -> Standing | Non
 
 def close_of(row: Record) -> Close:
     """A snapshot that could be valued."""
-    return Close(
-        session=row["session"],
-        cash=row["cash"],
-        positions=row["positions"],
-        paid_in=row["paid_in"],
-        realised=row["realised"],
-        unrealised=row["unrealised"],
-        dividends=row["dividends"],
-        fees=row["fees"],
-    )
+    return Close(*_close_columns(row))
 
 
-def not_counted(stands: Standing) -> NotCounted:
+def not_counted(stands: AccountStanding) -> NotCounted:
     """The entries after the cut-off."""
     return NotCounted(fills=stands.after.fills, paid_in=stands.after.paid_in)
 
@@ -189,24 +188,14 @@ class PastTrips:
 
 def move_of(row: Record) -> Move:
     """One entry of a ledger that touched a ticker."""
-    return Move(
-        session=row["session"],
-        ticker=row["ticker"],
-        quantity=row["quantity"],
-        cost=row["cost"],
-        realised=row["realised"],
-        dividends=row["dividends"],
-        fees=row["fees"],
-        is_split=row["is_split"],
-        traded=row["traded"],
-        order=None if row["cycle_id"] is None else _order(row),
-    )
+    order = None if row["cycle_id"] is None else _order(row)
+    return Move(**{name: row[name] for name in _MOVE_COLUMNS}, order=order)
 
 
-def _order(row: Record) -> Order:
+def _order(row: Record) -> PlacedOrder:
     rules = tuple(row["exit_rules"] or ())
     closing = closing_of(row, rules)
-    return Order(row["order_id"], row["cycle_id"], row["pipeline"], closing, rules)
+    return PlacedOrder(row["order_id"], row["cycle_id"], row["pipeline"], closing, rules)
 
 
 def closing_of(row: Record, rules: Sequence[str]) -> Closing | None:

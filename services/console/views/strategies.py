@@ -26,7 +26,7 @@ from libs.report.strategies.page import page
 from libs.runtime.nearest import nearest_few
 from services.console.logic import Row, UnreadableRecord, picked
 from services.console.sizes import fitting
-from services.console.store import Store
+from services.console.store import Store, sql
 
 CURVES = ("equity", "benchmark")
 
@@ -36,7 +36,7 @@ async def strategies(query: StrategiesQuery, *, store: Store) -> StrategiesPage:
     one that is named."""
     if query.names:
         return await _named(query.names, store)
-    rows = await store.newest_strategies(query.limit + 1)
+    rows = await store.rows(sql.newest_strategies, query.limit + 1)
     views, unreadable = [], []
     for row in rows[: query.limit]:
         try:
@@ -52,7 +52,7 @@ async def strategies(query: StrategiesQuery, *, store: Store) -> StrategiesPage:
 
 
 async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
-    rows = {row["name"]: row for row in await store.strategies_named(names)}
+    rows = {row["name"]: row for row in await store.rows(sql.strategies_named, list(names))}
     kept = fitting(strategy_view(rows[name]) for name in dict.fromkeys(names) if name in rows)
     unknown: list[UnknownStrategy] = []
     if missing := [name for name in dict.fromkeys(names) if name not in rows]:
@@ -68,7 +68,7 @@ async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
 
 async def strategy(name: str, *, store: Store) -> StrategyDetail | None:
     """The newest run of one strategy; None where none has the name. Raises `UnreadableRecord`."""
-    row = await store.strategy_whole(name)
+    row = await store.row(sql.strategy_whole, name)
     if row is None:
         return None
     view = strategy_view(row)
@@ -88,7 +88,7 @@ async def strategy(name: str, *, store: Store) -> StrategyDetail | None:
 async def report(name: str, *, store: Store) -> str | None:
     """The strategy's report as its cycle exported it, made from the record; None where there is
     none, or no training to tell of. Raises `UnreadableRecord`."""
-    row = await store.strategy_whole(name)
+    row = await store.row(sql.strategy_whole, name)
     if row is None or row["training"] is None:
         return None
     backtest, judged = row["backtest"], row["assessment"]

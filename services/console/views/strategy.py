@@ -40,13 +40,33 @@ RESULTS: Mapping[str, type[Contract]] = {
 """By step: the contract that it makes."""
 
 TRAINING_TOLD = (
-    *("accuracy", "base_rate", "log_loss", "base_log_loss", "initial_loss", "final_loss"),
-    *("rows", "seed", "data_sha256", "model_sha256", "gate"),
+    "accuracy",
+    "base_rate",
+    "log_loss",
+    "base_log_loss",
+    "initial_loss",
+    "final_loss",
+    "rows",
+    "seed",
+    "data_sha256",
+    "model_sha256",
+    "gate",
 )
 BACKTEST_TOLD = (
-    *("sharpe_ratio", "sortino_ratio", "win_rate", "max_drawdown", "total_return", "cagr"),
-    *("turnover", "exposure", "total_trades", "benchmark_return", "benchmark_sharpe_ratio", "gate"),
-    *("deflated_sharpe", "trials"),
+    "sharpe_ratio",
+    "sortino_ratio",
+    "win_rate",
+    "max_drawdown",
+    "total_return",
+    "cagr",
+    "turnover",
+    "exposure",
+    "total_trades",
+    "benchmark_return",
+    "benchmark_sharpe_ratio",
+    "gate",
+    "deflated_sharpe",
+    "trials",
 )
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from contracts.account import Portfolio
 from contracts.performance import AccountSummaries, AccountSummary
-from libs.quant.standing import Standing
+from libs.quant.standing import AccountStanding
 from services.console import logic
 from services.console.store import Store
 from services.console.views import accounts
@@ -28,7 +28,7 @@ async def summaries(limit: int, *, store: Store, synthetic: bool) -> AccountSumm
     return AccountSummaries(accounts=tuple(lines), more=max(len(lasting) - limit, 0))
 
 
-def summary(books: Portfolio, stands: Standing) -> AccountSummary:
+def summary(books: Portfolio, stands: AccountStanding) -> AccountSummary:
     """An account by its books now, and how it stands."""
     close, gain = stands.close, _day_gain(stands)
     # As a session's return is: with what was paid in since at its beginning.
@@ -54,7 +54,7 @@ def summary(books: Portfolio, stands: Standing) -> AccountSummary:
     )
 
 
-def _day_gain(stands: Standing) -> Decimal | None:
+def _day_gain(stands: AccountStanding) -> Decimal | None:
     """The gain since the close before, without what was paid in; None where there is none."""
     if len(stands.closes) < 2:
         return None

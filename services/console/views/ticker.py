@@ -21,7 +21,7 @@ from libs.quant.returns import ONE
 from libs.quant.ticks import places_of
 from libs.report import performance as words
 from services.console.store import Store
-from services.console.views.accounts import Prices
+from services.console.views.accounts import PriceSource
 from services.console.views.standings import closing_of
 
 ENTRIES_MAX = 5_000
@@ -46,7 +46,7 @@ class Lot:
 
 
 @dataclass(frozen=True)
-class History:
+class TradeHistory:
     """The account's trades in a ticker, a session each, oldest first."""
 
     days: tuple[TickerDay, ...]
@@ -63,10 +63,10 @@ class StopDistance:
     risk: Decimal
 
 
-async def history(account: str, ticker: str, *, store: Store) -> History:
+async def history(account: str, ticker: str, *, store: Store) -> TradeHistory:
     """All that the account did in the ticker."""
     entries = await store.ticker_entries(account, ticker, ENTRIES_MAX)
-    return History(_days(entries))
+    return TradeHistory(_days(entries))
 
 
 def position_of(books: Portfolio, ticker: str) -> Position | None:
@@ -94,7 +94,7 @@ async def chart(
     adjusted_to: date | None = None,
     *,
     store: Store,
-    prices: Prices,
+    prices: PriceSource,
 ) -> TickerChart | None:
     """The ticker as the account has seen it: nothing is newer than the account's clock. Prices are
     adjusted up to it, or up to an earlier session, `adjusted_to`. None where there is no such
@@ -215,15 +215,15 @@ def _sum(numbers: Iterable[Decimal]) -> Decimal:
 
 
 def _fill(row: Record) -> TickerFill:
-    return TickerFill(
-        side=row["side"],
-        quantity=row["filled"],
-        price=Money(amount=row["price"], currency=row["currency"]),
-        gain=Money(amount=row["gain"], currency=row["account_currency"]),
-        why=amounts.cut(_why(row), WHY_CHARS),
-        decided_on=row["as_of"],
-        cycle_id=row["cycle_id"],
-        pipeline=row["pipeline"],
+    return TickerFill.model_validate(
+        {
+            **row,
+            "quantity": row["filled"],
+            "price": Money(amount=row["price"], currency=row["currency"]),
+            "gain": Money(amount=row["gain"], currency=row["account_currency"]),
+            "why": amounts.cut(_why(row), WHY_CHARS),
+            "decided_on": row["as_of"],
+        }
     )
 
 

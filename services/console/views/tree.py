@@ -27,8 +27,12 @@ LISTED_MAX = 12
 SUMMARY_CHARS = 160
 
 TYPES: Sequence[str] = (
-    *("cycle", "pipeline", "operation", *(kind.value for kind in CallKind)),
-    *(strategy.PARENT, *strategy.TYPES.values()),
+    "cycle",
+    "pipeline",
+    "operation",
+    *(kind.value for kind in CallKind),
+    strategy.PARENT,
+    *strategy.TYPES.values(),
     *dict.fromkeys(row.what for row in (*COMMANDS, APPROVAL)),
 )
 """What operations are listed by: types of nodes, and names of steps."""
@@ -79,23 +83,24 @@ def _parent_of(row: Row, nodes: Sequence[OperationView]) -> UUID:
 
 def cycle_node(row: Row) -> OperationView:
     """A cycle as the root of its tree."""
-    return OperationView(
-        op_id=row["cycle_id"],
-        cycle_id=row["cycle_id"],
-        type="cycle",
-        name=row["kind"],
-        status=STATUS_OF[CycleStatus(row["status"])],
-        service="orchestrator",
-        progress=_of_whole(row["status"]),
-        tokens=row["tokens"],
-        cost_usd=row["cost_usd"],
-        usage=usage_of(row),
-        metadata={"as_of": str(row["as_of"]), "requester": row["requester"][:400]},
-        result_summary={"status": row["status"]} if row["ended_at"] else None,
-        error_message=_problem(row["status"], row["reason"]),
-        created_at=row["accepted_at"],
-        started_at=row["accepted_at"],
-        finished_at=row["ended_at"],
+    return OperationView.model_validate(
+        {
+            **row,
+            "op_id": row["cycle_id"],
+            "type": "cycle",
+            "name": row["kind"],
+            "status": STATUS_OF[CycleStatus(row["status"])],
+            "service": "orchestrator",
+            "progress": _of_whole(row["status"]),
+            "usage": usage_of(row),
+            "metadata": {"as_of": str(row["as_of"]), "requester": row["requester"][:400]},
+            "state": None,
+            "result_summary": {"status": row["status"]} if row["ended_at"] else None,
+            "error_message": _problem(row["status"], row["reason"]),
+            "created_at": row["accepted_at"],
+            "started_at": row["accepted_at"],
+            "finished_at": row["ended_at"],
+        }
     )
 
 
@@ -145,28 +150,21 @@ def _pipeline_node(cycle: Row, lane: Row, asked: Row, operations: Sequence[Row])
 def operation_node(row: Row, parent: Any = None) -> OperationView:
     """One operation."""
     failure = orjson.loads(row["failure"]) if row["failure"] else None
-    return OperationView(
-        op_id=row["op_id"],
-        parent_id=parent or row["cycle_id"],
-        cycle_id=row["cycle_id"],
-        type=strategy.TYPES.get(row["step"], "operation"),
-        name=row["step"],
-        status=OperationStatus(row["status"]),
-        pipeline=row["pipeline"],
-        state=row["state"],
-        service=row["service"],
-        attempt=row["attempt"],
-        epoch=row["epoch"],
-        progress=_progress(row),
-        tokens=row["tokens"],
-        cost_usd=row["cost_usd"],
-        usage=usage_of(row),
-        metadata={**strategy.child_metadata(row), **(_kind_of(failure) if failure else {})},
-        result_summary=strategy.child_summary(row, summary(row["step"], row["result"])),
-        error_message=failure["message"] if failure else None,
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
+    return OperationView.model_validate(
+        {
+            **row,
+            "parent_id": parent or row["cycle_id"],
+            "type": strategy.TYPES.get(row["step"], "operation"),
+            "name": row["step"],
+            "progress": _progress(row),
+            "usage": usage_of(row),
+            "metadata": {
+                **strategy.child_metadata(row),
+                **(_kind_of(failure) if failure else {}),
+            },
+            "result_summary": strategy.child_summary(row, summary(row["step"], row["result"])),
+            "error_message": failure["message"] if failure else None,
+        }
     )
 
 

@@ -27,7 +27,7 @@ from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import MarketError
 from libs.market.rates import mark
 from libs.market.source import require_session
-from libs.postgres.pool import Connection
+from libs.postgres.pool import PoolConnection
 from libs.quant.sizing import CENT
 from libs.runtime.nearest import UnknownAccount
 from services.execution import books, clock, store
@@ -54,7 +54,7 @@ class _Judged:
     """A request to import with its market data, before anything is locked."""
 
     answer: HoldingsImport
-    known: dict[str, holdings.Known]
+    known: dict[str, holdings.HoldingQuote]
 
 
 async def import_holdings(
@@ -116,7 +116,7 @@ async def _judged(
 ) -> _Judged:
     findings = [*holdings.told_twice(request.holdings)]
     positions: list[OpeningPosition] = []
-    known: dict[str, holdings.Known] = {}
+    known: dict[str, holdings.HoldingQuote] = {}
     for line in request.holdings:
         wrong = [*holdings.of_the_line(line, as_of), *_no_session(line, trading.reads.calendar)]
         seen, unknown = await _known(line, as_of, currency, trading, looked_at=not wrong)
@@ -158,7 +158,7 @@ def _no_session(line: HeldLine, calendar: ExchangeCalendar) -> Sequence[ImportFi
 
 async def _known(
     line: HeldLine, as_of: date, currency: str, trading: Trading, *, looked_at: bool
-) -> tuple[holdings.Known | None, Sequence[ImportFinding]]:
+) -> tuple[holdings.HoldingQuote | None, Sequence[ImportFinding]]:
     """The market source's data of the line; where `looked_at`, also at the day that it was opened
     on.
     """
@@ -175,7 +175,7 @@ async def _known(
             rate = then.get(closed.currency)
     except NO_PRICE as error:
         return None, (_unpriced(line, field, error),)
-    return holdings.Known(closed, rate), ()
+    return holdings.HoldingQuote(closed, rate), ()
 
 
 def _unpriced(line: HeldLine, field: str, error: MarketError) -> ImportFinding:
@@ -258,7 +258,7 @@ def _moved(
     )
 
 
-async def _post(db: Connection, caller: str, account: Account, answer: CashMoved) -> None:
+async def _post(db: PoolConnection, caller: str, account: Account, answer: CashMoved) -> None:
     deposit = answer.kind == "deposit"
     amount = answer.amount.amount if deposit else -answer.amount.amount
     entry = books.cash_moved(amount, answer.session, _key(answer.hash))
@@ -268,7 +268,7 @@ async def _post(db: Connection, caller: str, account: Account, answer: CashMoved
     await store.tell_capital(db, kind, entry.key, event)
 
 
-async def _locked(db: Connection, name: str, as_of: date) -> Account:
+async def _locked(db: PoolConnection, name: str, as_of: date) -> Account:
     account = await store.load(db, name, as_of, lock=True)
     if account is None:
         raise RuntimeError(f"account {name} is gone, and no account is ever deleted")

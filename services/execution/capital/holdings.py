@@ -23,21 +23,21 @@ from contracts.capital import (
 from contracts.types import ExchangeRate, Money
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.quant.exchange import Mark, cents_in, no_rate
+from libs.quant.exchange import PriceMark, cents_in, no_rate
 from libs.quant.sizing import CENT, trade_value
 from services.execution import books
-from services.execution.books import Entry
+from services.execution.books import LedgerEntry
 
 EQUITY_MAX = 10 * CASH_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class HoldingQuote:
     """The market source's data of one line: its close at as_of, and the rate on the day that it was
     opened on where it trades in another currency than the account's.
     """
 
-    mark: Mark
+    mark: PriceMark
     rate: ExchangeRate | None = None
 
 
@@ -98,7 +98,9 @@ def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
     return findings
 
 
-def of_the_market(line: HeldLine, known: Known, account_currency: str) -> Sequence[ImportFinding]:
+def of_the_market(
+    line: HeldLine, known: HoldingQuote, account_currency: str
+) -> Sequence[ImportFinding]:
     """The problems of a line beside the market source's data."""
     traded = known.mark.currency
     if line.currency not in {None, traded}:
@@ -126,7 +128,7 @@ def of_the_market(line: HeldLine, known: Known, account_currency: str) -> Sequen
     return []
 
 
-def position(line: HeldLine, known: Known) -> OpeningPosition:
+def position(line: HeldLine, known: HoldingQuote) -> OpeningPosition:
     """The line as it would stand in the account. Its mark has an amount."""
     paid, worth = trade_value(line.cost, line.quantity), known.mark.amount or Decimal(0)
     traded = known.mark.currency
@@ -158,14 +160,17 @@ def entries(
     shown: HoldingsImport,
     rates: Mapping[str, ExchangeRate | None],
     sectors: Mapping[str, str],
-) -> Sequence[Entry]:
+) -> Sequence[LedgerEntry]:
     """Cash and every position against the owner's capital, by ticker; `rates` are those of the day
     that each was opened on, `sectors` what the market source has at as_of."""
     return (
         books.opening(shown.cash.amount, shown.as_of, import_key(shown.hash)),
         *(
             books.brought_in(
-                *(it.ticker, it.quantity, it.cost, it.opened_on),
+                it.ticker,
+                it.quantity,
+                it.cost,
+                it.opened_on,
                 rates[it.ticker],
                 sectors.get(it.ticker),
             )

@@ -6,7 +6,7 @@ from contracts.constraints import ENFORCED
 from contracts.cycle import DECISION, STRATEGY, CycleRequest, RequestAnswer
 from libs.runtime.nearest import did_you_mean, nearest, slip
 from services.orchestrator.group.changes import Loaded
-from services.orchestrator.group.inputs import CycleAsked
+from services.orchestrator.group.inputs import CycleRequested
 from services.orchestrator.group.rows import CycleRow
 
 
@@ -39,7 +39,7 @@ def accepted(row: CycleRow) -> RequestAnswer:
     return RequestAnswer(outcome="accepted", cycle_id=row.cycle_id, status=row.state.status)
 
 
-def repeated(row: CycleRow, asked: CycleAsked) -> RequestAnswer:
+def repeated(row: CycleRow, asked: CycleRequested) -> RequestAnswer:
     """The answer to a request whose cycle is there: a yes, unless its body is another."""
     if row.body_sha256 == asked.body_sha256:
         return accepted(row)

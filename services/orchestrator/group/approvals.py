@@ -16,14 +16,14 @@ from libs.runtime.settings import Settings
 from services.orchestrator.group.answers import rejection
 from services.orchestrator.group.inputs import ProposalAnswered
 from services.orchestrator.group.rows import Proposal
-from services.orchestrator.machine.logic import SEQ_ASKED, Fact
+from services.orchestrator.machine.logic import SEQ_ASKED, EventDraft
 from services.orchestrator.machine.workflow import Workflow
 
 Passes = Mapping[str, tuple[str, ...]]
 """By pipeline: its optional states."""
 
 
-class Refused(Exception):
+class AnswerRefused(Exception):
     """The answer does not count; `answer` says why."""
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
@@ -38,14 +38,14 @@ def asked_for(request: CycleRequest, workflow: Workflow, settings: Settings) -> 
     this kind of cycle cannot ask.
     """
     states = tuple(state.name for state in workflow.states if state.optional)
-    always = settings.approval_accounts
+    always = settings.approval.accounts
     pipelines = [pipeline for pipeline in request.pipelines if pipeline.account in always]
     if request.approval_required:
         pipelines = list(request.pipelines)
     return {pipeline.name: states for pipeline in pipelines} if states or not pipelines else None
 
 
-def timed(fact: Fact, limit_s: float) -> Fact:
+def timed(fact: EventDraft, limit_s: float) -> EventDraft:
     """The fact; where it asks a person, with how long it waits."""
     if fact.seq != SEQ_ASKED:
         return fact
@@ -67,7 +67,7 @@ def judge(
     """The proposal that is answered, and the approval that stands for it from now on.
 
     `live` are the operations that still wait. The same answer by the same approver again gives the
-    approval that stands already. Raises `Refused`.
+    approval that stands already. Raises `AnswerRefused`.
     """
     proposal, command = _match(answered.answer, proposals)
     approval = _approval(answered, proposal, command, valid_s)
@@ -75,14 +75,14 @@ def judge(
     if first is not None:
         if _same(first, approval):
             return proposal, first
-        raise Refused(
+        raise AnswerRefused(
             "decided",
             f"{first.approver} has said {first.verdict} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
             f"UTC, and the first word counts",
         )
     if proposal.op_id not in live or not proposal.in_time:
         over = "it was not answered in time" if not proposal.in_time else "the cycle has ended"
-        raise Refused(
+        raise AnswerRefused(
             "expired" if not proposal.in_time else "too_late",
             f"the proposal no longer waits: {over}; request a new cycle",
         )
@@ -93,26 +93,26 @@ def _match(answer: AnswerProposal, proposals: Sequence[Proposal]) -> tuple[Propo
     lanes = [proposal for proposal in proposals if answer.pipeline in {None, proposal.pipeline}]
     if not lanes:
         which = f"pipeline {answer.pipeline}" if answer.pipeline else "the cycle"
-        raise Refused("not_waiting", f"{which} waits for no approval", "cycle_id")
+        raise AnswerRefused("not_waiting", f"{which} waits for no approval", "cycle_id")
     readable = [(lane, lane.command) for lane in lanes if lane.command is not None]
     matches = [lane for lane in readable if _hash(lane[1]) == answer.proposal_hash]
     if not matches and len(readable) < len(lanes):
         names = ", ".join(lane.pipeline for lane in lanes if lane.command is None)
-        raise Refused(
+        raise AnswerRefused(
             "unreadable",
             f"the proposal of {names} cannot be read by this version of Deskbus: answer it with "
             f"the version that wrote it, or `deskbus cycle cancel {answer.cycle_id}`",
         )
     if not matches:
         hashes = ", ".join(f"{lane.pipeline}: {_hash(command)}" for lane, command in readable)
-        raise Refused(
+        raise AnswerRefused(
             "proposal_changed",
             f"what waits has another hash ({hashes}); look at it again",
             "proposal_hash",
         )
     if len(matches) > 1:
         names = ", ".join(lane.pipeline for lane, _ in matches)
-        raise Refused("invalid", f"{names} wait with the same proposal: name one", "pipeline")
+        raise AnswerRefused("invalid", f"{names} wait with the same proposal: name one", "pipeline")
     return matches[0]
 
 
@@ -121,7 +121,7 @@ def _approval(
 ) -> Approval:
     answer = answered.answer
     if answer.edits and answer.verdict is not Verdict.EDIT:
-        raise Refused("invalid", f"the verdict {answer.verdict} takes no edits", "edits")
+        raise AnswerRefused("invalid", f"the verdict {answer.verdict} takes no edits", "edits")
     decisions: tuple[PortfolioDecision, ...] = ()
     approved = answer.proposal_hash
     if answer.verdict is Verdict.EDIT:
@@ -144,12 +144,12 @@ def _approval(
 def edited(
     answer: AnswerProposal, decisions: Sequence[PortfolioDecision]
 ) -> tuple[PortfolioDecision, ...]:
-    """The decisions with the edits made: downwards only. Raises `Refused`."""
+    """The decisions with the edits made: downwards only. Raises `AnswerRefused`."""
     quantities: Mapping[str, Decimal] = {edit.asset: edit.quantity for edit in answer.edits}
     if not quantities:
-        raise Refused("invalid", "an edit names at least one decision", "edits")
+        raise AnswerRefused("invalid", "an edit names at least one decision", "edits")
     if len(quantities) < len(answer.edits):
-        raise Refused("invalid", "an asset is named twice", "edits")
+        raise AnswerRefused("invalid", "an asset is named twice", "edits")
     proposed = {decision.asset: decision for decision in decisions}
     for asset, quantity in quantities.items():
         _require_smaller(asset, quantity, proposed)
@@ -159,7 +159,9 @@ def edited(
         if quantities.get(decision.asset, decision.quantity) > 0
     )
     if not reduced:
-        raise Refused("invalid", "the edit leaves nothing to execute: reject it instead", "edits")
+        raise AnswerRefused(
+            "invalid", "the edit leaves nothing to execute: reject it instead", "edits"
+        )
     return reduced
 
 
@@ -168,16 +170,16 @@ def _require_smaller(
 ) -> None:
     if asset not in present:
         known = ", ".join(sorted(present))
-        raise Refused("invalid", f"{asset} is not in the proposal; in it: {known}", "edits")
+        raise AnswerRefused("invalid", f"{asset} is not in the proposal; in it: {known}", "edits")
     allowed = present[asset].quantity
     if quantity > allowed:
         text = f"{asset}: {quantity:f} is more than the {allowed:f} that the rules allowed"
-        raise Refused("invalid", f"{text}; an edit can only make it smaller", "edits")
+        raise AnswerRefused("invalid", f"{text}; an edit can only make it smaller", "edits")
     lot = present[asset].lot
     if present[asset].action is DecisionAction.BUY and quantity != whole_lots(quantity, lot):
         lots = "whole shares" if lot == 1 else f"whole lots of {lot:,} shares"
         text = f"{asset}: {quantity:f} is not a number of {lots}, and only those are bought"
-        raise Refused("invalid", text, "edits")
+        raise AnswerRefused("invalid", text, "edits")
 
 
 def _hash(command: AwaitApproval) -> str:

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
-from contracts.cycle import RequestAnswer
+from contracts.cycle import Budgets, RequestAnswer
 from contracts.operation import RecordAnswer, Reserve
 from libs.runtime.settings import Settings
-from services.orchestrator.group.rows import OperationRow, Purse
+from services.orchestrator.group.rows import CallBudget, OperationRow
 
 CODE = "budget_exhausted"
 SMALLEST_USD = Decimal("0.00000001")
 REMEDIES = {
-    "operation_tokens_max": "raise DESKBUS_OPERATION_TOKENS_MAX",
-    "operation_cost_usd_max": "raise DESKBUS_OPERATION_COST_USD_MAX",
+    "operation_tokens_max": "raise DESKBUS_BUDGET_OPERATION_TOKENS_MAX",
+    "operation_cost_usd_max": "raise DESKBUS_BUDGET_OPERATION_COST_USD_MAX",
     "budgets.tokens": "give the request more budgets.tokens (--max-tokens)",
     "budgets.cost_usd": "give the request more budgets.cost_usd (--max-cost)",
-    "day_tokens_max": "wait for the next UTC day, or raise DESKBUS_DAY_TOKENS_MAX",
-    "day_cost_usd_max": "wait for the next UTC day, or raise DESKBUS_DAY_COST_USD_MAX",
+    "day_tokens_max": "wait for the next UTC day, or raise DESKBUS_BUDGET_DAY_TOKENS_MAX",
+    "day_cost_usd_max": "wait for the next UTC day, or raise DESKBUS_BUDGET_DAY_COST_USD_MAX",
 }
 """What to do, by the limit that was reached."""
 REMEDIES_OF_A_CELL = {
@@ -30,8 +30,8 @@ REMEDIES_OF_A_CELL = {
 def refused_call(
     reserve: Reserve,
     row: OperationRow,
-    cycle: Purse,
-    day: Purse | None,
+    cycle: CallBudget,
+    day: CallBudget | None,
     settings: Settings,
     *,
     of_study: bool = False,
@@ -53,8 +53,19 @@ def refused_call(
     return None
 
 
+def pays_no_call(budgets: Budgets, needs: Reserve | None) -> RequestAnswer | None:
+    """The answer to a study's cell whose budgets do not pay one call of its dearest model."""
+    if needs is None or (needs.tokens <= budgets.tokens and counted_usd(needs) <= budgets.cost_usd):
+        return None
+    message = (
+        f"a cell may cost {budgets.tokens:,} tokens and {budgets.cost_usd:.2f} USD, and one call "
+        f"of its dearest model may need {needed(needs)}: raise cell_tokens and cell_cost_usd"
+    )
+    return RequestAnswer(outcome="rejected", code="invalid", field="budgets", message=message)
+
+
 def refused_cycle(
-    needs: Reserve | None, today: Purse | None, now: datetime
+    needs: Reserve | None, today: CallBudget | None, now: datetime
 ) -> RequestAnswer | None:
     """The answer to a request whose models the day can no longer pay; None where it can.
 
@@ -67,8 +78,8 @@ def refused_cycle(
     retry_at = next_day(now)
     text = (
         f"today's budget for models is used up: {_used(today)}; come again from "
-        f"{retry_at:%Y-%m-%d %H:%M} UTC on, raise DESKBUS_DAY_TOKENS_MAX or "
-        "DESKBUS_DAY_COST_USD_MAX, or ask the rules provider, which costs nothing"
+        f"{retry_at:%Y-%m-%d %H:%M} UTC on, raise DESKBUS_BUDGET_DAY_TOKENS_MAX or "
+        "DESKBUS_BUDGET_DAY_COST_USD_MAX, or ask the rules provider, which costs nothing"
     )
     return RequestAnswer(outcome="rejected", code=CODE, message=text, retry_at=retry_at)
 
@@ -92,11 +103,11 @@ def next_day(now: datetime) -> datetime:
 
 
 def _purses(
-    row: OperationRow, cycle: Purse, day: Purse | None, settings: Settings
-) -> Iterator[tuple[str, Purse, tuple[str, str]]]:
+    row: OperationRow, cycle: CallBudget, day: CallBudget | None, settings: Settings
+) -> Iterator[tuple[str, CallBudget, tuple[str, str]]]:
     """Name, purse, and what its limits of tokens and of cost are called; the narrowest first."""
     # One reservation at a time: what the operation held before has been settled.
-    own = Purse(settings.operation_tokens_max, settings.operation_cost_usd_max)
+    own = CallBudget(settings.budget.operation_tokens_max, settings.budget.operation_cost_usd_max)
     own.spend(row.tokens, row.cost_usd)
     yield "operation", own, ("operation_tokens_max", "operation_cost_usd_max")
     yield "cycle", cycle, ("budgets.tokens", "budgets.cost_usd")
@@ -104,7 +115,7 @@ def _purses(
         yield "day", day, ("day_tokens_max", "day_cost_usd_max")
 
 
-def _short(purse: Purse, reserve: Reserve, *, with_held: bool) -> int | None:
+def _short(purse: CallBudget, reserve: Reserve, *, with_held: bool) -> int | None:
     """The sort that the purse lacks: 0 for tokens, 1 for dollars, None where it affords it."""
     held_tokens, held_usd = (
         (purse.tokens_reserved, purse.cost_usd_reserved) if with_held else (0, Decimal(0))
@@ -116,7 +127,7 @@ def _short(purse: Purse, reserve: Reserve, *, with_held: bool) -> int | None:
     return None
 
 
-def _used(purse: Purse) -> str:
+def _used(purse: CallBudget) -> str:
     held = ""
     if purse.tokens_reserved or purse.cost_usd_reserved:
         held = (

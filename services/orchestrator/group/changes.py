@@ -12,9 +12,9 @@ from contracts.audit import EventType
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import Usage
 from libs.runtime.settings import Settings
-from services.orchestrator.group.rate_limits import Pace
-from services.orchestrator.group.rows import ZERO, CycleRow, OperationRow, Proposal, Purse
-from services.orchestrator.machine.logic import Fact, Start
+from services.orchestrator.group.rate_limits import EndpointPace
+from services.orchestrator.group.rows import ZERO, CallBudget, CycleRow, OperationRow, Proposal
+from services.orchestrator.machine.logic import EventDraft, Start
 
 RECALIBRATED_FROM = "recalibrated_from"
 """The command field that the setting of the same name is put in."""
@@ -61,7 +61,7 @@ class NewOperation:
         """How long until the sweep sends it again; None for what a person is asked."""
         if self.start.step.asks:
             return None
-        return settings.lease_s if self.epoch else settings.resend_after_s
+        return settings.orchestrator.lease_s if self.epoch else settings.orchestrator.resend_after_s
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class Loaded:
     proposals: dict[UUID, list[Proposal]] = field(default_factory=dict)
     running: int = 0
     strategies_running: int = 0
-    day: Purse | None = None
-    today: Purse | None = None
-    paces: dict[str, Pace] = field(default_factory=dict)
+    day: CallBudget | None = None
+    today: CallBudget | None = None
+    paces: dict[str, EndpointPace] = field(default_factory=dict)
     answers: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -132,7 +132,7 @@ def session_id(row: CycleRow, lane: str | None) -> str:
     return f"{row.pipelines[lane or row.state.main]['account']}/{row.as_of}"
 
 
-def new_event(row: CycleRow, fact: Fact) -> NewEvent:
+def new_event(row: CycleRow, fact: EventDraft) -> NewEvent:
     """The row of state_events that a fact of the state machine becomes."""
     return NewEvent(
         started_on=row.started_on,
@@ -157,7 +157,7 @@ def step_event(
 ) -> NewEvent:
     """An event about a step's operation, as number `seq` under `node`."""
     with_step = {"step": row.step, **(data or {})}
-    return new_event(cycle, Fact(node, seq, what, row.pipeline, row.state, with_step))
+    return new_event(cycle, EventDraft(node, seq, what, row.pipeline, row.state, with_step))
 
 
 def refused_event(cycle_id: UUID, on: date, data: Mapping[str, Any]) -> NewEvent:
@@ -193,7 +193,7 @@ def command_json(
     if "request" in fields:
         inputs["request"] = orjson.Fragment(row.request)
     if RECALIBRATED_FROM in fields:
-        inputs[RECALIBRATED_FROM] = settings.recalibrated_from
+        inputs[RECALIBRATED_FROM] = settings.model.recalibrated_from
     return orjson.dumps(
         {
             "version": 1,

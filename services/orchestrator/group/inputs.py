@@ -19,10 +19,10 @@ NO_USAGE = Usage()
 
 
 @dataclass(frozen=True)
-class CycleAsked:
+class CycleRequested:
     """`requester` wants a cycle; `as_of` is the session it will see, `body_sha256` its body's.
 
-    `hindrance` is why a new cycle could not begin; one that there is already goes on. `needs` is
+    `rejection` is why a new cycle could not begin; one that there is already goes on. `needs` is
     the least that a call of its dearest model may cost, None where nothing in it is counted.
     `data_version` is the state of the market data that all its work reads.
     """
@@ -32,7 +32,7 @@ class CycleAsked:
     request: CycleRequest
     as_of: date
     body_sha256: bytes
-    hindrance: RequestAnswer | None = None
+    rejection: RequestAnswer | None = None
     needs: Reserve | None = None
     data_version: str | None = None
 
@@ -44,7 +44,7 @@ class CycleAsked:
 
 
 @dataclass(frozen=True)
-class CancelAskedFor:
+class CancelRequested:
     """Somebody wants a cycle to stop."""
 
     cycle_id: UUID
@@ -73,7 +73,7 @@ class Claimed:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class CallsRecorded:
     """A service has finished calls, or renews its lease."""
 
     service: str
@@ -104,7 +104,7 @@ class CycleOverdue:
 
 
 @dataclass(frozen=True)
-class RequestRefused:
+class UnreadableRequest:
     """A request that could not be read: recorded under an id made from its body."""
 
     cycle_id: UUID
@@ -113,20 +113,20 @@ class RequestRefused:
 
 
 GroupInput = (
-    CycleAsked
-    | CancelAskedFor
+    CycleRequested
+    | CancelRequested
     | ProposalAnswered
     | Claimed
-    | Recorded
+    | CallsRecorded
     | Resulted
     | OperationOverdue
     | CycleOverdue
-    | RequestRefused
+    | UnreadableRequest
 )
 
 
 @dataclass(frozen=True)
-class Ask:
+class PendingInput:
     """One input and where its answer goes; None answers an input that nobody waits for."""
 
     item: GroupInput
@@ -140,7 +140,7 @@ def operation_of(item: GroupInput) -> UUID | None:
     match item:
         case Claimed():
             return item.claim.op_id
-        case Recorded():
+        case CallsRecorded():
             return item.record.op_id
         case Resulted():
             return item.result.op_id
@@ -153,7 +153,7 @@ def operation_of(item: GroupInput) -> UUID | None:
 def calls_of(item: GroupInput) -> Sequence[JournalEntry]:
     """The finished calls that an input puts on record."""
     match item:
-        case Recorded():
+        case CallsRecorded():
             return item.record.entries
         case Resulted():
             return item.result.entries
@@ -163,14 +163,14 @@ def calls_of(item: GroupInput) -> Sequence[JournalEntry]:
 
 def is_paid(item: GroupInput) -> bool:
     """Whether an input holds money back or spends it."""
-    reserves = isinstance(item, Recorded) and item.record.reserve is not None
+    reserves = isinstance(item, CallsRecorded) and item.record.reserve is not None
     return reserves or any(entry.usage != NO_USAGE for entry in calls_of(item))
 
 
 def cycle_of(item: GroupInput) -> UUID | None:
     """The cycle that an input names itself."""
     match item:
-        case CycleAsked() | CancelAskedFor() | ProposalAnswered() | CycleOverdue():
+        case CycleRequested() | CancelRequested() | ProposalAnswered() | CycleOverdue():
             return item.cycle_id
         case _:
             return None

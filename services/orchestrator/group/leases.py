@@ -32,8 +32,8 @@ from services.orchestrator.group.changes import (
     NewUsage,
     step_event,
 )
-from services.orchestrator.group.rate_limits import Pace
-from services.orchestrator.group.rows import CycleRow, OperationRow, Purse
+from services.orchestrator.group.rate_limits import EndpointPace
+from services.orchestrator.group.rows import CallBudget, CycleRow, OperationRow
 from services.orchestrator.machine.logic import SEQ_CALLS, SEQ_STARTED
 
 CALL_EVENTS = {
@@ -73,7 +73,7 @@ class Leases:
 
     def is_poison(self, row: OperationRow) -> bool:
         """Whether the operation was begun too often without an end."""
-        return not self._is_held(row) and row.epoch >= self._settings.epochs_max
+        return not self._is_held(row) and row.epoch >= self._settings.orchestrator.epochs_max
 
     def claim(self, row: OperationRow, claim: Claim) -> ClaimAnswer:
         """Grant the operation, or a further page of its journal, or say why not."""
@@ -94,12 +94,12 @@ class Leases:
         The sweep lets such suspects run one at a time; NATS, which delivers again what a killed
         process did not acknowledge, knows nothing of that.
         """
-        return row.epoch >= self._settings.epochs_max - 1 > 0 and not row.lease_live
+        return row.epoch >= self._settings.orchestrator.epochs_max - 1 > 0 and not row.lease_live
 
     def _grant(self, row: OperationRow) -> ClaimAnswer:
         if row.epoch == 0:
             self._tell_start(row)
-        self.forfeit(row)
+        self.charge_reservation(row)
         row.epoch += 1
         _hold(row)
         return self._granted(row, 0)
@@ -142,7 +142,7 @@ class Leases:
         return ClaimAnswer(
             outcome="granted",
             epoch=row.epoch,
-            lease_s=self._settings.lease_s,
+            lease_s=self._settings.orchestrator.lease_s,
             journal=tuple(pages[0]) if pages else (),
             more=len(pages) > 1,
         )
@@ -151,7 +151,8 @@ class Leases:
         """Why an operation that is never finished is given up."""
         return (
             f"{row.step} was begun {row.epoch} times and never ended: it stops its process or "
-            f"outlives its lease of {self._settings.lease_s:g} s; see the log of {row.service}"
+            f"outlives its lease of {self._settings.orchestrator.lease_s:g} s; see the log of "
+            f"{row.service}"
         )
 
     def record(self, row: OperationRow, record: Record) -> RecordAnswer:
@@ -196,7 +197,7 @@ class Leases:
         for entry in paid:
             pace.close(_retry_after_s(entry))
 
-    def forfeit(self, row: OperationRow) -> None:
+    def charge_reservation(self, row: OperationRow) -> None:
         """Count all that is held back as spent: whoever had the operation may have paid for a call
         that nobody recorded."""
         held = row.reserved
@@ -220,12 +221,12 @@ class Leases:
         if usage.tokens:
             self.used.append(NewUsage(row, usage))
 
-    def _day_of(self, cycle: CycleRow) -> Purse | None:
+    def _day_of(self, cycle: CycleRow) -> CallBudget | None:
         """The day's budget, which a study's cell neither needs nor takes from."""
         return None if cycle.of_study else self._loaded.day
 
     def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
-        lease_s = self._settings.lease_s
+        lease_s = self._settings.orchestrator.lease_s
         if reserve is None or reserve == NOTHING:
             return RecordAnswer(outcome="ok", lease_s=lease_s)
         # One reservation at a time: a record that comes again, or after a failed call, replaces it.
@@ -244,10 +245,10 @@ class Leases:
         )
         if refused is not None:
             return refused
-        pace = self._loaded.paces.get(reserve.provider) or Pace(reserve.provider)
+        pace = self._loaded.paces.get(reserve.provider) or EndpointPace(reserve.provider)
         wait_s = pace.wait_s(reserve)
-        if wait_s > self._settings.model_wait_s_max:
-            return _too_late(pace, wait_s, self._settings.model_wait_s_max)
+        if wait_s > self._settings.model.wait_s_max:
+            return _too_late(pace, wait_s, self._settings.model.wait_s_max)
         pace.take(reserve, wait_s)
         for purse in (cycle.purse, day):
             if purse is not None:
@@ -335,7 +336,7 @@ def _offline(reserve: Reserve) -> RecordAnswer:
     )
 
 
-def _too_late(pace: Pace, wait_s: float, longest_s: float) -> RecordAnswer:
+def _too_late(pace: EndpointPace, wait_s: float, longest_s: float) -> RecordAnswer:
     return RecordAnswer(
         outcome="budget_exhausted",
         field=f"providers.{pace.provider}.rate",

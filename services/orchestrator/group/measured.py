@@ -2,7 +2,7 @@
 record, once."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 import structlog
 
@@ -10,11 +10,10 @@ from contracts.audit import EventType, tells_failure
 from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.message import Message
 from contracts.operation import CallKind, ClaimAnswer, JournalEntry, RecordAnswer, ResultAnswer
-from contracts.risk import RuleOutcome
 from libs.facts import amounts
 from libs.telemetry import metrics, tracing
+from services.orchestrator.group.batch import InputBatch
 from services.orchestrator.group.changes import NewEvent
-from services.orchestrator.group.fold import Group
 from services.orchestrator.group.rows import CycleRow
 from services.orchestrator.machine.logic import SHARED
 
@@ -38,13 +37,12 @@ LOGGED = {
 }
 """A cycle's begin, each transition of its pipelines, and its end, by the names of their lines."""
 REASON_CHARS = 400
-TOOL_UNKNOWN = "tool_not_allowed"
 TOKENS = ("input", "output", "cache_read", "cache_write", "unsorted")
 
 log = structlog.get_logger()
 
 
-def count(group: Group, answers: Sequence[Message | None]) -> None:
+def count(group: InputBatch, answers: Sequence[Message | None]) -> None:
     """Count and log what the group wrote and answered."""
     for answer in answers:
         if isinstance(answer, ClaimAnswer | RecordAnswer | ResultAnswer | RequestAnswer):
@@ -55,18 +53,18 @@ def count(group: Group, answers: Sequence[Message | None]) -> None:
     for event in group.events:
         _event(group, event)
         if event.type in LOGGED:
-            _log(group.cycle(event.cycle_id), event)
+            _log(group.cycle(event.cycle_id), event, group.at)
     for new in group.entries:
         _call(new.operation.step, new.entry)
 
 
-def _event(group: Group, event: NewEvent) -> None:
+def _event(group: InputBatch, event: NewEvent) -> None:
     match event.type:
         case EventType.CYCLE_ACCEPTED:
             metrics.CYCLES_ACCEPTED.add(group.cycle(event.cycle_id).kind)
         case EventType.CYCLE_ENDED:
             cycle = group.cycle(event.cycle_id)
-            took = datetime.now(UTC) - cycle.accepted_at
+            took = group.at - cycle.accepted_at
             metrics.CYCLES.add(cycle.kind, str(event.data["status"]))
             metrics.CYCLE_SECONDS.observe(took.total_seconds(), cycle.kind)
             if tracing.is_on():
@@ -82,15 +80,11 @@ def _event(group: Group, event: NewEvent) -> None:
         case EventType.LLM_REQUESTED if event.data["wait_s"]:
             provider = event.data["name"].partition(":")[0]
             metrics.MODEL_WAIT.add(provider, by=event.data["wait_s"])
-        case EventType.DECISION:
-            for check in event.data.get("checks", ()):
-                if check["outcome"] != RuleOutcome.KEPT:
-                    metrics.RULES.add(check["rule"], check["outcome"])
         case _:
             pass
 
 
-def _log(cycle: CycleRow, event: NewEvent) -> None:
+def _log(cycle: CycleRow, event: NewEvent, at: datetime) -> None:
     """The line of an event; a warning where something failed."""
     fields: dict[str, object] = {"cycle_id": str(cycle.cycle_id)}
     if event.pipeline:
@@ -103,7 +97,7 @@ def _log(cycle: CycleRow, event: NewEvent) -> None:
         reason = amounts.cut(str(event.data.get("reason") or ""), REASON_CHARS)
         fields |= {"status": str(status), **({"reason": reason} if reason else {})}
     if event.type is EventType.CYCLE_ENDED:
-        took = datetime.now(UTC) - cycle.accepted_at
+        took = at - cycle.accepted_at
         fields |= {"seconds": round(took.total_seconds(), 3), "tokens": cycle.purse.tokens_spent}
     failed = tells_failure(event.type, str(status or ""))
     (log.warning if failed else log.info)(LOGGED[event.type], **fields)
@@ -127,29 +121,13 @@ def _trace(cycle: CycleRow, status: str) -> None:
 
 
 def _call(step: str, entry: JournalEntry) -> None:
-    seconds = entry.duration_ms / 1_000
-    if entry.kind is CallKind.TOOL:
-        outcome = _code(entry) or "ok"
-        # A name that a model has invented is no label.
-        tool = "unknown" if outcome == TOOL_UNKNOWN else entry.name
-        metrics.TOOL_CALLS.add(tool, outcome)
-        metrics.TOOL_SECONDS.observe(seconds, tool)
-    elif entry.kind is CallKind.MODEL:
-        _model_call(step, entry, seconds)
-    elif entry.passed is not None:
-        metrics.ANSWERS_CHECKED.add(step, "passed" if entry.passed else "refused")
-
-
-def _model_call(step: str, entry: JournalEntry, seconds: float) -> None:
+    if entry.kind is not CallKind.MODEL:
+        return
     provider, usage = entry.provider, entry.usage
-    metrics.MODEL_CALLS.add(provider, step, _code(entry) or "ok")
-    metrics.MODEL_SECONDS.observe(seconds, provider)
+    # The code of the error that stands in place of a reply.
+    metrics.MODEL_CALLS.add(provider, step, str(entry.fault.get("code", "")) or "ok")
+    metrics.MODEL_SECONDS.observe(entry.duration_ms / 1_000, provider)
     if usage.cost_usd is not None:
         metrics.MODEL_COST.add(provider, step, by=float(usage.cost_usd))
     for sort in TOKENS:
         metrics.MODEL_TOKENS.add(provider, sort, by=getattr(usage, f"{sort}_tokens"))
-
-
-def _code(entry: JournalEntry) -> str:
-    """The code of the error that stands in place of a reply; empty where there is none."""
-    return str(entry.fault.get("code", ""))

@@ -56,7 +56,7 @@ class Bucket:
 
 
 @dataclass
-class Pace:
+class EndpointPace:
     """When one endpoint may be asked. `closed_s`: not before that, as it said itself."""
 
     provider: str

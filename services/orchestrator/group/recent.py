@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from contracts.cycle import STRATEGY, CycleStatus
+from services.orchestrator.group.batch import InputBatch
 from services.orchestrator.group.changes import Loaded
-from services.orchestrator.group.fold import Group
 from services.orchestrator.group.inputs import (
+    CallsRecorded,
     Claimed,
-    CycleAsked,
+    CycleRequested,
     GroupInput,
-    Recorded,
     Resulted,
     is_paid,
     operation_of,
@@ -76,7 +76,7 @@ class Recent:
             row = self._operations.get(operation_of(item) or NOBODY)
             if row is not None and _is_enough(row, item):
                 cycle_ids.add(row.cycle_id)
-            elif not isinstance(item, CycleAsked) or item.cycle_id in self._cycles:
+            elif not isinstance(item, CycleRequested) or item.cycle_id in self._cycles:
                 return None
         entries = [self._drop(cycle_id) for cycle_id in cycle_ids]
         return Loaded(
@@ -84,7 +84,7 @@ class Recent:
             operations={row.op_id: row for entry in entries for row in entry.operations},
         )
 
-    def keep(self, group: Group) -> None:
+    def keep(self, group: InputBatch) -> None:
         """Remember what a group has just written."""
         running: dict[UUID, list[OperationRow]] = {}
         for row in group.live_operations:
@@ -123,7 +123,7 @@ def _is_enough(row: OperationRow, item: GroupInput) -> bool:
     match item:
         case Claimed():
             return row.status == "pending" and row.epoch == 0 and item.claim.epoch is None
-        case Recorded():
+        case CallsRecorded():
             return row.epoch == item.record.epoch and not is_paid(item)
         case Resulted():
             return not row.claimed or (0 < row.epoch == item.result.epoch and not is_paid(item))

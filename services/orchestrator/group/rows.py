@@ -15,17 +15,17 @@ from pydantic import ValidationError
 from contracts.approval import Approval, AwaitApproval
 from contracts.cycle import CycleStatus
 from contracts.operation import Reserve
-from contracts.study import STUDY
+from contracts.subjects.subject import STUDY
 from contracts.types import Usage
 from libs.postgres.pool import Record
-from services.orchestrator.machine.logic import SHARED, Cycle, Lane
+from services.orchestrator.machine.logic import SHARED, Cycle, PipelineState
 from services.orchestrator.machine.workflow import Ending
 
 ZERO = Decimal(0)
 
 
 @dataclass
-class Purse:
+class CallBudget:
     """The budget: its limit, the amount spent, and the amount reserved for calls in flight.
 
     Dollars are those that are known: calls of models without a price count in tokens alone.
@@ -74,7 +74,7 @@ class CycleRow:
     started_on: date
     accepted_at: datetime
     state: Cycle
-    purse: Purse
+    purse: CallBudget
     timeout_s: float
     is_late: bool = False
     waiting: bool = False
@@ -99,7 +99,7 @@ class CycleRow:
             accepted_at=row["accepted_at"],
             data_version=row["data_version"],
             state=load_state(row["cycle_id"], row["state"], row["status"], row["reason"]),
-            purse=Purse(
+            purse=CallBudget(
                 row["tokens_max"],
                 row["cost_usd_max"],
                 row["tokens_spent"],
@@ -107,7 +107,7 @@ class CycleRow:
                 row["tokens_reserved"],
                 row["cost_usd_reserved"],
             ),
-            # As it was asked for: the two times on record come from two clocks.
+            # As it was asked for: the limit on record moves.
             timeout_s=orjson.loads(row["request"])["timeout_s"],
             is_late=row["is_late"],
             waiting=row["waiting"],
@@ -238,7 +238,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedOperation:
     """How an operation is to be written at its end."""
 
     status: str
@@ -264,9 +264,9 @@ def load_state(cycle_id: UUID, state: bytes, status: str, reason: str | None) ->
     )
 
 
-def _lane(stored: Mapping[str, Any]) -> Lane:
+def _lane(stored: Mapping[str, Any]) -> PipelineState:
     ending = stored["ending"]
-    return Lane(
+    return PipelineState(
         name=stored["name"],
         state=stored["state"],
         live=stored["live"],

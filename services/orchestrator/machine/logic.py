@@ -31,7 +31,7 @@ EXPIRED = CycleStatus.EXPIRED
 
 
 @dataclass(frozen=True)
-class Lane:
+class PipelineState:
     """One pipeline's way through the states (or the shared one's).
 
     `live` holds the attempt of every step that runs, `done` the steps of the present state that
@@ -73,7 +73,7 @@ class Cycle:
 
     cycle_id: UUID
     main: str
-    lanes: Mapping[str, Lane]
+    lanes: Mapping[str, PipelineState]
     status: CycleStatus = RUNNING
     reason: str = ""
 
@@ -140,7 +140,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Fact:
+class EventDraft:
     """An event to append, under `node` (an operation, a pipeline or the cycle) as number `seq`.
 
     `lane` and `state` say where it happened. The pair (node, seq) is the same after every crash.
@@ -154,7 +154,7 @@ class Fact:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Stopped(NamedTuple):
+class OperationStop(NamedTuple):
     """An operation that is to be stopped, and why."""
 
     op_id: UUID
@@ -167,14 +167,14 @@ class Advance:
 
     cycle: Cycle
     starts: tuple[Start, ...] = ()
-    stops: tuple[Stopped, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    stops: tuple[OperationStop, ...] = ()
+    facts: tuple[EventDraft, ...] = ()
     changed: bool = True
 
 
 GAVE_UP = (
     "; no answer of {count} was valid: name another model for this stage, or allow more attempts "
-    "(plan_attempts_max, answer_attempts_max)"
+    "(model.plan_attempts_max, model.answer_attempts_max)"
 )
 # Numbers of an operation's own events; journalled calls come after them.
 SEQ_STARTED, SEQ_ENDED, SEQ_ANNOUNCED, SEQ_ASKED, SEQ_CALLS = 0, 1, 2, 3, 10
@@ -198,7 +198,7 @@ def begin(
     `fallbacks` its fallback providers by stage."""
     states, others = passes or {}, fallbacks or {}
     lanes = {
-        name: Lane(
+        name: PipelineState(
             name,
             passes=states.get(name, ()),
             rounds_max=rounds_max,
@@ -213,7 +213,7 @@ def advance(workflow: Workflow, cycle: Cycle, cause: Input) -> Advance:
     """The consequences of one input."""
     if cycle.status is not RUNNING:
         return Advance(cycle, changed=False)
-    turn = _Turn(workflow, cycle)
+    turn = _Transition(workflow, cycle)
     match cause:
         case Started():
             turn.start(cause)
@@ -253,7 +253,7 @@ def is_waiting(workflow: Workflow, cycle: Cycle) -> bool:
     )
 
 
-class _Turn:
+class _Transition:
     """One input's consequences, gathered. Lives for one call of `advance`."""
 
     def __init__(self, workflow: Workflow, cycle: Cycle) -> None:
@@ -261,8 +261,8 @@ class _Turn:
         self._cycle = cycle
         self._lanes = dict(cycle.lanes)
         self._starts: list[Start] = []
-        self._stops: list[Stopped] = []
-        self._facts: list[Fact] = []
+        self._stops: list[OperationStop] = []
+        self._facts: list[EventDraft] = []
         self._contract: Mapping[str, Any] = {}
         self._changed = True
 
@@ -476,7 +476,7 @@ class _Turn:
 
     # --- small steps ------------------------------------------------------------------------
 
-    def _live(self, cause: StepDone | StepFailed) -> tuple[Lane | None, Step | None]:
+    def _live(self, cause: StepDone | StepFailed) -> tuple[PipelineState | None, Step | None]:
         """The lane and step that the input speaks of, where that very attempt is live."""
         lane = self._lanes.get(cause.lane)
         if lane is None or lane.live.get(cause.step) != cause.attempt:
@@ -484,21 +484,21 @@ class _Turn:
             return None, None
         return lane, self._state(lane).step(cause.step)
 
-    def _state(self, lane: Lane) -> State:
+    def _state(self, lane: PipelineState) -> State:
         closing = self._workflow.closing
         if closing is not None and lane.state == closing.name:
             return closing
         states = self._workflow.of(shared=lane.name == SHARED)
         return next(state for state in states if state.name == lane.state)
 
-    def _is_closing(self, lane: Lane) -> bool:
+    def _is_closing(self, lane: PipelineState) -> bool:
         return self._workflow.closing is not None and lane.state == self._workflow.closing.name
 
-    def _may_run_out(self, lane: Lane) -> bool:
+    def _may_run_out(self, lane: PipelineState) -> bool:
         steps = (self._state(lane).step(name) for name in lane.live)
         return not self._is_closing(lane) and not any(step.must_answer for step in steps)
 
-    def _known(self, lane: Lane) -> dict[str, UUID]:
+    def _known(self, lane: PipelineState) -> dict[str, UUID]:
         return {**self._lanes[SHARED].outputs, **lane.outputs}
 
     def _send(
@@ -539,15 +539,15 @@ class _Turn:
             op_id = self._id(lane, step, attempt)
             # A failure that ended its lane stands behind the name of its step.
             why = shortened(reason, TEXT_CHARS_MAX)
-            self._stops.append(Stopped(op_id, why))
+            self._stops.append(OperationStop(op_id, why))
             data = {"step": step, "message": why}
             self._fact(op_id, SEQ_ENDED, EventType.OPERATION_CANCELLED, lane, data)
         self._lanes[name] = replace(lane, live={})
 
-    def _op_id(self, lane: Lane, step: Step, attempt: int) -> UUID:
+    def _op_id(self, lane: PipelineState, step: Step, attempt: int) -> UUID:
         return self._id(lane, step.name, attempt)
 
-    def _id(self, lane: Lane, step: str, attempt: int) -> UUID:
+    def _id(self, lane: PipelineState, step: str, attempt: int) -> UUID:
         cycle = self._cycle.cycle_id
         return ids.operation_id(cycle, lane.name, lane.state, step, attempt, lane.round)
 
@@ -556,11 +556,11 @@ class _Turn:
         node: UUID,
         seq: int,
         what: EventType,
-        lane: Lane | None = None,
+        lane: PipelineState | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> None:
         name, state = (lane.name, lane.state or None) if lane else (None, None)
-        self._facts.append(Fact(node, seq, what, name, state, data or {}))
+        self._facts.append(EventDraft(node, seq, what, name, state, data or {}))
 
 
 def _united(
@@ -569,7 +569,9 @@ def _united(
     return (*known, *(one for one in new if one not in known))
 
 
-def _fallback(lane: Lane, step: Step, cause: StepFailed, *, is_closing: bool) -> Fallback | None:
+def _fallback(
+    lane: PipelineState, step: Step, cause: StepFailed, *, is_closing: bool
+) -> Fallback | None:
     """The fallback after this failure; None where none is set, or where another provider would
     meet the same: a spent budget, the desk's data, a fault of the program.
 

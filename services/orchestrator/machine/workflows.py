@@ -223,8 +223,8 @@ WORKFLOWS = (DECISION, EXIT, STRATEGY, SNAPSHOT, REPORT, PROBE)
 
 def workflows_of(settings: Settings) -> Sequence[Workflow]:
     """All versions, with the attempts and the time that the settings allow."""
-    plan, answer = settings.plan_attempts_max, settings.answer_attempts_max
-    limit_s = settings.model_step_limit_s
+    plan, answer = settings.model.plan_attempts_max, settings.model.answer_attempts_max
+    limit_s = settings.model.step_limit_s
     return [_answered_by_models(workflow, plan, answer, limit_s) for workflow in WORKFLOWS]
 
 

@@ -11,7 +11,7 @@ from contracts.types import Failure
 from libs.bus.codec import MessageInvalid
 from libs.bus.dead_letters import REASON_CHARS_MAX, DeadLetters
 from libs.bus.publisher import Publisher
-from libs.bus.server import UNREADABLE_BYTES_KEPT, Server, Unreadable
+from libs.bus.server import UNREADABLE_BYTES_KEPT, Server, UnreadableMessage
 from libs.bus.streams import LETTERS_KEPT_MAX
 from tests.integration.bus.conftest import Connect
 
@@ -25,13 +25,13 @@ async def test_a_flood_of_large_junk_is_held_in_part_and_a_cancel_is_answered(
     connected: Connect,
 ) -> None:
     orchestrator, user, cli = [await connected(name) for name in ("orchestrator", "user", "cli")]
-    held: list[Unreadable] = []
+    held: list[UnreadableMessage] = []
     gate = asyncio.Event()
 
     async def answer(_caller: str, _message: Message) -> Message:
         return RequestAnswer(outcome="accepted")
 
-    async def refuse(_caller: str, unreadable: Unreadable) -> Message:
+    async def refuse(_caller: str, unreadable: UnreadableMessage) -> Message:
         held.append(unreadable)
         await gate.wait()
         return RequestAnswer(outcome="rejected", code="invalid")
@@ -62,9 +62,9 @@ async def test_a_flood_of_large_junk_is_held_in_part_and_a_cancel_is_answered(
     assert all(each.size_bytes > REQUEST_BYTES for each in held)
 
 
-def _junk(number: int) -> Unreadable:
+def _junk(number: int) -> UnreadableMessage:
     body = b"junk %d" % number
-    return Unreadable(body, len(body), MessageInvalid("body: not JSON"))
+    return UnreadableMessage(body, len(body), MessageInvalid("body: not JSON"))
 
 
 @pytest.mark.usefixtures("provisioner")

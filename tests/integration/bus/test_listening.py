@@ -11,14 +11,12 @@ from nats.aio.msg import Msg
 
 from contracts.audit import Event, EventAt, EventsSince, EventType
 from contracts.event_data import EventOf, StepEvent
-from contracts.subjects.commands import WRITE_REPORT
 from contracts.subjects.events import EVENTS_SINCE
 from contracts.subjects.subject import ORCHESTRATOR, WEB
 from libs.bus.codec import decode, encode
-from libs.bus.connection import BusLost, BusNotReachable, Client
+from libs.bus.connection import BusNotReachable, Client
 from libs.bus.headers import AGAIN_HEADER, reason
-from libs.bus.listening.listener import Delivery, Listener
-from libs.bus.streams import COMMAND_STREAM, Provisioner
+from libs.bus.listening.listener import Listener
 from libs.runtime.errors import Unavailable
 from libs.runtime.ports import choose_port
 from libs.servers.embedded import Servers
@@ -27,7 +25,6 @@ from tests.fakes.log_lines import log_lines
 from tests.integration.bus.conftest import Connect
 
 SOON_S = 20.0
-DURABLE = WRITE_REPORT.durable
 
 
 class Ears:
@@ -189,18 +186,29 @@ async def test_a_repeated_event_is_heard_once(
         assert await ears.until(3) == [1, 2, 3]
 
 
-async def test_what_was_told_while_the_connection_was_broken_is_heard_before_what_comes(
+async def test_an_event_whose_live_message_was_lost_is_heard_in_its_place(
+    servers: Servers, ears: Ears, desk: Desk, console: Console
+) -> None:
+    async with hearing(listener(servers, ears)):
+        await desk.tell(1)
+        await ears.until(1)
+        console.record.append(step(2))  # no live message tells of it
+        await desk.tell(3)
+        assert await ears.until(3) == [1, 2, 3]
+        console.record.append(step(4))
+        assert await ears.until(4) == [1, 2, 3, 4], "by the poll"
+
+
+async def test_what_happened_while_the_connection_was_broken_is_heard(
     servers: Servers, ears: Ears, desk: Desk, console: Console
 ) -> None:
     program = listener(servers, ears)
     async with hearing(program):
         await desk.tell(1)
         await ears.until(1)
-        console.record.append(step(2))  # told while nobody heard it
-        transport = program.connection._transport
-        assert transport is not None
-        transport.close()
-        await console.was_asked(2, SOON_S)
+        live: Any = program.broker.config.connection_state.connection
+        live._transport.close()
+        await desk.tell(2)
         await desk.tell(3)
         assert await ears.until(3) == [1, 2, 3]
 
@@ -271,169 +279,9 @@ async def test_the_event_in_hand_ends_when_the_program_stops_and_the_next_is_lef
         assert await ears.until(2) == [1, 2]
 
 
-async def test_more_than_can_wait_is_asked_for_again(
-    servers: Servers, ears: Ears, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("libs.bus.listening.listener.PENDING_MAX", 4)
-    async with hearing(listener(servers, ears)):
-        ears.go_on.clear()
-        await desk.tell(*range(1, 31))
-        await ears.until(1)
-        ears.go_on.set()
-        assert await ears.until(30) == list(range(1, 31))
-
-
-async def test_a_connection_that_is_closed_for_good_ends_the_program(
-    servers: Servers, ears: Ears, console: Console
-) -> None:
-    program = listener(servers, ears)
-    async with hearing(program):
-        await program.connection.close()
-        async with asyncio.timeout(SOON_S):
-            await program.lost.wait()
-    assert isinstance(program.failure, BusLost)
-
-
-async def test_a_program_stops_while_nats_is_away(
-    servers: Servers, ears: Ears, console: Console
-) -> None:
-    program = listener(servers, ears)
-    async with asyncio.timeout(SOON_S), hearing(program):
-        client = program.connection
-        for server in client._server_pool:
-            server.uri = server.uri._replace(netloc=f"127.0.0.1:{choose_port(None, set())}")
-        assert client._transport is not None
-        client._transport.close()
-        while client.is_connected:  # noqa: ASYNC110 - nats-py tells nobody but the layer
-            await asyncio.sleep(0.01)
-    assert program.failure is None
-
-
 async def test_nobody_at_the_address_is_told_at_once(servers: Servers, ears: Ears) -> None:
     program = Listener(f"nats://127.0.0.1:{choose_port(None, set())}", "user", servers.secrets_dir)
     program.hears(EventType.DECISION)(ears.take)
     with pytest.raises(BusNotReachable):
         async with program.listening():
             pass
-
-
-# --- a durable consumer ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def stored(provisioner: Provisioner, connected: Connect) -> Client:
-    """Who puts events where the durable hears, of which there are none yet."""
-    client = await connected("provisioner")
-    await client.jsm().purge_stream(COMMAND_STREAM, subject=WRITE_REPORT.address)
-    return await connected(ORCHESTRATOR)
-
-
-async def put(client: Client, *numbers: int) -> None:
-    for number in numbers:
-        await client.publish(WRITE_REPORT.address, body(step(number)))
-    await client.flush()
-
-
-def puller(servers: Servers, handler: Any, **options: Any) -> Listener:
-    program = Listener(servers.nats_url, "reporter", servers.secrets_dir)
-    program.pulls(COMMAND_STREAM, DURABLE, **options)(handler)
-    return program
-
-
-async def test_a_durables_events_are_taken_in_order_and_acknowledged(
-    servers: Servers, ears: Ears, stored: Client
-) -> None:
-    async def handler(event: Event, delivery: Delivery) -> None:
-        assert delivery.attempt == 1
-        await delivery.ack()
-        await ears.take(event)
-
-    await put(stored, 1, 2, 3)
-    async with puller(servers, handler).listening():
-        assert await ears.until(3) == [1, 2, 3]
-        await put(stored, 4)
-        await ears.until(4)
-    async with puller(servers, handler).listening():
-        await put(stored, 5)
-        assert await ears.until(5) == [1, 2, 3, 4, 5]
-
-
-async def test_what_is_given_back_or_failed_at_comes_again(
-    servers: Servers, ears: Ears, stored: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("libs.bus.listening.pulled.RETRY_AFTER_S", 0.01)
-    attempts: list[int] = []
-
-    async def handler(event: Event, delivery: Delivery) -> None:
-        attempts.append(delivery.attempt)
-        match delivery.attempt:
-            case 1:
-                await delivery.nack(0.01)
-            case 2:
-                raise ZeroDivisionError("https://SECRET@channel")
-            case 3:
-                return
-            case _:
-                await delivery.ack()
-                await ears.take(event)
-
-    await put(stored, 1)
-    with log_lines() as lines:
-        async with puller(servers, handler).listening():
-            await ears.until(1)
-    assert attempts == [1, 2, 3, 4]
-    (failed,) = (line for line in lines if line["log_level"] == "error")
-    assert failed["error"].startswith("ZeroDivisionError in test_listening.py, line ")
-
-
-async def test_what_a_stopped_program_has_in_hand_is_given_back_at_once(
-    servers: Servers, ears: Ears, stored: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("libs.bus.listening.pulled.GRACE_S", 0.05)
-
-    async def endless(event: Event, delivery: Delivery) -> None:
-        await ears.take(event)
-        await asyncio.Event().wait()
-
-    async def handler(event: Event, delivery: Delivery) -> None:
-        assert delivery.attempt == 2
-        await delivery.ack()
-        await ears.take(event)
-
-    await put(stored, 1, 2)
-    async with puller(servers, endless).listening():
-        await ears.until(2)
-    ears.heard.clear()
-    async with asyncio.timeout(10), puller(servers, handler).listening():  # ACK_WAIT_S is 20
-        await ears.until(1)
-        await ears.until(2)
-
-
-async def test_no_more_are_in_hand_than_is_said(
-    servers: Servers, ears: Ears, stored: Client
-) -> None:
-    async def handler(event: Event, delivery: Delivery) -> None:
-        await ears.take(event)
-        await delivery.ack()
-
-    ears.go_on.clear()
-    await put(stored, *range(1, 8))
-    async with puller(servers, handler, at_once_max=3).listening():
-        await ears.until(3)
-        await put(stored, 8)
-        assert ears.heard == [1, 2, 3]
-        ears.go_on.set()
-        await ears.until(8)
-
-
-async def test_an_event_that_cannot_be_read_is_ended_and_the_next_one_comes(
-    servers: Servers, ears: Ears, stored: Client
-) -> None:
-    async def handler(event: Event, delivery: Delivery) -> None:
-        await delivery.ack()
-        await ears.take(event)
-
-    await stored.publish(WRITE_REPORT.address, b"{}")
-    await put(stored, 1)
-    async with puller(servers, handler).listening():
-        assert await ears.until(1) == [1]

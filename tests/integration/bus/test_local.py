@@ -17,8 +17,8 @@ from libs.bus.connection import Client
 from libs.bus.local import LocalBus
 from libs.bus.operation import Orchestrator
 from libs.bus.permissions import CONSOLE, PROVISIONER, permissions
-from libs.bus.pull import HandedOver, Pull
-from libs.bus.server import Server, Unreadable
+from libs.bus.pull import LocalDelivery, Pull
+from libs.bus.server import Server, UnreadableMessage
 from libs.bus.streams import COMMAND_STREAM
 from tests.integration.bus.conftest import Connect
 
@@ -34,7 +34,7 @@ ASKED: Mapping[AnySubject, Message] = {
     RESULT: Result(op_id=UUID(int=1), contract={}),
 }
 SERVICES = sorted({row.owner for row in COMMANDS})
-OTHERS = (*USERS, *AGENTS, CONSOLE, PROVISIONER, "notifier", "nobody", "*", ">")
+OTHERS = (*USERS, *AGENTS, CONSOLE, PROVISIONER, "notifier", "study", "nobody", "*", ">")
 
 
 class Desk:
@@ -42,7 +42,7 @@ class Desk:
 
     def __init__(self, client: Client) -> None:
         self.heard: list[tuple[str, str]] = []
-        self.unreadable: list[Unreadable] = []
+        self.unreadable: list[UnreadableMessage] = []
         self.bound: list[Mapping[str, object]] = []
         self.go_on = asyncio.Event()
         self.go_on.set()
@@ -60,7 +60,7 @@ class Desk:
                 await self.go_on.wait()
                 return ANSWERS[row]
 
-            async def refuse(_: str, refused: Unreadable, row: AnySubject = row) -> Message:
+            async def refuse(_: str, refused: UnreadableMessage, row: AnySubject = row) -> Message:
                 self.unreadable.append(refused)
                 return ANSWERS[row]
 
@@ -171,7 +171,7 @@ async def test_a_command_is_taken_while_a_worker_is_free_and_none_while_the_serv
     await pull.start()
     local = LocalBus()
     local.line(row.owner).hear(row, lambda _: pull.take(work))
-    handed = HandedOver(b"{}", "")
+    handed = LocalDelivery(b"{}", "")
 
     assert [local.hand_over(row.owner, row.what, handed) for _ in range(3)] == [True, True, False]
     assert not local.hand_over("nobody", row.what, handed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.bus.connection import Connection, connect
+from libs.bus.connection import BusConnection, connect
 from libs.keys.credentials import nkey_public_key, nkey_seed_path
 from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server
@@ -76,10 +76,10 @@ def let_in(
 @pytest.fixture
 async def opened(
     server: "subprocess.Popen[str]", port: int, secrets: Path
-) -> AsyncIterator[Callable[[str], Awaitable[Connection]]]:
+) -> AsyncIterator[Callable[[str], Awaitable[BusConnection]]]:
     async with AsyncExitStack() as stack:
 
-        async def open_one(identity: str) -> Connection:
+        async def open_one(identity: str) -> BusConnection:
             client = await connect(f"nats://127.0.0.1:{port}", identity, secrets)
             stack.push_async_callback(client.close)
             return client
@@ -94,7 +94,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 async def test_a_key_that_is_let_in_no_more_is_tried_less_and_less_often_and_told(
-    let_in: Callable[..., None], opened: Callable[[str], Awaitable[Connection]]
+    let_in: Callable[..., None], opened: Callable[[str], Awaitable[BusConnection]]
 ) -> None:
     gone, stays = await opened("risk"), await opened("trader")
     with log_lines() as logged:
@@ -114,7 +114,7 @@ async def test_a_key_that_is_let_in_no_more_is_tried_less_and_less_often_and_tol
 
 
 async def test_the_next_try_is_with_the_key_that_then_stands_in_the_file(
-    let_in: Callable[..., None], opened: Callable[[str], Awaitable[Connection]], secrets: Path
+    let_in: Callable[..., None], opened: Callable[[str], Awaitable[BusConnection]], secrets: Path
 ) -> None:
     client = await opened("risk")
     let_in("trader")
@@ -129,7 +129,7 @@ async def test_the_next_try_is_with_the_key_that_then_stands_in_the_file(
 
 async def test_a_connection_that_the_server_ends_for_its_own_reasons_comes_back(
     let_in: Callable[..., None],
-    opened: Callable[[str], Awaitable[Connection]],
+    opened: Callable[[str], Awaitable[BusConnection]],
     server: "subprocess.Popen[str]",
     tmp_path: Path,
 ) -> None:

@@ -49,10 +49,16 @@ ORDER = "desk.v1.cmd.execution.execute"
 PURGE = "$JS.API.STREAM.PURGE.DECISIONS"
 DELETE = "$JS.API.STREAM.DELETE.COMMANDS"
 TARGETS = (
-    *(ORDER, PURGE, DELETE, "$JS.API.CONSUMER.DELETE.COMMANDS.execution-execute"),
-    *("$JS.ACK.COMMANDS.execution-execute.1.1.1.1.0", "desk.v1.evt.orchestrator.decision.7"),
-    *("desk.v1.ctl.risk.cancel", "desk.v1.req.execution.resume.cli"),
-    *("desk.v1.qry.orchestrator.result.risk", "_INBOX_cli.forged"),
+    ORDER,
+    PURGE,
+    DELETE,
+    "$JS.API.CONSUMER.DELETE.COMMANDS.execution-execute",
+    "$JS.ACK.COMMANDS.execution-execute.1.1.1.1.0",
+    "desk.v1.evt.orchestrator.decision.7",
+    "desk.v1.ctl.risk.cancel",
+    "desk.v1.req.execution.resume.cli",
+    "desk.v1.qry.orchestrator.result.risk",
+    "_INBOX_cli.forged",
     "desk.v1.dlq.risk.review",
 )
 """Reply subjects that a stranger might choose, each with something that it would do."""

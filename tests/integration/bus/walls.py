@@ -18,23 +18,28 @@ STEPS = {
     "risk": ("review", "validate", "validate_exits"),
     "exit_signal": ("check_exits",),
     "assessment": ("memorize", "assess"),
-    "strategy_design": ("design",),
-    "strategy_training": ("train",),
-    "strategy_backtest": ("backtest",),
+    "strategy": ("design", "train", "backtest"),
     "reporter": ("report",),
 }
 SERVICES = tuple(STEPS)
-DESK = ("orchestrator", "provisioner", "console", "notifier", *SERVICES)
+DESK = ("orchestrator", "provisioner", "console", "notifier", "study", *SERVICES)
 IDENTITIES = (*DESK, *PEOPLE, *AGENTS)
 STREAMS = ("COMMANDS", "DECISIONS", "NOTICES", "DEAD_LETTERS")
 
 REQUESTS = {
-    "orchestrator.cycle": (*OVER_HTTP, "mcp_requester"),
+    "orchestrator.cycle": (*OVER_HTTP, "mcp_requester", "study"),
+    **dict.fromkeys(("study.run_study", "study.stop_study"), OVER_HTTP),
     **dict.fromkeys(
         (
-            *("orchestrator.cancel", "orchestrator.approval", "orchestrator.retry_letter"),
-            *("orchestrator.discard_letter", "orchestrator.pause_job", "orchestrator.resume_job"),
-            *("orchestrator.run_job", "execution.halt", "execution.resume"),
+            "orchestrator.cancel",
+            "orchestrator.approval",
+            "orchestrator.retry_letter",
+            "orchestrator.discard_letter",
+            "orchestrator.pause_job",
+            "orchestrator.resume_job",
+            "orchestrator.run_job",
+            "execution.halt",
+            "execution.resume",
         ),
         OVER_HTTP,
     ),
@@ -42,15 +47,10 @@ REQUESTS = {
 }
 QUESTIONS = {
     **dict.fromkeys(("orchestrator.claim", "orchestrator.record", "orchestrator.result"), SERVICES),
-    "orchestrator.keep_part": ("strategy_training",),
-    "orchestrator.body_part": ("strategy_backtest",),
-    **dict.fromkeys(
-        (
-            *("orchestrator.lease_notifier", "orchestrator.keep_notices"),
-            "orchestrator.next_notices",
-        ),
-        ("notifier",),
-    ),
+    "orchestrator.keep_part": ("strategy",),
+    "orchestrator.body_part": ("strategy",),
+    "orchestrator.keep_notices": ("notifier",),
+    "orchestrator.settle_notices": ("notifier",),
     "notifier.test": ("cli", "console"),
     "notifier.channels": OVER_HTTP,
     "execution.portfolio": (*SERVICES, *PEOPLE),
@@ -60,30 +60,62 @@ QUESTIONS = {
     "sentiment.providers": (*PEOPLE, "console", "orchestrator"),
     "sentiment.reach": (*PEOPLE, "orchestrator"),
     "console.report": (*PEOPLE, "reporter"),
+    **dict.fromkeys(("study.studies", "study.study_score", "study.study_cells"), OVER_HTTP),
+    "study.study_calls": PEOPLE,
     **dict.fromkeys(
         (
-            *("console.cycle", "console.cycles", "console.operations", "console.operation"),
-            *("console.account", "console.decisions"),
+            "console.cycle",
+            "console.cycles",
+            "console.operations",
+            "console.operation",
+            "console.account",
+            "console.decisions",
         ),
         (*PEOPLE, *AGENTS),
     ),
     **dict.fromkeys(
         (
-            *("console.events", "console.dead_letters", "console.equity", "console.halts"),
-            *("console.recording", "console.approvals", "console.budget", "console.leaderboard"),
-            *("console.strategies", "console.schedule", "console.storing"),
-            *("console.events_since", "console.notifications", "console.sent"),
+            "console.events",
+            "console.dead_letters",
+            "console.equity",
+            "console.halts",
+            "console.recording",
+            "console.approvals",
+            "console.budget",
+            "console.leaderboard",
+            "console.strategies",
+            "console.schedule",
+            "console.storing",
+            "console.events_since",
+            "console.notifications",
+            "console.sent",
         ),
         PEOPLE,
     ),
 }
 EVENTS = ("orchestrator.decision", "orchestrator.cycle_ended", "execution.order_filled")
 STREAM_CALLS = (
-    *("CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "MSG.GET", "MSG.DELETE", "SNAPSHOT"),
-    *("RESTORE", "LEADER.STEPDOWN", "PEER.REMOVE"),
+    "CREATE",
+    "UPDATE",
+    "DELETE",
+    "PURGE",
+    "INFO",
+    "MSG.GET",
+    "MSG.DELETE",
+    "SNAPSHOT",
+    "RESTORE",
+    "LEADER.STEPDOWN",
+    "PEER.REMOVE",
 )
 CONSUMER_CALLS = (
-    *("CREATE", "DURABLE.CREATE", "DELETE", "INFO", "MSG.NEXT", "PAUSE", "RESET", "UNPIN"),
+    "CREATE",
+    "DURABLE.CREATE",
+    "DELETE",
+    "INFO",
+    "MSG.NEXT",
+    "PAUSE",
+    "RESET",
+    "UNPIN",
     "LEADER.STEPDOWN",
 )
 READS = {
@@ -93,11 +125,11 @@ READS = {
     "STREAM.INFO.DEAD_LETTERS": ("orchestrator", "console"),
     "STREAM.INFO.COMMANDS": ("orchestrator", "console"),
     "STREAM.INFO.DECISIONS": ("console",),
-    "STREAM.INFO.NOTICES": ("orchestrator", "console"),
+    "STREAM.INFO.NOTICES": ("console",),
     **{f"CONSUMER.LIST.{stream}": ("console",) for stream in STREAMS},
 }
 ANSWERS_TO = {
-    "orchestrator": (*SERVICES, *OVER_HTTP, "mcp_requester", "notifier"),
+    "orchestrator": (*SERVICES, *OVER_HTTP, "mcp_requester", "notifier", "study"),
     "execution": (*SERVICES, *OVER_HTTP),
     "console": (*OVER_HTTP, *AGENTS, "reporter"),
     "exit_signal": (*OVER_HTTP, *AGENTS),
@@ -137,7 +169,7 @@ def _jetstream() -> Iterator[tuple[str, frozenset[str]]]:
     keeper = {"provisioner"}
     calls = [f"STREAM.{call}.{stream}" for call, stream in product(STREAM_CALLS, STREAMS)]
     calls += [f"CONSUMER.LIST.{stream}" for stream in STREAMS]
-    calls += [*("STREAM.NAMES", "STREAM.LIST", "STREAM.CREATE.MINE", "INFO", "DIRECT.GET.COMMANDS")]
+    calls += ["STREAM.NAMES", "STREAM.LIST", "STREAM.CREATE.MINE", "INFO", "DIRECT.GET.COMMANDS"]
     calls += ["META.LEADER.STEPDOWN", "SERVER.REMOVE", "ACCOUNT.PURGE.provisioner"]
     for call in calls:
         yield f"$JS.API.{call}", frozenset(keeper | set(READS.get(call, ())))
@@ -149,8 +181,8 @@ def _jetstream() -> Iterator[tuple[str, frozenset[str]]]:
             yield f"$JS.ACK.COMMANDS.{service}-{step}.1.1.1.1.0", frozenset({service})
     for call in CONSUMER_CALLS:
         own = {"notifier"} if call in {"INFO", "MSG.NEXT"} else set()
-        yield f"$JS.API.CONSUMER.{call}.NOTICES.notifier", frozenset(keeper | own)
-    yield "$JS.ACK.NOTICES.notifier.1.1.1.1.0", frozenset({"notifier"})
+        yield f"$JS.API.CONSUMER.{call}.NOTICES.notifier_phone", frozenset(keeper | own)
+    yield "$JS.ACK.NOTICES.notifier_phone.1.1.1.1.0", frozenset({"notifier"})
 
 
 def _discovery() -> Iterator[tuple[str, frozenset[str]]]:

@@ -22,7 +22,7 @@ from libs.bus.connection import connect
 from libs.bus.permissions import PROVISIONER
 from libs.bus.service import ServiceRunner
 from libs.bus.streams import Provisioner
-from libs.postgres.pool import OWNER_ROLE, Connection, open_pool
+from libs.postgres.pool import OWNER_ROLE, PoolConnection, open_pool
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
@@ -55,8 +55,8 @@ def settings(servers: Servers) -> Settings:
     """The settings a service gets."""
     return Settings(
         data_dir=servers.data_dir,
-        nats_url=servers.nats_url,
-        postgres_dsn=SecretStr(servers.postgres_address),
+        nats={"url": servers.nats_url},
+        postgres={"dsn": SecretStr(servers.postgres_address)},
         secrets_dir=servers.secrets_dir,
     )
 
@@ -90,7 +90,7 @@ async def client(servers: Servers, settings: Settings) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def db(servers: Servers) -> AsyncIterator[Connection]:
+async def db(servers: Servers) -> AsyncIterator[PoolConnection]:
     """A connection that may write anything."""
     async with (
         open_pool(servers.postgres_dsn(OWNER_ROLE), size_max=2) as pool,
@@ -103,7 +103,7 @@ async def db(servers: Servers) -> AsyncIterator[Connection]:
 class Made:
     """A cycle written by hand; operations and events are added to it."""
 
-    db: Connection
+    db: PoolConnection
     cycle_id: UUID
     pipelines: tuple[Pipeline, ...]
     count: int = 0
@@ -206,7 +206,7 @@ class Made:
 
 
 @pytest.fixture
-async def made(db: Connection) -> Made:
+async def made(db: PoolConnection) -> Made:
     """A completed cycle with one pipeline."""
     pipelines = (Pipeline(name="rules"),)
     cycle = Made(db, uuid4(), pipelines)

@@ -10,13 +10,14 @@ from libs.runtime.http_address import http_address
 from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
 from services.console.app import service
+from tests.flat_settings import changed
 
 
 @asynccontextmanager
 async def serving(settings: Settings, **given: Any) -> AsyncIterator[str]:
     """One with these settings besides, while the block runs; gives its address."""
-    on = {"http": True, "http_port": choose_port(None, set()), **given}
-    made = settings.model_copy(update=on)
+    on = {"http_enabled": True, "http_port": choose_port(None, set()), **given}
+    made = changed(settings, **on)
     address = http_address(made)
     assert address is not None
     async with service(made):

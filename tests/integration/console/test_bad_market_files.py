@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from libs.market.sources import begin_data
-from libs.postgres.pool import Connection
+from libs.postgres.pool import PoolConnection
 from libs.runtime.settings import Settings
 from tests.integration.console.over_http import client_of, serving
 
@@ -14,7 +14,7 @@ ACCOUNT = "bad-files"
 
 
 async def test_the_overview_and_the_page_of_a_ticker_name_its_bad_file(
-    settings: Settings, db: Connection, tmp_path: Path
+    settings: Settings, db: PoolConnection, tmp_path: Path
 ) -> None:
     await db.execute(
         "insert into accounts (account, currency, starting_cash, opened_on, clock, limits)"
@@ -26,7 +26,7 @@ async def test_the_overview_and_the_page_of_a_ticker_name_its_bad_file(
     folder.mkdir()
     (folder / "GOOD.csv").write_text(PRICES)
     (folder / "BAD.csv").write_text(PRICES.replace("10.5", "null"))
-    own = settings.model_copy(update={"replay_dir": folder, "data_dir": tmp_path / "desk"})
+    own = settings.changed(market={"replay_dir": folder}, data_dir=tmp_path / "desk")
     await begin_data(own)
     async with serving(own) as url, client_of(url) as http:
         overview = (await http.get("/")).text

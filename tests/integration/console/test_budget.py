@@ -15,13 +15,13 @@ from libs.runtime import ids
 
 if TYPE_CHECKING:
     from libs.bus.client import Client
-    from libs.postgres.pool import Connection
+    from libs.postgres.pool import PoolConnection
     from libs.runtime.settings import Settings
     from tests.integration.console.conftest import Made
 
 
 async def test_every_level_of_the_tree_tells_its_usage_by_sort(
-    client: Client, db: Connection, made: Made
+    client: Client, db: PoolConnection, made: Made
 ) -> None:
     first = await made.operation("planning", "plan")
     second = await made.operation("deciding", "picks")
@@ -48,7 +48,7 @@ async def test_every_level_of_the_tree_tells_its_usage_by_sort(
 
 
 async def test_the_budget_says_what_is_left_of_today(
-    client: Client, db: Connection, settings: Settings
+    client: Client, db: PoolConnection, settings: Settings
 ) -> None:
     today = datetime.now(UTC).date()
     spent = "tokens_spent, tokens_reserved, cost_usd_spent, cost_usd_reserved, input_tokens"
@@ -64,11 +64,11 @@ async def test_the_budget_says_what_is_left_of_today(
     fresh = await client.ask(BUDGET, BudgetQuery())
 
     assert (view.today, view.resets_at.date()) == (today, today + timedelta(days=1))
-    assert (view.tokens_max, view.tokens_held) == (settings.day_tokens_max, 250)
-    assert view.tokens_left == settings.day_tokens_max - 950
-    assert view.cost_usd_left == settings.day_cost_usd_max - Decimal("1.75")
+    assert (view.tokens_max, view.tokens_held) == (settings.budget.day_tokens_max, 250)
+    assert view.tokens_left == settings.budget.day_tokens_max - 950
+    assert view.cost_usd_left == settings.budget.day_cost_usd_max - Decimal("1.75")
     assert [(each.day, each.usage.tokens) for each in view.days] == [
         (today, 700),
         (date(2001, 1, 2), 90),
     ]
-    assert (fresh.tokens_left, fresh.cost_usd_held) == (settings.day_tokens_max, 0)
+    assert (fresh.tokens_left, fresh.cost_usd_held) == (settings.budget.day_tokens_max, 0)

@@ -28,7 +28,7 @@ from contracts.subjects.operations import OPERATION, OPERATIONS
 from contracts.subjects.reports import REPORT
 from contracts.types import Usage
 from libs.bus.client import Client, DeskNotReachable, open_client
-from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool
+from libs.postgres.pool import CONSOLE_ROLE, PoolConnection, PostgresError, open_pool
 from libs.runtime import ids
 from libs.servers.embedded import Servers
 from services.cli.shell.recordings import fetch
@@ -76,7 +76,7 @@ async def test_what_is_no_id_is_not_found_with_a_sentence(client: Client, text: 
 
 
 async def test_a_beginning_that_fits_two_cycles_is_not_guessed(
-    client: Client, made: Made, db: Connection
+    client: Client, made: Made, db: PoolConnection
 ) -> None:
     twin = str(made.cycle_id)[:-1] + ("0" if str(made.cycle_id)[-1] != "0" else "1")
     await db.execute(
@@ -120,7 +120,7 @@ async def test_the_newest_cycles_come_first_and_without_contracts(
 
 
 async def test_a_long_reason_is_cut_in_lists_which_shows_and_is_whole_in_its_cycle(
-    client: Client, db: Connection, made: Made
+    client: Client, db: PoolConnection, made: Made
 ) -> None:
     why = " ".join(["too late"] * 100)
     await db.execute("update cycles set reason = $2 where cycle_id = $1", made.cycle_id, why)
@@ -300,7 +300,7 @@ async def test_an_event_below_an_open_transaction_waits_so_that_no_number_change
 # --- accounts -------------------------------------------------------------------------------------
 
 
-async def _account(db: Connection, name: str, plan: str | None = None) -> None:
+async def _account(db: PoolConnection, name: str, plan: str | None = None) -> None:
     """100,000 of cash, of which 39 AAPL were bought at 585.03 on the session after AS_OF."""
     await db.execute(
         "insert into accounts (account, currency, clock, starting_cash, limits, opened_on)"
@@ -346,7 +346,7 @@ async def _account(db: Connection, name: str, plan: str | None = None) -> None:
 
 
 async def _snapshot(
-    db: Connection,
+    db: PoolConnection,
     account: str,
     session: date,
     cash: Any,
@@ -357,9 +357,10 @@ async def _snapshot(
     """The account at a session's close, as execution leaves it when the clock gets there."""
     await db.execute(
         "insert into snapshots (account, session, cash, positions, equity, realised, unrealised,"
-        " dividends, fees, exposure_gross, exposure_net, closes)"
-        " values ($1, $2, $3::numeric, $4::numeric, $3::numeric + $4::numeric, 0, $5, 0, 0,"
-        " $4::numeric, $4::numeric, $6::text::jsonb)",
+        " dividends, fees, exposure_gross, exposure_net, closes, paid_in)"
+        " select account, $2, $3::numeric, $4::numeric, $3::numeric + $4::numeric, 0, $5, 0, 0,"
+        " $4::numeric, $4::numeric, $6::text::jsonb, starting_cash"
+        " from accounts where account = $1",
         account,
         session,
         Decimal(cash),
@@ -369,7 +370,7 @@ async def _snapshot(
     )
 
 
-async def _post(db: Connection, account: str, key: str, session: date, lines: Any) -> int:
+async def _post(db: PoolConnection, account: str, key: str, session: date, lines: Any) -> int:
     kind = key.partition("/")[0]
     entry: int = await db.fetchval(
         "insert into entries (account, key, kind, session, ticker) values ($1, $2, $3, $4, $5)"
@@ -396,7 +397,7 @@ async def _post(db: Connection, account: str, key: str, session: date, lines: An
 
 
 async def test_an_account_is_shown_as_its_books_stand_marked_by_the_newest_price_it_saw(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
@@ -418,7 +419,7 @@ async def test_an_account_is_shown_as_its_books_stand_marked_by_the_newest_price
 
 
 async def test_a_position_is_shown_with_the_plan_that_it_was_bought_with(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     plan = {"horizon_sessions": 60, "risk": {"amount": "500"}, "risk_pct": "0.5"}
@@ -440,7 +441,7 @@ def _kept(ticker: str, price: str, priced_on: str | None = None) -> str:
     return json.dumps([{**close, "rate": None, "rate_on": None, "priced_on": priced_on}])
 
 
-async def _closed(db: Connection, name: str, session: date, price: str, **kept: str) -> None:
+async def _closed(db: PoolConnection, name: str, session: date, price: str, **kept: str) -> None:
     """The clock has moved on to the session, whose close is written."""
     held = 39 * Decimal(price)
     gain = held - Decimal("22816.17")
@@ -449,7 +450,7 @@ async def _closed(db: Connection, name: str, session: date, price: str, **kept: 
 
 
 async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_account(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
@@ -464,7 +465,7 @@ async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_ac
 
 
 async def test_a_fill_after_the_close_is_in_the_books_and_in_no_figure_yet(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
@@ -481,7 +482,7 @@ async def test_a_fill_after_the_close_is_in_the_books_and_in_no_figure_yet(
 
 
 async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name, after_the_data = f"acc-{uuid4().hex[:8]}", date(2013, 3, 4)
     await _account(db, name)
@@ -502,7 +503,7 @@ async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
 
 
 async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_shown(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
@@ -517,7 +518,9 @@ async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_sh
     assert view.equity == view.portfolio.equity.amount == Decimal("77172.42") + value
 
 
-async def test_equity_is_the_snapshots_up_to_the_newest_one(client: Client, db: Connection) -> None:
+async def test_equity_is_the_snapshots_up_to_the_newest_one(
+    client: Client, db: PoolConnection
+) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
 
@@ -538,7 +541,7 @@ async def test_equity_is_the_snapshots_up_to_the_newest_one(client: Client, db: 
 
 
 async def test_the_max_drawdown_is_of_all_sessions_also_of_those_without_a_point(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
@@ -562,7 +565,7 @@ async def test_the_equity_of_no_account_is_not_found(client: Client) -> None:
 
 
 async def test_an_account_that_was_never_opened_is_not_found_but_the_others_are_named(
-    client: Client, db: Connection
+    client: Client, db: PoolConnection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
@@ -619,7 +622,9 @@ async def test_who_listens_is_not_left_waiting_when_the_connection_is_closed(
             assert await coming is None
 
 
-async def test_the_newest_decisions_are_found_by_their_index(db: Connection, made: Made) -> None:
+async def test_the_newest_decisions_are_found_by_their_index(
+    db: PoolConnection, made: Made
+) -> None:
     await db.execute("set enable_seqscan = off")
     rows = await db.fetch(f"explain {sql.newest_decisions}", 20)
     await db.execute("reset enable_seqscan")

@@ -9,7 +9,7 @@ import pytest
 from contracts.http import CostsView
 from contracts.operation import JournalEntry
 from contracts.types import Usage
-from libs.postgres.pool import CONSOLE_ROLE, Connection, open_pool
+from libs.postgres.pool import CONSOLE_ROLE, PoolConnection, open_pool
 from libs.servers.embedded import Servers
 from services.console.store import Store
 from services.console.views import costs
@@ -19,13 +19,13 @@ TODAY = datetime(2031, 3, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-async def alone(db: Connection) -> None:
+async def alone(db: PoolConnection) -> None:
     """Nothing of a test before."""
     await db.execute("delete from operations where created_at > '2031-01-01'")
 
 
 async def paid(
-    db: Connection, step: str, at: datetime, tokens: int, cost: str, *calls: tuple[str, Usage]
+    db: PoolConnection, step: str, at: datetime, tokens: int, cost: str, *calls: tuple[str, Usage]
 ) -> UUID:
     """An operation that used so much in all, with these calls in its journal."""
     op_id = uuid4()
@@ -34,7 +34,12 @@ async def paid(
         " service, attempt, as_of, status, claimed, must_answer, command, tokens, cost_usd, due_at,"
         " created_at) values ($1, $1, $2, 'claude', 'main', 's', $3, 'research', 1, $2,"
         " 'completed', true, false, '{}', $4, $5, $6, $6)",
-        *(op_id, at.date(), step, tokens, Decimal(cost), at),
+        op_id,
+        at.date(),
+        step,
+        tokens,
+        Decimal(cost),
+        at,
     )
     for index, (name, usage) in enumerate(calls):
         entry = JournalEntry(
@@ -49,7 +54,11 @@ async def paid(
         await db.execute(
             "insert into journal (started_on, op_id, index, epoch, entry, recorded_at)"
             " values ($1, $2, $3, 1, $4, $5)",
-            *(at.date(), op_id, index, entry.model_dump_json().encode(), at),
+            at.date(),
+            op_id,
+            index,
+            entry.model_dump_json().encode(),
+            at,
         )
     return op_id
 
@@ -64,12 +73,15 @@ async def seen(servers: Servers, days: int) -> CostsView:
 
 
 async def test_costs_are_told_by_day_provider_model_and_step(
-    servers: Servers, db: Connection
+    servers: Servers, db: PoolConnection
 ) -> None:
     small, large = "claude:small", "openai:large:latest"
     await paid(
         db,
-        *("plan", TODAY, 33, "0.3"),
+        "plan",
+        TODAY,
+        33,
+        "0.3",
         (small, usage(10, 1, "0.1")),
         ("look", Usage()),
         (small, usage(20, 2, "0.2")),
@@ -89,7 +101,7 @@ async def test_costs_are_told_by_day_provider_model_and_step(
 
 
 async def test_what_was_held_back_for_a_lost_reply_has_no_model(
-    servers: Servers, db: Connection
+    servers: Servers, db: PoolConnection
 ) -> None:
     await paid(db, "plan", TODAY, 111, "1.1", ("claude:small", usage(10, 1, "0.1")))
     lost = next(each for each in (await seen(servers, 1)).rows if each.model is None)
@@ -98,7 +110,7 @@ async def test_what_was_held_back_for_a_lost_reply_has_no_model(
 
 
 async def test_only_so_many_operations_are_looked_at_and_the_view_says_so(
-    servers: Servers, db: Connection, monkeypatch: pytest.MonkeyPatch
+    servers: Servers, db: PoolConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(costs, "OPERATIONS_MAX", 2)
     for number in range(3):
@@ -110,7 +122,7 @@ async def test_only_so_many_operations_are_looked_at_and_the_view_says_so(
 
 
 async def test_the_query_reads_only_operations_that_were_paid_for(
-    servers: Servers, db: Connection
+    servers: Servers, db: PoolConnection
 ) -> None:
     await paid(db, "plan", TODAY, 0, "0")
     assert (await seen(servers, 1)).rows == ()

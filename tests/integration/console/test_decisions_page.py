@@ -35,9 +35,7 @@ async def test_decisions_that_did_nothing_are_one_line_until_everything_is_asked
     account = f"quiet-{made.cycle_id.hex[:8]}"
     for step in ("validate", "validate_exits"):
         done = await made.operation("deciding", step, result=IDLE)
-        await made.db.execute(
-            "update operations set account = $2 where op_id = $1", *(done, account)
-        )
+        await made.db.execute("update operations set account = $2 where op_id = $1", done, account)
     page = {"Accept": "text/html"}
 
     folded = await http.get(f"/decisions?account={account}&everything=", headers=page)
@@ -163,7 +161,12 @@ async def strategy(made: Made, name: str, designed: UUID, trained: UUID) -> Asyn
     await made.db.execute(
         "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id, train_op_id)"
         " values ($1, $2, $3, $4, $5, $6)",
-        *(made.cycle_id, name, "0" * 64, AS_OF, designed, trained),
+        made.cycle_id,
+        name,
+        "0" * 64,
+        AS_OF,
+        designed,
+        trained,
     )
     try:
         yield

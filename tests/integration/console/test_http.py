@@ -29,11 +29,11 @@ from libs.bus.discovery import discoverable
 from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.servers.postgres_server import SUPERUSER
-from libs.web import guard, seats
+from libs.web import concurrency_limit, guard
 from tests.integration.console.over_http import client_of, problem, serving
 
 if TYPE_CHECKING:
-    from libs.postgres.pool import Connection
+    from libs.postgres.pool import PoolConnection
     from libs.runtime.settings import Settings
     from libs.servers.embedded import Servers
     from tests.integration.console.conftest import Made
@@ -48,7 +48,7 @@ AS_JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
-async def master(servers: Servers) -> AsyncIterator[Connection]:
+async def master(servers: Servers) -> AsyncIterator[PoolConnection]:
     """A connection that may change roles."""
     async with (
         open_pool(servers.postgres_dsn(SUPERUSER), size_max=1) as pool,
@@ -97,8 +97,14 @@ async def test_on_loopback_this_machine_may_be_called_by_its_names(
 @pytest.mark.parametrize(
     "host",
     [
-        *("evil.example", "localhost.evil.example", "10.0.0.1", "[::", ""),
-        *("evil.example@127.0.0.1", "127.0.0.1:80@evil.example", "localhost/evil.example"),
+        "evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[::",
+        "",
+        "evil.example@127.0.0.1",
+        "127.0.0.1:80@evil.example",
+        "localhost/evil.example",
     ],
 )
 async def test_on_loopback_a_foreign_name_for_this_machine_is_refused(
@@ -465,7 +471,7 @@ async def test_without_an_orchestrator_requests_are_told_to_come_again(
 
 
 async def test_without_postgres_reads_are_told_to_come_again_and_then_go_on(
-    http: httpx2.AsyncClient, master: Connection
+    http: httpx2.AsyncClient, master: PoolConnection
 ) -> None:
     assert (await http.get("/api/v1/cycles")).status_code == 200
     await master.execute("alter role deskbus_console nologin")
@@ -520,7 +526,7 @@ async def test_more_than_it_can_answer_at_once_is_told_to_come_again(
 ) -> None:
     monkeypatch.setattr(guard, "CHANGES_IN_FLIGHT_MAX", 1)
     monkeypatch.setattr(guard, "REQUEST_S_MAX", SLOW_S)
-    monkeypatch.setattr(seats, "SEAT_S_MAX", SLOW_S / 10)
+    monkeypatch.setattr(concurrency_limit, "SEAT_S_MAX", SLOW_S / 10)
     orchestrator.says = None
     async with serving(settings) as url, client_of(url) as http:
         waiting = asyncio.create_task(http.post("/api/v1/agent/trigger"))

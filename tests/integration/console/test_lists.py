@@ -14,14 +14,14 @@ from contracts.account import AccountLimits
 from contracts.message import Pipeline
 from contracts.risk import Check, DecisionValidation, RuleOutcome
 from services.console import handler
-from services.console.listed import cycles as listed
+from services.console.listings import cycles as listed
 from tests.integration.console.conftest import NOW, Made
 from tests.integration.console.over_http import problem
 
 if TYPE_CHECKING:
     import httpx2
 
-    from libs.postgres.pool import Connection
+    from libs.postgres.pool import PoolConnection
 
 USD = {"currency": "USD"}
 SESSION = date(2031, 1, 6)
@@ -32,7 +32,7 @@ SESSION = date(2031, 1, 6)
 class Several:
     """Cycles with an account of their own, and sessions that no other test has."""
 
-    db: Connection
+    db: PoolConnection
     account: str
     at: datetime = NOW
     cycles: list[Made] = field(default_factory=list)
@@ -78,8 +78,16 @@ class Several:
             " body_sha256, request, as_of, started_on, status, reason, state, accepted_at,"
             " deadline_at, ended_at, tokens_max, cost_usd_max)"
             " values ($1, $2, 1, 'cli', $3, '', $4, $5, $6, $7, $8, $9, $10, $10, $11, 1, 1)",
-            *(made.cycle_id, kind, str(made.cycle_id), orjson.dumps({"pipelines": asked})),
-            *(as_of, NOW.date(), status, reason, orjson.dumps(ended), accepted_at),
+            made.cycle_id,
+            kind,
+            str(made.cycle_id),
+            orjson.dumps({"pipelines": asked}),
+            as_of,
+            NOW.date(),
+            status,
+            reason,
+            orjson.dumps(ended),
+            accepted_at,
             None if status == "running" else accepted_at + timedelta(seconds=took_s),
         )
         self.cycles.append(made)
@@ -87,12 +95,13 @@ class Several:
 
 
 @pytest.fixture
-async def several(db: Connection) -> Several:
+async def several(db: PoolConnection) -> Several:
     account = f"list-{uuid4().hex[:8]}"
     await db.execute(
         "insert into accounts (account, currency, starting_cash, opened_on, clock, limits)"
         " values ($1, 'USD', 1, $2, $2, '{}')",
-        *(account, SESSION),
+        account,
+        SESSION,
     )
     return Several(db, account)
 
@@ -217,7 +226,7 @@ async def test_pipelines_that_ended_otherwise_are_told_apart_and_alike_ones_once
 
 
 async def test_a_running_cycles_outcome_is_where_it_is_now_and_not_where_it_was(
-    http: httpx2.AsyncClient, db: Connection, several: Several
+    http: httpx2.AsyncClient, db: PoolConnection, several: Several
 ) -> None:
     made = await several.cycle(status="running")
     (cycle,) = (await got(http, "cycles", account=several.account))["cycles"]
@@ -447,7 +456,7 @@ async def test_operations_are_filtered_and_searched_and_go_on_behind_a_page(
 
 
 async def test_operations_of_a_study_are_on_no_list_of_the_desks(
-    http: httpx2.AsyncClient, several: Several, db: Connection
+    http: httpx2.AsyncClient, several: Several, db: PoolConnection
 ) -> None:
     failure = {"code": "no_price", "message": "no price of QQQX"}
     cell, own = await several.cycle(), await several.cycle()
@@ -508,8 +517,8 @@ async def test_the_search_leads_to_accounts_cycles_and_operations(
     assert (await pages(whole[:8]))[f"/cycles/{whole}"] == "cycle"
     assert (await pages(op_id[:8]))[f"/operations/{op_id}"] == "operation"
     assert (await pages(several.account[2:]))[f"/portfolio?account={several.account}"] == "account"
-    assert (await pages("slippage b"))["/settings#slippage_bps"] == "setting"
-    assert await pages("DESKBUS_HTTP_TOKEN_FI") == {"/settings#http_token_file": "setting"}
+    assert (await pages("slippage b"))["/settings#broker.slippage_bps"] == "setting"
+    assert await pages("DESKBUS_HTTP_TOKEN_FI") == {"/settings#http.token_file": "setting"}
     assert await pages("  ") == {}
     assert await pages("nothing-is-named-so") == {}
     problem(await http.get("/api/v1/search", params={"q": "x" * 101}), 422, "invalid")

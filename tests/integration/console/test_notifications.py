@@ -23,7 +23,7 @@ from libs.bus.client import Client, QuestionRefused, open_client
 from libs.bus.connection import connect
 from libs.bus.server import Server
 from libs.bus.service import ServiceRunner
-from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool
+from libs.postgres.pool import CONSOLE_ROLE, PoolConnection, PostgresError, open_pool
 from libs.report.notify import channels
 from libs.runtime.notify_settings import Notify
 from libs.runtime.settings import Settings
@@ -42,16 +42,15 @@ NOTIFY = Notify.model_validate(
 
 
 @pytest.fixture
-async def kept(db: Connection) -> AsyncIterator[Kept]:
+async def kept(db: PoolConnection) -> AsyncIterator[Kept]:
     """Writes messages; at the end none is left."""
     yield Kept(db)
     await db.execute("delete from notifications")
-    await db.execute("delete from notice_channels")
 
 
 @pytest.fixture
 def notifying(settings: Settings) -> Settings:
-    return settings.model_copy(update={"notify": NOTIFY})
+    return settings.changed(notify=NOTIFY)
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ async def notifier(servers: Servers) -> AsyncIterator[list[str]]:
         return ChannelTested(sent=False, code="channel_unknown", message="did you mean phone?")
 
     async def shown(_: str, __: ChannelsQuery) -> ChannelsView:
-        return channels.of_settings(NOTIFY, {"ops": "its key is missing"}, working=True)
+        return channels.of_settings(NOTIFY, {"ops": "its key is missing"}, {})
 
     connection = await connect(servers.nats_url, NOTIFIER, servers.secrets_dir)
     server = Server(connection, NOTIFIER)
@@ -115,18 +114,10 @@ def titles(page: NotificationsPage) -> Sequence[str]:
 
 async def three(kept: Kept) -> None:
     """Two messages to the phone, of which one waits, and one to ops that was given up."""
-    await kept.channel("phone", waiting=1, sent=1, sent_at=NOW)
-    await kept.channel(
-        "ops",
-        given_up=1,
-        failures=4,
-        error_code="http_500",
-        failing_since=NOW,
-        failed_at=NOW + timedelta(minutes=1),
-    )
-    await kept.message("phone", notice("first"))
+    await kept.message("phone", notice("first"), ended_at=NOW)
     await kept.message("ops", notice("second"), "given_up", tries=4, error_code="http_500")
-    await kept.message("phone", notice("third", at=NOW - timedelta(minutes=9)), "due")
+    failing = {"tries": 3, "error_code": "timeout", "tried_at": NOW}
+    await kept.message("phone", notice("third", at=NOW - timedelta(minutes=9)), "due", **failing)
 
 
 # --- over the bus ---------------------------------------------------------------------------------
@@ -154,9 +145,9 @@ async def test_each_channel_is_answered_with_what_waits_since_when_and_how_it_fa
     ops, phone = (await ask(asked, limit=1)).channels
 
     assert (phone.channel, phone.waiting, phone.sent, phone.sent_at) == ("phone", 1, 1, NOW)
-    assert phone.oldest_at == NOW - timedelta(minutes=9)
-    assert (ops.channel, ops.failures, ops.code, ops.given_up) == ("ops", 4, "http_500", 1)
-    assert (ops.failing_since, ops.failed_at) == (NOW, NOW + timedelta(minutes=1))
+    assert phone.oldest_at == phone.first_at == NOW - timedelta(minutes=9)
+    assert (phone.failures, phone.code, phone.failing_since) == (3, "timeout", NOW)
+    assert (ops.channel, ops.failures, ops.code, ops.given_up) == ("ops", 0, "", 1)
     assert ops.oldest_at is None
 
 
@@ -176,7 +167,6 @@ async def test_messages_are_filtered_by_channel_status_and_event(asked: Client, 
 async def test_pages_follow_each_other_without_a_gap_and_without_a_repeat(
     asked: Client, kept: Kept
 ) -> None:
-    await kept.channel("phone")
     for number in range(7):
         await kept.message("phone", notice(f"message {number}"))
 
@@ -195,16 +185,16 @@ async def test_pages_follow_each_other_without_a_gap_and_without_a_repeat(
 async def test_a_channel_that_never_was_is_refused_with_the_nearest_one(
     asked: Client, kept: Kept
 ) -> None:
-    await kept.channel("mailbox")
+    await kept.message("mailbox", notice("old"))
 
     with pytest.raises(QuestionRefused, match="did you mean phone"):
         await ask(asked, channel="fone")
-    assert titles(await ask(asked, channel="mailbox")) == [], "it was set once"
+    assert titles(await ask(asked, channel="mailbox")) == ["old"], "it was set once"
     assert titles(await ask(asked, channel="ops")) == [], "it is set and was sent nothing yet"
 
 
 async def test_a_message_that_a_later_version_wrote_is_numbered_beside_the_others(
-    asked: Client, http: httpx2.AsyncClient, kept: Kept, db: Connection
+    asked: Client, http: httpx2.AsyncClient, kept: Kept, db: PoolConnection
 ) -> None:
     await three(kept)
     newest = (await ask(asked)).notifications[0].number
@@ -217,7 +207,7 @@ async def test_a_message_that_a_later_version_wrote_is_numbered_beside_the_other
     shown = await http.get(where, headers={"Accept": "text/html"})
 
     assert (titles(page), page.unreadable) == (["second", "first"], (newest,))
-    assert "1 message of a later version of Deskbus cannot be read" in shown.text
+    assert "1 message of a later version cannot be read" in shown.text
 
 
 async def test_a_message_too_large_for_any_answer_stands_alone_and_hides_none_behind_it(
@@ -236,7 +226,6 @@ async def test_a_message_too_large_for_any_answer_stands_alone_and_hides_none_be
 async def test_as_many_of_the_largest_messages_as_fit_are_answered_and_the_rest_is_there_to_ask_for(
     asked: Client, kept: Kept
 ) -> None:
-    await kept.channel("phone")
     for number in range(200):
         large = notice(f"message {number}", lines=("ü" * 300,) * 10)
         await kept.message("phone", large)
@@ -262,8 +251,7 @@ async def test_the_consoles_role_reads_messages_and_changes_none(
         assert await pool.fetchval("select count(*) from notifications") == 3
         for wish in (
             "update notifications set status = 'sent'",
-            "delete from notice_channels",
-            "update notifier_lease set released = true",
+            "delete from notifications",
         ):
             with pytest.raises(PostgresError, match="permission denied"):
                 await pool.execute(wish)
@@ -299,7 +287,6 @@ async def test_http_answers_as_the_bus_does(
 async def test_a_wrong_filter_is_refused_and_named(
     http: httpx2.AsyncClient, kept: Kept, query: str, field: str
 ) -> None:
-    await kept.channel("phone")
     answer = await http.get(f"/notifications?{query}")
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
@@ -357,11 +344,10 @@ async def test_what_waits_for_each_channel_is_measured_while_no_notifier_runs(
     notifying: Settings, kept: Kept
 ) -> None:
     now = datetime.now(UTC)
-    await kept.channel("phone", waiting=2, failures=3)
-    await kept.channel("removed", waiting=9)
-    await kept.message("phone", notice("late"), "due", due_at=now - timedelta(minutes=10))
+    await kept.message("removed", notice("late"), "due")
+    late = now - timedelta(minutes=10)
+    await kept.message("phone", notice("late"), "due", due_at=late, tries=3)
     await kept.message("phone", notice("in a digest"), "due", due_at=now + timedelta(hours=1))
-    await kept.channel("ops", waiting=1)
     await kept.message("ops", notice("in a digest"), "due", due_at=now + timedelta(hours=1))
 
     async with serving(notifying) as url, httpx2.AsyncClient(timeout=30) as client:

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from libs.postgres.pool import CONSOLE_ROLE, Connection, Record, open_pool
+from libs.postgres.pool import CONSOLE_ROLE, PoolConnection, Record, open_pool
 from libs.servers.embedded import Servers
 from services.console.store import Store
 from services.console.views.past_cycles import PastCycles
@@ -28,9 +28,9 @@ class Watched(Store):
         self.cycles_read += cycle_ids
         return await super().cycles_whole(cycle_ids)
 
-    async def outcomes_told(self, op_ids: Sequence[UUID], sessions: int) -> Sequence[Record]:
+    async def outcomes_of(self, op_ids: Sequence[UUID], sessions: int) -> Sequence[Record]:
         self.memories_read += op_ids
-        return await super().outcomes_told(op_ids, sessions)
+        return await super().outcomes_of(op_ids, sessions)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def store(servers: Servers) -> AsyncIterator[Watched]:
         yield Watched(pool)
 
 
-async def one_more(db: Connection, made: Made) -> Made:
+async def one_more(db: PoolConnection, made: Made) -> Made:
     """A cycle like the one that was made, accepted after it."""
     names = [
         row["column_name"]
@@ -58,13 +58,14 @@ async def one_more(db: Connection, made: Made) -> Made:
         f"insert into cycles ({', '.join(names)})"
         f" select {', '.join(other.get(name, name) for name in names)}"
         " from cycles where cycle_id = $1",
-        *(made.cycle_id, cycle.cycle_id),
+        made.cycle_id,
+        cycle.cycle_id,
     )
     return cycle
 
 
 async def test_a_cycle_is_read_once_and_a_new_one_is_added(
-    db: Connection, made: Made, store: Watched
+    db: PoolConnection, made: Made, store: Watched
 ) -> None:
     past = PastCycles(store)
     await made.operation("deciding", "picks", result=PICKS)
@@ -111,7 +112,7 @@ async def test_a_memory_is_read_once_with_the_outcomes_that_it_tells(
 
 
 async def test_what_is_kept_has_a_bound_and_what_is_dropped_is_read_again(
-    db: Connection, made: Made, store: Watched, monkeypatch: pytest.MonkeyPatch
+    db: PoolConnection, made: Made, store: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.console.views.past_cycles.CYCLES_KEPT_MAX", 1)
     past = PastCycles(store)

@@ -10,15 +10,15 @@ import pytest
 
 from libs.postgres.pool import PLANNING
 from services.console.store import Store, sql
-from services.console.studies.record import sql as study_sql
+from services.study.record import sql as study_sql
 from tests.integration.console.conftest import AS_OF, NOW
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     import httpx2
 
-    from libs.postgres.pool import Connection
+    from libs.postgres.pool import PoolConnection, Record
     from tests.integration.console.conftest import Made
 
 MANY = 3_000
@@ -28,7 +28,7 @@ VALIDATED = {"decisions": [], "vetoed_tickers": [], "checks": []}
 
 
 @pytest.fixture
-async def among_many(db: Connection) -> AsyncIterator[Connection]:
+async def among_many(db: PoolConnection) -> AsyncIterator[PoolConnection]:
     """A transaction with many decisions and memories of others; nothing of it is kept."""
     doing = db.transaction()
     await doing.start()
@@ -40,7 +40,10 @@ async def among_many(db: Connection) -> AsyncIterator[Connection]:
         " 'risk', 1, $2, 'completed', false, false, '{}', '{}', $3, $3,"
         " $3::timestamptz + n * interval '1 s'"
         " from generate_series(1, $4) as n, unnest(array['validate', 'memorize']) as step",
-        *(NOW.date(), AS_OF, NOW, MANY),
+        NOW.date(),
+        AS_OF,
+        NOW,
+        MANY,
     )
     await db.execute("analyze operations")
     for name, value in PLANNING.items():
@@ -57,7 +60,7 @@ def scans(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from scans(inner)
 
 
-async def rows_read(db: Connection, statement: str, *literals: str) -> float:
+async def rows_read(db: PoolConnection, statement: str, *literals: str) -> float:
     """The rows that the statement reads, planned for any values as the desk's own are."""
     await db.execute(f"prepare asked as {statement}")
     answer = await db.fetchval(
@@ -71,7 +74,7 @@ async def rows_read(db: Connection, statement: str, *literals: str) -> float:
 
 
 async def test_decisions_of_a_cycle_or_an_account_are_found_among_those_of_others(
-    among_many: Connection, made: Made
+    among_many: PoolConnection, made: Made
 ) -> None:
     decided = await made.operation("deciding", "validate", result=VALIDATED)
     await among_many.execute("update operations set account = 'mine' where op_id = $1", decided)
@@ -85,7 +88,7 @@ async def test_decisions_of_a_cycle_or_an_account_are_found_among_those_of_other
 
 
 async def test_the_newest_memories_of_each_account_are_read_and_no_others(
-    among_many: Connection, made: Made
+    among_many: PoolConnection, made: Made
 ) -> None:
     memory = await made.operation("memorizing", "memorize", result={"outcomes": []})
     await among_many.execute("update operations set account = 'mine' where op_id = $1", memory)
@@ -100,7 +103,7 @@ async def test_the_newest_memories_of_each_account_are_read_and_no_others(
 
 
 async def test_the_newest_entry_of_each_ledger_is_found_without_going_through_it(
-    among_many: Connection,
+    among_many: PoolConnection,
 ) -> None:
     await among_many.execute(
         "insert into accounts (account, currency, starting_cash, opened_on, clock, limits)"
@@ -111,7 +114,8 @@ async def test_the_newest_entry_of_each_ledger_is_found_without_going_through_it
         "insert into entries (account, key, kind, session)"
         " select case when n < 3 then 'short' else 'long' end, n::text, 'fill', $1"
         " from generate_series(1, $2) as n",
-        *(AS_OF, MANY),
+        AS_OF,
+        MANY,
     )
     await among_many.execute("analyze entries")
     accounts = ["long", "none", "short"]
@@ -125,7 +129,7 @@ async def test_the_newest_entry_of_each_ledger_is_found_without_going_through_it
     assert read <= READ_MAX
 
 
-async def test_failed_cycles_are_counted_up_to_a_bound(db: Connection, made: Made) -> None:
+async def test_failed_cycles_are_counted_up_to_a_bound(db: PoolConnection, made: Made) -> None:
     doing = db.transaction()
     await doing.start()
     await db.execute(
@@ -156,24 +160,26 @@ async def test_an_accounts_books_are_read_once_and_nothing_that_is_not_shown(
     path: str,
     read: Mapping[str, int],
     http: httpx2.AsyncClient,
-    db: Connection,
+    db: PoolConnection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     account = f"read-{uuid4().hex[:8]}"
     await db.execute(
         "insert into accounts (account, currency, starting_cash, opened_on, clock, limits)"
         " values ($1, 'USD', 1, $2, $2, '{}')",
-        *(account, AS_OF),
+        account,
+        AS_OF,
     )
+    statements = {getattr(sql, name): name for name in read}
     times = dict.fromkeys(read, 0)
-    for name in read:
-        real = getattr(Store, name)
+    real = Store.rows
 
-        async def counted(self: Store, *given: Any, _name: str = name, _real: Any = real) -> Any:
-            times[_name] += 1
-            return await _real(self, *given)
+    async def counted(self: Store, statement: str, *values: object) -> Sequence[Record]:
+        if statement in statements:
+            times[statements[statement]] += 1
+        return await real(self, statement, *values)
 
-        monkeypatch.setattr(Store, name, counted)
+    monkeypatch.setattr(Store, "rows", counted)
 
     answer = await http.get(path.format(account), headers={"Accept": "text/html"})
 

@@ -11,27 +11,26 @@ import pytest
 
 from contracts.message import MESSAGE_BYTES_MAX
 from contracts.study import DATES_MAX, StudiesQuery, Study, StudyView
-from libs.postgres.pool import CONSOLE_ROLE, open_pool
-from services.console.logic import UnreadableRecord
-from services.console.studies.record import study_of
-from services.console.views.studies import Studies, sql
+from libs.postgres.pool import STUDY_ROLE, open_pool
+from services.study.progress import StudyProgress, sql
+from services.study.record import UnreadableStudy, study_of
 from tests.integration.console.test_past_cycles import one_more
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from libs.postgres.pool import Connection, Pool, Record
+    from libs.postgres.pool import Pool, PoolConnection, Record
     from libs.servers.embedded import Servers
     from tests.integration.console.conftest import Made
 
 
 @pytest.fixture
 async def pool(servers: Servers) -> AsyncIterator[Pool]:
-    async with open_pool(servers.postgres_dsn(CONSOLE_ROLE), size_max=1) as opened:
+    async with open_pool(servers.postgres_dsn(STUDY_ROLE), size_max=1) as opened:
         yield opened
 
 
-async def begun(db: Connection, *, sessions: int = 2, status: str = "completed") -> str:
+async def begun(db: PoolConnection, *, sessions: int = 2, status: str = "completed") -> str:
     """A study of two arms on record, under a name of its own."""
     days = [str(date(2000, 1, 3) + timedelta(days=n)) for n in range(sessions)]
     study = Study.model_validate(
@@ -45,7 +44,11 @@ async def begun(db: Connection, *, sessions: int = 2, status: str = "completed")
     await db.execute(
         "insert into studies (study_id, name, sha256, body, cells, next_cell, status)"
         " values (gen_random_uuid(), $1, $2, $3, $4, $4, $5)",
-        *(study.name, study.sha256, study.model_dump_json().encode(), sessions, status),
+        study.name,
+        study.sha256,
+        study.model_dump_json().encode(),
+        sessions,
+        status,
     )
     return study.name
 
@@ -58,12 +61,14 @@ async def cell(made: Made, name: str, number: int, **arms: str) -> None:
     await made.db.execute(
         "update cycles set requester = 'study', idempotency_key = $2, state = $3"
         " where cycle_id = $1",
-        *(cycle.cycle_id, f"{name}/cell/{number}/0", state),
+        cycle.cycle_id,
+        f"{name}/cell/{number}/0",
+        state,
     )
 
 
-async def one(studies: Studies, name: str) -> StudyView:
-    (view,) = (await studies.of(StudiesQuery(name=name))).studies
+async def one(studies: StudyProgress, name: str) -> StudyView:
+    (view,) = (await studies.answer("cli", StudiesQuery(name=name))).studies
     return view
 
 
@@ -72,7 +77,7 @@ async def test_a_cell_is_completed_where_all_its_arms_are(made: Made, pool: Pool
     await cell(made, name, 0, rules="completed", coin="completed")
     await cell(made, name, 1, rules="completed", coin="failed")
 
-    view = await one(Studies(pool), name)
+    view = await one(StudyProgress(pool), name)
 
     assert (view.completed, view.failed, view.running) == (1, 1, 0)
 
@@ -94,7 +99,7 @@ async def test_the_cells_of_a_study_that_rests_are_counted_once(made: Made, pool
     resting, runs = await begun(made.db), await begun(made.db, status="running")
     await cell(made, resting, 0, rules="completed", coin="completed")
     counted = Counted(pool)
-    studies = Studies(counted)  # type: ignore[arg-type]
+    studies = StudyProgress(counted)  # type: ignore[arg-type]
     for _ in range(2):
         assert (await one(studies, resting)).completed == 1
         await one(studies, runs)
@@ -107,17 +112,17 @@ async def test_the_cells_of_a_study_that_rests_are_counted_once(made: Made, pool
 
 
 async def test_studies_that_do_not_fit_into_one_answer_are_left_to_be_asked_for_by_name(
-    db: Connection, pool: Pool
+    db: PoolConnection, pool: Pool
 ) -> None:
     names = [await begun(db, sessions=DATES_MAX) for _ in range(9)]
 
-    page = await Studies(pool).of(StudiesQuery())
+    page = await StudyProgress(pool).answer("cli", StudiesQuery())
 
     assert page.more
     assert len(page.model_dump_json()) < MESSAGE_BYTES_MAX
     listed = [view.study.name for view in page.studies]
     assert listed == names[::-1][: len(listed)]
-    assert (await one(Studies(pool), names[0])).study.name == names[0]
+    assert (await one(StudyProgress(pool), names[0])).study.name == names[0]
 
 
 async def test_a_study_that_a_later_version_wrote_is_named_and_hides_no_other(
@@ -127,10 +132,10 @@ async def test_a_study_that_a_later_version_wrote_is_named_and_hides_no_other(
     body = orjson.dumps({"of": "a later version"})
     await made.db.execute("update studies set body = $2 where name = $1", names[0], body)
     try:
-        view = await Studies(pool).of(StudiesQuery())
-        with pytest.raises(UnreadableRecord, match=names[0]):
-            await Studies(pool).of(StudiesQuery(name=names[0]))
-        with pytest.raises(UnreadableRecord, match=names[0]):
+        view = await StudyProgress(pool).answer("cli", StudiesQuery())
+        with pytest.raises(UnreadableStudy, match=names[0]):
+            await StudyProgress(pool).answer("cli", StudiesQuery(name=names[0]))
+        with pytest.raises(UnreadableStudy, match=names[0]):
             await study_of(names[0], pool)
     finally:  # other tests read all studies
         await made.db.execute("delete from studies where name = $1", names[0])

@@ -19,17 +19,17 @@ import httpx2
 import pytest
 
 from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, open_pool
-from libs.postgres.retention import Verdict, retain
+from libs.postgres.retention import RetentionVerdict, retain
 from libs.runtime import ids
 from libs.runtime.ports import choose_port
-from services.console.live.tail import Pace
+from services.console.live.tail import TailPace
 from services.console.store import sql
 from tests.fakes import event_stream
 from tests.fakes.event_stream import Frame
 from tests.integration.console.over_http import serving
 
 if TYPE_CHECKING:
-    from libs.postgres.pool import Connection
+    from libs.postgres.pool import PoolConnection
     from libs.runtime.settings import Settings
     from libs.servers.embedded import Servers
     from tests.integration.console.conftest import Made
@@ -73,7 +73,7 @@ async def taken(frames: AsyncIterator[Frame], count: int) -> tuple[list[str], st
     return found, position
 
 
-async def write(db: Connection, made: Made, count: int, day: date | None = None) -> None:
+async def write(db: PoolConnection, made: Made, count: int, day: date | None = None) -> None:
     """Events of the cycle in one transaction."""
     first = made.count + 1
     made.count += count
@@ -85,7 +85,7 @@ def named(made: Made, *numbers: int) -> list[str]:
 
 
 async def test_events_come_as_they_are_committed_with_their_sequence(
-    url: str, db: Connection, made: Made
+    url: str, db: PoolConnection, made: Made
 ) -> None:
     await write(db, made, 3)
     async with stream(url) as frames:
@@ -99,7 +99,7 @@ async def test_events_come_as_they_are_committed_with_their_sequence(
 
 
 async def test_a_transaction_that_commits_late_is_waited_for_and_comes_in_its_place(
-    url: str, servers: Servers, db: Connection, made: Made
+    url: str, servers: Servers, db: PoolConnection, made: Made
 ) -> None:
     async with (
         stream(url) as frames,
@@ -118,7 +118,7 @@ async def test_a_transaction_that_commits_late_is_waited_for_and_comes_in_its_pl
 
 
 async def test_a_cycles_own_stream_begins_with_its_first_event(
-    url: str, db: Connection, made: Made
+    url: str, db: PoolConnection, made: Made
 ) -> None:
     await write(db, made, 1_500)
     await made.event(5_000, "operation_failed", step="plan", code="c", message="m")
@@ -155,7 +155,7 @@ async def test_what_cannot_be_followed_is_refused(
 
 
 async def test_a_position_of_other_tables_is_told_and_what_there_is_follows(
-    url: str, db: Connection, made: Made
+    url: str, db: PoolConnection, made: Made
 ) -> None:
     await write(db, made, 2)
     async with stream(url, back=1) as frames:
@@ -174,7 +174,7 @@ async def test_a_position_of_other_tables_is_told_and_what_there_is_follows(
 
 
 async def test_who_was_away_while_retention_dropped_events_is_told(
-    url: str, servers: Servers, db: Connection, made: Made
+    url: str, servers: Servers, db: PoolConnection, made: Made
 ) -> None:
     await db.execute("select ensure_partitions($1)", OLD)
     await write(db, made, 1)
@@ -190,7 +190,7 @@ async def test_who_was_away_while_retention_dropped_events_is_told(
     finally:
         await db.execute("update relay_cursor set xid = '0'")
     assert [each.verdict for each in months if each.month == OLD.replace(day=1)] == [
-        Verdict.DROPPED
+        RetentionVerdict.DROPPED
     ]
     async with stream(url, position=before) as frames:
         gap = await anext(frames)
@@ -204,7 +204,7 @@ async def test_who_was_away_while_retention_dropped_events_is_told(
 
 
 async def test_one_client_too_many_is_told_to_come_again(settings: Settings) -> None:
-    async with serving(settings, tail_clients_max=1) as url:
+    async with serving(settings, http_streams_max=1) as url:
         async with (
             stream(url) as frames,
             httpx2.AsyncClient(base_url=url, verify=False) as client,
@@ -225,7 +225,7 @@ async def test_one_client_too_many_is_told_to_come_again(settings: Settings) -> 
 
 
 async def test_a_client_that_does_not_read_holds_nobody_up_and_loses_nothing(
-    url: str, db: Connection, made: Made
+    url: str, db: PoolConnection, made: Made
 ) -> None:
     host, port = url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -238,7 +238,7 @@ async def test_a_client_that_does_not_read_holds_nobody_up_and_loses_nothing(
         await write(db, made, MANY)
         await taken(quick, MANY)
         # By now the slow one's sockets are full, and with these its queue is.
-        for number in range(1, Pace.queue_max + 5):
+        for number in range(1, TailPace.queue_max + 5):
             await write(db, made, 1)
             assert (await taken(quick, 1))[0] == named(made, MANY + number)
     async with asyncio.timeout(30):
@@ -276,7 +276,7 @@ def process(settings: Settings, port: int) -> Iterator[subprocess.Popen[bytes]]:
         "NATS_URL": settings.nats_address,
         "POSTGRES_DSN": settings.postgres_address,
         "SECRETS_DIR": settings.secrets_path,
-        "HTTP": "true",
+        "HTTP_ENABLED": "true",
         "HTTP_PORT": port,
     }
     child = subprocess.Popen(
@@ -304,7 +304,7 @@ async def up(url: str) -> None:
 
 
 async def test_a_console_killed_under_a_client_costs_it_no_event_and_repeats_none(
-    settings: Settings, db: Connection, made: Made
+    settings: Settings, db: PoolConnection, made: Made
 ) -> None:
     port = choose_port(None, set())
     url = f"http://127.0.0.1:{port}"
@@ -350,7 +350,7 @@ async def test_a_console_killed_under_a_client_costs_it_no_event_and_repeats_non
     ],
 )
 async def test_the_tails_reads_go_by_an_index_and_sort_no_table(
-    servers: Servers, db: Connection, made: Made, name: str, given: tuple[Any, ...], index: str
+    servers: Servers, db: PoolConnection, made: Made, name: str, given: tuple[Any, ...], index: str
 ) -> None:
     await write(db, made, 100)
     async with open_pool(servers.postgres_dsn(CONSOLE_ROLE), size_max=1) as pool:

@@ -43,7 +43,10 @@ async def journalled(
     )
     await made.db.execute(
         "insert into journal (started_on, op_id, index, epoch, entry) values ($1, $2, $3, 1, $4)",
-        *(NOW.date(), op_id, index, entry.model_dump_json().encode()),
+        NOW.date(),
+        op_id,
+        index,
+        entry.model_dump_json().encode(),
     )
 
 

@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 
 from contracts.study import Study, StudyKind
-from libs.postgres.pool import CONSOLE_ROLE, Connection, Pool, open_pool
+from libs.postgres.pool import STUDY_ROLE, Pool, PoolConnection, open_pool
 from libs.servers.embedded import Servers
-from services.console.logic import UnreadableRecord
-from services.console.studies.tried import mark, tried
+from services.study.record import UnreadableStudy
+from services.study.tried import mark, tried
 from tests.integration.console.conftest import Made
 from tests.unit.services.strategy_results import design
 
@@ -20,8 +20,8 @@ SESSIONS = tuple(date(2012, 6, 25) + timedelta(days=number) for number in range(
 
 @pytest.fixture
 async def pool(servers: Servers) -> AsyncIterator[Pool]:
-    """The console's own connections, with its rights."""
-    async with open_pool(servers.postgres_dsn(CONSOLE_ROLE), size_max=2) as held:
+    """The study service's own connections, with its rights."""
+    async with open_pool(servers.postgres_dsn(STUDY_ROLE), size_max=2) as held:
         yield held
 
 
@@ -44,7 +44,7 @@ def own_universe() -> list[str]:
 
 
 async def recorded(
-    db: Connection,
+    db: PoolConnection,
     file: Study,
     worth: Sequence[int] = (),
     *,
@@ -56,7 +56,12 @@ async def recorded(
     await db.execute(
         "insert into studies (study_id, name, sha256, body, status, cells, next_cell, ended_at)"
         " values ($1, $2, $3, $4, $5, 4, 4, $6)",
-        *(uuid4(), file.name, file.sha256, file.model_dump_json().encode(), status, at),
+        uuid4(),
+        file.name,
+        file.sha256,
+        file.model_dump_json().encode(),
+        status,
+        at,
     )
     if worth and file.kind is StudyKind.PATH:
         for arm in file.arms:
@@ -64,14 +69,17 @@ async def recorded(
             await db.execute(
                 "insert into accounts (account, currency, clock, starting_cash, limits, opened_on)"
                 " values ($1, 'USD', $2, 1000, '{}', $2)",
-                *(account, sessions[0]),
+                account,
+                sessions[0],
             )
             for day, cash in zip(sessions, worth, strict=True):
                 await db.execute(
                     "insert into snapshots (account, session, cash, positions, equity, realised,"
-                    " unrealised, dividends, fees, exposure_gross, exposure_net)"
-                    " values ($1, $2, $3, 0, $3, 0, 0, 0, 0, 0, 0)",
-                    *(account, day, cash),
+                    " unrealised, dividends, fees, paid_in, exposure_gross, exposure_net)"
+                    " values ($1, $2, $3, 0, $3, 0, 0, 0, 0, 1000, 0, 0)",
+                    account,
+                    day,
+                    cash,
                 )
     return file
 
@@ -81,7 +89,7 @@ async def rows(of: Study, pool: Pool) -> list[tuple[str, str, tuple[float, ...]]
 
 
 async def test_accounts_of_other_paths_on_its_assets_and_sessions_count_with_their_returns(
-    db: Connection, pool: Pool
+    db: PoolConnection, pool: Pool
 ) -> None:
     universe = own_universe()
     mine = await recorded(db, study(universe=universe), (1000, 1010, 1000, 990))
@@ -96,7 +104,7 @@ async def test_accounts_of_other_paths_on_its_assets_and_sessions_count_with_the
 
 
 async def test_one_that_lacks_a_session_counts_as_a_try_alone_and_one_that_had_none_not_at_all(
-    db: Connection, pool: Pool
+    db: PoolConnection, pool: Pool
 ) -> None:
     universe = own_universe()
     mine = await recorded(db, study(universe=universe), (1000, 1010, 1000, 990))
@@ -110,7 +118,7 @@ async def test_one_that_lacks_a_session_counts_as_a_try_alone_and_one_that_had_n
 
 
 async def test_a_study_that_still_runs_does_not_count_and_its_end_changes_the_mark(
-    db: Connection, pool: Pool
+    db: PoolConnection, pool: Pool
 ) -> None:
     universe = own_universe()
     mine = await recorded(db, study(universe=universe), (1000, 1010, 1000, 990))
@@ -127,14 +135,14 @@ async def test_a_study_that_still_runs_does_not_count_and_its_end_changes_the_ma
 
 
 async def test_an_other_study_that_cannot_be_read_is_named_and_never_left_out(
-    db: Connection, pool: Pool
+    db: PoolConnection, pool: Pool
 ) -> None:
     mine = await recorded(db, study(universe=own_universe()), (1000, 1010, 1000, 990))
     later = await recorded(db, study())
     newer = b'{"of": "a later version"}'
     await db.execute("update studies set body = $2 where name = $1", later.name, newer)
     try:
-        with pytest.raises(UnreadableRecord) as refusal:
+        with pytest.raises(UnreadableStudy) as refusal:
             await tried(mine, SESSIONS, pool)
     finally:  # it would spoil every other score
         await db.execute("delete from studies where name = $1", later.name)
@@ -146,7 +154,7 @@ async def test_an_other_study_that_cannot_be_read_is_named_and_never_left_out(
 
 
 async def test_arms_of_picks_count_once_where_no_account_has_them(
-    db: Connection, pool: Pool
+    db: PoolConnection, pool: Pool
 ) -> None:
     universe = own_universe()
     mine = await recorded(db, study(universe=universe), (1000, 1010, 1000, 990))
@@ -162,7 +170,7 @@ async def test_arms_of_picks_count_once_where_no_account_has_them(
 
 
 async def test_strategies_count_by_their_held_out_period_with_their_backtests_equity(
-    db: Connection, pool: Pool, made: Made
+    db: PoolConnection, pool: Pool, made: Made
 ) -> None:
     universe = own_universe()
     mine = await recorded(db, study(universe=universe), (1000, 1010, 1000, 990))
@@ -180,7 +188,12 @@ async def test_strategies_count_by_their_held_out_period_with_their_backtests_eq
             await db.execute(
                 "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id,"
                 " train_op_id, backtest_op_id) values ($1, $2, $3, $4, $5, $5, $6)",
-                *(made.cycle_id, run, sha256, SESSIONS[-1], designed, tested if equity else None),
+                made.cycle_id,
+                run,
+                sha256,
+                SESSIONS[-1],
+                designed,
+                tested if equity else None,
             )
 
     await strategy("whole", f"{SESSIONS[0]}", (100, 101, 102, 103), [universe[0]])

@@ -15,32 +15,42 @@ from contracts.subjects.subject import PREFIX
 from contracts.subjects.table import QUERIES, REQUESTS
 from libs.bus.permissions import permissions
 from libs.bus.streams import streams
-from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, ORCHESTRATOR_ROLE
+from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, ORCHESTRATOR_ROLE, STUDY_ROLE
 
 ALL = permissions()
 IDENTITIES = sorted(ALL)
 SERVICES = sorted({row.owner for row in COMMANDS})
 STREAM_CALLS = (
-    *(
-        "CREATE",
-        "UPDATE",
-        "DELETE",
-        "PURGE",
-        "INFO",
-        "MSG.GET",
-        "MSG.DELETE",
-        "SNAPSHOT",
-        "RESTORE",
-    ),
-    *("LEADER.STEPDOWN", "PEER.REMOVE"),
+    "CREATE",
+    "UPDATE",
+    "DELETE",
+    "PURGE",
+    "INFO",
+    "MSG.GET",
+    "MSG.DELETE",
+    "SNAPSHOT",
+    "RESTORE",
+    "LEADER.STEPDOWN",
+    "PEER.REMOVE",
 )
 CONSUMER_CALLS = ("DELETE", "INFO", "CREATE", "DURABLE.CREATE", "PAUSE", "LEADER.STEPDOWN")
 SERVER_CALLS = (
-    *("$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.META.LEADER.STEPDOWN"),
-    *("$JS.API.SERVER.REMOVE", "$JS.API.ACCOUNT.PURGE.$G", "$JS.API.STREAM.CREATE.MINE"),
-    *("$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SRV.PING.forged"),
-    *("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.deskbus-execution"),
-    *("$KV.mine.key", "$O.mine.C.key", "anything"),
+    "$JS.API.STREAM.NAMES",
+    "$JS.API.STREAM.LIST",
+    "$JS.API.META.LEADER.STEPDOWN",
+    "$JS.API.SERVER.REMOVE",
+    "$JS.API.ACCOUNT.PURGE.$G",
+    "$JS.API.STREAM.CREATE.MINE",
+    "$SYS.REQ.SERVER.PING",
+    "$SYS.REQ.ACCOUNT.PING.CONNZ",
+    "$SRV.PING.forged",
+    "$SRV.PING",
+    "$SRV.INFO",
+    "$SRV.STATS",
+    "$SRV.STATS.deskbus-execution",
+    "$KV.mine.key",
+    "$O.mine.C.key",
+    "anything",
 )
 
 
@@ -74,7 +84,13 @@ def not_to_hear(identity: str) -> Sequence[str]:
     """Subjects that the server must refuse it to subscribe to."""
     own = ALL[identity].subscribe
     wanted = [
-        *(">", "$JS.>", "$SYS.>", f"{PREFIX}.>", f"{PREFIX}.cmd.>", f"{PREFIX}.dlq.>", "_INBOX.>"),
+        ">",
+        "$JS.>",
+        "$SYS.>",
+        f"{PREFIX}.>",
+        f"{PREFIX}.cmd.>",
+        f"{PREFIX}.dlq.>",
+        "_INBOX.>",
         *(f"_INBOX_{each}.>" for each in IDENTITIES),
         *(f"{PREFIX}.{kind}.{owner}.>" for kind in ("cmd", "ctl", "qry") for owner in SERVICES),
         *(f"{PREFIX}.{kind}.orchestrator.>" for kind in ("req", "qry")),
@@ -103,19 +119,58 @@ def told(errors: Sequence[str], what: str) -> set[str]:
 # --- Postgres -----------------------------------------------------------------------------------
 
 READS = (
-    *("account_clocks", "accounts", "balances", "bodies", "commands_on_record", "cycles"),
+    "account_clocks",
+    "accounts",
+    "balances",
+    "bodies",
+    "commands_on_record",
+    "cycles",
     "day_budgets",
-    *("desk_clock", "entries", "executions", "fills", "halt_changes", "halts", "journal"),
-    *("letter_cursor", "limit_changes", "notice_channels", "notifications", "notifier_lease"),
-    *("operations", "outages"),
-    *("orders", "paces", "positions", "postings", "prompt_texts", "relay_cursor"),
+    "desk_clock",
+    "entries",
+    "executions",
+    "fills",
+    "halt_changes",
+    "halts",
+    "journal",
+    "letter_cursor",
+    "limit_changes",
+    "notifications",
+    "operations",
+    "outages",
+    "journal_calls",
+    "orders",
+    "paces",
+    "postings",
+    "prompt_texts",
+    "relay_cursor",
     "schedule_jobs",
-    *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
-    *("studies", "study_answers", "study_cells", "study_cells_now"),
+    "schedule_slots",
+    "schema_migrations",
+    "snapshots",
+    "state_events",
+    "strategies",
+    "studies",
+    "study_answers",
+    "study_cells",
+    "study_cells_now",
 )
 VIEWS = (
-    *("accounts", "approvals", "calls", "checks", "cycles", "decisions", "equity", "events"),
-    *("ledger", "model_calls", "not_bought", "operations", "orders", "positions", "prompts"),
+    "accounts",
+    "approvals",
+    "calls",
+    "checks",
+    "cycles",
+    "decisions",
+    "equity",
+    "events",
+    "ledger",
+    "model_calls",
+    "not_bought",
+    "operations",
+    "orders",
+    "positions",
+    "prompts",
     "proposals",
 )
 """Of the schema for readers with SQL (docs/sql.md)."""
@@ -128,21 +183,23 @@ MAY: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("schedule_jobs", "schedule_slots", "strategies"), "select insert update"),
         **dict.fromkeys(("journal", "state_events", "bodies", "outages"), "select insert"),
         "prompt_texts": "select insert",
-        **dict.fromkeys(
-            ("relay_cursor", "desk_clock", "notifier_lease", "letter_cursor"), "select update"
-        ),
-        **dict.fromkeys(("notice_channels", "studies"), "select insert update"),
+        **dict.fromkeys(("relay_cursor", "desk_clock", "letter_cursor"), "select update"),
         "study_answers": "select insert delete",
-        "study_cells": "select",
         "notifications": "select insert update delete",
         **dict.fromkeys(("account_clocks", "schema_migrations"), "select"),
     },
     EXECUTION_ROLE: {
         **dict.fromkeys((*LEDGER, "snapshots", "accounts", "orders"), "select insert"),
-        **dict.fromkeys(("balances", "halts", "positions", "schema_migrations"), "select"),
+        **dict.fromkeys(("balances", "halts", "schema_migrations"), "select"),
         "commands_on_record": "select",
         "state_events": "select insert",
         "halt_lock": "update",
+    },
+    STUDY_ROLE: {
+        "studies": "select insert update",
+        **dict.fromkeys(("study_cells", "study_cells_now", "cycles", "operations"), "select"),
+        **dict.fromkeys(("journal", "accounts", "snapshots", "strategies"), "select"),
+        "schema_migrations": "select",
     },
     CONSOLE_ROLE: dict.fromkeys((*READS, *(f"desk.{view}" for view in VIEWS)), "select"),
 }
@@ -150,15 +207,15 @@ MAY: Mapping[str, Mapping[str, str]] = {
 them: what is tried is a change of the key."""
 
 CALLS: Mapping[str, str] = {
-    "can_commit": f"{CONSOLE_ROLE} {EXECUTION_ROLE} {ORCHESTRATOR_ROLE}",
+    "can_commit": f"{CONSOLE_ROLE} {EXECUTION_ROLE} {ORCHESTRATOR_ROLE} {STUDY_ROLE}",
     "desk_now": ORCHESTRATOR_ROLE,
     "ensure_partitions": ORCHESTRATOR_ROLE,
     "refuse_stale": ORCHESTRATOR_ROLE,
     "hold_halts": EXECUTION_ROLE,
     "change_halts": EXECUTION_ROLE,
-    "cost": CONSOLE_ROLE,
+    "cost": f"{CONSOLE_ROLE} {STUDY_ROLE}",
     "limits_of": f"{CONSOLE_ROLE} {EXECUTION_ROLE}",
-    "live_at_work": f"{CONSOLE_ROLE} {ORCHESTRATOR_ROLE}",
+    "live_at_work": f"{ORCHESTRATOR_ROLE} {STUDY_ROLE}",
 }
 """By function, who may call it. What triggers run, and large objects: nobody."""
 

@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import pytest
 import pytest_asyncio
 from starlette.responses import PlainTextResponse
 
+from libs.bus import connection
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.connection import BusNotReachable, connect
 from libs.bus.streams import COMMAND_STREAM, StreamsNotMade
@@ -105,17 +106,58 @@ async def nats_port(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 async def test_the_desk_uses_nats_over_tls(nats_port: int, secrets: Path) -> None:
     url = f"tls://localhost:{nats_port}"
-    async with provisioning(Settings(nats_url=url, secrets_dir=secrets)):
+    async with provisioning(Settings(nats={"url": url}, secrets_dir=secrets)):
         client = await connect(f"tls://127.0.0.1:{nats_port}", "provisioner", secrets)
         assert (await client.jsm().stream_info(COMMAND_STREAM)).config.num_replicas == 1
         await client.close()
+
+
+async def test_a_server_whose_host_falls_silent_is_left_without_a_goodbye(
+    nats_port: int, secrets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PING_EVERY_S", 0.2)
+    async with silenced_relay(nats_port) as (port, silence):
+        client = await connect(f"tls://localhost:{port}", "provisioner", secrets)
+        silence()
+        async with asyncio.timeout(UP_TIMEOUT_S):  # TLS alone would wait 30 s for the goodbye
+            while not (client.stats["reconnects"] and client.is_connected):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await client.close()
+
+
+@asynccontextmanager
+async def silenced_relay(to_port: int) -> AsyncIterator[tuple[int, Callable[[], None]]]:
+    """A port that leads to another one, and how to let all that goes over it now vanish."""
+    held: list[object] = []
+    ways: list[asyncio.Task[None]] = []
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there = await asyncio.open_connection("127.0.0.1", to_port)
+        held.append((writer, there))
+        ways.append(asyncio.create_task(pump(reader, there[1])))
+        ways.append(asyncio.create_task(pump(there[0], writer)))
+
+    def silence() -> None:
+        for way in ways:
+            way.cancel()
+
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1], silence
+        silence()
 
 
 async def test_more_copies_than_servers_are_refused_with_what_to_do(
     nats_port: int, secrets: Path
 ) -> None:
     url = f"tls://localhost:{nats_port}"
-    settings = Settings(nats_url=url, secrets_dir=secrets, nats_replicas=3)
+    settings = Settings(
+        nats={"url": url, "replicas": 3},
+        secrets_dir=secrets,
+    )
     with pytest.raises(StreamsNotMade, match="DESKBUS_NATS_REPLICAS is 3: it takes as many"):
         async with provisioning(settings):
             """Not reached."""
@@ -179,12 +221,14 @@ async def test_a_tls_client_says_nothing_to_a_plain_server(secrets: Path) -> Non
 
 def postgres_with_tls() -> Path:
     """The programs of a Postgres that was built with OpenSSL."""
-    given = os.environ.get("DESKBUS_PG_BINDIR")
+    given = os.environ.get("DESKBUS_POSTGRES_BINDIR")
     found = [Path(given)] if given else sorted(DEBIAN.glob("*/bin"))
     for bindir in reversed(found):
         if (bindir / "initdb").exists():
             return bindir
-    pytest.skip("a Postgres with TLS is needed: apt-get install postgresql, or DESKBUS_PG_BINDIR")
+    pytest.skip(
+        "a Postgres with TLS is needed: apt-get install postgresql, or DESKBUS_POSTGRES_BINDIR"
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -329,10 +373,12 @@ async def test_a_client_that_is_faster_than_a_busy_server_is_answered(secrets: P
     """On uvloop, as every process runs: it reads a client's first bytes before TLS has begun."""
     listens = http_address(
         Settings(
-            http=True,
-            http_port=0,
-            http_cert_file=secrets / "http.pem",
-            http_key_file=secrets / "http.key",
+            http={
+                "enabled": True,
+                "port": 0,
+                "cert_file": secrets / "http.pem",
+                "key_file": secrets / "http.key",
+            },
         )
     )
     assert listens is not None
@@ -352,10 +398,12 @@ async def test_a_client_that_is_faster_than_a_busy_server_is_answered(secrets: P
 
 async def test_http_speaks_tls_and_nothing_else(secrets: Path, strangers: Path) -> None:
     settings = Settings(
-        http=True,
-        http_port=0,
-        http_cert_file=secrets / "http.pem",
-        http_key_file=secrets / "http.key",
+        http={
+            "enabled": True,
+            "port": 0,
+            "cert_file": secrets / "http.pem",
+            "key_file": secrets / "http.key",
+        },
     )
     listens = http_address(settings)
     assert listens is not None

@@ -22,6 +22,7 @@ from libs.servers.embedded_thread import held_in_thread
 from libs.servers.postgres_server import SUPERUSER
 from libs.telemetry.logging import configure_logging
 from services import launcher
+from tests.flat_settings import settings_with
 from tests.held_commands import not_handed_over
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, calling, wish
@@ -104,7 +105,7 @@ def desk_in(folder: Path, own_environment_in: OwnEnvironmentIn, **settings: Any)
         with pytest.MonkeyPatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
-            made = Settings(data_dir=folder / "data", sweep_s=0.1, **settings)
+            made = settings_with(data_dir=folder / "data", orchestrator_sweep_s=0.1, **settings)
         with held_in_thread(lambda: watched(made)) as held:
             yield Desk(held.settings)
 
@@ -113,7 +114,7 @@ def desk_in(folder: Path, own_environment_in: OwnEnvironmentIn, **settings: Any)
 def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
     """The shared desk, which answers HTTP too; each test uses keys and accounts of its own and
     leaves it running."""
-    with desk_in(make_open_dir(), own_environment_in, http=True, http_port=0) as running:
+    with desk_in(make_open_dir(), own_environment_in, http_enabled=True, http_port=0) as running:
         yield running
 
 

@@ -40,7 +40,7 @@ def test_a_desk_in_the_background_is_started_looked_at_and_stopped(deskbus: Comm
 
     (status,) = deskbus("status --json").rows
     assert (status["status"], status["pid"]) == ("up", ready["pid"])
-    assert (status["services"], status["services_missing"]) == (15, [])
+    assert (status["services"], status["services_missing"]) == (14, [])
     assert deskbus("open --no-browser portfolio").out == f"{ready['http_url']}/portfolio\n"
     assert deskbus("cycle request --as-of 2012-06-29 --wait").code == 0
     assert deskbus("status").out.startswith("✓ up")
@@ -53,7 +53,7 @@ def test_a_desk_in_the_background_is_started_looked_at_and_stopped(deskbus: Comm
 
 
 def test_one_that_cannot_start_says_the_reason_alone(deskbus: CommandLine) -> None:
-    done = deskbus("up --detach", DESKBUS_PG_BINDIR="/nowhere")
+    done = deskbus("up --detach", DESKBUS_POSTGRES_BINDIR="/nowhere")
     reason = done.err.splitlines()[-1]
 
     assert done.code == 1

@@ -32,7 +32,7 @@ def deskbus(
     for ticker in ("AAA", "BBB"):
         rows = (row(day, 100 + n * 0.1) for n, day in enumerate(SESSIONS[:-1]))
         (folder / "data" / f"{ticker}.csv").write_text(HEADER + "".join(rows))
-    settings = (("DESKBUS_REPLAY_DIR", str(folder / "data")),)
+    settings = (("DESKBUS_MARKET_REPLAY_DIR", str(folder / "data")),)
     line = CommandLine(make_open_dir() / "desk", folder, settings)
     with up(line) as (process, _):
         yield line
@@ -40,7 +40,7 @@ def deskbus(
 
 
 def test_a_new_row_is_seen_and_a_cut_off_file_is_not(deskbus: CommandLine) -> None:
-    data = Path(dict(deskbus.settings)["DESKBUS_REPLAY_DIR"])
+    data = Path(dict(deskbus.settings)["DESKBUS_MARKET_REPLAY_DIR"])
     early = deskbus(f"cycle request --as-of {LAST} --wait")
     assert early.code != 0
     assert deskbus(f"cycle request --as-of {BEFORE} --wait").code == 0
@@ -65,6 +65,11 @@ def test_a_new_row_is_seen_and_a_cut_off_file_is_not(deskbus: CommandLine) -> No
     assert deskbus("cycle request --wait").code == 0
     status = " ".join(deskbus("status").out.split())
     assert "used as they were before" not in status
-    assert f"AAA.csv, 1 bars from {LAST} on: close 150.0 is now 151.0" in status
+    assert f"AAA.csv, 1 bars from {LAST} on: close 150.0 is now 151.0; seen by cycles" in status
+    saw = {row["cycle_id"]: row["accepted_at"] for row in deskbus("cycle list --json").rows}
+    newest, *earlier = sorted(saw, key=lambda id_: saw[id_], reverse=True)
+    of_last = [id_ for id_ in earlier if f"{id_[:8]} ({LAST})" in status]
+    assert len(of_last) == 2
+    assert newest[:8] not in status
     checks = {each["name"]: each["said"] for each in deskbus("doctor --json").rows}
     assert "close 150.0 is now 151.0" in checks["past prices"]

@@ -60,16 +60,15 @@ def test_a_session_that_the_account_has_passed_is_refused_with_two_ways_out(
     assert (said.code, said.out) == (4, "")
     words = " ".join(said.err.split())
     assert "account goes-back has seen 2012-06-29" in words
-    assert "deskbus cycle request --as-of 2012-06-28 --account test" in words
-    assert "deskbus cycle request --as-of 2012-06-29 --wait --provider rules@goes-back" in words
+    assert "decide as of 2012-06-29, or for another account: --account test" in words
 
 
-def test_what_there_is_not_is_refused_with_a_command_that_works(deskbus: CommandLine) -> None:
+def test_what_there_is_not_is_refused_with_what_there_is(deskbus: CommandLine) -> None:
     said = deskbus("agent trigger --as-of 2013-03-02")
 
     assert (said.code, said.out) == (4, "")
     assert "after the sessions of source bokeh-sampledata" in " ".join(said.err.split())
-    assert "deskbus agent trigger --as-of 2013-03-01" in " ".join(said.err.split())
+    assert "2013-03-01" in said.err
 
 
 @pytest.mark.parametrize(
@@ -231,12 +230,15 @@ def test_doctor_finds_a_running_desk_well(deskbus: CommandLine) -> None:
 
 
 def test_config_tells_every_setting_and_where_it_comes_from(deskbus: CommandLine) -> None:
-    (deskbus.cwd / "deskbus.toml").write_text("lease_s = 7.5\n")
+    (deskbus.cwd / "deskbus.toml").write_text("[orchestrator]\nlease_s = 7.5\n")
     rows = {row["name"]: row for row in deskbus("config --json").rows}
 
-    assert (rows["lease_s"]["value"], rows["lease_s"]["source"]) == ("7.5", "file")
+    assert (rows["orchestrator.lease_s"]["value"], rows["orchestrator.lease_s"]["source"]) == (
+        "7.5",
+        "file",
+    )
     assert rows["data_dir"]["source"] == "environment"
-    assert rows["sweep_s"]["source"] == "default"
+    assert rows["orchestrator.sweep_s"]["source"] == "default"
     (deskbus.cwd / "deskbus.toml").write_text("leese_s = 7.5\n")
     wrong = deskbus("config")
     assert (wrong.code, "leese_s" in wrong.err) == (2, True)

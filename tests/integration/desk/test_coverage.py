@@ -99,7 +99,7 @@ PARTS = Parts(
 )
 FIRST = ("greedy", "odd", "forbidden", "falling", "rejected", "expired", "lost", "idle")
 SECOND = ("greedy", "falling", "idle", "abroad", "again")
-EURO = {"abroad": "EUR"}
+EURO = {"abroad": {"currency": "EUR"}}
 """There is a rate of the euro on DAY; on NEXT it is too old."""
 
 
@@ -203,12 +203,11 @@ def crowded(
     market.make(prices)
     sources = ",".join((*REGISTRY, f"{rumours.__name__}:{rumours.Rumours.__name__}"))
     settings: dict[str, Any] = {
-        "replay_dir": prices,
-        "candidate_sources": sources,
+        "market_replay_dir": prices,
+        "candidates_sources": sources,
         "approval_accounts": ("rejected", "expired"),
         "limits": {"exits_veto_buys": True},
-        "account_limits": LIMITS,
-        "account_currencies": EURO,
+        "accounts": {**{name: {"limits": own} for name, own in LIMITS.items()}, **EURO},
     }
     with ExitStack() as stack:
         stack.enter_context(played(PARTS))
@@ -290,7 +289,7 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
     assert view["status"] == "failed"
     assert view["reason"].startswith("planning/plan failed: planner (rules) gave no valid answer: ")
     assert said in view["reason"]
-    assert "plan_attempts_max" in view["reason"]
+    assert "model.plan_attempts_max" in view["reason"]
     # Wide enough for the reason beside a time of any length.
     deskbus = CommandLine(crowded.settings.data_dir, tmp_path, (("COLUMNS", "160"),))
     drawn = deskbus(f"operations tree {view['cycle_id']}").out
@@ -298,7 +297,9 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
     each = [line for line in drawn.splitlines() if "─ planning/plan" in line]
     assert len(each) == PLAN_ATTEMPTS_MAX
     assert all("planner (rules)" in line for line in each)
-    assert "plan_attempts_max" in " ".join(deskbus(f"cycle show {view['cycle_id']}").out.split())
+    assert "model.plan_attempts_max" in " ".join(
+        deskbus(f"cycle show {view['cycle_id']}").out.split()
+    )
 
 
 async def calls_of(desk: Desk, cycle_id: str) -> Mapping[str, list[Json]]:

@@ -156,7 +156,9 @@ async def test_an_accounts_clock_never_goes_back(user: Caller) -> None:
         earlier = wish(pipelines=pipelines, as_of="2012-06-28", kind=kind)
         answer = await user.ask(earlier)
         assert (answer["outcome"], answer["code"], answer["field"]) == (
-            *("rejected", "clock_back", "as_of"),
+            "rejected",
+            "clock_back",
+            "as_of",
         )
         assert (answer["given"], answer["suggestion"]) == ("2012-06-28", "2012-06-29")
         cycle_id = ids.cycle_id("user", earlier["idempotency_key"])

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from libs.postgres import export as exporting
-from libs.postgres.export import ExportRefused, Manifest, Wanted, export, sha256_of
+from libs.postgres.export import ExportManifest, ExportRange, ExportRefused, export, sha256_of
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
 from tests.integration.desk.caller import Caller, Json, account_of, wish
@@ -55,7 +55,7 @@ async def test_a_cycles_rows_come_back_as_they_are_on_record(
     view, account = traded
     cycle_id = UUID(view["cycle_id"])
 
-    manifest = await export(pool, tmp_path / "out", Wanted(cycle_id=cycle_id))
+    manifest = await export(pool, tmp_path / "out", ExportRange(cycle_id=cycle_id))
 
     files = read(tmp_path / "out")
     assert files["cycles"]["cycle_id"].to_list() == [str(cycle_id)]
@@ -91,9 +91,9 @@ async def test_a_cycles_rows_come_back_as_they_are_on_record(
 async def test_the_manifest_tells_what_the_files_are(
     traded: tuple[Json, str], pool: Pool, tmp_path: Path
 ) -> None:
-    await export(pool, tmp_path, Wanted())
+    await export(pool, tmp_path, ExportRange())
 
-    manifest = Manifest.model_validate_json((tmp_path / "manifest.json").read_text())
+    manifest = ExportManifest.model_validate_json((tmp_path / "manifest.json").read_text())
     assert manifest.schema_version == migrations()[-1].version
     assert [each.name for each in manifest.tables] == TABLES
     for each in manifest.tables:
@@ -109,12 +109,12 @@ async def test_many_small_parts_make_the_same_file(
     traded: tuple[Json, str], pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cycle_id = UUID(traded[0]["cycle_id"])
-    await export(pool, tmp_path / "whole", Wanted(cycle_id=cycle_id))
+    await export(pool, tmp_path / "whole", ExportRange(cycle_id=cycle_id))
     monkeypatch.setattr(exporting, "PART_BYTES_MAX", 1)
     monkeypatch.setattr(exporting, "ROWS_NARROW", 3)
     monkeypatch.setattr(exporting, "ROWS_WIDE", 1)
 
-    await export(pool, tmp_path / "parts", Wanted(cycle_id=cycle_id))
+    await export(pool, tmp_path / "parts", ExportRange(cycle_id=cycle_id))
 
     whole, parts = read(tmp_path / "whole"), read(tmp_path / "parts")
     assert whole["state_events"].height > 10
@@ -131,8 +131,8 @@ async def test_days_take_the_cycles_that_were_accepted_then(
         day = await db.fetchval("select started_on from cycles where cycle_id = $1", UUID(cycle_id))
         after = await db.fetchval("select $1::date + 1", day)
 
-    await export(pool, tmp_path / "then", Wanted(since=day, until=day))
-    await export(pool, tmp_path / "later", Wanted(since=after))
+    await export(pool, tmp_path / "then", ExportRange(since=day, until=day))
+    await export(pool, tmp_path / "later", ExportRange(since=after))
 
     then, later = read(tmp_path / "then"), read(tmp_path / "later")
     assert cycle_id in then["cycles"]["cycle_id"]
@@ -146,7 +146,7 @@ async def test_a_folder_with_something_in_it_is_left_alone(pool: Pool, tmp_path:
     (tmp_path / "mine").write_text("mine")
 
     with pytest.raises(ExportRefused, match="not empty"):
-        await export(pool, tmp_path, Wanted())
+        await export(pool, tmp_path, ExportRange())
 
     assert names(tmp_path) == {"mine"}
 
@@ -159,14 +159,14 @@ async def test_a_folder_that_cannot_be_made_is_told_with_what_can_be_done(
     with pytest.raises(
         ExportRefused, match="file/x cannot be written: Not a directory; name a new"
     ):
-        await export(pool, tmp_path / "file" / "x", Wanted())
+        await export(pool, tmp_path / "file" / "x", ExportRange())
 
 
 async def test_the_example_reads_what_an_account_traded(
     traded: tuple[Json, str], pool: Pool, tmp_path: Path
 ) -> None:
     account = traded[1]
-    await export(pool, tmp_path / "record", Wanted())
+    await export(pool, tmp_path / "record", ExportRange())
     orders = pl.read_parquet(tmp_path / "record" / "orders.parquet")
     bought = set(orders.filter(pl.col("account") == account)["ticker"])
 

@@ -22,10 +22,10 @@ MANNER = Manner(delay_s=0.3, wordy={"planner": "claude"})
 """Claude's planner answers in words; another provider is its fallback."""
 ASK = "cycle request --as-of 2012-06-29 --universe AAPL,MSFT --provider claude --key one --json"
 QUICK = (
-    ("DESKBUS_LEASE_S", "2"),
-    ("DESKBUS_SWEEP_S", "0.2"),
-    ("DESKBUS_RESEND_AFTER_S", "1"),
-    ("DESKBUS_PLAN_ATTEMPTS_MAX", "1"),
+    ("DESKBUS_ORCHESTRATOR_LEASE_S", "2"),
+    ("DESKBUS_ORCHESTRATOR_SWEEP_S", "0.2"),
+    ("DESKBUS_ORCHESTRATOR_RESEND_AFTER_S", "1"),
+    ("DESKBUS_MODEL_PLAN_ATTEMPTS_MAX", "1"),
 )
 LOOK_S = 0.02
 

@@ -26,7 +26,7 @@ WHOLE_S = 120.0
 def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
     """A desk of its own, which answers HTTP and has one strategy cycle at a time."""
     folder = make_open_dir()
-    given = {"http": True, "http_port": 0, "strategies_dir": folder / "strategies"}
+    given = {"http_enabled": True, "http_port": 0, "strategies_dir": folder / "strategies"}
     with desk_in(folder, own_environment_in, **given) as running:
         yield running
 
@@ -170,7 +170,8 @@ async def test_accounts_in_a_line_each_agree_with_the_books_and_their_closes(
         before = await db.fetchval(
             "select equity from snapshots where account = $1 and session < $2"
             " order by session desc limit 1",
-            *(account, date.fromisoformat(mine["as_of"])),
+            account,
+            date.fromisoformat(mine["as_of"]),
         )
         stops = await db.fetch(
             "select ticker, quantity, stop_price from orders"

@@ -15,8 +15,12 @@ from tests.integration.desk.conftest import Desk, desk_in
 RUN_S = 20
 PATIENCE_S = 240
 CHECKS = (
-    *("not_a_server_error", "status_code_conformance", "content_type_conformance"),
-    *("response_schema_conformance", "negative_data_rejection", "unsupported_method"),
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "unsupported_method",
 )
 CYCLES_RUNNING_MAX = 5
 """Made-up requests are accepted too: further ones are told that the desk is busy."""
@@ -27,7 +31,7 @@ TESTER = "import sys; from schemathesis.cli import schemathesis; sys.exit(schema
 def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
     """A desk of its own: many cycles that nobody meant are asked of it."""
     folder = make_open_dir()
-    given = {"http": True, "http_port": 0, "cycles_running_max": CYCLES_RUNNING_MAX}
+    given = {"http_enabled": True, "http_port": 0, "cycles_running_max": CYCLES_RUNNING_MAX}
     with desk_in(
         folder, own_environment_in, strategies_dir=folder / "strategies", **given
     ) as running:
@@ -42,11 +46,26 @@ def test_no_request_that_can_be_made_from_the_document_finds_a_fault(
     assert address is not None
     run = subprocess.run(
         [
-            *(sys.executable, "-c", TESTER, "run", f"{address.url}/api/v1/openapi.json"),
-            *("--max-time", str(RUN_S), "--max-examples", "10", "--seed", "1", "--no-shrink"),
+            sys.executable,
+            "-c",
+            TESTER,
+            "run",
+            f"{address.url}/api/v1/openapi.json",
+            "--max-time",
+            str(RUN_S),
+            "--max-examples",
+            "10",
+            "--seed",
+            "1",
+            "--no-shrink",
             # It never ends; tests/integration/console/test_tail.py looks at it.
-            *("--exclude-path", "/api/v1/events/stream"),
-            *("--checks", ",".join(CHECKS), "--suppress-health-check", "all", "--no-color"),
+            "--exclude-path",
+            "/api/v1/events/stream",
+            "--checks",
+            ",".join(CHECKS),
+            "--suppress-health-check",
+            "all",
+            "--no-color",
         ],
         cwd=tmp_path,
         capture_output=True,

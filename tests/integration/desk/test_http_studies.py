@@ -40,12 +40,13 @@ async def test_a_study_is_begun_followed_and_read_as_its_score_page_and_cells(
 
     assert (view["status"], view["cells"], view["completed"]) == ("completed", 3, 3)
     assert name in [it["study"]["name"] for it in (await got(http, "/studies"))["studies"]]
-    score = await got(http, f"/studies/{name}/score", horizon=20, cost_bps=0, benchmark="cash")
+    chosen: Json = {"horizon": 20, "cost_bps": 0, "benchmark": "cash"}
+    score = await got(http, f"/studies/{name}/score", **chosen)
     assert (score["study"]["name"], score["horizon"], score["benchmark"]) == (name, 20, "cash")
     cells = await got(http, f"/studies/{name}/cells", arm="rules", limit=2)
     assert (len(cells["cells"]), cells["more"]) == (2, True)
     assert (await got(http, f"/studies/{name}/cells", kind="probe"))["cells"] == []
-    told = await http.get(f"/studies/{name}/report")
+    told = await http.get(f"/studies/{name}/report", params=chosen)
     assert told.headers["Content-Type"] == "text/html; charset=utf-8"
     assert told.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
     assert name in told.text

@@ -26,8 +26,12 @@ SCRIPT_PORT = 8000
 SCRIPT_S = 240
 NO_GATES = dict.fromkeys(
     (
-        *("accuracy_min", "final_loss_max", "loss_decrease_min"),
-        *("win_rate_min", "max_drawdown_max", "sharpe_ratio_min"),
+        "accuracy_min",
+        "final_loss_max",
+        "loss_decrease_min",
+        "win_rate_min",
+        "max_drawdown_max",
+        "sharpe_ratio_min",
     )
 )
 HARD_GATE = {"accuracy_min": 1.0}

@@ -31,7 +31,7 @@ def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
     schedule = Schedule.model_validate({"clock": "replay", "jobs": JOBS})
     rules = folder / "exit_signals.toml"
     rules.write_text("[default.stop_loss]\npct = 15\n[default.take_profit]\npct = 90\n")
-    given = {"http": True, "http_port": 0, "schedule": schedule, "exit_rules_file": rules}
+    given = {"http_enabled": True, "http_port": 0, "schedule": schedule, "exit_rules_file": rules}
     with desk_in(folder, own_environment_in, **given) as running:
         yield running
 

@@ -19,18 +19,18 @@ from libs.servers.postgres_server import SUPERUSER
 from tests.integration.desk.command_line import CommandLine, Said, up
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
-SERVICE = "services.strategy_training"
+SERVICE = "services.strategy"
 EXECUTION = "services.execution"
-COMPUTE = "services.strategy_training.compute"
+COMPUTE = "services.strategy.compute"
 PATIENCE_S = 60.0
 ASK = "cycle request --wait --json"
 BLOCKED = "exists (select from pg_locks where not granted"
 EXIT = f"{ASK} --kind exit --as-of 2012-10-31"
 QUICK = (
-    ("DESKBUS_LEASE_S", "2"),
-    ("DESKBUS_SWEEP_S", "0.2"),
-    ("DESKBUS_RESEND_AFTER_S", "1"),
-    ("DESKBUS_EPOCHS_MAX", "2"),
+    ("DESKBUS_ORCHESTRATOR_LEASE_S", "2"),
+    ("DESKBUS_ORCHESTRATOR_SWEEP_S", "0.2"),
+    ("DESKBUS_ORCHESTRATOR_RESEND_AFTER_S", "1"),
+    ("DESKBUS_ORCHESTRATOR_EPOCHS_MAX", "2"),
     (
         "DESKBUS_LIMITS",
         '{"risk_per_trade_pct_max": 100, "volatility_pct_max": 100, "exits_veto_buys": false}',

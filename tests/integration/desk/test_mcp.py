@@ -286,7 +286,7 @@ def saved(said: Json) -> bool:
     ("name", "arguments", "said"),
     [
         ("get_stock_price", {"ticker": "NOPE", "as_of": "2012-06-29"}, "unknown_ticker: "),
-        ("get_stock_price", {}, "bad_tool_arguments: get_stock_price: ticker: is missing; "),
+        ("get_stock_price", {}, "bad_arguments: ticker: is missing; "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "soon"}, "bad_arguments: as_of: "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "2033-01-03"}, ""),
         ("get_portfolio", {"account": "nobody"}, "unknown_account: no account is named 'nobody' "),

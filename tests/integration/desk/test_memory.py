@@ -91,7 +91,7 @@ async def test_outcomes_reach_the_past_decision_the_next_prompt_and_a_person(
 
     story = deskbus(f"cycle show {decided['cycle_id']}")
     assert story.code == 0
-    assert f"{FIFTH}  {TWENTIETH}" in story.out
+    assert f"after 5, {FIFTH}  after 20, {TWENTIETH}" in story.out
     assert "5 candidates in equal parts" in story.out
     later = deskbus(f"cycle show {views[FIFTH]['cycle_id']}")
     assert "Learned" in later.out

@@ -133,7 +133,7 @@ def evening(
             log = ended(process, signal.SIGINT)
         day_max = str(spent + DESIGN_TOKENS)
         poorer = CommandLine(
-            deskbus.data_dir, folder, (*settings, ("DESKBUS_DAY_TOKENS_MAX", day_max))
+            deskbus.data_dir, folder, (*settings, ("DESKBUS_BUDGET_DAY_TOKENS_MAX", day_max))
         )
         with up(poorer) as (process, ready):
             with httpx2.Client(base_url=f"{ready['http_url']}/api/v1", verify=False) as http:

@@ -37,7 +37,7 @@ class Told:
 def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder = tmp_path_factory.mktemp("own")
     settings = (
-        ("DESKBUS_REPLAY_DIR", str(folder / "data")),
+        ("DESKBUS_MARKET_REPLAY_DIR", str(folder / "data")),
         ("DESKBUS_LIMITS", BUYS),
     )
     deskbus = CommandLine(make_open_dir() / "desk", folder, settings)
@@ -138,3 +138,28 @@ def test_other_shares_are_still_sold(told: Told) -> None:
         "MSFT was sold at its stop"
     )
     assert f"AAPL.csv, {WHY}" in str(contracts["exit_report"]).replace("\\'", "'")
+
+
+def test_without_listings_a_desk_buys_nothing_and_still_sells(
+    make_open_dir: Callable[[], Path], tmp_path: Path
+) -> None:
+    settings = (("DESKBUS_MARKET_REPLAY_DIR", str(tmp_path / "data")), ("DESKBUS_LIMITS", BUYS))
+    deskbus = CommandLine(make_open_dir() / "desk", tmp_path, settings)
+    assert deskbus("init").code == 0
+    (tmp_path / "exit_signals.toml").write_text("[default]\nstop_pct = 1\n")
+    with up(deskbus) as (process, _):
+        assert deskbus("cycle request --as-of 2012-06-22 --wait").code == 0
+        ended(process, signal.SIGINT)
+    (tmp_path / "data" / "sectors.csv").write_bytes(b"PK\x03\x04no table")
+    assert "sectors.csv" in deskbus("check").err
+    with up(deskbus) as (process, _):
+        (held,) = deskbus("cycle request --as-of 2012-06-29 --wait --json").rows
+        shown = deskbus("status").out + deskbus("doctor").out
+        (sold,) = deskbus("cycle request --kind exit --as-of 2012-07-24 --wait --json").rows
+        ended(process, signal.SIGINT)
+    assert shown.count("sectors.csv") >= 2
+    assert (held["status"], sold["status"]) == ("completed", "completed")
+    before, after = (it["pipelines"][0]["contracts"] for it in (held, sold))
+    assert "sectors.csv" in before["portfolio"]["incomplete"]
+    assert not [it for it in orders_of(before) if it["side"] == "buy"]
+    assert len(after["portfolio"]["positions"]) < len(before["portfolio"]["positions"])

@@ -140,7 +140,7 @@ def test_a_trade_has_one_figure_in_its_buys_row_in_its_sales_rows_and_among_the_
 def test_the_list_of_cycles_says_that_its_decisions_share_their_trades(judged: Judged) -> None:
     assert "P&L" in judged.listed.out
     assert "a trade is in the decision that bought it and in the one that sold it" in (
-        judged.listed.err
+        judged.listed.out
     )
 
 

@@ -26,7 +26,7 @@ def test_every_question_about_a_half_year_has_an_answer(
     with held_in_thread(lambda: model_server(half_year.replied, None)) as model:
         for name, value in half_year.environment(folder, model.openai_url).items():
             monkeypatch.setenv(name, value)
-        with desk_in(folder, own_environment_in, http=True, http_port=0) as desk:
+        with desk_in(folder, own_environment_in, http_enabled=True, http_port=0) as desk:
             address = http_address(desk.settings)
             assert address is not None
             days = half_year.sessions(half_year.QUARTER)

@@ -26,7 +26,7 @@ SAID = f"stated 0.60, recalibrated 0.57 from {OUTCOMES} outcomes known until {KN
 @pytest.fixture(scope="module")
 def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
     """A desk with its console."""
-    with desk_in(make_open_dir(), own_environment_in, http=True, http_port=0) as running:
+    with desk_in(make_open_dir(), own_environment_in, http_enabled=True, http_port=0) as running:
         yield running
 
 

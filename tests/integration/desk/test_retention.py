@@ -13,7 +13,7 @@ import pytest
 from libs.bus.bodies import open_bodies
 from libs.postgres import retention
 from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, dsn_for
-from libs.postgres.retention import Busy, Verdict, month_before, retain, retain_models
+from libs.postgres.retention import Busy, RetentionVerdict, month_before, retain, retain_models
 from tests.integration.desk.caller import Caller, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk
@@ -108,7 +108,7 @@ async def tables(db: Db) -> set[str]:
     return {row["relname"] for row in rows}
 
 
-async def verdicts(dsn: str, months: int, *, dry_run: bool = False) -> dict[str, Verdict]:
+async def verdicts(dsn: str, months: int, *, dry_run: bool = False) -> dict[str, RetentionVerdict]:
     told = await retain(dsn, months, dry_run=dry_run, today=date(2020, 4, 30))
     return {f"{each.month:%Y-%m}": each.verdict for each in told}
 
@@ -120,7 +120,7 @@ async def test_whole_old_months_lose_journal_and_events_and_keep_their_cycles(
 
     told = await verdicts(dsn, 2)
 
-    assert (told["2020-01"], told["2020-02"]) == (Verdict.DROPPED, Verdict.KEPT)
+    assert (told["2020-01"], told["2020-02"]) == (RetentionVerdict.DROPPED, RetentionVerdict.KEPT)
     assert await held(db, old) == (1, 0, 0, 0)
     assert await held(db, newer) == (1, 1, 1, 1)
     assert "journal_2020_01" not in await tables(db)
@@ -148,13 +148,13 @@ async def test_a_month_with_a_running_cycle_stays_whole(db: Db, dsn: str) -> Non
 
     told = await verdicts(dsn, 1)
 
-    assert (told["2020-01"], told["2020-02"]) == (Verdict.KEPT, Verdict.DROPPED)
+    assert (told["2020-01"], told["2020-02"]) == (RetentionVerdict.KEPT, RetentionVerdict.DROPPED)
     assert await held(db, ended) == await held(db, running) == (1, 1, 1, 1)
     assert await held(db, other) == (1, 0, 0, 0)
     await db.execute(
         "update cycles set status = 'failed', ended_at = now() where cycle_id = $1", running
     )
-    assert (await verdicts(dsn, 1))["2020-01"] == Verdict.DROPPED
+    assert (await verdicts(dsn, 1))["2020-01"] == RetentionVerdict.DROPPED
 
 
 async def test_an_open_operation_of_an_ended_cycle_keeps_its_month(db: Db, dsn: str) -> None:
@@ -165,7 +165,7 @@ async def test_an_open_operation_of_an_ended_cycle_keeps_its_month(db: Db, dsn: 
         cycle_id,
     )
 
-    assert (await verdicts(dsn, 1))["2020-01"] == Verdict.KEPT
+    assert (await verdicts(dsn, 1))["2020-01"] == RetentionVerdict.KEPT
     assert await held(db, cycle_id) == (1, 1, 1, 1)
 
 
@@ -174,7 +174,7 @@ async def test_events_that_are_not_published_keep_their_month(db: Db, dsn: str) 
     # Ahead of the cursor and above the relay's horizon: the desk cannot publish it meanwhile.
     await db.execute("update state_events set xid = '9000000000' where cycle_id = $1", cycle_id)
 
-    assert (await verdicts(dsn, 1))["2020-01"] == Verdict.KEPT
+    assert (await verdicts(dsn, 1))["2020-01"] == RetentionVerdict.KEPT
     assert await held(db, cycle_id) == (1, 1, 1, 1)
 
 
@@ -183,15 +183,15 @@ async def test_a_dry_run_tells_the_same_and_drops_nothing(db: Db, dsn: str) -> N
 
     told = await verdicts(dsn, 2, dry_run=True)
 
-    assert told["2020-01"] == Verdict.DUE
+    assert told["2020-01"] == RetentionVerdict.DUE
     assert await held(db, cycle_id) == (1, 1, 1, 1)
-    assert (await verdicts(dsn, 2))["2020-01"] == Verdict.DROPPED
+    assert (await verdicts(dsn, 2))["2020-01"] == RetentionVerdict.DROPPED
 
 
 async def test_rows_of_a_month_without_partitions_go_too(db: Db, dsn: str) -> None:
     cycle_id = await cycle(db, date(2020, 3, 1), partition=False)
 
-    assert (await verdicts(dsn, 1))["2020-03"] == Verdict.KEPT
+    assert (await verdicts(dsn, 1))["2020-03"] == RetentionVerdict.KEPT
     await retain(dsn, 1, today=date(2020, 5, 1))
 
     assert await held(db, cycle_id) == (1, 0, 0, 0)
@@ -216,17 +216,23 @@ async def model(db: Db, kept: date, cycle_id: UUID | None = None, assessed: bool
     for part in range(2):
         await db.execute(
             "insert into bodies (sha256, part, parts, bytes, kept_at) values ($1, $2, 2, 'ab', $3)",
-            *(sha256, part, datetime.combine(kept, time(), UTC)),
+            sha256,
+            part,
+            datetime.combine(kept, time(), UTC),
         )
     if cycle_id is not None:
         await db.execute(
             "update operations set result = convert_to($2, 'UTF8') where cycle_id = $1",
-            *(cycle_id, f'{{"model_sha256": "{sha256.hex()}"}}'),
+            cycle_id,
+            f'{{"model_sha256": "{sha256.hex()}"}}',
         )
         await db.execute(
             "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id,"
             " train_op_id, assess_op_id) values ($1, 'kept', $2, $3, $1, $1, $4)",
-            *(cycle_id, sha256.hex(), kept, cycle_id if assessed else None),
+            cycle_id,
+            sha256.hex(),
+            kept,
+            cycle_id if assessed else None,
         )
     return sha256
 
@@ -241,12 +247,12 @@ async def test_models_that_nobody_can_want_go(db: Db, dsn: str) -> None:
     unknown = await model(db, OLD)
     stopped = await model(db, OLD, await cycle(db, OLD))
     told = await retain_models(dsn, 2, dry_run=True, today=date(2020, 4, 30))
-    assert (told.verdict, told.models, told.size_bytes) == (Verdict.DUE, 2, 8)
+    assert (told.verdict, told.models, told.size_bytes) == (RetentionVerdict.DUE, 2, 8)
     assert await parts(db, unknown, stopped) == [2, 2]
 
     done = await retain_models(dsn, 2, today=date(2020, 4, 30))
 
-    assert (done.verdict, done.models, done.size_bytes) == (Verdict.DROPPED, 2, 8)
+    assert (done.verdict, done.models, done.size_bytes) == (RetentionVerdict.DROPPED, 2, 8)
     assert await parts(db, unknown, stopped) == [0, 0]
 
 
@@ -266,7 +272,7 @@ async def test_models_that_somebody_may_want_stay(db: Db, dsn: str) -> None:
 async def test_a_model_that_is_kept_again_is_as_new(desk: Desk, db: Db, dsn: str) -> None:
     body = uuid4().bytes
     sha256 = hashlib.sha256(body)
-    async with open_bodies(desk.url, desk.secrets_dir, "strategy_training") as bodies:
+    async with open_bodies(desk.url, desk.secrets_dir, "strategy") as bodies:
         await bodies.keep(sha256.hexdigest(), body)
         made_old = "update bodies set kept_at = '2020-01-10' where sha256 = $1"
         await db.execute(made_old, sha256.digest())

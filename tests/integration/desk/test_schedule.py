@@ -8,7 +8,7 @@ import nats.errors
 import pytest
 
 from libs.runtime.schedule_settings import Schedule
-from libs.runtime.settings import Cycles
+from libs.runtime.sections import CycleSettings
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk, desk_in
@@ -31,7 +31,7 @@ def scheduled(
 ) -> Iterator[Desk]:
     """A desk with jobs, on a clock that only a replay moves."""
     schedule = Schedule.model_validate({"clock": "replay", "jobs": JOBS})
-    settings: dict[str, Any] = {"schedule": schedule, "cycles": Cycles(timeout_s=LIMIT_S)}
+    settings: dict[str, Any] = {"schedule": schedule, "cycles": CycleSettings(timeout_s=LIMIT_S)}
     with desk_in(make_open_dir(), own_environment_in, **settings) as running:
         yield running
 

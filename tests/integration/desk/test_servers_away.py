@@ -18,7 +18,7 @@ from libs.runtime.settings import Settings
 from libs.servers import supervisor
 from libs.servers.postgres_server import SUPERUSER
 from libs.servers.server_record import ServerRecord
-from services.cli.operating.checks import Verdict
+from services.cli.operating.checks import CheckVerdict
 from services.cli.operating.doctor import running
 from tests.integration.desk.caller import wish
 from tests.integration.desk.conftest import Desk, desk_in
@@ -62,7 +62,7 @@ def watched_desk(folder: Path, **settings: Any) -> Iterator[Desk]:
 
 async def until_ready(desk: Desk, wanted: Callable[[str], bool]) -> str:
     """What the desk's readiness says, once that is as it is wanted."""
-    url = f"http://127.0.0.1:{desk.settings.metrics_port}/readyz"
+    url = f"http://127.0.0.1:{desk.settings.metrics.port}/readyz"
     async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient(timeout=5) as http:
         while True:
             said = (await http.get(url)).text
@@ -100,7 +100,7 @@ async def accepted(desk: Desk) -> str:
 
 async def bad_checks(settings: Settings) -> set[str]:
     found = await running(settings)
-    return {each.name for each in found if each.verdict is Verdict.PROBLEM}
+    return {each.name for each in found if each.verdict is CheckVerdict.PROBLEM}
 
 
 @pytest.mark.soak
@@ -112,7 +112,7 @@ async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_ro
     disk.fill()
     # Asked at once: no doctor may say that NATS stores what it is given.
     checks = await running(desk.settings)
-    assert "storing" not in {each.name for each in checks if each.verdict is Verdict.OK}
+    assert "storing" not in {each.name for each in checks if each.verdict is CheckVerdict.OK}
     said = await until_ready(desk, lambda text: "storing: NATS does not store" in text)
     assert "is its disk full?" in said
     cycle = await accepted(desk)

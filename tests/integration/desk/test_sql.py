@@ -84,8 +84,12 @@ def psql(desk: Desk, sql: str) -> str:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
     done = subprocess.run(
         [
-            *(find_postgres_bindir(None) / "psql", "--no-psqlrc", "--no-password"),
-            *(desk.settings.postgres_public, f"--username={CONSOLE_ROLE}", f"--command={sql}"),
+            find_postgres_bindir(None) / "psql",
+            "--no-psqlrc",
+            "--no-password",
+            desk.settings.postgres_public,
+            f"--username={CONSOLE_ROLE}",
+            f"--command={sql}",
         ],
         env={**kept, "PGPASSWORD": password, "PGCLIENTENCODING": "UTF8"},
         capture_output=True,
@@ -134,15 +138,27 @@ async def test_operations_are_as_the_desk_shows_them(
 
     def as_shown(node: Json) -> tuple[object, ...]:
         return (
-            *(node["op_id"], node["type"], node["name"], node["status"], node["state"]),
-            *(node["service"], float(node["progress"]["percentage"]), node["tokens"]),
+            node["op_id"],
+            node["type"],
+            node["name"],
+            node["status"],
+            node["state"],
+            node["service"],
+            float(node["progress"]["percentage"]),
+            node["tokens"],
         )
 
     shown = {as_shown(it) for it in nodes if it["type"] in {"cycle", "operation"}}
     assert shown == {
         (
-            *(str(row["op_id"]), row["type"], row["name"], row["status"], row["state"]),
-            *(row["service"], float(row["progress_pct"]), row["tokens"]),
+            str(row["op_id"]),
+            row["type"],
+            row["name"],
+            row["status"],
+            row["state"],
+            row["service"],
+            float(row["progress_pct"]),
+            row["tokens"],
         )
         for row in rows
     }

@@ -97,7 +97,7 @@ async def computing() -> psutil.Process:
     own = psutil.Process()
     while True:
         for child in own.children():
-            if "services.strategy_training.compute" in child.cmdline():
+            if "services.strategy.compute" in child.cmdline():
                 return child
         await asyncio.sleep(0.02)
 
@@ -141,7 +141,7 @@ def test_the_full_cycle_creates_the_strategy_and_the_assessment_file(
     assert told["strategy_path"] == str(folder / "whole.yaml")
     assert told["assessment_path"] == str(folder / "whole/assessment.json")
     kept = spec_of(Path(told["strategy_path"]).read_text())
-    desks = {"fee_bps": float(desk.settings.fee_bps), "slippage_bps": 5.0}
+    desks = {"fee_bps": float(desk.settings.broker.fee_bps), "slippage_bps": 5.0}
     assert kept.model_dump(mode="json") == spec("whole", costs=desks)
     assessment = json.loads(Path(told["assessment_path"]).read_text())
     assert assessment["verdict"] == told["assessment_verdict"]
@@ -279,7 +279,7 @@ async def test_what_the_prices_do_not_allow_fails_with_the_specs_field(
 
 
 async def test_a_model_that_is_not_the_trained_one_is_never_run(desk: Desk, user: Caller) -> None:
-    async with desk.held_back("strategy_backtest-backtest"):
+    async with desk.held_back("strategy-backtest"):
         cycle_id = await user.accepted(body(spec("swapped", seed=77)))
         await user.events.first(
             WHOLE_S, cycle_id=cycle_id, type="state_entered", state="backtesting"

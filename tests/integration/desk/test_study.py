@@ -1,6 +1,7 @@
 """Studies on the shared desk: cells are ordinary cycles, once each, and out of the desk's sight."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -24,11 +25,11 @@ def study(**fields: Any) -> Json:
 
 
 async def begun(user: Caller, file: Json, **fields: Any) -> Json:
-    return await user.ask({"study": file, **fields}, "run_study")
+    return await user.ask({"study": file, **fields}, "run_study", "study")
 
 
 async def standing(user: Caller, name: str) -> Json:
-    (view,) = (await user.query("studies", name=name))["studies"]
+    (view,) = (await user.query("studies", "study", name=name))["studies"]
     return dict(view)
 
 
@@ -102,7 +103,7 @@ async def test_another_file_of_the_same_name_is_refused_and_a_larger_budget_is_n
 async def test_a_stopped_study_goes_on_where_it_was(desk: Desk, user: Caller) -> None:
     file = study(dates={"first": "2011-01-03", "last": "2012-06-29", "count": 12})
     await begun(user, file)
-    stopped = await user.ask({"name": file["name"], "reason": "lunch"}, "stop_study")
+    stopped = await user.ask({"name": file["name"], "reason": "lunch"}, "stop_study", "study")
     assert stopped["outcome"] == "accepted"
     view = await standing(user, file["name"])
     assert (view["status"], view["reason"]) == ("stopped", "lunch")
@@ -126,8 +127,17 @@ async def test_a_path_is_one_account_an_arm_over_all_sessions_with_exits_between
     done = sorted(await cells(desk, file["name"]), key=lambda row: row["accepted_at"])
     kinds = [(row["number"], row["kind"]) for row in done]
     assert kinds == [
-        *((0, "decision"), (1, "exit"), (2, "exit"), (3, "exit"), (4, "exit")),
-        *((5, "exit"), (5, "decision"), (6, "exit"), (7, "exit"), (8, "exit"), (9, "exit")),
+        (0, "decision"),
+        (1, "exit"),
+        (2, "exit"),
+        (3, "exit"),
+        (4, "exit"),
+        (5, "exit"),
+        (5, "decision"),
+        (6, "exit"),
+        (7, "exit"),
+        (8, "exit"),
+        (9, "exit"),
     ]
     async with desk.postgres() as db:
         accounts = await db.fetch(
@@ -189,3 +199,22 @@ async def test_a_study_that_cannot_be_run_is_refused_before_anything_begins(user
         ("invalid", "dates.count"),
         ("invalid", "horizons"),
     ]
+
+
+async def test_the_key_of_studies_requests_cells_in_accounts_of_studies_and_nothing_else(
+    desk: Desk,
+) -> None:
+    cell = {"study": "s", "number": 0}
+    own = {"name": "rules", "account": f"study-{uuid4().hex[:8]}"}
+    wrong: Sequence[Json] = (
+        {"pipelines": [own]},
+        {"study": cell},
+        {"study": cell, "pipelines": [own, {"name": "coin", "provider": "coin"}]},
+        {"study": cell, "kind": "strategy", "pipelines": [own]},
+    )
+    async with desk.calling("study") as service:
+        for body in wrong:
+            asked = {"idempotency_key": uuid4().hex, "as_of": "2012-06-29", **body}
+            answer = await service.ask(asked)
+            assert (answer["outcome"], answer["code"]) == ("rejected", "invalid"), body
+            assert "asks for cells alone" in answer["message"]

@@ -56,7 +56,7 @@ async def until_it_has_moved(db: "Database", user: Caller, name: str) -> bool:
 
 async def decided(user: Caller, name: str) -> list[Json]:
     """What each cell came to, without its ids and times."""
-    cells = (await user.query("study_cells", name=name, limit=100))["cells"]
+    cells = (await user.query("study_cells", "study", name=name, limit=100))["cells"]
     return [{key: value for key, value in each.items() if key != "cycle_id"} for each in cells]
 
 
@@ -99,7 +99,9 @@ async def test_a_study_that_is_stopped_while_it_rests_ends_its_cells_and_begins_
         live = await begin_live(db)
         try:
             resting = await until_it_rests(db, file["name"])
-            stopped = await user.ask({"name": file["name"], "reason": "lunch"}, "stop_study")
+            stopped = await user.ask(
+                {"name": file["name"], "reason": "lunch"}, "stop_study", "study"
+            )
             assert stopped["outcome"] == "accepted"
             view = await standing(user, file["name"])
             assert (view["status"], view["resting"]) == ("stopped", False)

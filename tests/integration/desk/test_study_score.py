@@ -24,9 +24,9 @@ async def test_a_study_is_scored_from_the_record_and_costs_nothing(
     async with desk.postgres() as db:
         before = await db.fetchval("select count(*) from operations")
 
-    score = await user.query("study_score", within_s=SCORE_S, name=file["name"])
+    score = await user.query("study_score", "study", within_s=SCORE_S, name=file["name"])
     later = await user.query(
-        "study_score", within_s=SCORE_S, name=file["name"], horizon=20, cost_bps=50
+        "study_score", "study", within_s=SCORE_S, name=file["name"], horizon=20, cost_bps=50
     )
 
     assert (score["status"], score["cells"], score["dates"]) == ("completed", 10, 10)
@@ -48,12 +48,15 @@ async def test_a_figures_cells_are_cycles_whose_decisions_they_show(user: Caller
     await begun(user, file)
     await ended(user, file["name"])
 
-    first = await user.query("study_cells", name=file["name"], arm="rules", limit=4)
-    rest = await user.query("study_cells", name=file["name"], arm="rules", skip=4)
-    on = await user.query("study_cells", name=file["name"], on=first["cells"][2]["on"])
+    first = await user.query("study_cells", "study", name=file["name"], arm="rules", limit=4)
+    rest = await user.query("study_cells", "study", name=file["name"], arm="rules", skip=4)
+    on = await user.query("study_cells", "study", name=file["name"], on=first["cells"][2]["on"])
 
     assert (len(first["cells"]), first["more"], len(rest["cells"]), rest["more"]) == (
-        *(4, True, 6, False),
+        4,
+        True,
+        6,
+        False,
     )
     assert [cell["number"] for cell in on["cells"]] == [2]
     for cell in first["cells"]:
@@ -77,7 +80,7 @@ async def test_a_path_has_equity_beside_its_controls(user: Caller) -> None:
     await begun(user, file)
     await ended(user, file["name"])
 
-    score = await user.query("study_score", within_s=SCORE_S, name=file["name"])
+    score = await user.query("study_score", "study", within_s=SCORE_S, name=file["name"])
 
     rows = {row["name"]: row for row in score["equity"]}
     assert set(rows) == {"rules 0", "blind 0", "hold", "equal weight"}
@@ -93,8 +96,8 @@ async def test_a_study_that_there_is_not_is_answered_with_those_that_there_are(
 ) -> None:
     file = study(dates=DATES)
     await begun(user, file)
-    score = await user.query("study_score", within_s=SCORE_S, name="nobody")
+    score = await user.query("study_score", "study", within_s=SCORE_S, name="nobody")
     assert not score["found"]
     assert file["name"] in score["studies"]
-    assert not (await user.query("study_cells", name="nobody"))["found"]
+    assert not (await user.query("study_cells", "study", name="nobody"))["found"]
     await ended(user, file["name"])

@@ -59,13 +59,13 @@ def shown(
             texts = {
                 command: deskbus(command).out
                 for command in (
-                    *(f"cycle show {cycle}", f"operations tree {cycle}", "cycle list"),
-                    *(
-                        "budget --days 7",
-                        "leaderboard",
-                        "doctor",
-                        f"cycle show {cycle} --stage plan",
-                    ),
+                    f"cycle show {cycle}",
+                    f"operations tree {cycle}",
+                    "cycle list",
+                    "budget --days 7",
+                    "leaderboard",
+                    "doctor",
+                    f"cycle show {cycle} --stage plan",
                 )
             }
             with httpx2.Client(base_url=ready["http_url"], verify=False) as http:

@@ -77,9 +77,21 @@ def test_every_service_as_a_process_of_its_own_completes_a_cycle(deskbus: Comman
     services = sorted(name.split("services.")[1] for name in named if "-m services." in name)
     assert services == sorted(
         [
-            *("provisioner", "orchestrator", "sentiment", "research", "research", "trader"),
-            *("risk", "execution", "assessment", "exit_signal", "console"),
-            *("strategy_design", "strategy_training", "strategy_backtest", "reporter", "notifier"),
+            "provisioner",
+            "orchestrator",
+            "sentiment",
+            "research",
+            "research",
+            "trader",
+            "risk",
+            "execution",
+            "assessment",
+            "exit_signal",
+            "console",
+            "strategy",
+            "reporter",
+            "notifier",
+            "study",
         ]
     )
     assert view["pipelines"][0]["contracts"]["execution_result"]["orders"]

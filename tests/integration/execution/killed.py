@@ -18,7 +18,7 @@ from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.postgres.pool import open_pool
 from services.execution import store
 from services.execution.handler import Trading
-from services.execution.reads import Reads
+from services.execution.reads import ExecutionReads
 from tests.integration.execution.conftest import Desk, Prices
 
 
@@ -43,7 +43,7 @@ async def main(dsn: str, orchestrators: str, account: str, session: str) -> None
     real_write = store.write
     store.write = lambda db, changes: real_write(Halting(db), changes)  # type: ignore[arg-type]
     prices = ReplayStore()
-    reads = Reads(ReplayMarket(prices), ReplayFills(prices), ReplayRates(prices))
+    reads = ExecutionReads(ReplayMarket(prices), ReplayFills(prices), ReplayRates(prices))
     async with open_pool(dsn) as pool, open_pool(orchestrators) as orchestrator:
         trading = Trading(pool, reads, PaperBroker(Decimal(5), Decimal(5)), Decimal(100_000))
         await Desk(trading, Prices(), orchestrator, account).open(date.fromisoformat(session))

@@ -16,7 +16,7 @@ from libs.market.source import FillPrice
 from libs.runtime.data_version import reading, version_read
 from libs.runtime.errors import DeskError
 from services.execution.approvals import ApprovalTooOld, PriceDrifted, ProposalChanged
-from services.execution.reads import Reads
+from services.execution.reads import ExecutionReads
 from tests.integration.execution.conftest import FRIDAY, MONDAY, Desk, Prices, decision
 
 D = Decimal
@@ -109,7 +109,7 @@ class Growing(Prices):
 def growing(desk: Desk) -> Desk:
     """A folder to which Monday came after the cycle was accepted on Friday's version."""
     prices = Growing()
-    reads = Reads(prices, prices, prices)  # type: ignore[arg-type]
+    reads = ExecutionReads(prices, prices, prices)  # type: ignore[arg-type]
     return Desk(replace(desk.trading, reads=reads), prices, desk.orchestrator)
 
 

@@ -12,7 +12,7 @@ from contracts.capital import CashMoved, HeldLine, HoldingsImport, ImportHolding
 from libs.market.errors import NotASession
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool
-from libs.quant.returns import Worth, growth
+from libs.quant.returns import AccountWorth, growth
 from libs.runtime.nearest import UnknownAccount
 from services.execution.capital.handler import import_holdings, move_cash
 from services.execution.errors import (
@@ -359,7 +359,7 @@ async def test_a_withdrawal_is_no_loss_of_the_day_and_no_return(desk: Desk, post
     rows = await postgres.fetch(
         "select session, equity, paid_in from snapshots where account = $1", desk.account
     )
-    grown = growth({row["session"]: Worth(row["equity"], row["paid_in"]) for row in rows})
+    grown = growth({row["session"]: AccountWorth(row["equity"], row["paid_in"]) for row in rows})
     # 4 of fees on 6,000, then 400 on 5,996: the 4,000 that left earned and lost nothing.
     assert grown[MONDAY] == D(5_996) / D(6_000)
     assert round(grown[TUESDAY], 10) == round(D(6_396) / D(6_000), 10)

@@ -1,6 +1,7 @@
 """Other currencies: exchanged at a rate that was known, in books that balance in each of them."""
 
 import random
+import re
 import shutil
 from dataclasses import replace
 from datetime import date
@@ -18,7 +19,7 @@ from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError
 from services.execution.errors import CurrencyChanged, NoExchangeRate
 from services.execution.handler import Trading
-from services.execution.reads import Reads
+from services.execution.reads import ExecutionReads
 from tests.integration.execution.conftest import (
     FRIDAY,
     MONDAY,
@@ -149,31 +150,6 @@ async def test_cash_covers_a_foreign_buy_to_the_cent(abroad, pool):
     await assert_balanced_in_each_currency(pool, abroad.account)
 
 
-async def test_a_waiting_order_that_finds_no_rate_at_its_open_ends_with_the_reason(abroad, pool):
-    abroad.prices.last = FRIDAY
-    await abroad.open()
-    command = abroad.command({"EEE": 100}, price=D("12.50"))
-    assert (await abroad.execute(command)).orders[0].status is OrderStatus.WORKING
-    abroad.prices.last, abroad.prices.eurusd = MONDAY, {}
-    monday = await abroad.open(MONDAY)
-    assert monday.open_orders == monday.positions == ()
-    row = await pool.fetchrow("select status, reason from orders where account=$1", abroad.account)
-    assert row["status"] == "rejected"
-    assert "no EURUSD rate of the last 7 days is known" in row["reason"]
-
-
-async def test_a_held_position_without_a_rate_is_a_typed_failure_and_moves_nothing(abroad, pool):
-    await abroad.open()
-    await abroad.execute(abroad.command({"EEE": 100}, price=D("12.50")))
-    abroad.prices.eurusd = {}
-    with pytest.raises(NoExchangeRate, match="EEE in EUR, and no EURUSD rate") as failed:
-        await abroad.open(MONDAY)
-    assert failed.value.code == "no_exchange_rate"
-    assert await pool.fetchval("select clock from accounts where account=$1", abroad.account) == (
-        FRIDAY
-    )
-
-
 async def test_an_account_in_euros_begins_with_the_dollars_at_the_days_rate(abroad, pool):
     desk = in_euros(abroad)
     books = await desk.open()
@@ -297,7 +273,7 @@ async def test_a_foreign_sale_waits_for_an_open_that_is_not_there_yet(abroad):
 
 def desk_on(folder: Path, pool: Pool, orchestrator: Pool) -> Desk:
     store = ReplayStore(folder)
-    reads = Reads(ReplayMarket(store), ReplayFills(store), ReplayRates(store))
+    reads = ExecutionReads(ReplayMarket(store), ReplayFills(store), ReplayRates(store))
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
     trading = Trading(pool, reads, broker, starting_cash=D(100_000), limits_of=lambda _: WIDE)
     return Desk(trading, Prices(), orchestrator)
@@ -331,19 +307,19 @@ async def test_rates_that_cannot_be_read_cost_what_trades_in_other_currencies(
     assert not (await bad.open(after)).incomplete
     assert (await bad.sell("FOXT", 50, after)).fills
 
-    # What is held in another currency has no value: the account fails by name and nothing moves.
+    # What is held in another currency has its last known value, and the account buys nothing.
     whole = desk_on(FIXTURE, pool, orchestrator)
     await whole.open(as_of)
     close = (await whole.trading.reads.closes(["GOLF.DE"], as_of, "USD"))["GOLF.DE", as_of]
     assert close is not None
     command = whole.command({"GOLF.DE": 20}, as_of, price=close.amount)
     assert (await whole.execute(command)).fills
-    held = replace(bad, account=whole.account)
-    with pytest.raises(NoExchangeRate, match=r"GOLF.DE in EUR.*fx.csv, line"):
-        await held.open(after)
-    clock = await pool.fetchval("select clock from accounts where account=$1", held.account)
-    assert clock == as_of
-    assert (await whole.open(after)).positions
+    (folder / "fx.csv").write_text("nothing\n")
+    held = replace(desk_on(folder, pool, orchestrator), account=whole.account)
+    books = await held.open(after)
+    assert re.search(r"GOLF.DE has no value: no EURUSD rate.*fx.csv, line", books.incomplete)
+    assert books.positions[0].priced_on == after  # what was paid there
+    assert not (await whole.open(date(2024, 3, 19))).incomplete
     await assert_balanced_in_each_currency(pool, whole.account)
 
 

@@ -1,14 +1,22 @@
 """How execution's connections go back to their pool."""
 
+import re
 import socket
 from decimal import Decimal
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
 from libs.postgres import pool as pools
-from libs.postgres.pool import EXECUTION_ROLE, open_pool
+from libs.postgres.pool import (
+    EXECUTION_ROLE,
+    SILENT_S_MAX,
+    connected,
+    notice_silence,
+    open_pool,
+)
 from libs.runtime.ports import LOOPBACK
 from libs.servers.embedded import Servers
 
@@ -56,3 +64,49 @@ async def test_a_server_that_says_nothing_does_not_hide_the_next_one_of_the_addr
         dsn = servers.postgres_dsn(EXECUTION_ROLE).replace("@", f"@{place},")
         async with open_pool(dsn) as pool:
             assert await pool.fetchval("select 7") == 7
+
+
+async def test_every_connection_breaks_when_its_server_falls_silent(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[socket.socket] = []
+
+    def set_and_kept(sock: socket.socket) -> None:
+        notice_silence(sock)
+        seen.append(sock)
+
+    monkeypatch.setattr(pools, "notice_silence", set_and_kept)
+    dsn = servers.postgres_dsn(EXECUTION_ROLE)
+    async with open_pool(dsn) as pool, pool.acquire(), connected(dsn):
+        assert len(seen) >= 2
+        for sock in seen:
+            timeout_ms = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert timeout_ms == SILENT_S_MAX * 1000
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+async def test_a_server_that_does_not_answer_is_asked_last_the_next_time(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "CONNECT_TIMEOUT_S", 2.0)
+    asked = []
+    connect = asyncpg.connect
+
+    async def noted(dsn: str, **options: object) -> object:
+        asked.append(urlsplit(dsn).port)
+        return await connect(dsn, **options)
+
+    monkeypatch.setattr(pools.asyncpg, "connect", noted)
+    with (
+        socket.create_server((LOOPBACK, 0)) as silent,
+        socket.create_server((LOOPBACK, 0)) as refuses,
+    ):
+        ports = [silent.getsockname()[1], refuses.getsockname()[1]]
+        refuses.close()
+        places = ",".join(f"{LOOPBACK}:{port}" for port in ports)
+        dsn = re.sub("@.*/", f"@{places}/", servers.postgres_dsn(EXECUTION_ROLE))
+        server_list = pools._Servers(dsn)
+        for _ in range(2):
+            with pytest.raises((OSError, TimeoutError)):
+                await server_list.connect()
+    assert asked == [*ports, *reversed(ports)]

@@ -25,7 +25,7 @@ D = Decimal
 @pytest.fixture
 async def shipped(servers: Servers, tmp_path):
     settings = Settings(
-        data_dir=tmp_path, postgres_dsn=SecretStr(servers.postgres_dsn(EXECUTION_ROLE))
+        data_dir=tmp_path, postgres={"dsn": SecretStr(servers.postgres_dsn(EXECUTION_ROLE))}
     )
     async with trading_of(settings) as trading:
         yield replace(trading, limits_of=lambda _: WIDE)
@@ -117,7 +117,10 @@ async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_po
     dsns = map(servers.postgres_dsn, (EXECUTION_ROLE, ORCHESTRATOR_ROLE))
     arguments = [*dsns, desk.account, session]
     killed = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.integration.execution.killed", *arguments),
+        sys.executable,
+        "-m",
+        "tests.integration.execution.killed",
+        *arguments,
         stdout=asyncio.subprocess.PIPE,
     )
     try:

@@ -132,8 +132,8 @@ async def test_snapshots_are_never_changed_or_made_up(desk, pool):
             await pool.execute(statement)
     insert = (
         "insert into snapshots (account, session, cash, positions, equity, realised, unrealised,"
-        " dividends, fees, exposure_gross, exposure_net)"
-        " values ($1, $2, 1, 2, $3, 0, 0, 0, 0, 2, 2)"
+        " dividends, fees, paid_in, exposure_gross, exposure_net)"
+        " values ($1, $2, 1, 2, $3, 0, 0, 0, 0, 3, 2, 2)"
     )
     with pytest.raises(PostgresError, match="snapshots_check"):
         await pool.execute(insert, desk.account, MONDAY, D(4))

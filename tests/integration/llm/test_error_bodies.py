@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel, SecretStr
 
-from libs.llm.agent import Agent, Limits
+from libs.llm.agent import Agent, AgentLimits
 from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import AnswerInvalid, ModelError
@@ -100,7 +100,7 @@ async def test_every_wording_has_its_outcome_and_tells_a_person_what_to_do(
 ) -> None:
     endpoints.answer = wording.answer()
     endpoints.server.asked.clear()
-    limits = Limits(attempts_max=TRIES, repairs_max=TRIES - 1)
+    limits = AgentLimits(attempts_max=TRIES, repairs_max=TRIES - 1)
     provider = endpoints.providers[wording.wire]
     agent = Agent("tester", provider, "m", Prompt.of("Be brief."), 1, limits)
     with pytest.raises(ModelError) as caught:

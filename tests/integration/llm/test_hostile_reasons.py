@@ -28,7 +28,8 @@ TOO_LARGE = {"the same ten thousand times", "ten thousand unknown", "a huge why"
 """Larger than any reply may be: refused before a word of it is read."""
 CASES = [
     *(name for name in HEARD if ": " not in name and name not in TOO_LARGE),
-    *("orders: an order", "told: a fake answer"),
+    "orders: an order",
+    "told: a fake answer",
 ]
 """The others, with two of the strangers' words: the rest goes through the same code."""
 

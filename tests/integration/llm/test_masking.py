@@ -31,7 +31,7 @@ from libs.llm.endpoints.endpoint import PRESETS, PRICES
 from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.rules.provider import RulesProvider
 from libs.market.replay.market import ReplayMarket, ReplayStore
-from libs.report.calls.chat import Role, chat_of
+from libs.report.calls.chat import ChatRole, chat_of
 from libs.runtime.settings import Settings
 from services.assessment import app as assessment
 from services.replay import replay
@@ -225,7 +225,13 @@ async def test_what_is_held_is_shown_without_a_name_a_level_or_a_thesis() -> Non
     assert (position["value"], position["average_cost"]) == (4.2699, 99.0213)
     assert (position["plan"]["since"], position["plan"]["stop_price"]) == ("T-15", 87.3178)
     assert shown["open_orders"] == [
-        {"asset": position["ticker"], "side": "sell", "stop_price": 87.3178, "hold": 0}
+        {
+            "asset": position["ticker"],
+            "side": "sell",
+            "stop_price": 87.3178,
+            "hold": 0,
+            "as_of": "T-15",
+        }
     ]
 
 
@@ -253,7 +259,7 @@ async def test_a_masked_call_is_shown_as_it_was_sent(wire: str) -> None:
         texts = {sha256(t.encode()).hexdigest(): t for entry in entries for t in entry.texts}
         for call in (entry for entry in entries if entry.name.startswith(f"{wire}:")):
             chat = chat_of(entries, call.index, texts)
-            turns = [turn for turn in chat.asked if turn.role is not Role.ASSISTANT]
+            turns = [turn for turn in chat.asked if turn.role is not ChatRole.ASSISTANT]
             told = [turn.text for turn in turns] + [one.text for t in turns for one in t.calls]
             assert not any("not recorded" in text for text in told)
             assert [name for name in names for text in told[2:] if name in text] == []

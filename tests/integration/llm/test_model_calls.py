@@ -15,9 +15,9 @@ from libs.llm.errors import (
     AnswerInvalid,
     KeyRefused,
     ModelError,
+    ModelRefused,
     ProviderFault,
     ProviderUnavailable,
-    Refused,
     ReplyUnreadable,
     Truncated,
 )
@@ -68,7 +68,7 @@ LASTING: list[tuple[Answer, type[ModelError], int, str]] = [
     (Error(404, "not_found_error", "model: x"), ModelError, 1, "name another model"),
     (Error(429, "insufficient_quota", "quota exceeded"), ModelError, 1, "add credit"),
     (Error(429, "rate_limit_error", "x", {"retry-after": "900"}), ProviderUnavailable, 1, "900 s"),
-    (Says("I will not", stop="refusal"), Refused, 1, "declined"),
+    (Says("I will not", stop="refusal"), ModelRefused, 1, "declined"),
     (Says('{"word": "ye', stop="max_tokens"), Truncated, 2, "raise output_tokens_max"),
 ]
 OPENAI_STOPS = {"refusal": "content_filter", "max_tokens": "length"}
@@ -106,7 +106,7 @@ async def test_a_refusal_while_tooling_fails_unless_results_are_there_to_answer_
         return Says("I will not", stop="refusal" if asked.wire == "claude" else "content_filter")
 
     async with speaking(refuses) as bench:
-        with pytest.raises(Refused, match="I will not"):
+        with pytest.raises(ModelRefused, match="I will not"):
             await bench.with_tools()
         assert len(bench.server.asked) == 1
 

@@ -16,11 +16,11 @@ import pytest
 from pydantic import SecretStr
 
 from libs.llm.endpoints import trial
-from libs.llm.endpoints.endpoint import PRESETS, PRICES, Capabilities, Endpoint, OutputMode
+from libs.llm.endpoints.endpoint import PRESETS, PRICES, Capabilities, ModelEndpoint, OutputMode
 from libs.llm.endpoints.trial import Trial
 from libs.runtime.settings import Settings
 from services.cli.operating import model_call
-from services.cli.operating.checks import Verdict
+from services.cli.operating.checks import CheckVerdict
 from tests.fakes.model_server import (
     HOST,
     KEY,
@@ -50,10 +50,10 @@ def able(asked: Asked) -> Answer:
     return Says(NUMBERS if "1 to 40" in text else "OK")
 
 
-def endpoint_at(url: str, **changes: Any) -> Endpoint:
+def endpoint_at(url: str, **changes: Any) -> ModelEndpoint:
     can = Capabilities(output=OutputMode.JSON_SCHEMA)
     models = dict.fromkeys(("small", "medium", "large"), MODEL)
-    return replace(Endpoint("lab", "openai", url, can, models), timeout_s=10, **changes)
+    return replace(ModelEndpoint("lab", "openai", url, can, models), timeout_s=10, **changes)
 
 
 async def tried(
@@ -240,7 +240,7 @@ async def test_the_settings_that_follow_are_toml_that_the_desk_takes(
         (tmp_path / "deskbus.toml").write_text(head)
         checks = await model_call.called(Settings(), "lab")
     found = {check.name: check for check in checks}
-    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert {check.verdict for check in checks} == {CheckVerdict.OK}
     assert found["answer form"].said == "json_object; not json_schema"
     assert found["streaming"].said == "replies come whole"
     assert KEY not in "".join(check.said for check in checks)

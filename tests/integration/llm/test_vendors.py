@@ -7,9 +7,9 @@ import pytest
 
 from contracts.types import ToolDef
 from libs.llm.endpoints import claude, openai
-from libs.llm.endpoints.endpoint import PRESETS, Capabilities, Endpoint, endpoints_of
+from libs.llm.endpoints.endpoint import PRESETS, Capabilities, ModelEndpoint, endpoints_of
 from libs.llm.endpoints.streams import OpenAIAssembly
-from libs.llm.errors import Refused, RequestRefused
+from libs.llm.errors import ModelRefused, RequestRefused
 from libs.llm.provider import AssistantMessage, ModelRequest, StopReason, UserMessage
 from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.settings import Settings
@@ -176,10 +176,10 @@ async def test_why_claude_declined_is_told(on_claude: Speaking) -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "It could do harm."}
     silent = Says(stop="refusal", extra={"stop_details": details})
     async with on_claude([silent]) as bench:
-        with pytest.raises(Refused, match=r"declined to answer: cyber: It could do harm\."):
+        with pytest.raises(ModelRefused, match=r"declined to answer: cyber: It could do harm\."):
             await bench.plain()
     async with on_claude([Says(stop="refusal")]) as bench:
-        with pytest.raises(Refused, match="it gave no reason"):
+        with pytest.raises(ModelRefused, match="it gave no reason"):
             await bench.plain()
 
 
@@ -245,7 +245,7 @@ async def test_a_request_that_is_wrong_in_itself_is_not_asked_again(speaking: Sp
 # --- effort -------------------------------------------------------------------------------------
 
 
-def endpoint(name: str, **fields: Any) -> Endpoint:
+def endpoint(name: str, **fields: Any) -> ModelEndpoint:
     return endpoints_of(Settings(providers={name: EndpointSettings(**fields)}))[name]
 
 

@@ -11,7 +11,7 @@ from yfinance import cache
 
 from libs.market.asking import kept_answers, questions, their_clock
 from libs.market.asking.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
-from libs.market.asking.kept_answers import REFUSED_S, Answer, AnswerCache
+from libs.market.asking.kept_answers import REFUSED_S, AnswerCache, KeptAnswer
 from libs.market.errors import BadVendorData, RateLimited, SourceUnavailable, UnknownTicker
 from libs.market.yahoo.calls import YahooCalls, _own_directory
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
@@ -219,18 +219,18 @@ def test_answers_are_let_go_by_number_size_and_age(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(kept_answers, "KEPT_BYTES_MAX", 100)
     kept = AnswerCache()
     for key in "abc":
-        kept.put(key, Answer(NOW, key, None, 10))
+        kept.put(key, KeptAnswer(NOW, key, None, 10))
     assert kept.get("a", NOW) is not None
-    kept.put("d", Answer(NOW, "d", None, 10))
+    kept.put("d", KeptAnswer(NOW, "d", None, 10))
     assert [key for key in "abcd" if kept.get(key, NOW)] == [
         "a",
         "c",
         "d",
     ]  # b was the oldest
-    kept.put("e", Answer(NOW, "e", None, 85))
+    kept.put("e", KeptAnswer(NOW, "e", None, 85))
     assert [key for key in "abcde" if kept.get(key, NOW)] == ["d", "e"]
     assert kept.get("e", NOW + timedelta(days=2)) is None
-    refused = Answer(NOW, None, UnknownTicker("X", "yahoo"), 10)
+    refused = KeptAnswer(NOW, None, UnknownTicker("X", "yahoo"), 10)
     kept.put("f", refused)
     assert kept.get("f", NOW + timedelta(seconds=REFUSED_S - 1)) is refused
     assert kept.get("f", NOW + timedelta(seconds=REFUSED_S + 1)) is None

@@ -23,7 +23,7 @@ async def cycle(
 
 
 async def test_a_decision_from_yahoos_screens_news_and_calendar_to_orders(live: Live) -> None:
-    desk, ended = await cycle(Settings(market="yahoo"), AS_OF)
+    desk, ended = await cycle(Settings(market={"source": "yahoo"}), AS_OF)
     assert (ended.state.status, ended.state.reason) == (CycleStatus.COMPLETED, "")
     digest = desk.contract("digest")
     sources = {source["name"]: source for source in digest["sources"]}  # type: ignore[attr-defined]
@@ -35,7 +35,9 @@ async def test_a_decision_from_yahoos_screens_news_and_calendar_to_orders(live: 
 
 
 async def test_an_older_day_is_decided_on_prices_and_says_what_it_had_not(live: Live) -> None:
-    desk, ended = await cycle(Settings(market="yahoo"), BEFORE, ("ALFA", "BRVO", "FOXT"))
+    desk, ended = await cycle(
+        Settings(market={"source": "yahoo"}), BEFORE, ("ALFA", "BRVO", "FOXT")
+    )
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     sources = {source["name"]: source for source in desk.contract("digest")["sources"]}  # type: ignore[attr-defined]
     assert sources["earnings"]["error"]["code"] == "not_in_source"
@@ -44,7 +46,7 @@ async def test_an_older_day_is_decided_on_prices_and_says_what_it_had_not(live: 
 
 async def test_a_named_universe_is_all_that_is_asked_about(live: Live) -> None:
     named = ("ALFA", "BRVO", "FOXT")
-    desk, ended = await cycle(Settings(market="yahoo"), AS_OF, named)
+    desk, ended = await cycle(Settings(market={"source": "yahoo"}), AS_OF, named)
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     sources = {source["name"]: source for source in desk.contract("digest")["sources"]}  # type: ignore[attr-defined]
     assert all(source.get("error") is None for source in sources.values())
@@ -56,7 +58,9 @@ async def test_a_named_universe_is_all_that_is_asked_about(live: Live) -> None:
 async def test_headlines_of_an_older_session_are_there_as_far_as_yahoos_page_reaches(
     live: Live,
 ) -> None:
-    desk, ended = await cycle(Settings(market="yahoo"), BEFORE, ("ALFA", "BRVO", "INDI"))
+    desk, ended = await cycle(
+        Settings(market={"source": "yahoo"}), BEFORE, ("ALFA", "BRVO", "INDI")
+    )
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     digest = desk.contract("digest")
     headlines = {each["ticker"]: each.get("headlines", ()) for each in digest["candidates"]}  # type: ignore[attr-defined]
@@ -65,7 +69,7 @@ async def test_headlines_of_an_older_session_are_there_as_far_as_yahoos_page_rea
 
 async def test_headlines_that_got_no_answer_are_told_and_the_cycle_goes_on(live: Live) -> None:
     live.server.fails("/xhr/ncp", status=401, body="")
-    desk, ended = await cycle(Settings(market="yahoo"), AS_OF, ("ALFA", "BRVO"))
+    desk, ended = await cycle(Settings(market={"source": "yahoo"}), AS_OF, ("ALFA", "BRVO"))
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     sources = {source["name"]: source for source in desk.contract("digest")["sources"]}  # type: ignore[attr-defined]
     assert sources["news"]["error"]["code"] == "source_unavailable"
@@ -73,7 +77,7 @@ async def test_headlines_that_got_no_answer_are_told_and_the_cycle_goes_on(live:
 
 async def test_yahoo_being_down_fails_the_cycle_with_the_reason(live: Live) -> None:
     live.server.fails("", status=500, body="")
-    _, ended = await cycle(Settings(market="yahoo"), AS_OF, ("ALFA", "BRVO"))
+    _, ended = await cycle(Settings(market={"source": "yahoo"}), AS_OF, ("ALFA", "BRVO"))
     assert ended.state.status is CycleStatus.FAILED
     assert "sources_failed" in ended.state.reason or "source_unavailable" in ended.state.reason
 
@@ -83,7 +87,7 @@ async def test_the_recorded_day_decides_as_the_live_one_did(live: Live, tmp_path
     folder = tmp_path / "recorded"
     await Recorder(live.market, folder, tell=lambda _: None).run(tickers, date(2023, 1, 3))
     decided = []
-    for settings in (Settings(market="yahoo"), Settings(replay_dir=folder)):
+    for settings in (Settings(market={"source": "yahoo"}), Settings(market={"replay_dir": folder})):
         desk, ended = await cycle(settings, AS_OF, tickers)
         assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
         decided.append(desk.contract("validate")["decisions"])

@@ -8,7 +8,7 @@ import pytest
 
 from libs.market.errors import CryptoNotSupported
 from libs.market.rates import ReplayRates
-from libs.market.recording import Recorded, Recorder
+from libs.market.recording import Recorder, TickerRecording
 from libs.market.replay.market import ReplayStore
 from libs.market.yahoo import rates as yahoo_rates
 from libs.market.yahoo.rates import YahooRates
@@ -77,7 +77,7 @@ async def test_a_pair_is_no_share_that_trades(live: Live) -> None:
 
 
 async def test_recorded_rates_are_the_live_ones(live: Live, tmp_path: Path) -> None:
-    told: list[Recorded] = []
+    told: list[TickerRecording] = []
     folder = tmp_path / "r"
     await Recorder(live.market, folder, tell=told.append).run(["GOLF.DE"], date(2023, 1, 3))
     assert [each.ticker for each in told] == ["GOLF.DE", "(EURUSD)"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from libs.market.errors import MarketError, NotInSource
-from libs.market.recording import BATCH, Recorded, Recorder
+from libs.market.recording import BATCH, Recorder, TickerRecording
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
@@ -18,8 +18,10 @@ TICKERS = ["ALFA", "BRVO", "DLTA", "FOXT", "GOLF.DE"]
 NEXT_EVENING = datetime(2024, 3, 18, 23, tzinfo=UTC)
 
 
-async def record(live: Live, folder: Path, tickers: Sequence[str] = TICKERS) -> list[Recorded]:
-    told: list[Recorded] = []
+async def record(
+    live: Live, folder: Path, tickers: Sequence[str] = TICKERS
+) -> list[TickerRecording]:
+    told: list[TickerRecording] = []
     await Recorder(live.market, folder, tell=told.append).run(tickers, SINCE)
     return told
 
@@ -124,7 +126,7 @@ async def test_a_run_that_was_cut_off_goes_on_where_it_stopped(live: Live, tmp_p
 
     seen: list[str] = []
 
-    def tell(each: Recorded) -> None:
+    def tell(each: TickerRecording) -> None:
         if each.ticker in many:
             seen.append(each.ticker)
         if len(seen) == BATCH:
@@ -193,7 +195,7 @@ async def test_a_rate_limit_is_waited_out(
         return None
 
     monkeypatch.setattr("libs.market.recording.asyncio.sleep", at_once)
-    told: list[Recorded] = []
+    told: list[TickerRecording] = []
     recorder = Recorder(live.market, tmp_path / "r", tell=told.append, pause=pause)
     await recorder.run(["ALFA"], SINCE)
     assert waits == [60.0]

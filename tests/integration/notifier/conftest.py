@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,10 +17,9 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.audit import EventType
-from contracts.notice import ChannelsQuery, ChannelsView
-from contracts.subjects.notices import CHANNELS
 from contracts.subjects.subject import BACKBONE
-from libs.bus.client import Client, DeskNotReachable, open_client
+from libs.bus.connection import BusConnection
+from libs.bus.streams import NotProvisioned, channel_since
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, dsn_for
 from libs.runtime import ids
@@ -30,6 +29,7 @@ from libs.servers.embedded_thread import held_in_thread
 from services import launcher
 from tests.fakes.channel_server import ChannelServer
 from tests.fakes.notable import DATA, OF_THE_DESK, OWNERS
+from tests.flat_settings import settings_with
 from tests.open_folder import open_folder
 
 SOON_S = 60.0
@@ -47,7 +47,7 @@ class Backbone:
 
     def with_channels(self, notify: Mapping[str, Any]) -> Settings:
         """The settings of a notifier."""
-        return self.settings.model_copy(update={"notify": Notify.model_validate(notify)})
+        return self.settings.changed(notify=Notify.model_validate(notify))
 
     @asynccontextmanager
     async def database(
@@ -68,7 +68,7 @@ class Backbone:
             return [await happened(db, kind, quantity) for quantity in quantities]
 
     async def remembered(self, channel: str) -> Mapping[str, str]:
-        """What became of a channel's notices, by event."""
+        """The status of each of a channel's notices, by event."""
         async with self.database() as db:
             rows = await db.fetch(
                 "select event_id, status from notifications where channel = $1", channel
@@ -90,7 +90,7 @@ async def happened(db: "asyncpg.Connection[asyncpg.Record]", kind: EventType, qu
 @asynccontextmanager
 async def backbone_in(folder: Path, **settings: Any) -> AsyncIterator[Backbone]:
     """Embedded servers, the provisioner and one orchestrator, while the block runs."""
-    made = Settings(data_dir=folder / "data", relay_poll_s=0.05, **settings)
+    made = settings_with(data_dir=folder / "data", **settings)
     async with AsyncExitStack() as stack:
         placed = await stack.enter_async_context(launcher.servers_of(made))
         await migrate(dsn_for(placed.postgres_address, OWNER_ROLE, placed.secrets_path))
@@ -116,7 +116,7 @@ def webhook(name: str, **changed: Any) -> dict[str, Any]:
     """The settings of one webhook that hears of every event."""
     return {
         "channels": {name: {"service": "webhook", "timeout_s": 5, **changed}},
-        "rules": {"all": {"events": ["fill", "halt", "dead_letter", "outage"], "to": [name]}},
+        "rules": {"all": {"events": ["fill", "halt", "undelivered"], "to": [name]}},
     }
 
 
@@ -127,24 +127,10 @@ def lead(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> SecretStr:
     return SecretStr(url)
 
 
-async def working(stack: AsyncExitStack, settings: Settings) -> None:
-    """A notifier that has the lease, in the stack."""
-    await stack.enter_async_context(launcher.service_running("notifier", settings))
-    async with (
-        asyncio.timeout(SOON_S),
-        open_client(settings.nats_address, settings.secrets_path) as client,
-    ):
-        await at_work(client)
-
-
-async def at_work(client: Client) -> ChannelsView:
-    """What the notifier shows, once it has the lease: the one before it may have to let go."""
-    while True:
-        with contextlib.suppress(DeskNotReachable):
-            view = await client.ask(CHANNELS, ChannelsQuery())
-            if view.working:
-                return view
-        await asyncio.sleep(0.05)
+async def running(stack: AsyncExitStack, settings: Settings) -> None:
+    """A notifier with these settings, and the provisioner that makes its channels, in the stack."""
+    for name in ("provisioner", "notifier"):
+        await stack.enter_async_context(launcher.service_running(name, settings))
 
 
 async def heard(server: ChannelServer, count: int) -> list[str]:
@@ -154,10 +140,32 @@ async def heard(server: ChannelServer, count: int) -> list[str]:
 
 
 async def settled(backbone: Backbone, channel: str, count: int) -> Mapping[str, str]:
-    """What is remembered of a channel, once so much has ended."""
+    """What is on record of a channel, once so many have ended."""
+    return await _once(
+        backbone, channel, lambda rows: sum(status != "due" for status in rows.values()) >= count
+    )
+
+
+async def recorded(backbone: Backbone, channel: str, record: Mapping[str, str]) -> None:
+    """Wait until exactly this is on record of a channel."""
+    await _once(backbone, channel, lambda rows: rows == record)
+
+
+async def _once(
+    backbone: Backbone, channel: str, is_so: Callable[[Mapping[str, str]], bool]
+) -> Mapping[str, str]:
     async with asyncio.timeout(SOON_S):
         while True:
-            found = await backbone.remembered(channel)
-            if sum(status != "due" for status in found.values()) >= count:
-                return found
+            if is_so(rows := await backbone.remembered(channel)):
+                return rows
+            await asyncio.sleep(0.05)
+
+
+async def provisioned(bus: BusConnection, channel: str) -> None:
+    """Wait until the channel's consumer is there."""
+    async with asyncio.timeout(SOON_S):
+        while True:
+            with contextlib.suppress(NotProvisioned):
+                await channel_since(bus, channel)
+                return
             await asyncio.sleep(0.05)

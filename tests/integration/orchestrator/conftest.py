@@ -19,10 +19,9 @@ from libs.runtime import ids
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
-from services.orchestrator.commit import Command as Outgoing
-from services.orchestrator.commit import Committer
+from services.orchestrator.commit import Committer, OutgoingCommand
 from services.orchestrator.group.changes import Stop
-from services.orchestrator.group.inputs import CycleAsked, Resulted
+from services.orchestrator.group.inputs import CycleRequested, Resulted
 from services.orchestrator.machine.workflow import State, Step, Workflow
 from tests.integration.conftest import ServersIn, migrated_servers
 from tests.integration.own_servers import OwnServers
@@ -100,7 +99,7 @@ class Sent:
         del service, step
         return 0
 
-    async def send(self, command: Outgoing) -> None:
+    async def send(self, command: OutgoingCommand) -> None:
         self.steps.append(command.step)
 
     async def stop(self, stop: Stop) -> None:
@@ -127,7 +126,7 @@ class Orchestrators:
             pipelines=(Pipeline(name=LANE),),
         )
         cycle_id = ids.cycle_id("user", request.idempotency_key)
-        asked = CycleAsked(cycle_id, "user", request, DAY, request.idempotency_key.encode())
+        asked = CycleRequested(cycle_id, "user", request, DAY, request.idempotency_key.encode())
         answer = await self.committers[at].ask(asked)
         assert isinstance(answer, RequestAnswer)
         assert answer.outcome == "accepted", answer

@@ -28,9 +28,9 @@ from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime import ids
 from services.orchestrator.commit import Committer
 from services.orchestrator.group.inputs import (
-    CancelAskedFor,
-    CycleAsked,
+    CancelRequested,
     CycleOverdue,
+    CycleRequested,
     OperationOverdue,
     ProposalAnswered,
     Resulted,
@@ -98,7 +98,7 @@ class Askers:
             timeout_s=timeout_s,
         )
         cycle_id = ids.cycle_id("user", request.idempotency_key)
-        asked = CycleAsked(cycle_id, "user", request, DAY, b"body")
+        asked = CycleRequested(cycle_id, "user", request, DAY, b"body")
         await self.committers[0].ask(asked)
         return cycle_id
 
@@ -127,7 +127,7 @@ class Askers:
         return answer.code or answer.outcome
 
     async def cancel(self, at: int, cycle_id: UUID) -> str:
-        answer = await self.committers[at].ask(CancelAskedFor(cycle_id, "race"))
+        answer = await self.committers[at].ask(CancelRequested(cycle_id, "race"))
         assert isinstance(answer, RequestAnswer)
         return answer.code or answer.outcome
 

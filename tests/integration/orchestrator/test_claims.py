@@ -31,10 +31,10 @@ from services.orchestrator import store
 from services.orchestrator.commit import Committer
 from services.orchestrator.group import recent
 from services.orchestrator.group.inputs import (
-    CancelAskedFor,
+    CallsRecorded,
+    CancelRequested,
     Claimed,
-    CycleAsked,
-    Recorded,
+    CycleRequested,
     Resulted,
 )
 from services.orchestrator.machine.workflow import State, Step, Workflow
@@ -79,7 +79,7 @@ class Two:
             idempotency_key=key, kind="join", as_of=DAY, pipelines=(Pipeline(name=LANE),)
         )
         cycle_id = ids.cycle_id("user", key)
-        asked = CycleAsked(cycle_id, "user", request, DAY, key.encode())
+        asked = CycleRequested(cycle_id, "user", request, DAY, key.encode())
         answer = await self.committers[at].ask(asked)
         assert isinstance(answer, RequestAnswer)
         assert answer.outcome == "accepted"
@@ -93,7 +93,7 @@ class Two:
     ) -> RecordAnswer:
         held = Reserve(tokens=reserve) if reserve else None
         record = Record(op_id=op_id, epoch=epoch, entries=entries, reserve=held)
-        return await self.committers[at].ask(Recorded("maker", record))
+        return await self.committers[at].ask(CallsRecorded("maker", record))
 
     async def result(
         self, at: int, cycle_id: UUID, step: str, epoch: int, *entries: JournalEntry
@@ -135,7 +135,7 @@ def call(index: int, tokens: int = 0) -> JournalEntry:
 async def two(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Two]:
     monkeypatch.setattr(recent, "PAUSE_S", 0.0)  # what was overtaken is not spared the next time
     sent = Sent()
-    settings = Settings(lease_s=0.3)
+    settings = Settings(orchestrator={"lease_s": 0.3})
     committers = [Committer(pool, (WORKFLOW,), settings, sent, sent) for _ in range(2)]
     async with Background(*(each.run() for each in committers)):
         yield Two(pool, committers)
@@ -329,7 +329,7 @@ async def test_what_another_has_cancelled_is_neither_claimed_nor_recorded(two: T
     cycle_id = await two.begin(0)
     left, right = operation(cycle_id, "left"), operation(cycle_id, "right")
     assert (await two.claim(0, left)).epoch == 1
-    cancelled = await two.committers[1].ask(CancelAskedFor(cycle_id, "enough"))
+    cancelled = await two.committers[1].ask(CancelRequested(cycle_id, "enough"))
     assert cancelled.outcome == "accepted"
 
     assert (await two.record(0, left, 1, call(0))).outcome == "cancelled"

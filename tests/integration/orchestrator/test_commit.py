@@ -1,19 +1,30 @@
 """Groups from memory and under locks: two orchestrators on the same cycles, in any order."""
 
 import asyncio
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
 from uuid import UUID
 
 import pytest
 import structlog.testing
 
 from libs.runtime.settings import Settings
-from services.orchestrator import store
-from services.orchestrator.group.inputs import CancelAskedFor
+from services.orchestrator import commit, store
+from services.orchestrator.group import measured
+from services.orchestrator.group.inputs import CancelRequested
 from tests.integration.orchestrator.conftest import Orchestrators
 
 CYCLES = 60
 SIDES = ((0, "left"), (1, "right"))
 DONE = [("join", "completed"), ("left", "completed"), ("right", "completed")]
+
+
+class AheadClock(datetime):
+    """A host's clock that is ahead of Postgres'."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) + timedelta(seconds=90)
 
 
 async def run_alone(orchestrators: Orchestrators) -> None:
@@ -40,6 +51,32 @@ async def test_one_orchestrator_never_reads_again_what_it_has_just_written(
 
     monkeypatch.setattr("services.orchestrator.store.load", read)
     await run_alone(orchestrators)
+
+
+async def test_a_cycles_seconds_are_by_one_clock_where_those_of_hosts_differ(
+    orchestrators: Orchestrators, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = structlog.testing.CapturingLogger()
+    monkeypatch.setattr(measured, "log", log)
+    monkeypatch.setattr(commit, "datetime", AheadClock)
+    cycle_id = await orchestrators.begin(0)
+    monkeypatch.setattr(commit, "datetime", datetime)
+    for step in ("left", "right", "join"):
+        await orchestrators.answer(1, cycle_id, step)
+    ended: list[Any] = []
+    async with asyncio.timeout(10):
+        while not ended:  # it is logged after the answer
+            await asyncio.sleep(0.01)
+            ended = [call.kwargs for call in log.calls if call.args == ("cycle.ended",)]
+    row = await orchestrators.pool.fetchrow(
+        "select extract(epoch from ended_at - accepted_at)::float8 as seconds,"
+        " accepted_at <= clock_timestamp() as past from cycles where cycle_id = $1",
+        cycle_id,
+    )
+    assert row["past"]
+    assert (
+        0 <= ended[0]["seconds"] <= row["seconds"] + 0.001
+    )  # rounded, and taken as the write begins
 
 
 async def test_a_join_of_results_at_two_orchestrators_starts_once(
@@ -124,7 +161,7 @@ async def test_a_group_that_waits_for_a_cycle_has_no_transaction_id_yet(
     orchestrators: Orchestrators,
 ) -> None:
     first, second = sorted([await orchestrators.begin(), await orchestrators.begin()])
-    both = [CancelAskedFor(first, ""), CancelAskedFor(second, "")]
+    both = [CancelRequested(first, ""), CancelRequested(second, "")]
     pool = orchestrators.pool
     async with (
         asyncio.timeout(10),

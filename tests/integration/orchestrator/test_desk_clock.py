@@ -11,7 +11,7 @@ from libs.postgres.pool import DatabaseUnavailable, Pool
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from libs.telemetry import metrics
-from services.orchestrator.clocks.desk_clock import DeskClock
+from services.orchestrator.schedulers.desk_clock import DeskClock
 from services.orchestrator.store import sql
 from tests.integration.orchestrator.conftest import LANE, Orchestrators
 
@@ -121,7 +121,7 @@ async def test_a_lease_is_live_as_long_after_an_outage_as_it_was_before(
     await pool.execute(
         "update operations set status = 'running', epoch = 1,"
         " due_at = clock_timestamp() + $1 * interval '1 second' where op_id = $2",
-        SETTINGS.lease_s,
+        SETTINGS.orchestrator.lease_s,
         op_id,
     )
     await away(orchestrators, cycle_id)
@@ -164,7 +164,9 @@ async def test_the_clock_stands_while_no_result_can_come(pool: Pool) -> None:
         asked.append(there.is_set())
         return there.is_set()
 
-    running = asyncio.create_task(Counting(pool, Settings(lease_s=0.12), connected).run())
+    running = asyncio.create_task(
+        Counting(pool, Settings(orchestrator={"lease_s": 0.12}), connected).run()
+    )
     async with asyncio.timeout(10):
         while len(asked) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -206,7 +208,7 @@ async def test_an_outage_is_counted_with_its_seconds_by_what_was_away(
     before = metrics.OUTAGE_SECONDS.sum_of(away=away)
     before_all = metrics.OUTAGE_SECONDS.sum_of()
     await pool.execute(f"update desk_clock set stands_at = {AGO}, beat_at = {AGO}", AWAY_S)
-    clock = Reached(pool, Settings(lease_s=0.12), connected, on_commit)
+    clock = Reached(pool, Settings(orchestrator={"lease_s": 0.12}), connected, on_commit)
     running = asyncio.create_task(clock.run())
     async with asyncio.timeout(10):
         await ended.wait()
@@ -266,7 +268,7 @@ async def test_limits_and_leases_are_as_long_after_a_jump_of_the_clock_as_before
         " where cycle_id = $1 and finished_at is null and due_at <> 'infinity'",
         cycle_id,
     )
-    assert longest_s <= max(SETTINGS.lease_s, SETTINGS.resend_after_s_max)
+    assert longest_s <= max(SETTINGS.orchestrator.lease_s, SETTINGS.orchestrator.resend_after_s_max)
     if by_s < 0:
         closed_s = await pool.fetchval(
             "select extract(epoch from closed_until - clock_timestamp())::float8 from paces"
@@ -304,7 +306,8 @@ async def test_what_is_claimed_right_after_a_jump_back_keeps_its_lease(
     await pool.execute(
         "update operations set status = 'running', epoch = 1,"
         " due_at = clock_timestamp() + $1 * interval '1 second' where op_id = $2",
-        *(SETTINGS.lease_s, op_id),
+        SETTINGS.orchestrator.lease_s,
+        op_id,
     )
     other = await orchestrators.begin()
     before_s = await left_s(pool, other)

@@ -12,8 +12,8 @@ from contracts.types import Money
 from libs.postgres.pool import Pool
 from libs.runtime import ids
 from libs.runtime.settings import Settings
-from services.orchestrator.clocks.sweep import Sweep
 from services.orchestrator.group.inputs import Resulted
+from services.orchestrator.schedulers.sweep import Sweep
 from tests.integration.orchestrator.conftest import LANE
 from tests.integration.orchestrator.test_approval_races import Askers, asking
 

@@ -41,7 +41,7 @@ from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
 from libs.bus.local import LocalBus
 from libs.bus.permissions import PROVISIONER
-from libs.bus.pull import HandedOver
+from libs.bus.pull import LocalDelivery
 from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.postgres.pool import Pool
 from libs.runtime import ids
@@ -76,11 +76,10 @@ SERVICES = sorted({row.owner for row in COMMANDS})
 def settings(servers: OwnServers) -> Settings:
     return Settings(
         data_dir=servers.data_dir,
-        nats_url=servers.nats_url,
-        postgres_dsn=SecretStr(servers.postgres_address),
+        nats={"url": servers.nats_url},
+        postgres={"dsn": SecretStr(servers.postgres_address)},
         secrets_dir=servers.secrets_dir,
-        sweep_s=0.1,
-        resend_after_s=0.5,
+        orchestrator={"sweep_s": 0.1, "resend_after_s": 0.5},
     )
 
 
@@ -208,8 +207,8 @@ async def test_a_command_that_was_taken_and_lost_is_sent_again_by_the_sweep(
 async def test_a_claimed_command_that_is_handed_over_and_lost_is_sent_again_after_its_lease(
     nats: Client, settings: Settings, pool: Pool
 ) -> None:
-    lost: list[HandedOver] = []
-    local, quick = LocalBus(), settings.model_copy(update={"lease_s": 2.0})
+    lost: list[LocalDelivery] = []
+    local, quick = LocalBus(), settings.changed(orchestrator={"lease_s": 2.0})
     async with app.running(quick, (WORKFLOW,), local):
         local.line("trader").hear(PICK, lambda handed: lost.append(handed) is None, lambda: 1)
         cycle_id = await begin(local)
@@ -380,7 +379,8 @@ async def test_a_result_that_cannot_be_kept_fails_its_operation_once_with_the_re
     failure = await pool.fetchrow(
         "select failure->>'code' as code, failure->>'message' as message from operations"
         " where cycle_id = $1 and step = $2 and status = 'failed'",
-        *(cycle_id, step),
+        cycle_id,
+        step,
     )
     assert failure["code"] == "not_storable"
     assert "NUL" in failure["message"]
@@ -462,9 +462,9 @@ async def process(
     environment = {
         **os.environ,
         **settings.environment,
-        "DESKBUS_SWEEP_S": "0.1",
-        "DESKBUS_RESEND_AFTER_S": "0.3",
-        "DESKBUS_LEASE_S": "0.5",
+        "DESKBUS_ORCHESTRATOR_SWEEP_S": "0.1",
+        "DESKBUS_ORCHESTRATOR_RESEND_AFTER_S": "0.3",
+        "DESKBUS_ORCHESTRATOR_LEASE_S": "0.5",
         "DIE_AT": die_at,
     }
     argv = (sys.executable, "-m", "tests.fakes.local_desk")
@@ -526,7 +526,7 @@ async def test_killed_at_any_word_the_cycle_completes_with_each_row_once(
 
 
 @pytest.mark.parametrize("point", COMMIT_POINTS[::EVERY])
-async def test_killed_between_steps_of_two_commits_at_once_all_cycles_complete_with_each_row_once(
+async def test_killed_between_steps_of_a_commit_all_cycles_complete_with_each_row_once(
     settings: Settings, pool: Pool, nats: Client, point: str
 ) -> None:
     del nats  # the streams are there

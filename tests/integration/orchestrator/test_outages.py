@@ -23,9 +23,9 @@ from libs.runtime.errors import is_outage
 from libs.servers.embedded import Servers
 from libs.servers.postgres_server import SUPERUSER
 from services.orchestrator.commit import NotCommitted
-from services.orchestrator.group.inputs import CancelAskedFor
+from services.orchestrator.group.inputs import CancelRequested
 from services.orchestrator.handler import Handler
-from services.orchestrator.preflight import Outlook
+from services.orchestrator.preflight import Preflight
 from services.orchestrator.store import sql
 from tests.integration.orchestrator.conftest import CONTRACTS, DAY, LANE, Orchestrators
 
@@ -150,8 +150,8 @@ async def test_a_committer_leaves_a_connection_that_can_only_read_and_commits_by
 async def test_a_request_is_not_answered_while_the_database_is_not_in_order(
     orchestrators: Orchestrators, owner: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    async def outlook_of(*_: object) -> Outlook:
-        return Outlook()
+    async def outlook_of(*_: object) -> Preflight:
+        return Preflight()
 
     async def no_version() -> None:
         return None
@@ -197,7 +197,7 @@ async def test_inputs_that_nobody_waits_for_any_more_do_not_end_the_loop_they_we
     orchestrators: Orchestrators, owner: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     cycle_id = await orchestrators.begin()
-    busy, given_up = (CancelAskedFor(cycle_id, why) for why in ("first", "second"))
+    busy, given_up = (CancelRequested(cycle_id, why) for why in ("first", "second"))
     await owner.execute(BREAKS["the role may not write"])
     try:
         async with orchestrators.pool.acquire() as holder, holder.transaction():

@@ -7,7 +7,7 @@ from typing import Any, cast
 from libs.postgres.pool import Pool
 from libs.postgres.retention import PARENTS
 from libs.runtime.settings import Settings
-from services.orchestrator.clocks.sweep import Sweep
+from services.orchestrator.schedulers.sweep import Sweep
 
 EVENT = (
     "insert into state_events (started_on, op_id, seq, cycle_id, type, owner)"

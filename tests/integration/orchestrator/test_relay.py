@@ -9,11 +9,10 @@ import pytest
 
 from contracts.audit import EventType
 from libs.bus.publisher import OutgoingEvent, Publisher
-from libs.bus.streams import StreamState
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Pool, PoolConnection
 from libs.runtime import ids
-from libs.runtime.settings import Settings
-from services.orchestrator.clocks.relay import Relay
+from services.orchestrator.schedulers import relay as module
+from services.orchestrator.schedulers.relay import Relay
 
 POLL_S = 40.0
 """More than the setting allows: on a machine under load, too, the relay looks long before."""
@@ -28,8 +27,6 @@ values ($1, $2, 0, $2, $3, 'orchestrator', '{}')
 class Heard(Publisher):
     """A bus on which an event is heard once it is published."""
 
-    reconnects = 0
-
     def __init__(self) -> None:
         self.ids: list[uuid.UUID] = []
         self.news = asyncio.Event()
@@ -38,27 +35,22 @@ class Heard(Publisher):
         self.ids.append(event.event_id)
         self.news.set()
 
-    async def notice(self, event: OutgoingEvent) -> None:
-        """Of a stream that is another one than an earlier test's, notices are published again."""
-
-    async def confirmed(self) -> int:
-        return 0
-
-    async def notice_stream(self) -> StreamState:
-        return StreamState(datetime.now(UTC), 0)
+    async def confirmed(self) -> None:
+        """All that was published is there."""
 
 
-async def happened(db: Pool | Connection) -> uuid.UUID:
+async def happened(db: Pool | PoolConnection) -> uuid.UUID:
     node = uuid.uuid4()
     await db.execute(INSERT, datetime.now(UTC).date(), node, EventType.DATA_READ)
     return ids.event_id(node, 0)
 
 
 async def test_an_event_behind_another_transaction_is_published_once_that_has_ended(
-    pool: Pool,
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard()
-    relay = Relay(pool, heard, Settings().model_copy(update={"relay_poll_s": POLL_S}))
+    monkeypatch.setattr(module, "POLL_S", POLL_S)
+    relay = Relay(pool, heard)
     running = asyncio.create_task(relay.run())
     try:
         async with pool.acquire() as other, other.transaction():

@@ -4,7 +4,7 @@ orchestrators, each of which may die at any moment."""
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from uuid import UUID
 
 import orjson
@@ -12,18 +12,15 @@ import pytest
 
 from contracts.cycle import CycleRequest, StudyCell
 from contracts.message import Pipeline
-from contracts.study import STUDY
-from libs.market.calendar import exchange_calendar
-from libs.market.sessions import Sessions, Span
+from contracts.subjects.subject import STUDY
 from libs.postgres.pool import Pool
 from libs.runtime import ids
-from libs.runtime.settings import Settings
-from services.orchestrator.clocks.studies import Studies
-from services.orchestrator.commit import Command, Outbox
+from services.orchestrator.commit import Outbox, OutgoingCommand
 from services.orchestrator.group.changes import Stop
-from services.orchestrator.group.inputs import CancelAskedFor, CycleAsked
-from services.orchestrator.preflight import Outlook
+from services.orchestrator.group.inputs import CancelRequested, CycleRequested
+from services.orchestrator.schedulers.resting import Resting
 from services.orchestrator.store import sql
+from tests.flat_settings import settings_with
 from tests.integration.orchestrator.conftest import DAY, LANE, Orchestrators
 from tests.integration.orchestrator.test_commit import DONE
 
@@ -39,7 +36,7 @@ RESTING = "select op_id, rests_since, due_at from operations where cycle_id = $1
 class Lost:
     """The way out of an orchestrator that dies right after its commit."""
 
-    async def send(self, command: Command) -> None:
+    async def send(self, command: OutgoingCommand) -> None:
         """Nobody hears it."""
 
     async def stop(self, stop: Stop) -> None:
@@ -88,7 +85,7 @@ class Beside:
             study=StudyCell(study="s", number=0, sample=0, seed=1),
         )
         cycle_id = ids.cycle_id(STUDY, key)
-        asked = CycleAsked(cycle_id, STUDY, request, DAY, key.encode())
+        asked = CycleRequested(cycle_id, STUDY, request, DAY, key.encode())
         assert (await self.orchestrators.committers[0].ask(asked)).outcome == "accepted"
         await self.both_sides(cycle_id)
         return cycle_id
@@ -117,21 +114,9 @@ class Beside:
             seconds,
         )
 
-    def clock(self, outbox: Outbox | None = None, **settings: float) -> Studies:
+    def clock(self, outbox: Outbox | None = None, **settings: float) -> Resting:
         """The clock of an orchestrator, of any of them."""
-
-        async def ask(*_: object) -> None:
-            raise AssertionError("no study is at work")
-
-        async def outlook(*_: object) -> Outlook:
-            return Outlook()
-
-        async def span() -> Span:
-            return Span(date(2000, 3, 1), date(2013, 3, 1))
-
-        sessions = Sessions("a test", exchange_calendar(), span)
-        way_out = outbox or self.orchestrators.sent
-        return Studies(self.pool, ask, way_out, outlook, sessions, Settings(**settings))
+        return Resting(self.pool, outbox or self.orchestrators.sent, settings_with(**settings))
 
     async def due(self) -> set[UUID]:
         """Operations that the sweep sends now."""
@@ -171,15 +156,15 @@ async def test_a_cells_next_command_rests_while_a_live_cycle_is_at_work(beside: 
     cell = await beside.cell()
     op_id = (await beside.pool.fetchrow(RESTING, cell))["op_id"]
 
-    await beside.clock()._resume()
+    await beside.clock().resume()
 
     assert beside.joins == 0
     assert await beside.rests(cell)
     assert op_id not in await beside.due(), "the sweep leaves it alone"
 
     await beside.over(live)
-    await beside.clock()._resume()
-    await beside.clock()._resume()
+    await beside.clock().resume()
+    await beside.clock().resume()
 
     assert beside.joins == 1, "it is sent once, whoever looks"
     assert await beside.orchestrators.answer(0, cell, "join") == "ok"
@@ -216,7 +201,7 @@ async def test_a_command_that_its_orchestrator_resumed_and_did_not_send_is_found
     op_id = (await beside.pool.fetchrow(RESTING, cell))["op_id"]
     await beside.over(live)
 
-    await beside.clock(Lost(), resend_after_s=0.001)._resume()
+    await beside.clock(Lost(), orchestrator_resend_after_s=0.001).resume()
 
     assert beside.joins == 0
     assert not await beside.rests(cell)
@@ -234,7 +219,7 @@ async def test_no_time_limit_runs_while_a_cell_rests(beside: Beside) -> None:
     assert not {op_id, cell} & await beside.late()
 
     await beside.over(live)
-    await beside.clock()._resume()
+    await beside.clock().resume()
 
     assert not {op_id, cell} & await beside.late()
     after = await beside.pool.fetchrow(before, op_id)
@@ -260,7 +245,7 @@ async def test_a_cell_that_rested_for_long_goes_on_beside_live_cycles_and_others
     elder, younger = await beside.cell(), await beside.cell()
     await beside.rested_for(elder, 61.0)
 
-    await beside.clock()._resume()
+    await beside.clock().resume()
 
     assert beside.joins == 1
     assert not await beside.rests(elder)
@@ -271,7 +256,7 @@ async def test_without_a_rest_every_command_goes_out_at_the_next_look(beside: Be
     await beside.live()
     await beside.cell()
 
-    await beside.clock(study_rest_s_max=0.0)._resume()
+    await beside.clock(study_rest_s_max=0.0).resume()
 
     assert beside.joins == 1
 
@@ -279,13 +264,13 @@ async def test_without_a_rest_every_command_goes_out_at_the_next_look(beside: Be
 async def test_a_cell_that_is_cancelled_while_it_rests_is_never_sent(beside: Beside) -> None:
     live = await beside.live()
     cell = await beside.cell()
-    cancel = CancelAskedFor(cell, "enough")
+    cancel = CancelRequested(cell, "enough")
 
     answer = await beside.orchestrators.committers[1].ask(cancel)
 
     assert answer.outcome == "accepted"
     await beside.over(live)
-    await beside.clock()._resume()
+    await beside.clock().resume()
     assert beside.joins == 0
     assert await beside.orchestrators.status(cell) == "cancelled"
 

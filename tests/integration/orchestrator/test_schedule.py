@@ -18,13 +18,13 @@ from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import Pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
-from services.orchestrator.clocks.schedule import GIVE_UP_AFTER, Ask, Clock, Time
 from services.orchestrator.commit import Committer
-from services.orchestrator.group.inputs import CancelAskedFor
+from services.orchestrator.group.inputs import CancelRequested
 from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import Handler
 from services.orchestrator.machine.workflows import workflows_of
-from services.orchestrator.preflight import Outlook
+from services.orchestrator.preflight import Preflight
+from services.orchestrator.schedulers.schedule import GIVE_UP_AFTER, Ask, Clock, Time
 from tests.fakes.log_lines import log_lines
 from tests.integration.orchestrator.conftest import Sent
 
@@ -81,7 +81,7 @@ class Wound:
             "select cycle_id from schedule_slots where job = $1 and cycle_id is not null", job
         )
         for row in rows:
-            await self.committer.ask(CancelAskedFor(row["cycle_id"], "enough"))
+            await self.committer.ask(CancelRequested(row["cycle_id"], "enough"))
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ async def wound(pool: Pool) -> AsyncIterator[Wound]:
     async def no_version() -> None:
         return None
 
-    async def outlook(*_: object) -> Outlook:
-        return Outlook()
+    async def outlook(*_: object) -> Preflight:
+        return Preflight()
 
     refusals = Refusals(60, lambda: 0.0)
     handler = Handler(committer, cast(Publisher, None), latest, no_version, outlook, refusals, 5.0)

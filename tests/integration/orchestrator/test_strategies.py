@@ -26,7 +26,7 @@ from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.commit import Committer
-from services.orchestrator.group.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
+from services.orchestrator.group.inputs import CancelRequested, Claimed, CycleRequested, Resulted
 from services.orchestrator.machine.workflows import workflows_of
 from tests.fakes.log_lines import log_lines
 from tests.integration.orchestrator.conftest import DAY, Sent
@@ -49,7 +49,7 @@ class Cycles:
         key = uuid.uuid4().hex
         request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=as_of, strategy=strategy)
         cycle_id = ids.cycle_id("user", key)
-        asked = CycleAsked(cycle_id, "user", request, as_of, key.encode())
+        asked = CycleRequested(cycle_id, "user", request, as_of, key.encode())
         answer = await self._committer.ask(asked)
         assert isinstance(answer, RequestAnswer)
         assert answer.outcome == "accepted", answer
@@ -58,7 +58,8 @@ class Cycles:
     async def command(self, cycle_id: UUID, step: str) -> tuple[UUID, str, bytes]:
         row = await self.pool.fetchrow(
             "select op_id, service, command from operations where cycle_id = $1 and step = $2",
-            *(cycle_id, step),
+            cycle_id,
+            step,
         )
         assert row is not None, f"{step} was not sent"
         return row["op_id"], row["service"], row["command"]
@@ -109,7 +110,7 @@ class Cycles:
         return DesignStrategy.model_validate_json(body).past_strategies
 
     async def stop(self, cycle_id: UUID) -> None:
-        await self._committer.ask(CancelAskedFor(cycle_id, "enough"))
+        await self._committer.ask(CancelRequested(cycle_id, "enough"))
 
 
 @pytest.fixture
@@ -203,7 +204,9 @@ async def test_a_strategy_that_cannot_be_read_is_left_out_and_the_others_are_tol
         await cycles.answer(newer, "assess", assessment(), strategy_name="newer")
     await cycles.pool.execute(
         "update operations set result = $3 where cycle_id = $1 and step = $2",
-        *(newer, step, later),
+        newer,
+        step,
+        later,
     )
 
     with log_lines() as lines:
@@ -261,7 +264,7 @@ async def test_of_two_triggers_at_two_orchestrators_one_begins(
     async def trigger(committer: Committer) -> RequestAnswer:
         key = uuid.uuid4().hex
         request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=DAY)
-        asked = CycleAsked(ids.cycle_id("user", key), "user", request, DAY, key.encode())
+        asked = CycleRequested(ids.cycle_id("user", key), "user", request, DAY, key.encode())
         answer = await committer.ask(asked)
         assert isinstance(answer, RequestAnswer)
         return answer

@@ -1,7 +1,8 @@
-"""The clock of studies on a real Postgres: the live desk first, one study after the other, and no
-cell that is passed over for a reason which is not its own."""
+"""Studies as their service runs them, on a real Postgres: the live desk first, one study after the
+other, and no cell that is passed over for a reason which is not its own."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -13,17 +14,16 @@ from typing import Any
 import pytest
 
 from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
-from contracts.operation import Reserve
 from contracts.study import RunStudy, StopStudy, StudyAnswer
+from libs.bus.client import DeskNotReachable
 from libs.market.calendar import exchange_calendar
-from libs.market.sessions import Sessions, Span
-from libs.postgres.pool import Pool
+from libs.market.sessions import Sessions, SessionSpan
+from libs.postgres.pool import STUDY_ROLE, Pool, open_pool
 from libs.runtime import ids
 from libs.runtime.background import Background
-from libs.runtime.settings import Settings
-from services.orchestrator.clocks.studies import Studies
-from services.orchestrator.preflight import Outlook
-from tests.integration.orchestrator.conftest import Sent
+from libs.servers.embedded import Servers
+from services.study.runner import Studies
+from tests.flat_settings import settings_with
 
 LATEST = date(2013, 3, 1)
 DAYS = ["2012-03-01", "2012-04-02", "2012-05-01"]
@@ -34,35 +34,35 @@ class Desk:
     """A clock of studies, and a desk that answers it as it is told to."""
 
     pool: Pool
+    own: Pool
     answers: list[RequestAnswer | None] = field(default_factory=list)
     asked: list[CycleRequest] = field(default_factory=list)
-    needs: Reserve | None = None
-    judged: list[str] = field(default_factory=list)
+    judged: list[CycleRequest] = field(default_factory=list)
 
-    async def ask(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
+    async def ask(self, request: CycleRequest) -> RequestAnswer:
         """Accepts what it has no other answer to; a cell ends at once."""
-        assert requester == "study"
-        self.asked.append(request)
+        assert request.study
+        (self.judged if request.study.dry_run else self.asked).append(request)
         if self.answers:
-            return self.answers.pop(0)
-        cycle_id = ids.cycle_id(requester, request.idempotency_key)
+            answer = self.answers.pop(0)
+            if answer is None:
+                raise DeskNotReachable("the orchestrator is away")
+            return answer
+        cycle_id = ids.cycle_id("study", request.idempotency_key)
         return RequestAnswer(outcome="accepted", cycle_id=cycle_id, status=CycleStatus.RUNNING)
 
     def clock(self, latest: date = LATEST, **settings: Any) -> Studies:
-        async def span() -> Span:
-            return Span(date(2000, 3, 1), latest)
-
-        async def outlook(requester: str, *_: object) -> Outlook:
-            self.judged.append(requester)
-            return Outlook(needs=self.needs)
+        async def span() -> SessionSpan:
+            return SessionSpan(date(2000, 3, 1), latest)
 
         sessions = Sessions("a test", exchange_calendar(), span)
-        return Studies(self.pool, self.ask, Sent(), outlook, sessions, Settings(**settings))
+        return Studies(self.own, self.ask, sessions, settings_with(**settings))
 
     async def works(self, clock: Studies) -> None:
         """The clock looks until there is nothing to ask for."""
-        while await clock._step():
-            pass
+        with contextlib.suppress(DeskNotReachable):
+            while await clock._step():
+                pass
 
     async def came_to(
         self, request: CycleRequest, *failures: str, cost: int = 0, usd: str = "0"
@@ -75,8 +75,13 @@ class Desk:
             " tokens_max, cost_usd_max, tokens_spent, cost_usd_spent) values ($1, $2, 1, 'study',"
             " $3, '', '{}', $4, current_date, $5, '{}', now(), now() + interval '1 hour', 1, 1, $6,"
             " $7)",
-            *(cycle_id, request.kind, request.idempotency_key, request.as_of),
-            *("failed" if failures else "completed", cost, Decimal(usd)),
+            cycle_id,
+            request.kind,
+            request.idempotency_key,
+            request.as_of,
+            "failed" if failures else "completed",
+            cost,
+            Decimal(usd),
         )
         for failure in failures:
             step, _, code = failure.rpartition("/")
@@ -85,12 +90,14 @@ class Desk:
                 " step, service, attempt, as_of, status, claimed, must_answer, command, due_at,"
                 " created_at, failure) values (gen_random_uuid(), $1, current_date, 'rules', 'a',"
                 " 's', $2, 'trader', 1, $3, $4, true, false, '', 'infinity', now(), $5)",
-                *(cycle_id, step or "picks", request.as_of),
+                cycle_id,
+                step or "picks",
+                request.as_of,
                 *(("cancelled", None) if code == "late" else ("failed", dumps({"code": code}))),
             )
 
     async def standing(self, name: str) -> tuple[str, int, int]:
-        row = await self.pool.fetchrow("select * from studies where name = $1", name)
+        row = await self.own.fetchrow("select * from studies where name = $1", name)
         return row["status"], row["next_cell"], row["refused"]
 
     async def live_cycle(self) -> uuid.UUID:
@@ -106,12 +113,13 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(pool: Pool) -> AsyncIterator[Desk]:
+async def desk(pool: Pool, servers: Servers) -> AsyncIterator[Desk]:
     """Nothing is at work at first, and no study afterwards."""
     await pool.execute("update cycles set status = 'cancelled' where status = 'running'")
-    await pool.execute("update studies set status = 'stopped' where status = 'running'")
-    yield Desk(pool)
-    await pool.execute("update studies set status = 'stopped' where status = 'running'")
+    async with open_pool(servers.postgres_dsn(STUDY_ROLE), size_max=2) as own:
+        await own.execute("update studies set status = 'stopped' where status = 'running'")
+        yield Desk(pool, own)
+        await own.execute("update studies set status = 'stopped' where status = 'running'")
 
 
 def wish(**fields: Any) -> RunStudy:
@@ -144,7 +152,7 @@ async def test_a_study_whose_dates_are_no_longer_in_the_data_stops_with_the_reas
     await begun(shorter, other)
 
     await desk.works(shorter)
-    row = await desk.pool.fetchrow("select * from studies where name = $1", gone.study.name)
+    row = await desk.own.fetchrow("select * from studies where name = $1", gone.study.name)
     assert row["status"] == "stopped"
     assert DAYS[-1] in row["reason"]
     assert [request.as_of for request in desk.asked] == [date(2012, 3, 1)]
@@ -207,9 +215,7 @@ async def test_a_provider_that_cannot_be_used_stops_the_study_and_costs_no_cell(
 
     await desk.works(clock)
     assert await desk.standing(asked.study.name) == ("stopped", 0, 0)
-    reason = await desk.pool.fetchval(
-        "select reason from studies where name = $1", asked.study.name
-    )
+    reason = await desk.own.fetchval("select reason from studies where name = $1", asked.study.name)
     assert "because of provider_not_usable" in reason
 
     assert (await begun(clock, asked)).changed
@@ -332,7 +338,7 @@ async def test_whatever_dies_a_cell_is_tried_again_under_one_key_and_no_round_be
     desk.answers = [None]
     await desk.works(clock)
     # Asked for, and killed before that was on record.
-    await desk.pool.execute("update studies set next_cell = 0 where name = $1", asked.study.name)
+    await desk.own.execute("update studies set next_cell = 0 where name = $1", asked.study.name)
     await desk.works(desk.clock())
 
     keys = [each.idempotency_key for each in desk.asked]
@@ -352,17 +358,15 @@ async def test_a_path_of_which_a_cell_failed_begins_anew_in_other_accounts(desk:
 
 
 async def test_a_cell_that_pays_not_one_call_of_its_dearest_model_is_refused(desk: Desk) -> None:
-    desk.needs = Reserve(tokens=9_000, cost_usd=Decimal("0.50"))
-    clock = desk.clock()
-    poor = wish(budget={"cell_tokens": 8_000})
-    enough = wish(budget={"cell_tokens": 9_000})
+    answer = refused("invalid").model_copy(update={"field": "budgets"})
+    desk.answers, clock = [answer], desk.clock()
 
-    answer = await clock.begin("cli", poor)
+    answer = await clock.begin("cli", wish())
 
     assert (answer.outcome, answer.code, answer.field) == ("rejected", "invalid", "budget")
-    assert "may need 9,000 tokens" in answer.message
-    await begun(clock, enough)
-    assert desk.judged == ["cli", "cli"], "as a person's request, and not as a job's"
+    assert desk.asked == [], "it is only judged"
+    await begun(clock, wish())
+    assert len(desk.judged) == 2
 
 
 async def test_a_cutoff_that_nobody_knows_and_a_masked_arm_alone_are_told_before_it_begins(
@@ -379,17 +383,17 @@ async def test_a_cutoff_that_nobody_knows_and_a_masked_arm_alone_are_told_before
     assert "claude: nobody has said when its knowledge ended" in cutoff
     assert "may not be seen with 2 tickers at" in canary
     known = "select count(*) from studies where name = $1"
-    assert await desk.pool.fetchval(known, asked.study.name) == 0
+    assert await desk.own.fetchval(known, asked.study.name) == 0
     clock = desk.clock()
     assert (await begun(clock, asked)).notes == checked.notes
 
 
-async def test_a_study_that_only_a_later_version_can_read_ends_no_orchestrator(desk: Desk) -> None:
-    clock, asked = desk.clock(sweep_s=0.02), wish()
+async def test_a_study_that_only_a_later_version_can_read_ends_no_service(desk: Desk) -> None:
+    clock, asked = desk.clock(orchestrator_sweep_s=0.02), wish()
     await begun(clock, asked)
     body = dumps({**asked.study.model_dump(mode="json"), "of_a_later_version": 1}).encode()
     later = "update studies set body = $2 where name = $1"
-    await desk.pool.execute(later, asked.study.name, body)
+    await desk.own.execute(later, asked.study.name, body)
 
     async with Background(clock.run()) as background:
         with pytest.raises(TimeoutError):
@@ -397,7 +401,7 @@ async def test_a_study_that_only_a_later_version_can_read_ends_no_orchestrator(d
                 await background.failed()
         assert desk.asked == []
         now = asked.study.model_dump_json().encode()
-        await desk.pool.execute(later, asked.study.name, now)
+        await desk.own.execute(later, asked.study.name, now)
         async with asyncio.timeout(10):
             while len(desk.asked) < len(DAYS):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)

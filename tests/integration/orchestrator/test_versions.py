@@ -12,7 +12,7 @@ from libs.postgres.pool import Pool
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer
-from services.orchestrator.group.fold import WorkflowUnknown
+from services.orchestrator.group.batch import WorkflowUnknown
 from services.orchestrator.group.inputs import OperationOverdue
 from services.orchestrator.store import failure_of
 from tests.integration.orchestrator.conftest import LANE, WORKFLOW, Orchestrators, Sent

@@ -203,7 +203,7 @@ async def test_a_cluster_of_another_major_version_is_refused_with_a_way_out(
 ) -> None:
     servers = await _started_once(open_dir / "desk")
     (servers.server_dir / "postgres" / "cluster" / "PG_VERSION").write_text("12\n")
-    with pytest.raises(PostgresError, match=r"made by Postgres 12.*DESKBUS_PG_BINDIR"):
+    with pytest.raises(PostgresError, match=r"made by Postgres 12.*DESKBUS_POSTGRES_BINDIR"):
         await _started_once(open_dir / "desk")
 
 
@@ -240,7 +240,7 @@ async def test_a_data_directory_that_can_not_be_made_is_named(open_dir: Path) ->
 
 
 async def test_a_bindir_without_postgres_is_refused_with_a_way_out(open_dir: Path) -> None:
-    with pytest.raises(BinaryError, match="DESKBUS_PG_BINDIR"):
+    with pytest.raises(BinaryError, match="DESKBUS_POSTGRES_BINDIR"):
         async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES, pg_bindir=open_dir):
             pass
 

@@ -186,12 +186,11 @@ def _ready_file(child: Child) -> Path:
 def settings_of(servers: Servers) -> Settings:
     """Where the servers are; a lost command is seen soon."""
     return Settings(
-        nats_url=servers.nats_url,
-        postgres_dsn=SecretStr(servers.postgres_address),
+        nats={"url": servers.nats_url},
+        postgres={"dsn": SecretStr(servers.postgres_address)},
         secrets_dir=servers.secrets_dir,
         data_dir=servers.data_dir,
-        sweep_s=0.2,
-        resend_after_s=1.0,
+        orchestrator={"sweep_s": 0.2, "resend_after_s": 1.0},
     )
 
 

@@ -22,9 +22,9 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "a942ed65d84f532ae739ff1c5d32a90e2069e946"
-"""The commit that counts as the version before: with it a cycle names the market data that it
-reads, and shares have fractions."""
+RELEASE = "91c4a6a55fad0edf9e2502fc79dae2a0c5b7bc97"
+"""The commit that counts as the version before: with it a channel has a durable of its own, and a
+study asks as any client does."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"

@@ -118,7 +118,7 @@ async def _recorded(folder: Path) -> Mapping[str, Any]:
     async with embedded_servers(
         folder / "desk", allowed, ROLES, database_owner=OWNER_ROLE
     ) as servers:
-        settings = settings_of(servers).model_copy(update={"replay_dir": MARKET})
+        settings = settings_of(servers).changed(market={"replay_dir": MARKET})
         heard = Heard()
         seed = str(servers.nkey_seed_path(LISTENER))
         listener = await nats.connect(servers.nats_url, nkeys_seed=seed)

@@ -19,8 +19,19 @@ from tests.integration.upgrade.old_release import ROOT, environment_of
 from tests.open_folder import open_folder
 
 RUN_BY_0_1 = (
-    *("core", "ledger", "cycle_revision", "reserved_on", "approvals", "stop_first", "halts"),
-    *("books", "usage_by_sort", "paces", "strategies", "strategies_tried", "bodies_kept"),
+    "core",
+    "ledger",
+    "cycle_revision",
+    "reserved_on",
+    "approvals",
+    "stop_first",
+    "halts",
+    "books",
+    "usage_by_sort",
+    "paces",
+    "strategies",
+    "strategies_tried",
+    "bodies_kept",
 )
 """0.1's migrations, by their names; what the later ones were called makes no difference."""
 TABLES_OF_0_1 = """

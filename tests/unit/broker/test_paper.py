@@ -14,7 +14,7 @@ from libs.broker.broker import (
     Filled,
     MarketOrder,
     Opening,
-    Refused,
+    OrderRefused,
     StopOrder,
     Working,
 )
@@ -55,7 +55,7 @@ def test_a_buy_is_cut_to_the_cash_and_the_note_says_so():
 
 def test_cash_for_less_than_one_share_is_a_refusal_with_the_price():
     answer = ask(Side.BUY, 1, Opening(DAY, D(10)), cash=10)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, OrderRefused)
     assert "10.05" in answer.reason
 
 
@@ -63,7 +63,7 @@ def test_a_sale_is_cut_to_the_shares_held():
     answer = ask(Side.SELL, 100, Opening(DAY, D(10)), held=30)
     assert isinstance(answer, Filled)
     assert answer.quantity == 30
-    assert isinstance(ask(Side.SELL, 100, Opening(DAY, D(10)), held=0), Refused)
+    assert isinstance(ask(Side.SELL, 100, Opening(DAY, D(10)), held=0), OrderRefused)
 
 
 def test_a_split_at_the_open_multiplies_the_ordered_shares():
@@ -74,7 +74,7 @@ def test_a_split_at_the_open_multiplies_the_ordered_shares():
 
 
 def test_a_reverse_split_that_leaves_no_whole_share_to_buy_is_a_refusal():
-    assert isinstance(ask(Side.BUY, 5, Opening(DAY, D(50), split_ratio=D("0.1"))), Refused)
+    assert isinstance(ask(Side.BUY, 5, Opening(DAY, D(50), split_ratio=D("0.1"))), OrderRefused)
 
 
 def test_a_buy_that_is_cut_stays_in_whole_lots_and_a_sale_need_not():
@@ -83,7 +83,7 @@ def test_a_buy_that_is_cut_stays_in_whole_lots_and_a_sale_need_not():
     assert isinstance(bought, Filled)
     assert bought.quantity == 200
     assert "cut from 300 to 200 shares: the cash" in bought.note
-    assert isinstance(too_few := ask(Side.BUY, 300, opening, cash=900), Refused)
+    assert isinstance(too_few := ask(Side.BUY, 300, opening, cash=900), OrderRefused)
     assert "the cash allows less than a lot of 100 shares" in too_few.reason
     split = ask(Side.BUY, 100, Opening(DAY, D(10), split_ratio=D("1.5"), lot=100))
     assert isinstance(split, Filled)
@@ -132,6 +132,15 @@ def test_a_stop_that_was_reached_fills_at_its_price_with_slippage_and_fee():
         assert answer.note == "the stop at 9.00 USD was reached"
 
 
+@pytest.mark.parametrize("opened", ["20", "8"])
+def test_a_stop_that_was_reached_before_fills_at_the_open(opened):
+    order = StopOrder(UUID(int=1), "AAA", D(100), D(9), reached_on=date(2012, 6, 28))
+    answer = BROKER.answer_stop(order, DayPrices(DAY, D(opened), D(8)), held=D(100))
+    assert isinstance(answer, Filled)
+    assert answer.price == D(opened) * D("0.995")
+    assert answer.note.startswith("the stop at 9.00 USD was reached on 2012-06-28")
+
+
 def test_a_gap_through_the_stop_fills_at_the_open():
     answer = stop("8.00", "7.50")
     assert isinstance(answer, Filled)
@@ -143,7 +152,7 @@ def test_a_stop_sells_no_more_than_is_held():
     answer = stop("10", "9", held=30)
     assert isinstance(answer, Filled)
     assert answer.quantity == 30
-    assert isinstance(stop("10", "9", held=0), Refused)
+    assert isinstance(stop("10", "9", held=0), OrderRefused)
 
 
 def test_in_another_currency_a_stop_is_filled_at_the_days_rate():
@@ -179,7 +188,7 @@ def test_a_session_that_traded_too_little_fills_nothing(side, volume):
     order = MarketOrder(UUID(int=1), "AAA", side, D(377))
     opening = Opening(DAY, D(10), volume=D(volume))
     answer = TENTH.answer(order, opening, cash=D(10_000), held=D(377))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, OrderRefused)
     assert f"10% of the session's volume of {volume} is no share" in answer.reason
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contracts.account import Fill, Side
 from contracts.types import ExchangeRate, Foreign, Money
-from libs.broker.broker import DayPrices, Filled, MarketOrder, Opening, Refused, StopOrder
+from libs.broker.broker import DayPrices, Filled, MarketOrder, Opening, OrderRefused, StopOrder
 from libs.broker.paper import PaperBroker
 from libs.quant.exchange import price_in
 from libs.quant.sizing import CENT
@@ -45,7 +45,7 @@ def test_a_fill_is_within_slippage_and_one_tick_of_the_open(open_, slippage_bps,
 
     bought = broker.answer(order(Side.BUY, D(shares)), opening, cash=D(10**18), held=D(0))
     if is_too_coarse(open_):
-        assert isinstance(bought, Refused)
+        assert isinstance(bought, OrderRefused)
         assert "one tick" in bought.reason
     else:
         assert isinstance(bought, Filled)
@@ -131,5 +131,5 @@ def test_below_the_finest_price_that_is_kept_nothing_is_filled():
     opening = Opening(DAY, D("0.0000004"))
     for side in Side:
         answer = PaperBroker(D(5), D(5)).answer(order(side, D(10)), opening, cash=D(9), held=D(10))
-        assert isinstance(answer, Refused)
+        assert isinstance(answer, OrderRefused)
         assert "below 0.000001, the finest price" in answer.reason

@@ -10,7 +10,7 @@ import pytest
 
 from libs.bus import connection
 from libs.bus.client import DeskNotReachable, open_client
-from libs.bus.connection import BusNotReachable, Connection, Repeats, connect, options
+from libs.bus.connection import BusConnection, BusNotReachable, Repeats, connect, options
 from libs.postgres import pool
 from libs.runtime.errors import DeskError
 from tests.fakes.log_lines import log_lines
@@ -18,6 +18,10 @@ from tests.fakes.log_lines import log_lines
 NOWHERE = "nats://127.0.0.1:1"
 SOON_S = 5.0
 Opened = Callable[[str, Path], AbstractAsyncContextManager[object]]
+
+
+def opened_client(url: str, secrets_dir: Path) -> AbstractAsyncContextManager[object]:
+    return open_client(url, secrets_dir, timeout_s=1.0)
 
 
 def opened_pool(url: str, _: Path) -> AbstractAsyncContextManager[object]:
@@ -30,7 +34,7 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     cancellations."""
     cancellations: list[int] = []
 
-    async def trying(self: Connection, *_: object, **__: object) -> None:
+    async def trying(self: BusConnection, *_: object, **__: object) -> None:
         lost = 0
         while True:
             try:
@@ -41,18 +45,35 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> list[int]:
                     raise
                 lost += 1
 
-    monkeypatch.setattr(Connection, "connect", trying)
+    monkeypatch.setattr(BusConnection, "connect", trying)
     return cancellations
 
 
 async def test_an_attempt_that_loses_a_cancellation_ends_all_the_same(
-    lost: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    lost: list[int], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(connection, "ATTEMPT_TIMEOUT_S", 0.05)
     async with asyncio.timeout(SOON_S):
         with pytest.raises(BusNotReachable, match="TimeoutError"):
-            await connect(NOWHERE, "cli", tmp_path)
+            await connect(NOWHERE, "cli", tmp_path, timeout_s=0.05)
     assert lost == [2], "nothing of it runs any longer"
+
+
+async def test_a_handshake_that_hangs_is_followed_by_another_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    attempts: list[BusConnection] = []
+
+    async def hangs_once(self: BusConnection, *_: object, **__: object) -> None:
+        attempts.append(self)
+        if len(attempts) == 1:
+            await asyncio.sleep(60)
+
+    monkeypatch.setattr(BusConnection, "connect", hangs_once)
+    monkeypatch.setattr(connection, "ATTEMPT_TIMEOUT_S", 0.05)
+    async with asyncio.timeout(SOON_S):
+        connected = await connect(NOWHERE, "cli", tmp_path)
+    assert len(attempts) == 2
+    assert connected is attempts[1]
 
 
 async def test_a_client_that_is_given_up_before_the_attempt_ends_too(
@@ -69,16 +90,15 @@ async def test_a_client_that_is_given_up_before_the_attempt_ends_too(
 
 
 async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(connection, "ATTEMPT_TIMEOUT_S", 0.3)
     with pytest.raises(BusNotReachable) as caught:
-        await connect(NOWHERE, "mine", tmp_path)
+        await connect(NOWHERE, "mine", tmp_path, timeout_s=0.3)
     assert "(ConnectionRefusedError: " in str(caught.value)
     assert f"there is no key {tmp_path / 'mine.nk'}" in str(caught.value)
 
 
-@pytest.mark.parametrize("opened", [open_client, opened_pool], ids=["nats", "postgres"])
+@pytest.mark.parametrize("opened", [opened_client, opened_pool], ids=["nats", "postgres"])
 @pytest.mark.parametrize(
     ("host", "words"),
     [
@@ -90,11 +110,10 @@ async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_mis
 async def test_each_way_in_which_a_server_is_not_reached_has_a_sentence(
     opened: Opened, host: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(connection, "ATTEMPT_TIMEOUT_S", 1.0)
     monkeypatch.setattr(pool, "CONNECT_TIMEOUT_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as hung:
         place = f"127.0.0.1:{hung.getsockname()[1]}" if host == "hung" else host
-        scheme = "nats" if opened is open_client else "postgresql"
+        scheme = "nats" if opened is opened_client else "postgresql"
         with pytest.raises(DeskError) as caught:
             async with opened(f"{scheme}://{place}", tmp_path):
                 pass

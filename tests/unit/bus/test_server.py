@@ -11,7 +11,7 @@ from contracts.message import MESSAGE_BYTES_MAX, Message
 from contracts.subjects.cycles import CYCLES
 from libs.bus import server as server_module
 from libs.bus.codec import encode
-from libs.bus.server import LANE_BYTES_MAX, UNREADABLE_BYTES_KEPT, Server, Unreadable
+from libs.bus.server import LANE_BYTES_MAX, UNREADABLE_BYTES_KEPT, Server, UnreadableMessage
 from libs.runtime.errors import DeskError
 from libs.telemetry import metrics
 
@@ -99,8 +99,13 @@ class Refused(DeskError):
 
 
 FOREIGN = (
-    *("desk.v1.cmd.execution.execute", "$JS.API.STREAM.PURGE.DECISIONS", "_INBOX_user.1"),
-    *("_INBOX_cli", "_INBOX_client.1", "x._INBOX_cli.1", " _INBOX_cli.1"),
+    "desk.v1.cmd.execution.execute",
+    "$JS.API.STREAM.PURGE.DECISIONS",
+    "_INBOX_user.1",
+    "_INBOX_cli",
+    "_INBOX_client.1",
+    "x._INBOX_cli.1",
+    " _INBOX_cli.1",
 )
 
 
@@ -128,12 +133,12 @@ async def test_nothing_is_said_or_done_where_the_answer_would_not_go_to_the_call
 
 
 async def test_of_a_message_that_cannot_be_read_its_beginning_is_held() -> None:
-    refused: list[Unreadable] = []
+    refused: list[UnreadableMessage] = []
 
     async def answer(_caller: str, _message: Message) -> Message:
         return CyclesPage()
 
-    async def refuse(_caller: str, unreadable: Unreadable) -> Message:
+    async def refuse(_caller: str, unreadable: UnreadableMessage) -> Message:
         refused.append(unreadable)
         return CyclesPage()
 

@@ -8,7 +8,7 @@ import pytest
 from contracts.reasons import REASONS_MAX, WORDS_CHARS_MAX, ReasonDraft, Speaks
 from contracts.research import ViewDraft
 from libs.facts.compose import Cited, argued, own_words, settled
-from libs.facts.fact import PERCENT, PLAIN, SCORE, TEXT, Fact, Facts, Key
+from libs.facts.fact import PERCENT, PLAIN, SCORE, TEXT, Fact, FactIndex, Key
 
 
 def fact(name: str, value, unit=PLAIN, label="", *, on=None, mark="") -> Fact:
@@ -17,7 +17,7 @@ def fact(name: str, value, unit=PLAIN, label="", *, on=None, mark="") -> Fact:
     return Fact(key, value, unit, label or quantity, "source", "2012-06-29", "E1")
 
 
-FACTS = Facts.of(
+FACTS = FactIndex.of(
     [
         fact("AAPL.close", 584.0, "USD", "close"),
         fact("AAPL.sma_50", 571.96, "USD", "50-day average"),
@@ -78,7 +78,9 @@ def test_unlike_units_stand_side_by_side_and_another_ticker_is_named():
 
 
 def test_amounts_that_are_not_above_zero_are_related_in_their_unit():
-    below = Facts.of([fact("A.macd", -1.5, "USD", "MACD"), fact("A.signal", 0.5, "USD", "signal")])
+    below = FactIndex.of(
+        [fact("A.macd", -1.5, "USD", "MACD"), fact("A.signal", 0.5, "USD", "signal")]
+    )
     kept, _ = settled([reason("A.macd", "A.signal", "against")], below)
     assert argued(kept, below, "A").text == (
         "Against: MACD -1.50 USD, 2.00 USD below signal 0.50 USD."
@@ -204,13 +206,13 @@ def test_a_prompt_shows_the_own_tickers_first_and_by_turns():
     many = [
         fact(f"{ticker}.q{place}", place) for place in range(10) for ticker in ("AAA", "BBB", "CCC")
     ]
-    facts = Facts.of(many, about=("CCC", "AAA"))
+    facts = FactIndex.of(many, about=("CCC", "AAA"))
     names = [each.name for each in facts.for_prompt(7)]
     assert names == ["CCC.q0", "CCC.q1", "CCC.q2", "CCC.q3", "AAA.q0", "AAA.q1", "AAA.q2"]
 
 
 def test_ranks_are_computed_over_all_that_have_the_quantity():
-    facts = Facts.of(
+    facts = FactIndex.of(
         [fact(f"{t}.change_63d_pct", v, PERCENT) for t, v in zip("ABC", (1, 9, -2), strict=True)]
     )
     ranks = {
@@ -224,7 +226,7 @@ def test_ranks_are_computed_over_all_that_have_the_quantity():
 
 
 def test_equals_share_a_rank_whatever_they_are_called():
-    facts = Facts.of(
+    facts = FactIndex.of(
         [fact(f"{t}.change_63d_pct", v, PERCENT) for t, v in zip("ZAB", (9, 9, 1), strict=True)]
     )
     ranks = {name: each.value for name, each in facts.by_name.items() if "rank" in name}

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from contracts.sentiment import CANDIDATES_MAX, Candidate, Headline, SignalDigest
 from libs.facts.desk import digest_facts
-from libs.facts.fact import Facts
-from libs.llm.agent import Limits
+from libs.facts.fact import FactIndex
+from libs.llm.agent import AgentLimits
 from services.sentiment.reads import HEADLINES_MAX
 
 AS_OF = date(2012, 6, 29)
@@ -35,15 +35,17 @@ def test_of_the_fullest_digest_every_headline_is_shown() -> None:
             for n in range(CANDIDATES_MAX)
         )
     )
-    facts = Facts.of(digest_facts(digest), digest.tickers)
-    shown = facts.for_prompt(Limits().facts_max)
+    facts = FactIndex.of(digest_facts(digest), digest.tickers)
+    shown = facts.for_prompt(AgentLimits().facts_max)
     assert len(shown) < len(facts.by_name)
     assert {each.name for each in shown if each.is_published} == set(facts.publishers)
     assert len(facts.publishers) == CANDIDATES_MAX * HEADLINES_MAX
 
 
 def test_a_candidates_mentions_and_scores_are_facts_with_their_source() -> None:
-    facts = Facts.of(digest_facts(digest_of(candidate("AAPL", headline("it rises", "a paper")))))
+    facts = FactIndex.of(
+        digest_facts(digest_of(candidate("AAPL", headline("it rises", "a paper"))))
+    )
     (news,) = facts.publishers
     assert news.startswith("AAPL.headline@2012-06-29.")
     assert list(facts.by_name) == [
@@ -59,5 +61,5 @@ def test_a_candidates_mentions_and_scores_are_facts_with_their_source() -> None:
 
 def test_one_title_at_one_time_by_two_publishers_is_one_fact_of_the_first() -> None:
     twice = candidate("AAPL", headline("it rises", "Wire"), headline("it rises", "Post"))
-    facts = Facts.of(digest_facts(digest_of(twice)))
+    facts = FactIndex.of(digest_facts(digest_of(twice)))
     assert list(facts.publishers.values()) == ["Wire"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.facts.market import AGE_DAYS_MAX, LAYOUTS, ToolAnswer, market_facts
 from libs.facts.written import value_of
 from libs.market.replay.market import ReplayMarket, ReplayStore
@@ -32,12 +32,12 @@ ARGUMENTS = {
 }
 
 
-async def facts_of(tool: str) -> Facts:
+async def facts_of(tool: str) -> FactIndex:
     market = ReplayMarket(ReplayStore(FIXTURE_DIRECTORY))
     result = await MarketTools(market, AS_OF, MARKET_TOOL_NAMES).call(
         tool, ARGUMENTS.get(tool, {"ticker": "ALFA"})
     )
-    return Facts.of(market_facts([ToolAnswer("E3", tool, result)]))
+    return FactIndex.of(market_facts([ToolAnswer("E3", tool, result)]))
 
 
 def test_every_market_tool_has_a_layout():

@@ -1,5 +1,6 @@
 """Dates as people and programs write them; a date is taken, never converted."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -8,15 +9,15 @@ import pytest
 
 from libs.files.dates import dates
 from libs.files.finding import BadFile
-from libs.files.table import Table
+from libs.files.table import FileTable
 from libs.market.calendar import exchange_calendar
 from libs.market.replay.files import read_bars
 
 DAY = date(2024, 3, 4)
 
 
-def of(*texts: str) -> Table:
-    return Table(Path("a.csv"), pl.DataFrame({"date": texts}), b"date\n" + b"x\n" * len(texts))
+def of(*texts: str) -> FileTable:
+    return FileTable(Path("a.csv"), pl.DataFrame({"date": texts}), b"date\n" + b"x\n" * len(texts))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,27 @@ def test_the_column_says_whether_months_come_first() -> None:
         dates(of("03/04/2024"), "date")
     with pytest.raises(BadFile, match="could be"):
         dates(of("15/03/2024", "03/15/2024"), "date")
+
+
+@pytest.mark.parametrize(
+    ("texts", "line", "odd"),
+    [
+        (("03/04/2024", "03/15/2024", "03/18/2024", "19/03/2024"), 5, "19/03/2024"),
+        (("04/03/2024", "03/15/2024", "18/03/2024", "19/03/2024"), 3, "03/15/2024"),
+        (("03/15/2024", "18/03/2024", "18/03/2024"), 2, "03/15/2024"),
+        (("04-03-2024", "03-15-2024", "18-03-2024", "19-03-2024"), 3, "03-15-2024"),
+    ],
+)
+def test_a_date_in_another_order_than_most_is_named_with_what_would_be_right(
+    texts: Sequence[str], line: int, odd: str
+) -> None:
+    with pytest.raises(BadFile) as caught:
+        dates(of(*texts), "date")
+    finding = caught.value.finding
+    assert (finding.line, finding.column, finding.value) == (line, "date", odd)
+    right = "2024-03-19" if line == 5 else "2024-03-15"
+    assert finding.remedy == f"write {right}"
+    assert "dates of this file are read" in finding.what
 
 
 @pytest.mark.parametrize("text", ["2024-02-30", "13/13/2024", "soon", "2024-W10-1", "03/04/24"])

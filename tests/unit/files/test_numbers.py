@@ -83,6 +83,13 @@ def test_a_decimal_comma_is_known_by_the_numbers_of_the_file() -> None:
             has_decimal_comma(["1,234"], beside)
     with pytest.raises(NoNumber, match="points and commas"):
         has_decimal_comma(["1,5", "2.25"])
+    assert not has_decimal_comma(["1,5", "2.25", "2.5"])
+
+
+@pytest.mark.parametrize("text", ["0,123", "000,123", "01,234"])
+def test_a_zero_before_a_mark_begins_no_thousands(text: str) -> None:
+    with pytest.raises(NoNumber):
+        number_of(text)
 
 
 def test_another_column_shows_that_prices_have_decimal_commas(tmp_path: Path) -> None:
@@ -137,5 +144,5 @@ def test_the_first_of_several_faults_is_named(tmp_path: Path) -> None:
 def test_two_currencies_signs_in_one_column_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ACME.csv"
     path.write_text("close\n$1.50\n€1.60\n")
-    with pytest.raises(BadFile, match=r"line 3.*another than in the rows above"):
+    with pytest.raises(BadFile, match=r"line 3.*another than in most rows"):
         numbers(read_table(path), ["close"])

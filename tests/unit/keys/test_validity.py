@@ -11,8 +11,8 @@ import pytest
 
 from libs.keys.certificates import CERTIFICATE_DAYS, ensure_certificates
 from libs.keys.validity import (
-    Place,
-    Speaks,
+    ServerProtocol,
+    TlsServer,
     certificate_in,
     log_problems,
     places_in,
@@ -74,19 +74,21 @@ def test_what_is_no_certificate_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_the_servers_of_a_url(url: str, found: list[tuple[str, int]]) -> None:
-    assert [(each.host, each.port) for each in places_in(url, Speaks.NATS, 9)] == found
+    assert [(each.host, each.port) for each in places_in(url, ServerProtocol.NATS, 9)] == found
 
 
 @asynccontextmanager
-async def server(file: Path, speaks: Speaks, *, tls: bool = True) -> AsyncIterator[Place]:
+async def server(
+    file: Path, speaks: ServerProtocol, *, tls: bool = True
+) -> AsyncIterator[TlsServer]:
     """A server with the certificate, behind what its protocol says first."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file, file.with_suffix(".key"))
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if speaks is Speaks.NATS:
+        if speaks is ServerProtocol.NATS:
             writer.write(b'INFO {"tls_required":true}\r\n' if tls else b"INFO {}\r\n")
-        if speaks is Speaks.POSTGRES:
+        if speaks is ServerProtocol.POSTGRES:
             await reader.readexactly(8)
             writer.write(b"S" if tls else b"N")
         if tls:
@@ -96,12 +98,12 @@ async def server(file: Path, speaks: Speaks, *, tls: bool = True) -> AsyncIterat
 
     listening = await asyncio.start_server(talk, "127.0.0.1", 0)
     async with listening:
-        yield Place(speaks, "127.0.0.1", listening.sockets[0].getsockname()[1])
+        yield TlsServer(speaks, "127.0.0.1", listening.sockets[0].getsockname()[1])
 
 
-@pytest.mark.parametrize("speaks", Speaks)
+@pytest.mark.parametrize("speaks", ServerProtocol)
 async def test_the_certificate_that_a_server_shows_is_read_expired_or_not(
-    file: Path, speaks: Speaks
+    file: Path, speaks: ServerProtocol
 ) -> None:
     async with server(file, speaks) as place:
         assert await shown_by(place) == certificate_in(file)
@@ -113,8 +115,11 @@ async def test_a_certificate_that_clients_refuse_is_logged_and_a_server_that_is_
     (tmp_path / "old").mkdir()
     ensure_certificates(tmp_path / "old", {"http": HOSTS}, datetime(2020, 1, 1, tzinfo=UTC))
     old = tmp_path / "old" / "http.pem"
-    async with server(old, Speaks.NATS) as nats, server(old, Speaks.POSTGRES) as postgres:
-        nowhere = Place(Speaks.NATS, "127.0.0.1", 1)
+    async with (
+        server(old, ServerProtocol.NATS) as nats,
+        server(old, ServerProtocol.POSTGRES) as postgres,
+    ):
+        nowhere = TlsServer(ServerProtocol.NATS, "127.0.0.1", 1)
         with log_lines() as logs:
             await log_problems([nowhere, nats, postgres])
     assert [(line["server"], line["place"]) for line in logs] == [
@@ -131,7 +136,7 @@ def test_nats_without_tls_is_not_asked_for_a_certificate() -> None:
     assert [*map(str, servers_in("tls://a,tls://c:1", None))] == ["a:4222", "c:1"]
 
 
-@pytest.mark.parametrize("speaks", [Speaks.NATS, Speaks.POSTGRES])
-async def test_a_server_without_tls_shows_none(file: Path, speaks: Speaks) -> None:
+@pytest.mark.parametrize("speaks", [ServerProtocol.NATS, ServerProtocol.POSTGRES])
+async def test_a_server_without_tls_shows_none(file: Path, speaks: ServerProtocol) -> None:
     async with server(file, speaks, tls=False) as place:
         assert await shown_by(place) is None

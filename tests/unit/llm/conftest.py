@@ -15,13 +15,13 @@ from contracts.account import Portfolio
 from contracts.message import Command, Pipeline
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import Money, ToolDef
-from libs.llm.agent import Agent, Limits
+from libs.llm.agent import Agent, AgentLimits
 from libs.llm.loop import generate, generate_with_tools
 from libs.llm.prompt import Prompt, Task
-from libs.llm.scripted import ScriptedProvider
 from libs.llm.toolbox import Toolbox
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
+from tests.fakes.scripted_model import ScriptedProvider
 
 
 class Answer(BaseModel):
@@ -71,7 +71,7 @@ class Bench:
     provider: ScriptedProvider
     tools: CountingTools = field(default_factory=CountingTools)
     allowed: frozenset[str] = frozenset({"price", "news", "huge"})
-    limits: Limits = Limits()
+    limits: AgentLimits = AgentLimits()
     entries: list[JournalEntry] = field(default_factory=list)
     reserves: list[Reserve | None] = field(default_factory=list)
     task: Task = Task(data={"as_of": "2012-06-29"})

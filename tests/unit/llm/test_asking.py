@@ -8,7 +8,7 @@ import pytest
 from contracts.reasons import ReasonDraft
 from contracts.types import Value
 from libs.llm.asking import offered_schema
-from libs.llm.provider import Evidence, ModelRequest, UserMessage
+from libs.llm.provider import ModelRequest, ToolEvidence, UserMessage
 from libs.runtime.settings import Settings
 
 
@@ -43,7 +43,7 @@ def test_a_request_is_hashed_as_the_json_that_it_holds() -> None:
         messages=(UserMessage(text="task"),),
         output_schema=schema,
         task={"as_of": "2012-06-29", "held": [{"quantity": "1"}]},
-        evidence=(Evidence(id="E0", tool="price", result=result),),
+        evidence=(ToolEvidence(id="E0", tool="price", result=result),),
     )
     dumped = request.model_dump(mode="json")
     assert dumped["evidence"] == [{"id": "E0", "tool": "price", "result": result}]

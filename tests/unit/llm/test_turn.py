@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from contracts.operation import CallKind
-from libs.llm.agent import Limits
+from libs.llm.agent import AgentLimits
 from libs.llm.errors import (
     AccountExhausted,
     KeyRefused,
@@ -15,9 +15,9 @@ from libs.llm.errors import (
     ProviderUnavailable,
     RequestRefused,
 )
-from libs.llm.scripted import ScriptedProvider, asks, says
 from libs.runtime.journal import Journal
 from tests.fakes.log_lines import log_lines
+from tests.fakes.scripted_model import ScriptedProvider, asks, says
 
 GOOD = says({"word": "yes"})
 BUSY = ProviderUnavailable("HTTP 529")
@@ -55,7 +55,7 @@ async def test_waits_double_with_jitter_and_stay_below_the_limit(bench, waits):
     desk = bench(
         replies_after(9),
         faults=dict.fromkeys(range(9), BUSY),
-        limits=Limits(attempts_max=20, wait_s_max=4.0),
+        limits=AgentLimits(attempts_max=20, wait_s_max=4.0),
     )
     await desk.plain()
     for number, wait_s in enumerate(waits):
@@ -171,8 +171,11 @@ async def test_the_log_says_when_a_call_begins_and_ends_and_holds_no_word_of_it(
 
     calls = [line for line in lines if line["event"].startswith("llm.call_")]
     assert [(line["event"], line["log_level"]) for line in calls] == [
-        *[("llm.call_began", "debug"), ("llm.call_ended", "info"), ("llm.call_failed", "warning")],
-        *[("llm.call_began", "debug"), ("llm.call_ended", "info")],
+        ("llm.call_began", "debug"),
+        ("llm.call_ended", "info"),
+        ("llm.call_failed", "warning"),
+        ("llm.call_began", "debug"),
+        ("llm.call_ended", "info"),
     ]
     failed, good = (line for line in calls if line["event"] == "llm.call_ended")
     assert failed["outcome"] == "provider_unavailable"

@@ -11,7 +11,7 @@ from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.market.source import BAR_SCHEMA
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from libs.market.yahoo.bars import _gathered
-from libs.market.yahoo.calls import Chart
+from libs.market.yahoo.calls import YahooChart
 from tests.unit.market.conftest import FIXTURE_DIRECTORY
 
 CALENDAR = exchange_calendar()
@@ -85,7 +85,7 @@ def test_a_vendors_bar_that_contradicts_itself_is_none() -> None:
         "Dividends": [0.0, 0.5, 0.0, 0.0],
         "Stock Splits": [0.0] * 4,
     }
-    table = _gathered("AAA", Chart(DAYS[:4], columns, {}, {}))
+    table = _gathered("AAA", YahooChart(DAYS[:4], columns, {}, {}))
     whole = table.filter(pl.col("close").is_not_null())
     assert whole["date"].to_list() == [DAYS[0], DAYS[3]]
     assert whole["dividend"].to_list() == [0.0, 0.5]

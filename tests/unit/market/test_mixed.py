@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.market.choice import CAN, Kind, PartName, SourceName, chosen
+from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen
 from libs.market.errors import LookAhead, NoHistory, NotInSource, UnknownSource, UnknownTicker
 from libs.market.filings.reported import Filing
 from libs.market.kinds import answered_by, label_of
@@ -118,38 +118,44 @@ def test_a_mixed_market_searches_where_its_prices_source_does(
 
 
 def test_a_market_of_one_source_answers_everything_under_its_label(fixture: ReplayMarket) -> None:
-    assert {label_of(fixture, kind) for kind in Kind} == {fixture.label}
-    assert answered_by(fixture, (Kind.FUNDAMENTALS, Kind.PRICES)) == "fixture (synthetic)"
+    assert {label_of(fixture, kind) for kind in DataKind} == {fixture.label}
+    assert answered_by(fixture, (DataKind.FUNDAMENTALS, DataKind.PRICES)) == "fixture (synthetic)"
 
 
 def test_without_a_choice_of_its_own_each_kind_comes_from_the_market() -> None:
     for name in SourceName:
-        settings = Settings(market=name)
-        assert {chosen(settings, kind) for kind in Kind} == {name}
-    assert isinstance(market_of(Settings(replay_dir=FIXTURE)), VersionedMarket)
+        settings = Settings(market={"source": name})
+        assert {chosen(settings, kind) for kind in DataKind} == {name}
+    assert isinstance(market_of(Settings(market={"replay_dir": FIXTURE})), VersionedMarket)
 
 
 def test_each_kind_takes_the_sources_that_can_answer_it_and_no_other() -> None:
-    for kind in Kind:
-        setting = "market" if kind is Kind.PRICES else kind.value
+    for kind in DataKind:
+        setting = "source" if kind is DataKind.PRICES else kind.value
         for name in (*SourceName, *PartName):
             if kind in CAN[name]:
-                settings = Settings.model_validate({setting: name})
+                settings = Settings.model_validate({"market": {setting: name}})
                 assert chosen(settings, kind) is name
             else:
                 with pytest.raises(ValueError, match=setting):
-                    Settings.model_validate({setting: name})
+                    Settings.model_validate({"market": {setting: name}})
 
 
 def test_a_source_that_there_is_not_is_refused_by_the_name_of_its_setting() -> None:
-    settings = Settings().model_copy(update={"headlines": "bloomberg"})
-    says = r"DESKBUS_HEADLINES is 'bloomberg', which is not a source of headlines; set it to replay"
+    settings = Settings().changed(market={"headlines": "bloomberg"})
+    says = "DESKBUS_MARKET_HEADLINES is 'bloomberg', which is not a source of headlines; set it to"
     with pytest.raises(UnknownSource, match=says) as refused:
         market_of(settings)
-    assert refused.value.field == "headlines"
+    assert refused.value.field == "market.headlines"
 
 
 def test_prices_of_one_source_and_headlines_of_another_are_mixed() -> None:
-    market = market_of(Settings(replay_dir=FIXTURE, headlines="yahoo"))
-    assert label_of(market, Kind.HEADLINES).name == "yahoo"
-    assert {label_of(market, kind).name for kind in (Kind.PRICES, Kind.CALENDAR)} == {"fixture"}
+    market = market_of(
+        Settings(
+            market={"replay_dir": FIXTURE, "headlines": "yahoo"},
+        )
+    )
+    assert label_of(market, DataKind.HEADLINES).name == "yahoo"
+    assert {label_of(market, kind).name for kind in (DataKind.PRICES, DataKind.CALENDAR)} == {
+        "fixture"
+    }

@@ -1,5 +1,6 @@
 """Exchange rates from a replay directory: as they were known, both ways round, never too old."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -103,9 +104,88 @@ async def test_a_row_that_does_not_say_when_it_was_known_is_dropped(tmp_path):
         ("2024-03-14,EURUSD,1.09,2024-03-13T22:00:00Z", "known before its day"),
     ],
 )
-async def test_a_bad_row_is_refused_with_its_number_and_the_reason(tmp_path, row, why):
-    source = rates(tmp_path, "2024-03-14,EURUSD,1.09,2024-03-14", row)
-    with pytest.raises(BadReplayData, match=f"fx.csv, line 3: .*{why}"):
+async def test_a_bad_row_costs_its_day_and_is_named(tmp_path, row, why):
+    source = rates(
+        tmp_path, "2024-03-13,EURUSD,1.09,2024-03-13", row, "2024-03-15,EURUSD,1.1,2024-03-15"
+    )
+    is_undated = row.startswith("soon")  # it may be of any day
+    closes = {day: await source.into("USD", at(f"2024-03-{day}T21:00")) for day in (13, 14, 15)}
+    known = {day: [rate.rate for rate in found.values()] for day, found in closes.items()}
+    assert known[14] == []
+    assert known[13] == ([] if is_undated else [D("1.09")])
+    assert known[15] == ([] if is_undated else [D("1.1")])
+    assert re.search(f"fx.csv, line 3: .*{why}", str(source._store.faults["fx"]))
+
+
+@pytest.mark.parametrize(
+    ("row", "euro", "pound"),
+    [
+        ("2024-03-14,EURUSD,abc,2024-03-14", None, D("1.27")),
+        ("2024-03-14,GBPUSD,abc,2024-03-14", D("1.09"), None),
+        ("2024-03-14,USDGBP,abc,2024-03-14", D("1.09"), None),
+        ("2024-03-14,EURUSD,1,0912,2024-03-14", D("1.09"), D("1.27")),  # both have that day's
+        ("2024-03-15,EURUSD,1,0912,2024-03-15", None, None),  # any pair's
+        ("2024-03-18,EURUSD,abc,2024-03-18", D("1.09"), D("1.27")),  # not known yet
+        ("2024-03-07,EURUSD,abc,2024-03-07", D("1.09"), D("1.27")),  # a newer one is
+    ],
+)
+async def test_a_bad_row_costs_no_other_pair(tmp_path, row, euro, pound):
+    good = ("2024-03-14,EURUSD,1.09,2024-03-14", "2024-03-14,GBPUSD,1.27,2024-03-14")
+    into = await rates(tmp_path, row, *good).into("USD", at("2024-03-15T21:00"))
+    assert {name: rate.rate for name, rate in into.items()} == {
+        name: rate for name, rate in (("EUR", euro), ("GBP", pound)) if rate is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("odd", "place"), [("14/03/2024,EURUSD,1.08,", 0), ("14/03/2024,EURUSD,1.08,", 3)]
+)
+async def test_a_date_in_another_order_costs_that_rate_alone(tmp_path, odd, place):
+    rows = [
+        f"03/{day}/2024,{pair},{rate},03/{day}/2024"
+        for day, rate in (("13", "1.09"), ("15", "1.1"))
+        for pair in ("EURUSD", "GBPUSD")
+    ]
+    rows.insert(place, odd + "03/14/2024")
+    source = rates(tmp_path, *rows)
+    closes = {day: await source.into("USD", at(f"2024-03-{day}T21:00")) for day in (13, 14, 15)}
+    known = {day: {name: rate.rate for name, rate in of.items()} for day, of in closes.items()}
+    both = {name: D("1.09") for name in ("EUR", "GBP")}
+    assert known[13] == both
+    assert known[14] == {"GBP": D("1.09")}
+    assert known[15] == {name: D("1.1") for name in ("EUR", "GBP")}
+    (row,) = source._store.bad_rows("fx")
+    assert (row.finding.line, row.finding.value) == (place + 2, "14/03/2024")
+    assert row.finding.remedy == "write 2024-03-14"
+
+
+@pytest.mark.parametrize("odd", ['"1,08"', '"0,912"', "$1.08"])
+@pytest.mark.parametrize("start", ["1.27", "1.2"])
+@pytest.mark.parametrize("place", [0, 2])
+async def test_a_rate_that_is_written_in_another_way_costs_itself(tmp_path, odd, place, start):
+    rows = [f"2024-03-{day},GBPUSD,{start}{day},2024-03-{day}" for day in (13, 14)]
+    rows.insert(place, f"2024-03-14,EURUSD,{odd},2024-03-14")
+    source = rates(tmp_path, *rows)
+    assert await told(source, "2024-03-14T21:00") == f"GBPUSD {start}14 of 2024-03-14"
+    (row,) = source._store.bad_rows("fx")
+    assert (row.finding.line, row.finding.column) == (place + 2, "rate")
+
+
+async def test_rates_with_decimal_commas_are_read(tmp_path):
+    source = rates(tmp_path, '2024-03-13,GBPUSD,"1,271",', '2024-03-14,GBPUSD,"1,272",2024-03-14')
+    assert await told(source, "2024-03-14T21:00") == "GBPUSD 1.272 of 2024-03-14"
+
+
+async def test_a_bad_rate_with_the_months_first_costs_its_day_alone(tmp_path):
+    rows = [f"03/{day}/2024,EURUSD,{rate}," for day, rate in (("13", "1.09"), ("14", "x"))]
+    source = rates(tmp_path, *(f"{row}{row[:10]}" for row in rows))
+    assert list(await source.into("USD", at("2024-03-13T21:00"))) == ["EUR"]
+    assert list(await source.into("USD", at("2024-03-14T21:00"))) == []
+
+
+async def test_a_file_of_bad_rows_is_refused_whole(tmp_path):
+    source = rates(tmp_path, *(f"2024-03-14,EURUSD,x{n},2024-03-14" for n in range(101)))
+    with pytest.raises(BadReplayData, match=r"fx\.csv, line"):
         await told(source, "2024-03-15")
 
 

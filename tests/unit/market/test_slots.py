@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.market.calendar import exchange_calendar
-from libs.market.slots import Slot, next_slot, slots
+from libs.market.slots import TimeSlot, next_slot, slots
 from libs.runtime.when import parse
 
 CALENDAR = exchange_calendar()
@@ -46,10 +46,10 @@ def test_before_and_after_a_change_of_the_clocks_it_is_the_same_time_in_new_york
     )
 
     assert found == (
-        Slot(datetime(2012, 3, 9, 14, 30, tzinfo=UTC), before),
-        Slot(datetime(2012, 3, 9, 21, 30, tzinfo=UTC), before),
-        Slot(datetime(2012, 3, 12, 13, 30, tzinfo=UTC), after),
-        Slot(datetime(2012, 3, 12, 20, 30, tzinfo=UTC), after),
+        TimeSlot(datetime(2012, 3, 9, 14, 30, tzinfo=UTC), before),
+        TimeSlot(datetime(2012, 3, 9, 21, 30, tzinfo=UTC), before),
+        TimeSlot(datetime(2012, 3, 12, 13, 30, tzinfo=UTC), after),
+        TimeSlot(datetime(2012, 3, 12, 20, 30, tzinfo=UTC), after),
     )
 
 

@@ -37,7 +37,7 @@ SOCKET = "postgresql:///deskbus?host=/run/jos%C3%A9%20a&sslmode=disable"
 
 def test_the_address_of_a_socket_keeps_the_slashes_that_libpq_needs(tmp_path: Path) -> None:
     assert dsn_for(SOCKET, CONSOLE_ROLE, tmp_path) == SOCKET
-    assert Settings(postgres_dsn=SOCKET).postgres_public == SOCKET
+    assert Settings(postgres={"dsn": SOCKET}).postgres_public == SOCKET
     assert without_password(SOCKET) == (SOCKET, "")
     login = SOCKET.replace(":///", "://me:a%2Fb@/")
     assert without_password(login) == (SOCKET.replace(":///", "://me@/"), "a/b")

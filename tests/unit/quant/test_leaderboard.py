@@ -17,7 +17,7 @@ from libs.quant.leaderboard import (
     return_pct,
     steered,
 )
-from libs.quant.returns import Worth
+from libs.quant.returns import AccountWorth
 
 D = Decimal
 MON, TUE, WED, THU, FRI = (date(2012, 7, day) for day in (2, 3, 4, 5, 6))
@@ -27,11 +27,12 @@ def closes(*values: str, first: int = 2) -> dict[date, Decimal]:
     return {date(2012, 7, first + place): D(value) for place, value in enumerate(values)}
 
 
-def worth(*values: str, first: int = 2, paid_in: tuple[str, ...] = ()) -> dict[date, Worth]:
+def worth(*values: str, first: int = 2, paid_in: tuple[str, ...] = ()) -> dict[date, AccountWorth]:
     flows = [D(each) for each in paid_in] or [D(0)] * len(values)
     equity = closes(*values, first=first)
     return {
-        day: Worth(value, paid) for (day, value), paid in zip(equity.items(), flows, strict=True)
+        day: AccountWorth(value, paid)
+        for (day, value), paid in zip(equity.items(), flows, strict=True)
     }
 
 
@@ -56,9 +57,12 @@ def test_a_turn_is_paid_from_the_session_after_it_to_the_session_of_the_next() -
         "of-q": worth("80", "88", "88", "66"),
     }
     days = decided(
-        *((MON, "p", "main"), (MON, "q", "of-q")),
-        *((TUE, "p", "of-p"), (TUE, "q", "main")),
-        *((WED, "p", "main"), (WED, "q", "of-q")),
+        (MON, "p", "main"),
+        (MON, "q", "of-q"),
+        (TUE, "p", "of-p"),
+        (TUE, "q", "main"),
+        (WED, "p", "main"),
+        (WED, "q", "of-q"),
     )
 
     found = steered(days, equity)
@@ -84,7 +88,9 @@ def test_the_last_of_several_decisions_of_a_session_counts() -> None:
 
 
 def test_a_session_that_could_not_be_valued_is_part_of_the_next_return() -> None:
-    equity = {"a": {MON: Worth(D(100)), THU: Worth(D(120)), FRI: Worth(D(120))}}
+    equity = {
+        "a": {MON: AccountWorth(D(100)), THU: AccountWorth(D(120)), FRI: AccountWorth(D(120))}
+    }
 
     assert steered(decided((MON, "p", "a")), equity) == {"p": {THU: D("0.2"), FRI: D(0)}}
     # Not where another had the account for a part of that time.

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from libs.quant.returns import Worth, drawdowns, growth, monthly, period_return, yearly
+from libs.quant.returns import AccountWorth, drawdowns, growth, monthly, period_return, yearly
 
 D = Decimal
 MON, TUE, WED, THU = (date(2012, 7, day) for day in (2, 3, 4, 5))
@@ -14,17 +14,27 @@ MON, TUE, WED, THU = (date(2012, 7, day) for day in (2, 3, 4, 5))
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param(Worth(D(100), D(100)), Worth(D(110), D(100)), D("0.1"), id="no flow"),
+        pytest.param(
+            AccountWorth(D(100), D(100)), AccountWorth(D(110), D(100)), D("0.1"), id="no flow"
+        ),
         # 100 and 100 paid in are 200 at the open; 210 at the close is 5% more.
-        pytest.param(Worth(D(100), D(100)), Worth(D(210), D(200)), D("0.05"), id="deposit"),
+        pytest.param(
+            AccountWorth(D(100), D(100)), AccountWorth(D(210), D(200)), D("0.05"), id="deposit"
+        ),
         # 100 less 50 taken out are 50 at the open; 40 at the close is 20% less.
-        pytest.param(Worth(D(100), D(100)), Worth(D(40), D(50)), D("-0.2"), id="withdrawal"),
-        pytest.param(Worth(D(100), D(100)), Worth(D(0), D(0)), D(0), id="all taken out"),
-        pytest.param(Worth(D(0), D(0)), Worth(D(55), D(50)), D("0.1"), id="paid in again"),
+        pytest.param(
+            AccountWorth(D(100), D(100)), AccountWorth(D(40), D(50)), D("-0.2"), id="withdrawal"
+        ),
+        pytest.param(
+            AccountWorth(D(100), D(100)), AccountWorth(D(0), D(0)), D(0), id="all taken out"
+        ),
+        pytest.param(
+            AccountWorth(D(0), D(0)), AccountWorth(D(55), D(50)), D("0.1"), id="paid in again"
+        ),
     ],
 )
 def test_what_is_paid_in_or_taken_out_is_neither_gain_nor_loss(
-    before: Worth, after: Worth, expected: Decimal
+    before: AccountWorth, after: AccountWorth, expected: Decimal
 ) -> None:
     assert period_return(before, after) == expected
 
@@ -33,10 +43,10 @@ def test_the_returns_of_sessions_are_linked_whatever_the_flows() -> None:
     """+10%, then 1,000 is paid in and the session brings -10%, then +20% after 500 is taken out:
     1.1 x 0.9 x 1.2 = 1.188, though the money itself lost."""
     worth = {
-        MON: Worth(D(1_000), D(1_000)),
-        TUE: Worth(D(1_100), D(1_000)),
-        WED: Worth(D(1_890), D(2_000)),
-        THU: Worth(D(1_668), D(1_500)),
+        MON: AccountWorth(D(1_000), D(1_000)),
+        TUE: AccountWorth(D(1_100), D(1_000)),
+        WED: AccountWorth(D(1_890), D(2_000)),
+        THU: AccountWorth(D(1_668), D(1_500)),
     }
 
     assert growth(worth) == {MON: 1, TUE: D("1.1"), WED: D("0.99"), THU: D("1.188")}

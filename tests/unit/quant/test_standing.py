@@ -5,13 +5,13 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from libs.quant.standing import Close, Standing, standing
-from libs.quant.trades import Closing, Move, Order
+from libs.quant.standing import AccountStanding, Close, standing
+from libs.quant.trades import Closing, Move, PlacedOrder
 
 D = Decimal
 CUT, NEXT = date(2012, 10, 31), date(2012, 11, 1)
-BUY = Order(UUID(int=1), UUID(int=11), "rules")
-SALE = Order(UUID(int=2), UUID(int=12), "rules", Closing.SIGNAL)
+BUY = PlacedOrder(UUID(int=1), UUID(int=11), "rules")
+SALE = PlacedOrder(UUID(int=2), UUID(int=12), "rules", Closing.SIGNAL)
 BOUGHT = Move(date(2012, 7, 2), "GOOG", D(12), D(8_000), fees=D("4.11"), order=BUY)
 SOLD = Move(
     NEXT,
@@ -27,7 +27,7 @@ HALF = replace(SOLD, quantity=D(-6), cost=D(-4_000))
 CLOSE = Close(CUT, D(2_000), D(8_100), D(10_000), D(0), D(100), D(0), D("4.11"))
 
 
-def stood(*moves: Move) -> Standing:
+def stood(*moves: Move) -> AccountStanding:
     stands = standing([CLOSE], {"GOOG": D(675)}, moves, D(10_000))
     assert stands is not None
     return stands

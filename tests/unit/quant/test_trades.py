@@ -8,12 +8,12 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libs.quant.trades import Closing, Move, Order, Trip, by_ticker, round_trips, tally
+from libs.quant.trades import Closing, Move, PlacedOrder, Trip, by_ticker, round_trips, tally
 
 DAY = date(2012, 1, 3)
-BUY = Order(UUID(int=11), UUID(int=1), "rules")
-STOP = Order(UUID(int=12), UUID(int=2), "rules", Closing.STOP)
-SIGNAL = Order(UUID(int=13), UUID(int=2), "rules", Closing.SIGNAL, ("momentum",))
+BUY = PlacedOrder(UUID(int=11), UUID(int=1), "rules")
+STOP = PlacedOrder(UUID(int=12), UUID(int=2), "rules", Closing.STOP)
+SIGNAL = PlacedOrder(UUID(int=13), UUID(int=2), "rules", Closing.SIGNAL, ("momentum",))
 """A decision that sells a part and places a stop on the rest."""
 
 
@@ -24,7 +24,7 @@ def bought(quantity: int, cost: int, day: int = 0, ticker: str = "AAPL") -> Move
 
 
 def sold(
-    quantity: int, cost: int, gain: int, day: int, order: Order = STOP, ticker: str = "AAPL"
+    quantity: int, cost: int, gain: int, day: int, order: PlacedOrder = STOP, ticker: str = "AAPL"
 ) -> Move:
     return Move(
         DAY + timedelta(day),

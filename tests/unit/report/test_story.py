@@ -16,7 +16,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.risk import DecisionValidation, PortfolioDecision, RuleOutcome
 from contracts.types import Failure, Money
 from libs.report import ending, rules, story
-from libs.report.sections import Fact, text_of
+from libs.report.sections import SectionFact, text_of
 from libs.report.story import MADE_UP, PipelineStory, Story
 from libs.report.tones import Tone
 
@@ -32,7 +32,7 @@ def one(view: CycleView, nodes: Sequence[OperationView] = ()) -> PipelineStory:
     return only(story.tell(view, nodes))
 
 
-def lines(facts: Sequence[Fact], label: str) -> list[str]:
+def lines(facts: Sequence[SectionFact], label: str) -> list[str]:
     """The shown lines of the facts with this label, and how many more there are."""
     return [
         text
@@ -79,7 +79,7 @@ def test_the_head_says_what_when_and_how_long(cycle_view: CycleView) -> None:
     told = story.tell(cycle_view)
 
     assert (told.title, told.took) == ("Decision of Fri 2012-06-29", "1.50 s")
-    assert only(told).ending == ending.Ending("bought 68 AAPL for 39,782.04 USD", Tone.GOOD)
+    assert only(told).ending == ending.ReportEnding("bought 68 AAPL for 39,782.04 USD", Tone.GOOD)
 
 
 def test_a_decision_on_made_up_prices_says_so_and_no_other_does(cycle_view: CycleView) -> None:
@@ -101,7 +101,7 @@ def test_why_nothing_was_ordered_is_said_and_is_no_success(
 ) -> None:
     told = one(without_orders(cycle_view, **picks))
 
-    assert told.ending == ending.Ending(f"nothing ordered: {why}", Tone.QUIET)
+    assert told.ending == ending.ReportEnding(f"nothing ordered: {why}", Tone.QUIET)
     assert lines(told.unordered, "Orders") == ["none"]
     assert lines(told.unordered, "Cash") == ["100,000.00 USD, unchanged"]
 
@@ -109,7 +109,7 @@ def test_why_nothing_was_ordered_is_said_and_is_no_success(
 def test_a_decision_without_a_finding_warns_and_is_never_green(cycle_view: CycleView) -> None:
     view = with_contracts(without_orders(cycle_view, picks=()), research_report={"tickers": ()})
 
-    assert one(view).ending == ending.Ending(
+    assert one(view).ending == ending.ReportEnding(
         "no trade: the analyst gave no finding, so nothing could be bought", Tone.WARN
     )
 
@@ -230,7 +230,7 @@ def test_a_failed_cycle_names_the_step_once_and_gives_its_reason(cycle_view: Cyc
     reason = "scanning/digest failed: 2012-06-30 is a weekend (not_a_session)"
     told = one(ended(cycle_view, CycleStatus.FAILED, reason, state="scanning"))
 
-    assert told.ending == ending.Ending(
+    assert told.ending == ending.ReportEnding(
         "2012-06-30 is a weekend (not_a_session)", Tone.BAD, "failed in scanning/digest"
     )
     assert list(told.unordered) == []
@@ -259,7 +259,7 @@ def test_a_cancelled_cycle_says_where_it_was_stopped_and_why(
 
     told = one(ended(cycle_view, CycleStatus.CANCELLED, "enough"), (stopped,))
 
-    assert told.ending == ending.Ending("enough", Tone.WARN, "cancelled in analyzing/quant")
+    assert told.ending == ending.ReportEnding("enough", Tone.WARN, "cancelled in analyzing/quant")
     assert told.ending.sentence == "cancelled in analyzing/quant: enough"
 
 
@@ -268,7 +268,7 @@ def test_a_persons_no_is_its_words_and_no_place(
 ) -> None:
     told = one(ended(cycle_view, CycleStatus.REJECTED, "rejected by cli: too hot"), nodes)
 
-    assert told.ending == ending.Ending("rejected by cli: too hot", Tone.WARN)
+    assert told.ending == ending.ReportEnding("rejected by cli: too hot", Tone.WARN)
 
 
 def test_the_reason_of_a_cycle_of_two_is_none_of_its_pipelines(cycle_view: CycleView) -> None:

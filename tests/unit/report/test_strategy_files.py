@@ -13,7 +13,7 @@ from libs.report.strategies.files import (
     spec_of,
     text_of,
 )
-from libs.runtime.own_text import Unreadable
+from libs.runtime.own_text import UnreadableFile
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 
@@ -123,7 +123,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, spec: Strat
     ],
 )
 def test_what_is_no_spec_is_refused_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableFile, match=why):
         spec_of(text)
 
 

@@ -11,7 +11,7 @@ import pytest
 from contracts.gate import DEFAULT, STRICT
 from contracts.strategy_result import SESSIONS_MAX, BacktestResult, StrategyAssessment
 from libs.quant.strategy.gates import backtest_gate, training_gate
-from libs.report.strategies.chart import Chart, Line, thinned
+from libs.report.strategies.chart import Chart, ChartLine, thinned
 from libs.report.strategies.export import report_call
 from libs.report.strategies.files import StrategyFiles
 from libs.report.strategies.page import date_ticks, page
@@ -210,7 +210,7 @@ def test_the_longest_period_stays_a_page_that_opens() -> None:
 )
 def test_any_values_can_be_drawn(values: list[float]) -> None:
     titles = [str(value) for value in values]
-    chart = Chart([Line(values, "own"), Line(values, "loss", filled=True)], titles, str)
+    chart = Chart([ChartLine(values, "own"), ChartLine(values, "loss", filled=True)], titles, str)
     drawn = "".join(line.path + line.area for line in chart.paths)
     assert set(drawn) <= MARKS, "no nan, no inf"
     assert set("".join(chart.grid)) <= MARKS

@@ -12,7 +12,7 @@ from rich.console import Console
 from contracts.types import Money
 from libs.report import view
 from libs.report.tones import Tone
-from libs.report.view import BLANK, Absence, Column, Empty, Facts, Part, Table
+from libs.report.view import BLANK, Absence, Column, Facts, NoRows, Part, Table
 from services.cli.render.described import placed
 from services.cli.shell.terminal import write
 from services.console.pages.show import Show
@@ -115,7 +115,7 @@ def test_a_gain_is_toned_and_a_link_leads_to_its_page() -> None:
 
 @pytest.mark.parametrize("absence", list(Absence))
 def test_the_three_absences_stay_apart(absence: Absence) -> None:
-    none = Table(HELD.columns, (), empty=Empty("No position.", absence))
+    none = Table(HELD.columns, (), empty=NoRows("No position.", absence))
     assert printed(none).strip() == "No position."
     assert "No position." in page(none, "table")
     assert view.data(none)["absent"] == absence.value

@@ -36,8 +36,19 @@ def test_an_address_that_holds_a_private_one_is_not_public(address: str) -> None
 @pytest.mark.parametrize(
     "address",
     [
-        *("::", "::1", "fe80::1", "fc00::1", "fec0::1", "ff02::1", "100::1"),
-        *("2001:db8::1", "3fff::1", "224.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1"),
+        "::",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "fec0::1",
+        "ff02::1",
+        "100::1",
+        "2001:db8::1",
+        "3fff::1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "192.0.2.1",
+        "198.18.0.1",
     ],
 )
 def test_an_address_of_special_use_is_not_public(address: str) -> None:
@@ -47,8 +58,12 @@ def test_an_address_of_special_use_is_not_public(address: str) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        *("8.8.8.8", "2606:4700:4700::1111", "2a00:1450:4001::1"),
-        *("64:ff9b::8.8.8.8", "2002:808:808::1", "::ffff:8.8.8.8"),
+        "8.8.8.8",
+        "2606:4700:4700::1111",
+        "2a00:1450:4001::1",
+        "64:ff9b::8.8.8.8",
+        "2002:808:808::1",
+        "::ffff:8.8.8.8",
     ],
 )
 def test_an_address_of_the_internet_is_public(address: str) -> None:

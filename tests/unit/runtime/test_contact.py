@@ -17,13 +17,15 @@ MAIL = "margaret@desk.example.org"
 def test_it_reaches_the_processes_of_a_desk_and_no_output(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(edgar_contact=given, nats_url="nats://x", postgres_dsn="postgresql://x/y")
+    settings = Settings(
+        edgar={"contact": given}, nats={"url": "nats://x"}, postgres={"dsn": "postgresql://x/y"}
+    )
     shown = {each.name: each.value for each in in_force(settings, {}, Path("none.toml"))}
-    assert shown["edgar_contact"] == MASK
+    assert shown["edgar.contact"] == MASK
     assert "margaret" not in f"{settings!r} {settings.model_dump()} {settings.model_dump_json()}"
     assert settings.environment["DESKBUS_EDGAR_CONTACT"] == given
     monkeypatch.setenv("DESKBUS_EDGAR_CONTACT", settings.environment["DESKBUS_EDGAR_CONTACT"])
-    assert Settings().edgar_contact == SecretStr(given)
+    assert Settings().edgar.contact == SecretStr(given)
 
 
 @pytest.mark.parametrize(
@@ -31,10 +33,10 @@ def test_it_reaches_the_processes_of_a_desk_and_no_output(
 )
 def test_what_is_no_mail_address_is_refused_and_not_quoted(given: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        Settings(edgar_contact=given)
+        Settings(edgar={"contact": given})
     said = describe(refused.value, Settings)
     assert said == (
-        "edgar_contact: takes a mail address, maybe with a name before it, in plain letters"
+        "edgar.contact: takes a mail address, maybe with a name before it, in plain letters"
     )
 
 

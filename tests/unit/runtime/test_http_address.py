@@ -10,18 +10,19 @@ from libs.keys.certificates import ensure_certificates
 from libs.runtime.http_address import (
     PORTS_TRIED,
     HttpAddress,
+    HttpPortTaken,
     HttpRefused,
-    PortTaken,
     http_address,
     with_free_port,
 )
 from libs.runtime.settings import Settings
+from tests.flat_settings import settings_with
 
 TOKEN = "a-token-of-some-length"
 
 
 def settings(**given: Any) -> Settings:
-    return Settings(http=True, **given)
+    return settings_with(http_enabled=True, **given)
 
 
 def test_it_is_off_unless_it_is_asked_for() -> None:
@@ -135,7 +136,7 @@ def test_of_a_host_that_is_not_this_machines_no_port_is_looked_for() -> None:
 def test_a_port_that_was_chosen_and_is_taken_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         chosen = settings(http_port=taken.getsockname()[1])
-        with pytest.raises(PortTaken, match="cannot listen"):
+        with pytest.raises(HttpPortTaken, match="cannot listen"):
             with_free_port(chosen)
 
 
@@ -144,10 +145,8 @@ def test_of_settings_without_a_port_the_next_free_one_is_in_force(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(Settings.model_fields["http_port"], "default", port)
-        Settings.model_rebuild(force=True)
-        in_force = with_free_port(settings())
-    monkeypatch.undo()
-    Settings.model_rebuild(force=True)
+        unset = settings().http.model_copy(update={"port": port})
+        unset.model_fields_set.discard("port")
+        in_force = with_free_port(Settings().changed(http=unset))
 
-    assert port < in_force.http_port < port + PORTS_TRIED
+    assert port < in_force.http.port < port + PORTS_TRIED

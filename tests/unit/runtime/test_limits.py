@@ -22,7 +22,7 @@ def test_without_a_word_every_account_has_the_defaults():
 def test_one_accounts_limits_stand_above_those_of_all_and_leave_the_rest():
     Path("deskbus.toml").write_text(
         "[limits]\nposition_pct_max = 30\ndaily_loss_pct_max = 2.5\n"
-        "[account_limits.growth]\nposition_pct_max = 60\n"
+        "[accounts.growth.limits]\nposition_pct_max = 60\n"
     )
     settings = Settings()
     main, growth = settings.limits_of("main"), settings.limits_of("growth")
@@ -33,7 +33,7 @@ def test_one_accounts_limits_stand_above_those_of_all_and_leave_the_rest():
 
 def test_the_environment_takes_json(monkeypatch):
     monkeypatch.setenv("DESKBUS_LIMITS", '{"order_pct_max": "12.5"}')
-    monkeypatch.setenv("DESKBUS_ACCOUNT_LIMITS", '{"growth": {"order_pct_max": 1}}')
+    monkeypatch.setenv("DESKBUS_ACCOUNTS", '{"growth": {"limits": {"order_pct_max": 1}}}')
     assert Settings().limits_of("main").order_pct_max == Decimal("12.5")
     assert Settings().limits_of("growth").order_pct_max == 1
 
@@ -42,8 +42,11 @@ def test_the_environment_takes_json(monkeypatch):
     ("wrong", "named"),
     [
         ("[limits]\npositon_pct_max = 30", "limits.positon_pct_max"),
-        ("[account_limits.growth]\npositon_pct_max = 30", "account_limits.growth: positon_pct_max"),
-        ("[account_limits.growth]\norder_pct_max = 101", "account_limits.growth: order_pct_max"),
+        (
+            "[accounts.growth.limits]\npositon_pct_max = 30",
+            "accounts.growth.limits: positon_pct_max",
+        ),
+        ("[accounts.growth.limits]\norder_pct_max = 101", "accounts.growth.limits: order_pct_max"),
         ("[limits]\ndaily_loss_pct_max = -1", "limits.daily_loss_pct_max"),
     ],
 )
@@ -55,12 +58,12 @@ def test_a_mistyped_or_impossible_limit_is_refused_by_its_name(wrong, named):
 
 def test_an_account_is_in_dollars_unless_the_settings_name_its_currency(monkeypatch):
     assert Settings().currency_of("main") == "USD"
-    monkeypatch.setenv("DESKBUS_ACCOUNT_CURRENCIES", '{"continent": "EUR"}')
+    monkeypatch.setenv("DESKBUS_ACCOUNTS", '{"continent": {"currency": "EUR"}}')
     settings = Settings()
     assert (settings.currency_of("continent"), settings.currency_of("main")) == ("EUR", "USD")
 
 
 def test_a_currency_that_is_none_is_refused(monkeypatch):
-    monkeypatch.setenv("DESKBUS_ACCOUNT_CURRENCIES", '{"continent": "euro"}')
-    with pytest.raises(ValidationError, match=r"account_currencies\.continent"):
+    monkeypatch.setenv("DESKBUS_ACCOUNTS", '{"continent": {"currency": "euro"}}')
+    with pytest.raises(ValidationError, match=r"accounts\.continent\.currency"):
         Settings()

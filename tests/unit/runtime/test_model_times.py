@@ -8,6 +8,7 @@ from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.settings import Settings
 from services.orchestrator.machine.workflow import STEP_TIME_LIMIT_S
 from services.orchestrator.machine.workflows import workflows_of
+from tests.flat_settings import settings_with
 
 
 @pytest.mark.parametrize("name", ["claude", "openai", "minimax", "lab"])
@@ -16,7 +17,7 @@ def test_by_default_two_calls_that_hang_leave_a_step_and_a_cycle_time_for_a_whol
     endpoint = endpoints_of(settings)[name]
     assert endpoint.tells_while_it_works
     used_s = 2 * endpoint.read_timeout_s + endpoint.timeout_s
-    assert used_s <= settings.model_step_limit_s
+    assert used_s <= settings.model.step_limit_s
     assert used_s < 600
 
 
@@ -32,10 +33,10 @@ def test_by_default_two_calls_that_hang_leave_a_step_and_a_cycle_time_for_a_whol
 )
 def test_calls_that_would_not_fit_into_their_step_are_refused_with_what_would(fields, needed):
     if needed is None:
-        assert Settings(**fields)
+        assert settings_with(**fields)
         return
     with pytest.raises(ValidationError, match=f"DESKBUS_MODEL_STEP_LIMIT_S.*at least {needed}"):
-        Settings(**fields)
+        settings_with(**fields)
 
 
 def test_a_local_server_may_be_silent_unless_somebody_says_how_long():
@@ -51,7 +52,7 @@ def test_a_local_server_may_be_silent_unless_somebody_says_how_long():
 def test_the_limit_is_that_of_the_steps_that_models_answer():
     steps = {
         step.name: step.time_limit_s
-        for workflow in workflows_of(Settings(model_step_limit_s=1_234))
+        for workflow in workflows_of(Settings(model={"step_limit_s": 1_234}))
         for state in (*workflow.shared, *workflow.states, *filter(None, [workflow.closing]))
         for step in state.steps
     }

@@ -56,6 +56,7 @@ def refusal(given: dict[str, Any]) -> str:
         ({"base_url": "https://desk.example.org/?token=1"}, "no ?"),
         ({"channels": {"a-b": {}, "a_b": {}}}, "is that of channel a-b already"),
         ({"channels": {"ops": {}, "ops_key": {}}}, "is that of channel ops already"),
+        ({"channels": {"quiet": {}}}, "is that of the setting notify.quiet already"),
         ({"channels": {"phone": {"service": "pigeon"}}}, "service"),
         ({"channels": {"phone": {"url": "ntfy://secret"}}}, "url"),
     ],

@@ -9,8 +9,8 @@ from libs.market.errors import BadReplayData
 from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.market.replay.layout import layout_of
 from libs.report.strategies.files import spec_in
-from libs.runtime.own_text import FILE_BYTES_MAX, Unreadable, text_in, toml_in, yaml_in
-from services.cli.shell.problem import Problem
+from libs.runtime.own_text import FILE_BYTES_MAX, UnreadableFile, text_in, toml_in, yaml_in
+from services.cli.shell.problem import CliProblem
 from services.cli.shell.running import load_settings
 from services.cli.studies.file import read_study
 
@@ -21,9 +21,9 @@ def test_a_file_is_read_up_to_its_limit_and_not_beyond(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 1_000)
     assert text_in(path, 1_000) == "x" * 1_000
-    with pytest.raises(Unreadable, match="more than 999 bytes"):
+    with pytest.raises(UnreadableFile, match="more than 999 bytes"):
         text_in(path, 999)
-    with pytest.raises(Unreadable, match=f"more than {FILE_BYTES_MAX:,} bytes"):
+    with pytest.raises(UnreadableFile, match=f"more than {FILE_BYTES_MAX:,} bytes"):
         text_in(Path("/dev/zero"))
 
 
@@ -45,7 +45,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     ],
 )
 def test_toml_that_is_nested_too_deep_is_refused_before_it_is_parsed(text: str) -> None:
-    with pytest.raises(Unreadable, match="nested more than 32 levels deep"):
+    with pytest.raises(UnreadableFile, match="nested more than 32 levels deep"):
         toml_in(text)
 
 
@@ -59,7 +59,7 @@ def test_toml_that_is_nested_too_deep_is_refused_before_it_is_parsed(text: str) 
     ],
 )
 def test_toml_that_python_cannot_hold_is_refused(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableFile, match=why):
         toml_in(text, parse_float=Decimal)
 
 
@@ -71,7 +71,7 @@ def test_brackets_and_dots_in_text_and_comments_are_no_nesting() -> None:
 
 @pytest.mark.parametrize("text", ["[" * DEEP, "{" * DEEP, "- " * DEEP, "? " * DEEP, "[a," * DEEP])
 def test_yaml_that_is_nested_too_deep_is_refused_at_once(text: str) -> None:
-    with pytest.raises(Unreadable, match="nested more than 32 levels deep"):
+    with pytest.raises(UnreadableFile, match="nested more than 32 levels deep"):
         yaml_in(text)
 
 
@@ -86,7 +86,7 @@ def test_yaml_that_is_nested_too_deep_is_refused_at_once(text: str) -> None:
     ],
 )
 def test_yaml_that_python_cannot_hold_is_refused(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableFile, match=why):
         yaml_in(text)
 
 
@@ -97,15 +97,15 @@ def test_every_reader_of_such_files_names_the_file_and_the_limit(
     deep = tmp_path / "deep"
     deep.write_text("a: " + "[" * DEEP)
     why = "nested more than 32 levels deep"
-    with pytest.raises(Problem, match=rf"deep: .*{why}"):
+    with pytest.raises(CliProblem, match=rf"deep: .*{why}"):
         read_study(deep)
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(UnreadableFile, match=why):
         spec_in(deep)
     deep.write_text("a = " + "[" * DEEP)
     with pytest.raises(BadExitTerms, match=rf"deep cannot be used: .*{why}"):
         terms_in(deep)
     deep.rename("deskbus.toml")
-    with pytest.raises(Problem, match=rf"deskbus.toml cannot be read: .*{why}"):
+    with pytest.raises(CliProblem, match=rf"deskbus.toml cannot be read: .*{why}"):
         load_settings()
     market = tmp_path / "market"
     market.mkdir()
@@ -119,9 +119,9 @@ def test_every_reader_of_such_files_names_the_file_and_the_limit(
     "text", ["name: a\nname: b\n", "name: a\nlimits:\n  - {x: 1, x: 2}\n", "{a: 1, 'a': 2}\n"]
 )
 def test_a_key_that_stands_twice_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable, match="stands twice"):
+    with pytest.raises(UnreadableFile, match="stands twice"):
         yaml_in(text)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableFile):
         toml_in("name = 'a'\nname = 'b'\n")
 
 
@@ -130,10 +130,10 @@ def test_a_variable_of_the_environment_that_is_nested_too_deep_is_no_traceback(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DESKBUS_PROVIDERS", "[" * DEEP)
-    with pytest.raises(Problem, match="nested too deep"):
+    with pytest.raises(CliProblem, match="nested too deep"):
         load_settings()
     monkeypatch.setenv("DESKBUS_PROVIDERS", "{")
-    with pytest.raises(Problem, match="DESKBUS_PROVIDERS in the environment is not JSON"):
+    with pytest.raises(CliProblem, match="DESKBUS_PROVIDERS in the environment is not JSON"):
         load_settings()
 
 
@@ -154,7 +154,7 @@ def test_a_variable_of_the_environment_that_is_nested_too_deep_is_no_traceback(
 )
 def test_a_ticker_that_yaml_reads_as_something_else_wants_quotes(ticker: str, kind: str) -> None:
     says = rf'line 2: universe: {ticker} is a {kind} to YAML, no text; quote it: "{ticker}"'
-    with pytest.raises(Unreadable, match=says):
+    with pytest.raises(UnreadableFile, match=says):
         yaml_in(f"name: a\nuniverse: [AAPL, {ticker}]\n")
     read = yaml_in(f'name: a\nuniverse: [AAPL, "{ticker}", NA, NAN, Y]\n')
     assert read["universe"] == ["AAPL", ticker, "NA", "NAN", "Y"]

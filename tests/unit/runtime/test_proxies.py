@@ -9,14 +9,14 @@ import requests
 from pydantic import SecretStr
 
 from libs.channels.apprise import AppriseChannel
-from libs.channels.channel import ChannelUnusable, Failed, Message, Sent
+from libs.channels.channel import ChannelMessage, ChannelUnusable, MessageLimits, SendOutcome
 from libs.channels.webhook import Webhook
 from libs.market.yahoo.session import YahooSession
 from libs.runtime.outgoing import BoundedClient, NotThroughProxy
 from libs.runtime.proxies import ProxyUnusable, proxy_for, set_proxies
 from libs.runtime.settings import Settings
 from services.cli.operating import surroundings
-from services.cli.operating.checks import Verdict
+from services.cli.operating.checks import CheckVerdict
 from tests.fakes.notable import notice
 from tests.fakes.proxy_server import ProxyServer, proxy_server
 
@@ -43,8 +43,16 @@ async def proxy() -> AsyncIterator[ProxyServer]:
 @pytest.mark.parametrize(
     "host",
     [
-        *("127.0.0.1:8000", "localhost:11434", "LOCALHOST", "me.localhost.", "127.1.2.3", "127.1"),
-        *("[::1]:80", "0.0.0.0:80", "[::ffff:127.0.0.1]:80", "2130706433"),
+        "127.0.0.1:8000",
+        "localhost:11434",
+        "LOCALHOST",
+        "me.localhost.",
+        "127.1.2.3",
+        "127.1",
+        "[::1]:80",
+        "0.0.0.0:80",
+        "[::ffff:127.0.0.1]:80",
+        "2130706433",
     ],
 )
 def test_this_machine_is_never_reached_through_a_proxy(
@@ -176,16 +184,13 @@ async def test_a_proxy_that_wants_a_login_is_named(
             assert (await client.get("http://api.example.org/v1")).is_success
 
 
-def _message() -> Message:
-    return Message("A title", "A body", (notice(),))
+def _message() -> ChannelMessage:
+    return ChannelMessage("A title", "A body", (notice(),))
 
 
 async def _sent(url: str) -> object:
-    channel = AppriseChannel("ops", SecretStr(url), 10.0)
-    try:
-        return await channel.send(_message())
-    finally:
-        await channel.close()
+    channel = AppriseChannel(SecretStr(url), 30.0, MessageLimits(250, 8_000))
+    return await channel.send(_message())
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h", "socks"])
@@ -196,7 +201,7 @@ async def test_messages_go_through_it(
     host = "127.0.0.2" if scheme == "socks" else "hook.example.org"
     if scheme == "socks":  # socks5 looks names up here: an address needs none
         host = "192.0.2.7"
-    assert await _sent(f"json://{host}/x") == Sent()
+    assert await _sent(f"json://{host}/x") == SendOutcome()
     assert host in proxy.heard[0]
 
 
@@ -204,18 +209,18 @@ async def test_messages_to_this_machine_go_there_directly(
     monkeypatch: pytest.MonkeyPatch, proxy: ProxyServer
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert await _sent(f"json://localhost:{proxy.port}/x") == Sent()
+    assert await _sent(f"json://localhost:{proxy.port}/x") == SendOutcome()
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert await _sent("json://hook.example.org/x") == Failed("proxy")
+    assert await _sent("json://hook.example.org/x") == SendOutcome("proxy")
     monkeypatch.setenv("http_proxy", "socks4://127.0.0.1:1")
-    assert await _sent("json://hook.example.org/x") == Failed("proxy")
+    assert await _sent("json://hook.example.org/x") == SendOutcome("proxy")
 
 
 async def test_messages_without_readable_certificates_are_told_so(
     monkeypatch: pytest.MonkeyPatch, proxy: ProxyServer
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nonexistent/ca.pem")
-    assert await _sent(f"jsons://localhost:{proxy.port}/x") == Failed("tls")
+    assert await _sent(f"jsons://localhost:{proxy.port}/x") == SendOutcome("tls")
     monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent/ca.pem")
     with pytest.raises(ChannelUnusable, match="correct or unset SSL_CERT_FILE"):
         Webhook("ops", SecretStr("https://hook.example.org"), SecretStr("k" * 32), 10.0)
@@ -266,5 +271,5 @@ def test_the_doctor_refuses_a_proxy_that_cannot_be_used(
 ) -> None:
     monkeypatch.setenv("all_proxy", "socks4://127.0.0.1:1")
     (check,) = surroundings.proxies(settings)
-    assert check.verdict is Verdict.PROBLEM
+    assert check.verdict is CheckVerdict.PROBLEM
     assert "all_proxy is no proxy that the desk can use" in check.said

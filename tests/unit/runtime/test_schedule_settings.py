@@ -4,7 +4,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from contracts.message import Pipeline
 from libs.runtime.settings import Settings
@@ -79,8 +79,8 @@ def test_a_child_process_gets_the_same_schedule(
         '[schedule]\nclock = "replay"\n[schedule.jobs.decide]\nkind = "decision"\n'
         'when = "close+30m"\nbudgets = {cost_usd = "0.5"}\npipelines = [{name = "rules"}]\n'
     )
-    settings = _in_file(tmp_path, monkeypatch, text).model_copy(
-        update={"postgres_dsn": Settings(postgres_dsn="postgresql://127.0.0.1/x").postgres_dsn}
+    settings = _in_file(tmp_path, monkeypatch, text).changed(
+        postgres={"dsn": SecretStr("postgresql://127.0.0.1/x")}
     )
     given = settings.environment["DESKBUS_SCHEDULE"]
 

@@ -6,21 +6,21 @@ import pytest
 
 from libs.runtime.setting_names import as_set
 
-HINT = "set DESKBUS_REPLAY_DIR to one, or unset it"
+HINT = "set DESKBUS_MARKET_REPLAY_DIR to one, or unset it"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DESKBUS_REPLAY_DIR", raising=False)
+    monkeypatch.delenv("DESKBUS_MARKET_REPLAY_DIR", raising=False)
     return tmp_path
 
 
 def test_a_setting_of_the_file_is_named_by_its_place_there(folder: Path) -> None:
-    (folder / "deskbus.toml").write_text('replay_dir = "gone"\n')
-    assert as_set(HINT) == "set replay_dir in deskbus.toml to one, or unset it"
-    assert as_set("DESKBUS_HTTP_PORT, DESKBUS_REPLAY_DIR") == (
-        "DESKBUS_HTTP_PORT, replay_dir in deskbus.toml"
+    (folder / "deskbus.toml").write_text('[market]\nreplay_dir = "gone"\n')
+    assert as_set(HINT) == "set market.replay_dir in deskbus.toml to one, or unset it"
+    assert as_set("DESKBUS_HTTP_PORT, DESKBUS_MARKET_REPLAY_DIR") == (
+        "DESKBUS_HTTP_PORT, market.replay_dir in deskbus.toml"
     )
 
 
@@ -28,8 +28,8 @@ def test_what_neither_sets_or_a_variable_does_keeps_the_variables_name(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert as_set(HINT) == HINT
-    (folder / "deskbus.toml").write_text('replay_dir = "gone"\n')
-    monkeypatch.setenv("DESKBUS_REPLAY_DIR", "here")
+    (folder / "deskbus.toml").write_text('[market]\nreplay_dir = "gone"\n')
+    monkeypatch.setenv("DESKBUS_MARKET_REPLAY_DIR", "here")
     assert as_set(HINT) == HINT
 
 

@@ -30,5 +30,7 @@ def test_a_folder_whose_name_initdb_would_hand_to_a_shell_is_refused(
     tmp_path: Path, name: str
 ) -> None:
     bindir = _postgres_in(tmp_path / name / "bin")
-    with pytest.raises(BinaryError, match=r"through a shell.* has [\$`\"\\]\. .*DESKBUS_PG_BINDIR"):
+    with pytest.raises(
+        BinaryError, match=r"through a shell.* has [\$`\"\\]\. .*DESKBUS_POSTGRES_BINDIR"
+    ):
         postgres_programs(bindir, None, _no_root)

@@ -38,7 +38,7 @@ from services.assessment import app as assessment
 from services.research import app as research
 from services.risk.review import review_picks, review_role
 from services.sentiment import app as sentiment
-from services.strategy_design import app as strategy_design
+from services.strategy import app as strategy
 from services.trader import app as trader
 
 AS_OF = date(2012, 6, 29)
@@ -158,12 +158,11 @@ class Desk:
             research.routes(self.market, self.providers, settings),
             trader.routes(self.market, self.providers, settings),
             assessment.routes(self.market, self.providers, settings),
-            strategy_design.routes(self.market, self.providers, settings),
         ]
-        for routes in wired:
-            for route in routes.commands:
-                if route.hears.message is message:
-                    return route
+        design = strategy.designing(self.market, self.providers, settings)
+        for route in (design, *(route for routes in wired for route in routes.commands)):
+            if route.hears.message is message:
+                return route
         role = review_role(self.providers, settings, self.market.calendar)
         return on_command(REVIEW_PICKS, review_picks, role=role)
 

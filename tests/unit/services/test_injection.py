@@ -19,15 +19,15 @@ from contracts.sentiment import (
 )
 from contracts.trader import PickTrades
 from libs.facts.desk import digest_facts
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.llm.errors import AnswerInvalid
 from libs.llm.prompt import Task, render_errors, render_evidence, render_facts, render_task
-from libs.llm.provider import Evidence, ModelReply, ModelRequest
-from libs.llm.scripted import ScriptedProvider, asks, says
+from libs.llm.provider import ModelReply, ModelRequest, ToolEvidence
 from libs.runtime.untrusted import clean_line
 from services.research.tools import ANALYST_TOOLS
 from tests.fakes.hostile_words import HOSTILE
 from tests.fakes.rules_model import facts_in, publishers_in
+from tests.fakes.scripted_model import ScriptedProvider, asks, says
 
 DELIMITERS = ("<task>", "</task>", "<evidence>", "</evidence>", "<errors>", "</errors>")
 PUBLISHED = datetime(2012, 6, 28, 14, tzinfo=UTC)
@@ -45,7 +45,7 @@ PICKS = {"confidence": 1.0}
 def test_no_text_can_close_a_wrapper_or_open_one(name):
     text = HOSTILE[name]
     task = render_task(Task({"digest": {"title": text, text: "a key"}}, errors=(text,)))
-    evidence = render_evidence([Evidence(id="E0", tool="get_news", result={"title": text})])
+    evidence = render_evidence([ToolEvidence(id="E0", tool="get_news", result={"title": text})])
     for mark in DELIMITERS:
         assert (task + evidence).count(mark) == 1
     lines = evidence.splitlines()
@@ -61,7 +61,7 @@ def test_a_headline_among_the_facts_stays_one_line_and_one_text(desk, name):
     heard = Candidate(ticker="AAPL", sources=("news",), headlines=(headline,))
     cycle, operation = desk.command_ids()
     ids = {"cycle_id": cycle, "op_id": operation, "as_of": desk.as_of}
-    facts = Facts.of(digest_facts(SignalDigest(**ids, candidates=(heard,))))
+    facts = FactIndex.of(digest_facts(SignalDigest(**ids, candidates=(heard,))))
     lines = render_facts(facts.for_prompt(200), ()).split("\n")
     (of_it,) = facts.by_name
     assert (lines[0], lines[-1], len(lines)) == ("<facts>", "</facts>", 3)

@@ -9,8 +9,8 @@ from contracts.operation import CallKind
 from contracts.research import QuantSignal
 from libs.llm.errors import ProviderUnavailable, ProviderUnknown
 from libs.llm.rules.rule_set import CONFIDENCE_MAX
-from libs.llm.scripted import ScriptedProvider
 from libs.market.replay.market import ReplayMarket, ReplayStore
+from tests.fakes.scripted_model import ScriptedProvider
 
 CRASH, RALLY = date(2008, 10, 10), date(2012, 9, 21)
 

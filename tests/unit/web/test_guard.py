@@ -10,9 +10,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from libs.runtime.http_address import HttpAddress
-from libs.web import guard, seats
+from libs.web import concurrency_limit, guard
 from libs.web.guard import Guard
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from libs.web.stream import EventStream
 
 LIMIT_S = 0.05
@@ -132,7 +132,7 @@ class Desk:
     def knows(self, cookies: str) -> bool:
         return False
 
-    def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
+    def refusal(self, scope: Scope, refused: HttpProblem) -> ASGIApp:
         return refused.response
 
 
@@ -178,7 +178,7 @@ async def test_requests_that_find_no_seat_wait_in_the_order_in_which_they_came(
 async def test_a_request_that_finds_no_seat_in_time_is_told_to_come_again(
     desk: Desk, under_test: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seats, "SEAT_S_MAX", 0.01)
+    monkeypatch.setattr(concurrency_limit, "SEAT_S_MAX", 0.01)
     _, tasks = await asked(under_test, (of(f"/{n}") for n in range(guard.IN_FLIGHT_MAX)))
     one_more = Caller()
     await under_test(of("/more"), one_more.receive, one_more.send)

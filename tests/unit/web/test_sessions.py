@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from libs.web.problem import Refused
-from libs.web.sessions import CALLERS_MAX, SESSIONS_MAX, TRIES_MAX, TRIES_S, Sessions
+from libs.web.problem import HttpProblem
+from libs.web.sessions import CALLERS_MAX, SESSIONS_MAX, TRIES_MAX, TRIES_S, LoginSessions
 
 TOKEN = "a-token-of-some-length"
 LIFETIME_S = 600.0
@@ -26,10 +26,10 @@ class Browser:
     clock: Clock = field(default_factory=Clock)
     cookie: str = ""
 
-    def sessions(self, token: str = TOKEN, port: int = 8000) -> Sessions:
-        return Sessions(token, port, LIFETIME_S, self.clock)
+    def sessions(self, token: str = TOKEN, port: int = 8000) -> LoginSessions:
+        return LoginSessions(token, port, LIFETIME_S, self.clock)
 
-    def enter(self, sessions: Sessions, token: str = TOKEN, caller: str = "here") -> None:
+    def enter(self, sessions: LoginSessions, token: str = TOKEN, caller: str = "here") -> None:
         self.cookie = f"theme=x; {sessions.cookie}={sessions.begin(token, caller)}"
 
 
@@ -43,7 +43,7 @@ def test_the_token_begins_a_session_that_does_not_hold_it() -> None:
 
 @pytest.mark.parametrize("given", ["", "a-token-of-some-lengtH", "näher", TOKEN + "x"])
 def test_another_word_begins_none(given: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(HttpProblem) as refused:
         Browser().sessions().begin(given, "here")
     assert (refused.value.problem.status, refused.value.problem.code) == (401, "unauthorized")
 
@@ -120,9 +120,9 @@ def test_who_is_wrong_too_often_is_told_to_wait_and_the_right_token_is_let_in_al
     browser = Browser()
     sessions = browser.sessions()
     for _ in range(TRIES_MAX):
-        with pytest.raises(Refused):
+        with pytest.raises(HttpProblem):
             sessions.begin("a wrong token, again", "there")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(HttpProblem) as refused:
         sessions.begin("a wrong token, again", "there")
     assert refused.value.problem.status == 429
     assert 0 < int(refused.value.headers["Retry-After"]) <= TRIES_S + 1
@@ -130,7 +130,7 @@ def test_who_is_wrong_too_often_is_told_to_wait_and_the_right_token_is_let_in_al
     assert sessions.holds(browser.cookie)
 
     browser.clock.at += TRIES_S
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(HttpProblem) as refused:
         sessions.begin("a wrong token, again", "there")
     assert refused.value.problem.status == 401
 
@@ -138,6 +138,6 @@ def test_who_is_wrong_too_often_is_told_to_wait_and_the_right_token_is_let_in_al
 def test_only_so_many_callers_are_remembered() -> None:
     sessions = Browser().sessions()
     for number in range(CALLERS_MAX + 5):
-        with pytest.raises(Refused):
+        with pytest.raises(HttpProblem):
             sessions.begin("a wrong token", str(number))
     assert len(sessions._tries) == CALLERS_MAX

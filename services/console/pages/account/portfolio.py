@@ -11,11 +11,13 @@ from contracts.exit_signal import ExitDistancesQuery
 from contracts.types import Name
 from libs.market.choice import SourceName, source_of
 from libs.report import account as words
+from libs.report.exits import distances
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
+from services.console.store import sql
 from services.console.views import accounts
 
 FILLS_SHOWN = 20
@@ -32,7 +34,7 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
         one = await accounts.read(account, store=desk.store, synthetic=desk.synthetic)
         if one is None:
             return no_account(show, request, account, names)
-        fills = await desk.store.newest_fills(account, FILLS_SHOWN)
+        fills = await desk.store.rows(sql.newest_fills, account, FILLS_SHOWN)
         books, equity = one.books, EquityView()
         if one.standing is not None:
             equity = accounts.equity_of(one.standing, POINTS_SHOWN)
@@ -68,7 +70,15 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
         except DeskError as error:
             view, why = None, str(error)
-        return show(request, "exits.html", it=view, why=why, account=account, accounts=names)
+        return show(
+            request,
+            "exits.html",
+            it=view,
+            positions=distances(view, account) if view else None,
+            why=why,
+            account=account,
+            accounts=names,
+        )
 
     return router
 

@@ -16,7 +16,6 @@ from libs.report import board as words
 from services.console.http.requests import DeskAccess
 from services.console.pages.account.portfolio import moment
 from services.console.pages.show import Show
-from services.console.views.board import leaderboard as view
 
 DRAWN_MAX = 6
 """Rows on the chart, the best ones: more are not told apart."""
@@ -33,7 +32,7 @@ def leaderboard(desk: DeskAccess, show: Show) -> APIRouter:
         everything: Annotated[bool, Query()] = False,
     ) -> Response:
         query = LeaderboardQuery(rows=row, everything=everything)
-        it = await view.board(query, past=desk.past, store=desk.store, history=desk.history)
+        it = await desk.leaderboard(query)
         drawn = _drawn(it.rows)
         return show(
             request,

@@ -18,12 +18,13 @@ from contracts.upkeep import BudgetQuery, BudgetView, DeadLetter
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
 from libs.report.view import Table
-from services.console import handler, logic
+from services.console import logic
 from services.console.http.requests import DeskAccess
 from services.console.pages.folded import Shown, folded, with_results
 from services.console.pages.overview.lines import Failures, by_reason
 from services.console.pages.overview.near_exits import AskedRarely, NearExits
 from services.console.pages.show import Show
+from services.console.store import sql
 from services.console.views import summaries, tree
 
 SHOWN_MAX = 5
@@ -123,14 +124,14 @@ async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
         _letters(desk),
         asyncio.gather(
             store.attention(since, STUCK_SENDS, due, FAILED_MAX),
-            store.halts(),
-            handler.budget(BudgetQuery(), store=store, settings=desk.settings, now=desk.now),
+            store.rows(sql.halts),
+            desk.budget(BudgetQuery()),
         ),
         asyncio.gather(
-            store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX),
-            store.cycles_of_status(CycleStatus.FAILED, since, FAILED_LOOKED_AT),
-            store.waiting_approvals(None, SHOWN_MAX),
-            store.stuck_operations(STUCK_SENDS, due, SHOWN_MAX),
+            store.rows(sql.cycles_of_status, CycleStatus.RUNNING, None, SHOWN_MAX),
+            store.rows(sql.cycles_of_status, CycleStatus.FAILED, since, FAILED_LOOKED_AT),
+            store.rows(sql.waiting_approvals, None, SHOWN_MAX),
+            store.rows(sql.stuck_operations, STUCK_SENDS, due, SHOWN_MAX),
             store.decisions_briefly(DECISIONS_LOOKED_AT),
         ),
     )

@@ -34,7 +34,7 @@ WHOLE = ""
 
 
 @dataclass(frozen=True)
-class Kind:
+class CycleKind:
     """A kind of cycle that the form asks for, and the fields that it needs."""
 
     name: str
@@ -43,22 +43,22 @@ class Kind:
     asks: frozenset[str]
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, CycleKind] = {
     kind.name: kind
     for kind in (
-        Kind(
+        CycleKind(
             DECISION,
             "Decision",
             "Finds candidates, researches them, picks, checks the picks by the risk rules, orders.",
             frozenset({*TEXTS, PROVIDER}),
         ),
-        Kind(
+        CycleKind(
             EXIT,
             "Exit check",
             "Checks every position of an account by its exit rules, and sells what they say.",
             frozenset({AS_OF, "timeout_s", "approval"}),
         ),
-        Kind(
+        CycleKind(
             "report",
             "Daily report",
             "Writes an account's report of a session.",
@@ -69,7 +69,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class PipelineRow:
     """One pipeline as it was typed."""
 
     provider: str = OFFLINE
@@ -110,8 +110,8 @@ class Form:
     """A form as it was typed. `focus` is the field to go on with, the first wrong one if any."""
 
     key: str
-    kind: Kind = KINDS[DECISION]
-    rows: Sequence[Row] = (Row(),)
+    kind: CycleKind = KINDS[DECISION]
+    rows: Sequence[PipelineRow] = (PipelineRow(),)
     texts: Mapping[str, str] = field(default_factory=dict)
     focus: str = ""
 
@@ -135,7 +135,7 @@ class Form:
         `use-as_of- 2012-06-29`, `use-universe-APPL AAPL`. What is none changes nothing."""
         verb, _, rest = act.partition("-")
         if verb == "add" and len(self.rows) < PIPELINES_MAX:
-            rows = (*self.rows, Row())
+            rows = (*self.rows, PipelineRow())
             return replace(self, rows=rows, focus=f"{PROVIDER}-{len(rows) - 1}")
         if verb == "remove" and rest.isdecimal() and int(rest) < len(self.rows) > 1:
             kept = [row for number, row in enumerate(self.rows) if number != int(rest)]
@@ -169,17 +169,17 @@ def read(body: str, key: str) -> tuple[Form, str]:
     form = Form(
         key=sent_key if KEY.fullmatch(sent_key) else key,
         kind=kind,
-        rows=list(_rows(providers, accounts))[:PIPELINES_MAX] or (Row(),),
+        rows=list(_rows(providers, accounts))[:PIPELINES_MAX] or (PipelineRow(),),
         texts={name: last[name] for name in TEXTS if last.get(name) and name in kind.asks},
     )
     return form, last.get("act", "")
 
 
-def _rows(providers: Sequence[str], accounts: Sequence[str]) -> Iterator[Row]:
+def _rows(providers: Sequence[str], accounts: Sequence[str]) -> Iterator[PipelineRow]:
     """By position; a kind that has no choice of a provider has the one that every desk has."""
     for number in range(max(len(providers), len(accounts))):
         provider = providers[number] if number < len(providers) else "" if providers else OFFLINE
-        yield Row(provider, accounts[number] if number < len(accounts) else "")
+        yield PipelineRow(provider, accounts[number] if number < len(accounts) else "")
 
 
 def _listed(text: str) -> Sequence[str]:

@@ -18,7 +18,7 @@ from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from services.console.http.problems import REFUSALS
 from services.console.http.requests import DeskAccess
-from services.console.listed.cycles import providers_of
+from services.console.listings.cycles import providers_of
 from services.console.pages.request import form as forms
 from services.console.pages.request.form import WHOLE, Fault, Faults, Form
 from services.console.pages.show import Show
@@ -27,7 +27,7 @@ PATH = "/cycles/new"
 
 
 @dataclass(frozen=True)
-class Refusal:
+class FormRefusal:
     """Why there is no cycle yet."""
 
     status: HTTPStatus
@@ -87,22 +87,22 @@ def _read(text: str) -> tuple[Form, str]:
         return Form(key), ""
 
 
-async def _asked(desk: DeskAccess, form: Form) -> UUID | Refusal:
+async def _asked(desk: DeskAccess, form: Form) -> UUID | FormRefusal:
     """The cycle that was begun, or why there is none."""
     if faults := forms.typed_faults(form):
-        return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, faults)
+        return FormRefusal(HTTPStatus.UNPROCESSABLE_ENTITY, faults)
     try:
         answer = await desk.requests.ask_cycle(form.request())
     except ValidationError as error:
-        return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, forms.faults_of(error, form))
+        return FormRefusal(HTTPStatus.UNPROCESSABLE_ENTITY, forms.faults_of(error, form))
     except DeskError as error:
         # Its answer may have been lost on the way.
         text = f"{error.message}. Pressed again it is one cycle; what you typed is still here."
-        return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, {WHOLE: Fault(text)})
+        return FormRefusal(HTTPStatus.SERVICE_UNAVAILABLE, {WHOLE: Fault(text)})
     if answer.outcome == "accepted" and answer.cycle_id is not None:
         return answer.cycle_id
     status = REFUSALS.get(answer.code or "", HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Refusal(status, forms.refusal_of(answer, form))
+    return FormRefusal(status, forms.refusal_of(answer, form))
 
 
 async def _standings(desk: DeskAccess) -> Sequence[ProviderStanding]:

@@ -39,7 +39,7 @@ export async function refresh() {
 }
 
 function put(fresh) {
-  if (document.querySelector("[data-problem]") || hasCome(fresh)) return location.reload();
+  if (document.querySelector("[data-problem]")) return location.reload();
   let changed = false;
   const every = fresh.getElementById("main")?.dataset.liveS;
   if (every !== undefined) document.getElementById("main").dataset.liveS = every;
@@ -53,9 +53,6 @@ function put(fresh) {
   }
   if (changed) document.dispatchEvent(new Event("deskbus:refreshed"));
 }
-
-/** Whether what was being computed (`data-coming`) is there: on a page of its own, with its scripts. */
-const hasCome = (fresh) => document.querySelector("[data-coming]") && !fresh.querySelector("[data-coming]");
 
 const isChanged = (field) =>
   field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;

@@ -41,7 +41,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Piece:
+class AxisPiece:
     """A part of the line: so much time on so much width; `folded` where that is not to scale."""
 
     start: datetime
@@ -78,10 +78,10 @@ class Tick:
 class Axis:
     """The line of a cycle. Its pieces follow one another without a gap."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[AxisPiece]
 
     @property
-    def folds(self) -> Sequence[Piece]:
+    def folds(self) -> Sequence[AxisPiece]:
         """The waits that are folded."""
         return [piece for piece in self.pieces if piece.folded]
 
@@ -134,23 +134,23 @@ def _waits(start: datetime, end: datetime, work: Iterable[Interval]) -> Iterable
 
 def _pieces(
     start: datetime, end: datetime, folded: Sequence[Interval], scale_s: float
-) -> Sequence[Piece]:
+) -> Sequence[AxisPiece]:
     room = WIDTH - FOLD_WIDTH * len(folded)
-    pieces: list[Piece] = []
+    pieces: list[AxisPiece] = []
     x, at = 0.0, start
     for began, ended in (*folded, (end, end)):
         if began > at:
             width = room * (began - at).total_seconds() / scale_s
-            pieces.append(Piece(at, began, x, width))
+            pieces.append(AxisPiece(at, began, x, width))
             x += width
         if ended > began:
-            pieces.append(Piece(began, ended, x, FOLD_WIDTH, folded=True))
+            pieces.append(AxisPiece(began, ended, x, FOLD_WIDTH, folded=True))
             x += FOLD_WIDTH
         at = ended
     return pieces
 
 
-def _ticks(piece: Piece, step_s: float, *, first: bool) -> Iterable[Tick]:
+def _ticks(piece: AxisPiece, step_s: float, *, first: bool) -> Iterable[Tick]:
     """After a wait the time is counted anew: a moment hours later is no number to read."""
     sign = "" if first else "+"
     per_s = piece.width / piece.seconds if piece.seconds else 0.0

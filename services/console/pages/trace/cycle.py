@@ -21,6 +21,7 @@ from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
 from services.console.pages.trace.endings import end_of, is_told, reason_of
 from services.console.pages.trace.waterfall import Noted, trace_of
+from services.console.store import OPERATIONS_OF_CYCLE_MAX, TRIES_MAX, sql
 from services.console.views import tree
 
 CALLS_SHOWN = 200
@@ -97,9 +98,14 @@ async def _record(desk: DeskAccess, cycle_id: UUID, first: int, *, calls: bool) 
     """The cycle on record; with `calls` a page of those, and only their operations after the first
     page."""
     row = await handler.cycle_row(str(cycle_id), store=desk.store)
-    branches, steps = tree.branches(row, await desk.store.operations_of(cycle_id))
-    counted = await desk.store.calls_counted(cycle_id)
-    noted = [*_fences(counted), *map(_retry, await desk.store.tries_of(cycle_id))]
+    branches, steps = tree.branches(
+        row, await desk.store.rows(sql.operations_of_cycle, cycle_id, OPERATIONS_OF_CYCLE_MAX)
+    )
+    counted = await desk.store.rows(sql.calls_counted, cycle_id)
+    noted = [
+        *_fences(counted),
+        *map(_retry, await desk.store.rows(sql.tries_of_cycle, cycle_id, TRIES_MAX)),
+    ]
     by_step: dict[UUID, int] = {}
     for claim in counted:
         by_step[claim["op_id"]] = by_step.get(claim["op_id"], 0) + claim["calls"]
@@ -108,7 +114,7 @@ async def _record(desk: DeskAccess, cycle_id: UUID, first: int, *, calls: bool) 
     of_step = {step.op_id: step for step in steps}
     leaves = [
         tree.call_node(call, of_step[call["op_id"]])
-        for call in await desk.store.calls_of(cycle_id, first, CALLS_SHOWN)
+        for call in await desk.store.rows(sql.calls_of_cycle, cycle_id, first, CALLS_SHOWN, None)
         if call["op_id"] in of_step
     ]
     if first:

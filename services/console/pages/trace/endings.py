@@ -9,9 +9,9 @@ from contracts.cycle_query import CycleView, PipelineView
 from contracts.operation import OperationView
 from libs.facts import amounts
 from libs.report import ending
-from libs.report.ending import Ending
+from libs.report.ending import ReportEnding
 from libs.report.reports import Reports
-from services.console.pages.trace.waterfall import Line
+from services.console.pages.trace.waterfall import WaterfallLine
 
 NUMBER = re.compile(r"\d+")
 
@@ -23,7 +23,7 @@ class End:
     name: str
     account: str
     provider: str
-    ending: Ending
+    ending: ReportEnding
 
 
 def end_of(view: CycleView, pipeline: PipelineView, nodes: Sequence[OperationView]) -> End:
@@ -41,7 +41,7 @@ def reason_of(view: CycleView, ends: Sequence[End]) -> str:
     return "" if any(_same(view.reason, end) for end in ends) else ending.in_words(view.reason)
 
 
-def is_told(line: Line, ends: Iterable[End]) -> bool:
+def is_told(line: WaterfallLine, ends: Iterable[End]) -> bool:
     """Whether the line's error stands at the top already: it is not said twice."""
     return any(_same(line.node.error_message or "", end) for end in ends)
 

@@ -21,8 +21,9 @@ from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.http.short_ids import operation_named
 from services.console.pages.show import Show
-from services.console.pages.trace.values import Recorded, passages, recorded
+from services.console.pages.trace.values import RecordedValue, passages, recorded
 from services.console.sizes import cut
+from services.console.store import sql
 from services.console.views import tree
 from services.console.views.sent import call_of
 
@@ -52,7 +53,7 @@ def operation(desk: DeskAccess, show: Show) -> APIRouter:
     ) -> Response:
         row = await desk.store.operation(operation_id)
         if row is None:
-            if await desk.store.cycles_between(operation_id, operation_id):
+            if await desk.store.rows(sql.cycles_between, operation_id, operation_id):
                 return RedirectResponse(f"/cycles/{operation_id}", 303)
             raise not_found(f"no operation has the id {operation_id}")
         results = await _results(desk, row)
@@ -76,7 +77,9 @@ def operation(desk: DeskAccess, show: Show) -> APIRouter:
 
 async def _results(desk: DeskAccess, row: Record) -> Mapping[str, int]:
     """The index of each result that figures of the operation are from, as `E0`."""
-    kinds = await desk.store.kinds_of_calls(row["started_on"], row["op_id"], EVIDENCE_SEARCHED)
+    kinds = await desk.store.rows(
+        sql.kinds_of_calls, row["started_on"], row["op_id"], EVIDENCE_SEARCHED
+    )
     return results_by_id([_Kind(record["index"], CallKind(record["kind"])) for record in kinds])
 
 
@@ -95,7 +98,9 @@ async def _operation(
     node = tree.operation_node(row)
     if sought is not None:
         first = sought - sought % CALLS_SHOWN
-    rows = await desk.store.calls_of(row["cycle_id"], first, CALLS_SHOWN + 1, row["op_id"])
+    rows = await desk.store.rows(
+        sql.calls_of_cycle, row["cycle_id"], first, CALLS_SHOWN + 1, row["op_id"]
+    )
     result = orjson.loads(row["result"]) if row["result"] else None
     return {
         "node": node,
@@ -129,7 +134,7 @@ def _named(result: JsonValue, field: str) -> str:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedCall:
     """A call in the list of its operation."""
 
     node: OperationView
@@ -142,8 +147,8 @@ class Listed:
         return f"/operations/{self.node.parent_id}/calls/{self.index}"
 
 
-def _listed(node: OperationView) -> Listed:
-    return Listed(node, int(str(node.metadata["index"])), sentence.of_node(node))
+def _listed(node: OperationView) -> ListedCall:
+    return ListedCall(node, int(str(node.metadata["index"])), sentence.of_node(node))
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,8 @@ class OneCall:
     epoch: int
     recorded_at: Any
     sentence: str
-    request: Recorded | None
-    reply: Recorded | None
+    request: RecordedValue | None
+    reply: RecordedValue | None
     chat: Chat | None
     difference: Table | None
     has_next: bool
@@ -186,7 +191,7 @@ async def _call(desk: DeskAccess, row: Record, index: int) -> OneCall | None:
     place = row["started_on"], row["op_id"]
     own = {
         record["index"]: record
-        for record in await desk.store.calls_between(*place, index, index + 1)
+        for record in await desk.store.rows(sql.calls_between, *place, index, index + 1)
     }
     if index not in own:
         return None

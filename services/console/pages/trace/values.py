@@ -23,13 +23,13 @@ Kind = Literal["text", "long", "number", "none", "list", "object"]
 
 
 @dataclass(frozen=True)
-class Value:
+class NamedValue:
     """One value with its name. `inner` are those of a list or an object, `more` those left out."""
 
     name: str
     kind: Kind
     text: str = ""
-    inner: Sequence["Value"] = ()
+    inner: Sequence["NamedValue"] = ()
     size: int = 0
     is_open: bool = False
 
@@ -50,20 +50,20 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedValue:
     """A recorded value: as a tree, and as JSON to be copied."""
 
-    values: Sequence[Value]
+    values: Sequence[NamedValue]
     json: str
 
 
-def recorded(value: JsonValue) -> Recorded | None:
+def recorded(value: JsonValue) -> RecordedValue | None:
     """The value by its fields; None where there is none."""
     if value is None:
         return None
     whole = _Room(NODES_MAX).value("", value, 0)
     values = whole.inner if whole.is_branch and not whole.more else [whole]
-    return Recorded(values, orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    return RecordedValue(values, orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Passage:
     """Some of what was said in a chat: words, or a value that was written as JSON on a line."""
 
     text: str
-    values: Sequence[Value] = ()
+    values: Sequence[NamedValue] = ()
     is_open: bool = False
 
 
@@ -115,7 +115,7 @@ class _Room:
 
     left: int
 
-    def value(self, name: str, value: JsonValue, depth: int) -> Value:
+    def value(self, name: str, value: JsonValue, depth: int) -> NamedValue:
         """The value with what it holds, as far as there is room."""
         self.left -= 1
         if isinstance(value, dict):
@@ -132,23 +132,23 @@ class _Room:
         pairs: Iterable[tuple[str, JsonValue]],
         size: int,
         depth: int,
-    ) -> Value:
+    ) -> NamedValue:
         if not size:
-            return Value(name, "none", "no items" if kind == "list" else "no fields")
-        inner: list[Value] = []
+            return NamedValue(name, "none", "no items" if kind == "list" else "no fields")
+        inner: list[NamedValue] = []
         if depth < DEPTH_MAX:
             for key, field in pairs:
                 if self.left <= 0:
                     break
                 inner.append(self.value(key, field, depth + 1))
         few = FIELDS_OPEN_MAX if kind == "object" else OPEN_MAX
-        return Value(name, kind, "", inner, size, is_open=depth < 2 and size <= few)
+        return NamedValue(name, kind, "", inner, size, is_open=depth < 2 and size <= few)
 
 
-def _leaf(name: str, value: JsonValue) -> Value:
+def _leaf(name: str, value: JsonValue) -> NamedValue:
     if value is None:
-        return Value(name, "none", "none")
+        return NamedValue(name, "none", "none")
     if isinstance(value, str):
         text = amounts.plain(value)
-        return Value(name, "long" if len(text) > LINE_CHARS or "\n" in text else "text", text)
-    return Value(name, "number", orjson.dumps(value).decode())
+        return NamedValue(name, "long" if len(text) > LINE_CHARS or "\n" in text else "text", text)
+    return NamedValue(name, "number", orjson.dumps(value).decode())

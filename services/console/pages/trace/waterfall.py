@@ -33,7 +33,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Mark:
+class WaterfallMark:
     """Where on the line that was; `kind` is `retry` or `fence`."""
 
     x: float
@@ -42,7 +42,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
+class WaterfallLine:
     """One node of the tree. `count` is how many calls of one name it stands for; `within` says
     that it belongs to such a group."""
 
@@ -55,7 +55,7 @@ class Line:
     calls: int = 0
     count: int = 1
     within: bool = False
-    marks: Sequence[Mark] = ()
+    marks: Sequence[WaterfallMark] = ()
 
     @property
     def is_call(self) -> bool:
@@ -102,7 +102,7 @@ class Line:
 class Trace:
     """The lines of a cycle, and the line of time on which they lie."""
 
-    lines: Sequence[Line] = ()
+    lines: Sequence[WaterfallLine] = ()
     axis: Axis | None = None
 
 
@@ -201,14 +201,16 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
     )
 
 
-def _line(node: OperationView, depth: int, count: int, drawn: _Drawing, *, within: bool) -> Line:
+def _line(
+    node: OperationView, depth: int, count: int, drawn: _Drawing, *, within: bool
+) -> WaterfallLine:
     started = node.started_at or (None if node.status in OPEN else node.finished_at)
     began, ended = started or drawn.now, node.finished_at or drawn.now
     waits = node.type not in CALLS and node.type not in BRANCHES
     waited = max((began - node.created_at).total_seconds(), 0.0)
     ran = max((ended - began).total_seconds(), 0.0)
     bar = drawn.axis.bar
-    return Line(
+    return WaterfallLine(
         node=node,
         depth=depth,
         waited=bar(node.created_at, began, SEEN_MIN) if waits and waited > 0 else None,
@@ -219,7 +221,7 @@ def _line(node: OperationView, depth: int, count: int, drawn: _Drawing, *, withi
         count=count,
         within=within,
         marks=[
-            Mark(round(drawn.axis.x(note.at), 1), note.kind, note.words)
+            WaterfallMark(round(drawn.axis.x(note.at), 1), note.kind, note.words)
             for note in drawn.marks.get(node.op_id, ())
         ],
     )

@@ -13,7 +13,7 @@ from services.console.views.standings import MOVES_MAX, Past
 
 
 @dataclass(frozen=True)
-class Span:
+class CountedSpan:
     """From the close of `began` to the close of `last`; both None where all time counts."""
 
     began: date | None = None
@@ -85,7 +85,7 @@ def fills_after(last: date | None, past: Iterable[Past | None]) -> int:
 def with_counts(
     row: LeaderboardRow,
     seat: Seat,
-    span: Span,
+    span: CountedSpan,
     trips: Mapping[str, Past | None],
     known: Mapping[tuple[object, str], Sequence[quant.Traded]],
 ) -> LeaderboardRow:

@@ -17,13 +17,13 @@ from contracts.leaderboard import (
 from libs.facts import amounts
 from libs.postgres.pool import Record
 from libs.quant import leaderboard as quant
-from libs.quant.returns import Worth
+from libs.quant.returns import AccountWorth
 from libs.quant.strategy import performance as figures
 from services.console import logic
-from services.console.store import Store
-from services.console.views.benchmark import CYCLES_MAX, History, held_since
+from services.console.store import Store, sql
+from services.console.views.benchmark import CYCLES_MAX, CloseHistory, held_since
 from services.console.views.board import counted
-from services.console.views.board.counted import Seat, Span
+from services.console.views.board.counted import CountedSpan, Seat
 from services.console.views.past_cycles import PastCycle, PastCycles
 from services.console.views.summaries import THROW_AWAY
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 async def board(
-    query: LeaderboardQuery, *, past: PastCycles, store: Store, history: History
+    query: LeaderboardQuery, *, past: PastCycles, store: Store, history: CloseHistory
 ) -> LeaderboardView:
     """How the pipelines did, on the sessions that all compared ones have a return of."""
     first, last = query.since or date.min, query.until or date.max
@@ -49,13 +49,15 @@ async def board(
     accounts = sorted({account for seat in sat for account in seat.accounts})
     # No return is anybody's before the first decision.
     decided = min(cycle.as_of for cycle in cycles)
-    equity, currencies = _equity(await store.equity_of(accounts, decided, last))
+    equity, currencies = _equity(
+        await store.rows(sql.equity_of_accounts, list(accounts), decided, last)
+    )
     steered = quant.steered(_decisions(cycles), equity)
     returns = {seat.key: steered.get(seat.key, {}) for seat in sat}
     known = {key: returned for key, returned in returns.items() if returned}
     compared = frozenset(known) if _is_named(query) else quant.alongside(known)
     sessions = quant.common(known[key] for key in compared)
-    span = Span(_began(sessions, equity), sessions[-1] if sessions else None)
+    span = CountedSpan(_began(sessions, equity), sessions[-1] if sessions else None)
     outcomes, trips = await counted.outcomes(past, sat), await past.trips(accounts)
     rows = []
     for seat in sat:
@@ -63,7 +65,7 @@ async def board(
         days = sessions if is_compared else sorted(returns[seat.key])
         row = _row(seat, returns[seat.key], days, is_compared=is_compared or not days)
         # Of a row that is not compared all decisions count: the board's time is not its own.
-        its = span if is_compared else Span()
+        its = span if is_compared else CountedSpan()
         rows.append(counted.with_counts(row, seat, its, trips, outcomes))
     ranked = {account for seat in sat if seat.key in compared for account in seat.accounts}
     held = await held_since(store, history, cycles, span.began, sessions)
@@ -141,14 +143,18 @@ def _decisions(cycles: Sequence[PastCycle]) -> Sequence[quant.Decision]:
 
 def _equity(
     rows: Sequence[Record],
-) -> tuple[Mapping[str, Mapping[date, Worth]], tuple[str, ...]]:
-    worth: dict[str, dict[date, Worth]] = {}
+) -> tuple[Mapping[str, Mapping[date, AccountWorth]], tuple[str, ...]]:
+    worth: dict[str, dict[date, AccountWorth]] = {}
     for row in rows:
-        worth.setdefault(row["account"], {})[row["session"]] = Worth(row["equity"], row["paid_in"])
+        worth.setdefault(row["account"], {})[row["session"]] = AccountWorth(
+            row["equity"], row["paid_in"]
+        )
     return worth, tuple(sorted({row["currency"] for row in rows}))
 
 
-def _began(sessions: Sequence[date], equity: Mapping[str, Mapping[date, Worth]]) -> date | None:
+def _began(
+    sessions: Sequence[date], equity: Mapping[str, Mapping[date, AccountWorth]]
+) -> date | None:
     """The close that the first of the sessions is compared with."""
     if not sessions:
         return None

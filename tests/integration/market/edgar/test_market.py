@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from libs.market import sources
-from libs.market.choice import Kind
+from libs.market.choice import DataKind
 from libs.market.errors import ContactMissing, NotInSource
 from libs.market.facts import facts_of
 from libs.market.filings.reported import Filing
@@ -26,14 +26,15 @@ from services.cli.operating import market
 from tests.fakes.edgar_live import AS_OF, BEFORE, CONTACT, EdgarLive
 from tests.fakes.edgar_server import Company, StandIn, serving
 from tests.fakes.yahoo_live import live_fixture
+from tests.flat_settings import settings_with
 
 SINCE = datetime(2023, 1, 3)  # noqa: DTZ001 - as typer gives it
 FIXTURE_AS_OF = date(2024, 3, 15)
 
 
 def settings(edgar: StandIn, folder: Path, **more: object) -> Settings:
-    chosen = {"fundamentals": "edgar", "events": "edgar", **more}
-    return Settings(
+    chosen = {"market_fundamentals": "edgar", "market_events": "edgar", **more}
+    return settings_with(
         edgar_url=edgar.url, edgar_contact=SecretStr(CONTACT), data_dir=folder, **chosen
     )
 
@@ -83,9 +84,9 @@ async def test_figures_are_brought_to_the_shares_of_the_close(
 
 
 def test_only_the_kinds_that_were_chosen_come_from_edgar(edgar: EdgarLive, tmp_path: Path) -> None:
-    only_events = market_of(settings(edgar.server, tmp_path, fundamentals=None))
-    labels = {kind: label_of(only_events, kind).name for kind in Kind}
-    assert labels.pop(Kind.EVENTS) == "edgar"
+    only_events = market_of(settings(edgar.server, tmp_path, market_fundamentals=None))
+    labels = {kind: label_of(only_events, kind).name for kind in DataKind}
+    assert labels.pop(DataKind.EVENTS) == "edgar"
     assert set(labels.values()) == {"bokeh-sampledata"}
 
 
@@ -140,8 +141,8 @@ def recording(alfa: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     for name in [name for name in os.environ if name.startswith("DESKBUS_")]:
         monkeypatch.delenv(name)
     for name, value in {
-        "FUNDAMENTALS": "edgar",
-        "EVENTS": "edgar",
+        "MARKET_FUNDAMENTALS": "edgar",
+        "MARKET_EVENTS": "edgar",
         "EDGAR_URL": alfa.url,
         "EDGAR_CONTACT": CONTACT,
     }.items():
@@ -175,7 +176,7 @@ def test_a_recording_answers_what_edgar_answered_and_does_not_hold_the_contact(
     assert listing.issuer == "CIK 1"
     found = asyncio.run(replay.fundamentals("ALFA", FIXTURE_AS_OF))
     assert found is not None
-    desk = market_of(Settings(market="yahoo", data_dir=tmp_path / ".deskbus"))
+    desk = market_of(Settings(market={"source": "yahoo"}, data_dir=tmp_path / ".deskbus"))
     assert asyncio.run(desk.fundamentals("ALFA", FIXTURE_AS_OF)) == found
     assert (found.eps_ttm, found.form) == (4.5, "10-K/A")
     assert "class" in found.absent["shares_outstanding"]

@@ -15,9 +15,20 @@ from libs.bus.listening.listener import Listener
 Json = dict[str, Any]
 DOCUMENT = Path(__file__).parents[4] / "contracts" / "schemas" / "asyncapi.json"
 BOUNDS = (
-    *("type", "enum", "const", "format", "pattern", "additionalProperties"),
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-    *("minLength", "maxLength", "minItems", "maxItems"),
+    "type",
+    "enum",
+    "const",
+    "format",
+    "pattern",
+    "additionalProperties",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
 )
 
 

@@ -14,7 +14,7 @@ from structlog.testing import CapturingLogger
 
 from contracts.message import Pipeline
 from contracts.types import Usage
-from libs.llm.agent import Limits, Role
+from libs.llm.agent import AgentLimits, Role
 from libs.llm.endpoints import remote, usage
 from libs.llm.endpoints.endpoint import PRESETS, PRICES, OutputMode, endpoints_of
 from libs.llm.endpoints.keys import key_of
@@ -370,15 +370,22 @@ def test_an_address_with_a_secret_in_it_is_refused(url):
 
 def test_a_pipelines_own_model_comes_before_the_settings():
     assert Pipeline(name="a", models={"trader": "m"}).models["trader"] == "m"
-    assert limits_of(Settings(model_attempts_max=2, model_wait_s_max=1)).attempts_max == 2
+    assert (
+        limits_of(
+            Settings(
+                model={"attempts_max": 2, "wait_s_max": 1},
+            )
+        ).attempts_max
+        == 2
+    )
 
 
 def test_how_many_facts_a_call_shows_is_set_like_the_other_limits(monkeypatch):
-    assert limits_of(Settings()) == Limits()
-    monkeypatch.setenv("DESKBUS_FACTS_MAX", "25")
+    assert limits_of(Settings()) == AgentLimits()
+    monkeypatch.setenv("DESKBUS_MODEL_FACTS_MAX", "25")
     assert limits_of(Settings()).facts_max == 25
     with pytest.raises(ValidationError):
-        Settings(facts_max=FACTS_MAX + 1)
+        Settings(model={"facts_max": FACTS_MAX + 1})
 
 
 def test_no_sdk_is_imported_before_the_first_call():

@@ -5,13 +5,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from contracts.study import codebook_key
 from libs.llm.masking.codebook import Codebook, Masking
 from libs.market.calendar import exchange_calendar
 
 FRIDAY = date(2012, 6, 29)
 NYSE = exchange_calendar()
-MASKING = Masking("study-0123abcd", FRIDAY, NYSE)
+MASKING = Masking(FRIDAY, NYSE)
 TICKERS = ("AAPL", "GOOG", "IBM", "MSFT", "BRK.B", "BRK", "ALL", "S001")
 
 
@@ -24,10 +23,8 @@ def test_the_same_study_and_date_give_the_same_codes_in_whatever_order_they_are_
     assert len(set(book().tickers.values())) == len(TICKERS)
 
 
-@pytest.mark.parametrize(
-    "other", [replace(MASKING, as_of=date(2012, 7, 2)), replace(MASKING, key="study-77777777")]
-)
-def test_another_date_or_key_has_other_codes(other: Masking) -> None:
+def test_another_date_has_other_codes() -> None:
+    other = replace(MASKING, as_of=date(2012, 7, 2))
     same = [name for name in TICKERS if book().tickers[name] == book(other).tickers[name]]
     assert len(same) <= 1
 
@@ -41,13 +38,6 @@ def test_no_code_reads_like_a_ticker_of_the_task() -> None:
     many = tuple(f"S{number:03d}" for number in range(1, 990))
     codes = set(book(tickers=(*many, "AAPL")).tickers.values())
     assert not codes & set(many)
-
-
-def test_the_cells_and_arms_of_all_studies_have_one_key_and_another_account_its_own() -> None:
-    accounts = ("study-0123abcd-0-0-blind", "study-0123abcd-17-3-named", "study-9999abcd-1-blind")
-    assert len({codebook_key(account) for account in accounts}) == 1
-    assert codebook_key("main") == "main"
-    assert codebook_key("main") != codebook_key(accounts[0])
 
 
 @pytest.mark.parametrize(

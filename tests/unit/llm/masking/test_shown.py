@@ -10,14 +10,12 @@ import pytest
 from libs.facts.fact import DAY, PERCENT, PLAIN, SHARES, TEXT, Fact, Key
 from libs.llm.masking.codebook import Codebook, Masking
 from libs.llm.masking.measures import percentile, significant
+from libs.llm.masking.shown import result_shown, task_shown
 from libs.llm.masking.shown_facts import FactMask
-from libs.llm.masking.shown_results import RESULTS, result_shown
-from libs.llm.masking.shown_task import task_shown
 from libs.market.calendar import exchange_calendar
-from libs.market.tools.toolbox import MARKET_TOOL_NAMES
 
 AS_OF = date(2012, 6, 29)
-BOOK = Codebook.of(Masking("key", AS_OF, exchange_calendar()), ("AAPL", "IBM"), ("Energy",))
+BOOK = Codebook.of(Masking(AS_OF, exchange_calendar()), ("AAPL", "IBM"), ("Energy",))
 A, B = BOOK.tickers["AAPL"], BOOK.tickers["IBM"]
 
 
@@ -51,6 +49,15 @@ def test_a_price_in_another_currency_than_the_close_is_not_shown() -> None:
     assert f"{A}.cost" not in shown(fact("AAPL.close", 584.0), fact("AAPL.cost", 400.0, "EUR"))
 
 
+def test_the_end_of_a_fiscal_year_is_not_shown_as_it_tells_the_season() -> None:
+    found = shown(
+        fact("AAPL.close", 584.0),
+        fact("AAPL.eps_fiscal_year", 27.68, on=date(2011, 9, 24)),
+    )
+    assert found[f"{A}.eps_fiscal_year"] == (Decimal("4.7"), "% of close")
+    assert not [name for name in found if "@" in name]
+
+
 def test_fundamentals_have_two_digits_and_sizes_are_percentiles() -> None:
     found = shown(
         fact("AAPL.close", 584.0),
@@ -76,7 +83,7 @@ def test_no_text_passes_and_what_is_forbidden_is_only_said_to_be() -> None:
         fact("AAPL.next_report", date(2012, 7, 5), DAY),
         fact("AAPL.days_to_report", 6, "days"),
         fact("NVDA.change_21d_pct", 3.0, PERCENT),
-        fact("AAPL.something_new", 3.0, PERCENT),
+        fact("AAPL.something_new", "Apple", TEXT, on=AS_OF, mark="ghij"),
     )
     assert found == {
         f"{A}.not_to_buy": ("yes", TEXT),
@@ -101,10 +108,6 @@ def test_volumes_are_multiples_and_money_is_a_part_of_the_equity() -> None:
     }
 
 
-def test_every_tool_of_the_market_says_how_its_results_are_shown() -> None:
-    assert {*MARKET_TOOL_NAMES, "get_portfolio"} == RESULTS.keys()
-
-
 def test_a_history_is_on_the_scale_of_its_last_close() -> None:
     result: dict[str, Any] = {
         "ticker": "AAPL",
@@ -113,7 +116,7 @@ def test_a_history_is_on_the_scale_of_its_last_close() -> None:
         "columns": ["session", "open", "high", "low", "close", "volume"],
         "rows": [["2012-06-28", 20, 22, 18, 20, 100], ["2012-06-29", 20, 26, 20, 25, 300]],
     }
-    assert result_shown("get_stock_history", result, BOOK) == {
+    assert result_shown(result, BOOK) == {
         "ticker": A,
         "columns": ["session", "open", "high", "low", "close", "volume"],
         "rows": [["T-1", 80, 88, 72, 80, 0.5], ["T+0", 80, 104, 80, 100, 1.5]],
@@ -122,11 +125,69 @@ def test_a_history_is_on_the_scale_of_its_last_close() -> None:
 
 def test_an_error_of_a_source_keeps_its_code_alone() -> None:
     error = {"error": {"code": "no_history", "message": "AAPL: bokeh-sampledata has none"}}
-    assert result_shown("get_stock_price", error, BOOK) == {"error": {"code": "no_history"}}
+    assert result_shown(error, BOOK) == {"error": {"code": "no_history"}}
 
 
-def test_an_unknown_tool_shows_nothing() -> None:
-    assert result_shown("get_gossip", {"ticker": "AAPL", "text": "Apple"}, BOOK) == {}
+def test_a_result_of_a_tool_that_nobody_has_thought_of_shows_what_has_a_unit_and_no_name() -> None:
+    result: dict[str, Any] = {
+        "ticker": "AAPL",
+        "text": "Apple",
+        "currency": "USD",
+        "venue": "NASDAQ",
+        "price": 50,
+        "ask_price": 51,
+        "volume": 900,
+        "short_interest_pct": 4.2,
+        "shares_lent": 12_000,
+        "on": "2012-06-28",
+        "period_end": "2012-03-31",
+        "is_open": False,
+        "AAPL": True,
+        "peers": ["IBM", "NVDA"],
+        "rows_of": [{"ticker": "NVDA", "score": 1}, {"ticker": "IBM", "score": 2}],
+    }
+    assert result_shown(result, BOOK) == {
+        "ticker": A,
+        "price": 100,
+        "ask_price": 102,
+        "short_interest_pct": 4.2,
+        "on": "T-1",
+        "is_open": False,
+        "peers": [B],
+        "rows_of": [{"ticker": B, "score": 2}],
+    }
+
+
+def test_a_new_field_of_a_contract_is_shown_by_its_unit_and_an_unknown_unit_is_not() -> None:
+    finding = {
+        "ticker": "AAPL",
+        "current_price": "584",
+        "currency": "USD",
+        "fair_price": "642.4",
+        "growth_score": 8,
+        "since": "2012-06-22",
+        "signal": "bullish",
+        "fair_worth": "642.4",
+        "analyst": "Apple's own",
+        "sector": "Energy",
+    }
+    assert task_shown({"findings": [finding]}, BOOK, {}, {})["findings"] == [
+        {
+            "ticker": A,
+            "current_price": 100,
+            "fair_price": 110,
+            "growth_score": 8,
+            "since": "T-5",
+            "signal": "bullish",
+            "sector": BOOK.sectors["Energy"],
+        }
+    ]
+
+
+def test_a_list_in_the_alphabets_order_is_put_into_that_of_the_codes() -> None:
+    for names in (("AAPL", "IBM"), ("IBM", "AAPL")):
+        listed = task_shown({"tickers": list(names)}, BOOK, {}, {})["tickers"]
+        assert listed == (sorted((A, B)) if names[0] == "AAPL" else [B, A])
 
 
 @pytest.mark.parametrize(

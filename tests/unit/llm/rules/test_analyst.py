@@ -3,7 +3,7 @@
 import pytest
 
 from contracts.reasons import Speaks
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from libs.llm.rules.analyst import EARNINGS_DAYS, FILED_DAYS, _due, _finding
 from libs.llm.rules.rule_set import EvidenceIndex
 
@@ -27,7 +27,7 @@ def known(figures: dict[str, float], *filings: tuple[str, int]) -> EvidenceIndex
     facts |= {f"A.filing@2010-05-0{n}#x": text for n, (text, _) in enumerate(filings, 1)}
     items = [{"text": text, "age_days": age} for text, age in filings]
     result = {"ticker": "A", "items": items}
-    return EvidenceIndex([Evidence(id="E1", tool="get_filings", result=result)], facts)
+    return EvidenceIndex([ToolEvidence(id="E1", tool="get_filings", result=result)], facts)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from libs.market.asking.call_policy import (
     LIMITED_S,
     LIMITED_S_MAX,
     Breaker,
-    Pace,
+    TokenBucket,
     backoff_s,
 )
 
@@ -33,7 +33,7 @@ def test_backoff_doubles_up_to_its_limit_with_full_jitter() -> None:
 
 def test_a_burst_goes_at_once_and_then_the_pace_holds() -> None:
     clock = Clock()
-    pace = Pace(2.0, clock)
+    pace = TokenBucket(2.0, clock)
     assert pace.take(int(BURST_MAX)) == 0.0
     assert pace.take(2) == 1.0
     assert pace.take(2) == 2.0  # behind the one before
@@ -43,7 +43,7 @@ def test_a_burst_goes_at_once_and_then_the_pace_holds() -> None:
 
 def test_who_is_told_to_slow_down_slows_everyone() -> None:
     clock = Clock()
-    pace = Pace(2.0, clock)
+    pace = TokenBucket(2.0, clock)
     pace.hold(3.0)
     assert pace.take(1) == 3.5
 

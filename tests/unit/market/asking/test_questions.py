@@ -2,8 +2,8 @@
 
 import pytest
 
-from libs.market.asking.call_policy import ATTEMPTS_MAX, Pace
-from libs.market.asking.questions import ANSWER_S_MAX, Questions
+from libs.market.asking.call_policy import ATTEMPTS_MAX, TokenBucket
+from libs.market.asking.questions import ANSWER_S_MAX, SourceQuestions
 from libs.market.errors import SourceUnavailable
 
 
@@ -18,8 +18,11 @@ async def test_a_question_is_tried_again_while_somebody_may_wait_for_it_and_no_l
         asked.append(clock[0])
         raise SourceUnavailable("it", "it is away")
 
-    made = Questions(
-        "Made up", Pace(1_000, lambda: clock[0]), sleep=lambda _: None, clock=lambda: clock[0]
+    made = SourceQuestions(
+        "Made up",
+        TokenBucket(1_000, lambda: clock[0]),
+        sleep=lambda _: None,
+        clock=lambda: clock[0],
     )
     try:
         with pytest.raises(SourceUnavailable):

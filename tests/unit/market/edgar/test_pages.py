@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from libs.market.edgar.pages import Sort, read
+from libs.market.edgar.pages import EdgarRefusalKind, read
 from tests.fakes.edgar_server import JSON, NO_SUCH_FILE, REFUSALS, XML
 
 LIMITED = {"403 threshold", "429 threshold", "429 empty"}
@@ -16,8 +16,8 @@ def test_each_refusal_means_what_it_says(name: str) -> None:
     page, refusal = read(status, kind, text.encode(), ("facts", "us-gaap"))
     assert page is None
     assert refusal is not None
-    expected = Sort.LIMITED if name in LIMITED else Sort.UNAVAILABLE
-    assert refusal.sort is (Sort.UNDECLARED if name in UNDECLARED else expected)
+    expected = EdgarRefusalKind.LIMITED if name in LIMITED else EdgarRefusalKind.UNAVAILABLE
+    assert refusal.sort is (EdgarRefusalKind.UNDECLARED if name in UNDECLARED else expected)
     assert refusal.why
 
 
@@ -28,7 +28,11 @@ def test_only_the_stores_own_word_means_that_there_is_none() -> None:
         refusal = read(status, XML, body)[1]
         assert refusal is not None
         sorts[status] = refusal.sort
-    assert sorts == {404: Sort.NONE, 200: Sort.UNAVAILABLE, 403: Sort.UNAVAILABLE}
+    assert sorts == {
+        404: EdgarRefusalKind.NONE,
+        200: EdgarRefusalKind.UNAVAILABLE,
+        403: EdgarRefusalKind.UNAVAILABLE,
+    }
 
 
 def test_a_page_with_what_was_asked_for_is_an_answer() -> None:

@@ -11,26 +11,32 @@ import pytest
 from libs.files.finding import BadFile
 from libs.market.calendar import exchange_calendar
 from libs.market.imports.folder import (
-    Place,
+    TradingPlace,
     change_of,
     labels_for,
     open_folder,
     write,
     write_prices,
 )
-from libs.market.imports.series import Series, Wanted, files_in, series_in, ticker_in_name
+from libs.market.imports.series import (
+    ImportedSeries,
+    ImportForm,
+    files_in,
+    series_in,
+    ticker_in_name,
+)
 from libs.market.replay.checked import checked_files
-from libs.market.replay.files import Prices, read_prices
+from libs.market.replay.files import FilePrices, read_prices
 from libs.market.replay.formats import SPLITS, SPLITS_AND_DIVIDENDS
 from libs.market.replay.store import ReplayStore
 from tests.fakes.vendor_files import bars, download, history, lean_folder, to_parquet
 
-ANY = Wanted()
+ANY = ImportForm()
 ROWS = len(bars())
 HEAD = "Date,Open,High,Low,Close,Volume"
 
 
-def of(series: Series) -> Prices:
+def of(series: ImportedSeries) -> FilePrices:
     return series.prices(exchange_calendar())
 
 
@@ -82,7 +88,7 @@ def test_the_form_says_what_its_prices_are_adjusted_for(tmp_path: Path) -> None:
         assert (series.opened.says_adjusted, of(series).form.adjusted) == (True, adjusted)
     bars().to_csv(path)
     assert not series_in(path, ANY)[0].opened.says_adjusted, "asked for"
-    (series,) = series_in(path, Wanted(vendor="stooq"))
+    (series,) = series_in(path, ImportForm(vendor="stooq"))
     assert of(series).form.adjusted == SPLITS_AND_DIVIDENDS
 
 
@@ -109,7 +115,7 @@ def test_columns_that_are_named_are_read_and_all_others_are_not(tmp_path: Path) 
         "low": "Mínimo",
         "close": "Último",
     }
-    wanted = Wanted(columns={**named, "volume": "Vol"}, month_first=False)
+    wanted = ImportForm(columns={**named, "volume": "Vol"}, month_first=False)
     (series,) = series_in(path, wanted)
 
     assert of(series).frame.row(0)[:6] == (date(2024, 1, 2), 1.5, 1.6, 1.4, 1.55, 1000)
@@ -161,6 +167,37 @@ def test_lean_prices_are_raw_and_its_factors_become_dividends_and_splits(tmp_pat
     ]
 
 
+def test_factor_files_of_lean_may_be_packed_in_a_dated_zip_file(tmp_path: Path) -> None:
+    frame = bars()
+    last = "20501231,1,1\n"
+    folder = lean_folder(tmp_path / "data", frame, "acme", None)
+    (path,) = files_in(folder)
+    packed = folder / "equity" / "usa" / "factor_files"
+    packed.mkdir()
+    for day, factors in (
+        ("20240101", last),
+        ("20240301", f"{frame.index[9]:%Y%m%d},1,0.5\n{last}"),
+    ):
+        with zipfile.ZipFile(packed / f"factor_files_{day}.zip", "w") as archive:
+            archive.writestr("acme.csv", factors)
+            archive.writestr("other.csv", last)
+    read = of(series_in(path, ANY)[0]).frame
+    assert read.filter(pl.col("split_factor") != 1)["split_factor"].to_list() == [2.0]
+
+    with zipfile.ZipFile(packed / "factor_files_20240401.zip", "w") as archive:
+        archive.writestr("other.csv", last)
+    assert "no dividends and no splits" in series_in(path, ANY)[0].notes[0]
+    with zipfile.ZipFile(
+        packed / "factor_files_20240501.zip", "w", zipfile.ZIP_DEFLATED
+    ) as archive:
+        archive.writestr("acme.csv", b"0" * 70_000_000)
+    with pytest.raises(BadFile, match=r"20240501.zip.*unpacks to more than 64 MB"):
+        series_in(path, ANY)
+    (packed / "factor_files_20240501.zip").write_bytes(b"PK\x03\x04 damaged")
+    with pytest.raises(BadFile, match=r"20240501.zip"):
+        series_in(path, ANY)
+
+
 def test_lean_without_a_factor_file_says_so_and_a_zip_bomb_is_bounded(tmp_path: Path) -> None:
     folder = lean_folder(tmp_path / "data", bars(), "acme", None)
     (path,) = files_in(folder)
@@ -183,7 +220,7 @@ def test_lean_without_a_factor_file_says_so_and_a_zip_bomb_is_bounded(tmp_path: 
     [
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 9, "an Excel workbook; open it and save"),
         (b"PK\x03\x04....[Content_Types].xml", "an Excel workbook; open it and save"),
-        (b"\x1f\x8b\x08", "compressed; unpack it"),
+        (b"\x1f\x8b\x08", "no whole gzip file"),
         (b"<!DOCTYPE html><html>", "a web page"),
         (f"{HEAD}\n45293,1,1,1,1,1\n".encode(), "the number of a day, as Excel counts"),
         (f"{HEAD}\n03/04/2024,1,1,1,1,1\n".encode(), "could be a day and a month"),
@@ -263,12 +300,12 @@ def test_raw_and_adjusted_prices_are_not_mixed(tmp_path: Path) -> None:
 def test_a_folder_says_where_its_tickers_trade(tmp_path: Path) -> None:
     new = open_folder(tmp_path / "data")
     assert (new.place_of("ACME").exchange, new.place_of("ACME").source) == ("XNYS", "assumed")
-    assert new.place_of("SAP.DE") == Place("XETR", "EUR", "the suffix")
+    assert new.place_of("SAP.DE") == TradingPlace("XETR", "EUR", "the suffix")
     assert new.place_of("VOD.L").currency == "", "pence or pounds: asked for"
     places = {
-        "ACME": Place("XNYS", "USD"),
-        "VOD.L": Place("XLON", "GBX"),
-        "ACM": Place("XTSE", "CAD"),
+        "ACME": TradingPlace("XNYS", "USD"),
+        "VOD.L": TradingPlace("XLON", "GBX"),
+        "ACM": TradingPlace("XTSE", "CAD"),
     }
     files = labels_for(new, places)
     assert 'exchange = "XNYS"' in files[tmp_path / "data" / "source.toml"]
@@ -281,7 +318,7 @@ def test_a_folder_says_where_its_tickers_trade(tmp_path: Path) -> None:
         assert (found.exchange, found.currency) == (place.exchange, place.currency)
     assert labels_for(there, places) == {}
     with pytest.raises(BadFile, match=r"VOD\.L trades at XLON in GBX"):
-        labels_for(there, {"VOD.L": Place("XLON", "GBP")})
+        labels_for(there, {"VOD.L": TradingPlace("XLON", "GBP")})
 
 
 def test_adjusted_prices_of_two_bases_are_not_joined(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
 import asyncio
+import gzip
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from libs.market.errors import BadReplayData
 from libs.market.issuers import issuer_of
 from libs.market.replay import files, layout, parsed
 from libs.market.replay import store as replay_store
+from libs.market.replay.checked import checked_files
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.data.fixture_market import make_fixture
 
@@ -168,7 +171,9 @@ async def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    with pytest.raises(BadReplayData, match=f"{missing}: not a directory; set DESKBUS_REPLAY_DIR"):
+    with pytest.raises(
+        BadReplayData, match=f"{missing}: not a directory; set DESKBUS_MARKET_REPLAY_DIR"
+    ):
         ReplayStore(missing)
     with pytest.raises(BadReplayData, match=f"{tmp_path}: 0 files of prices"):
         ReplayStore(tmp_path)
@@ -377,9 +382,6 @@ async def test_a_share_class_has_one_spelling(tmp_path: Path) -> None:
         ("AAA.csv", f"{HEADER}\n0001-01-01T09:30:00+05:00,10,11,9,10,1\n"),
         ("AAA.csv", "Price,Close,High,Low,Open,Volume\nTicker,M,M,M,M,M\nDate,,,,,\n"),
         ("AAA.csv", f"{HEADER}\n{GOOD[0]}\n\x00"),
-        ("sectors.csv", "ticker,sector,known_at\nAAA,Tech,1900-01-01\n"),
-        ("sectors.csv", "ticker,sector,known_at\nAAA,Tech,0001-01-01\n"),
-        ("sectors.csv", "ticker,sector,known_at\nAAA,Tech,2099-01-01\n"),
         ("news.csv", "ticker,title,known_at\nAAA,up,+12345-01-01T00:00:00Z\n"),
         ("filings.csv", "ticker,accession,form,filed\nAAA,1,8-K,2204-03-01\n"),
     ],
@@ -400,6 +402,88 @@ async def test_whatever_stands_in_a_file_only_its_own_error_comes_out(
         with pytest.raises(BadReplayData, match=f"^{name}"):
             await ask
     assert (await store.bars("BBB")).height == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "costs"),
+    [
+        ("AAA,Tech,XNYS,USD,12345-01-01", {"AAA"}),
+        ("AAA,Tech,XNYS,USD,1900-01-01", {"AAA"}),
+        ("AAA,Tech,XNYS,USD,2099-01-01", {"AAA"}),
+        ("AAA,,XNYS,USD,", {"AAA"}),
+        ("aaa ,Tech, Software,XNYS,USD,", {"AAA"}),
+        (",Tech,XNYS,USD,", {"AAA"}),  # of any ticker without a row
+        ("ZZZ,,XNYS,USD,", set()),
+    ],
+)
+async def test_a_bad_row_of_sectors_costs_its_ticker(
+    tmp_path: Path, row: str, costs: set[str]
+) -> None:
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, *GOOD, name="BBB.csv")
+    rows = ("BBB,Energy,XNYS,USD,", row)
+    header = "ticker,sector,exchange,currency,known_at"
+    directory_of(tmp_path, *rows, header=header, name="sectors.csv")
+    store = ReplayStore(tmp_path)
+    listed = await ReplayMarket(store).universe(DAY)
+    assert {"AAA", "BBB"} - {listing.ticker for listing in listed} == costs
+    assert [listing.sector for listing in listed if listing.ticker == "BBB"] == ["Energy"]
+    assert all(str(store.faults[name]).startswith("sectors.csv, line 3") for name in costs)
+    assert str(store.faults["sectors"]).startswith("sectors.csv, line 3")
+    with pytest.raises(BadReplayData) if costs else nullcontext():
+        await store.bars("AAA")
+    refused = {file.name async for file in checked_files(store) if file.refused}
+    assert refused == {"sectors.csv", *(f"{name}.csv" for name in costs)}
+
+
+async def test_tickers_of_hong_kong_without_a_lot_are_named_once(tmp_path: Path) -> None:
+    row = "2024-03-15,10,11,9,10,1000"
+    for name in ("0005.HK", "0700.HK", "2800.HK", "AAA"):
+        directory_of(tmp_path, row, name=f"{name}.csv")
+    directory_of(tmp_path, "2800.HK,Funds,500", header="ticker,sector,lot", name="sectors.csv")
+    notes = [file.note async for file in checked_files(ReplayStore(tmp_path)) if file.note]
+    assert notes == ["of 2 tickers of XHKG sectors.csv has no lot: their shares count as lots of 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sign", "listed", "why"),
+    [
+        ("AAA", "€", "", "the sign €, and they count in USD"),
+        ("AAA", "€", "EUR", ""),
+        ("AAA", "$", "", ""),
+        ("SAP.DE", "$", "", "the sign $, and they count in EUR"),
+        ("SAP.DE", "€", "", ""),
+        ("VOD.L", "£", "GBX", "the sign £, and they count in GBX"),
+        ("VOD.L", "£", "GBP", ""),
+    ],
+)
+async def test_the_sign_of_another_currency_is_refused(
+    tmp_path: Path, name: str, sign: str, listed: str, why: str
+) -> None:
+    row = "2024-03-15," + ",".join(f"{sign}{price}" for price in (10, 11, 9, 10)) + ",1000"
+    directory_of(tmp_path, row, name=f"{name}.csv")
+    directory_of(
+        tmp_path, f"{name},Tech,{listed}", header="ticker,sector,currency", name="sectors.csv"
+    )
+    store = ReplayStore(tmp_path)
+    if not why:
+        assert (await store.bars(name)).height == 1
+        return
+    with pytest.raises(BadReplayData, match=why.replace("$", r"\$")):
+        await store.bars(name)
+
+
+async def test_a_gzip_file_is_read_as_what_is_in_it(tmp_path: Path) -> None:
+    text = "\n".join((HEADER, *GOOD)) + "\n"
+    (tmp_path / "AAA.csv.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "BBB.csv").write_bytes(b"\xef\xbb\xbf" * 2 + text.encode())
+    (tmp_path / "CCC.csv").write_bytes(f"\ufeff{text}".encode("utf-16"))
+    (tmp_path / "DDD.csv.gz").write_bytes(gzip.compress(text.encode())[:30])
+    store = ReplayStore(tmp_path)
+    for name in ("AAA", "BBB", "CCC"):
+        assert (await store.bars(name)).height == 2
+    with pytest.raises(BadReplayData, match=r"DDD\.csv\.gz: no whole gzip file"):
+        await store.bars("DDD")
 
 
 async def test_figures_without_their_filing_are_refused_however_often_they_are_asked_for(

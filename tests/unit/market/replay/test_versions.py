@@ -13,7 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from libs.market.calendar import exchange_calendar
 from libs.market.errors import BadReplayData, ContentGone, NoHistory, UnknownTicker
+from libs.market.rates import VersionedRates
 from libs.market.replay import kept as kept_module
 from libs.market.replay import versions as versions_module
 from libs.market.replay.kept import KeptVersions
@@ -510,3 +512,118 @@ def test_a_version_makes_a_thing_once(opened: Callable[[], Versions]) -> None:
     version = opened().known
     assert isinstance(version, Version)
     assert version.of(id) == version.of(id)
+
+
+async def test_a_bad_row_of_sectors_costs_its_ticker_until_it_is_corrected(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    sectors = folder / "sectors.csv"
+    sectors.write_text("ticker,sector\nAAA,Energy\nBBB,\n")
+    versions = opened()
+    await versions.begin()
+    market = VersionedMarket(versions, 40.0)
+    assert [one.ticker for one in await market.universe(SECOND)] == ["AAA"]
+    assert set(market.faults) == {"BBB", "sectors"}
+    sectors.write_text("ticker,sector\nAAA,Energy\nBBB,Utilities\n")
+    assert [one.sector for one in await market.universe(SECOND)] == ["Energy", "Utilities"]
+    # A row that goes bad while the desk runs costs its ticker; the others are those of now.
+    sectors.write_text("ticker,sector\nAAA,\nBBB,Banks\n")
+    assert [one.sector for one in await market.universe(SECOND)] == ["Banks"]
+    assert set(market.faults) == {"AAA", "sectors"}
+    assert versions.refused == {}
+    (folder / AAA).open("a").write(ROWS[THIRD])
+    await versions.newest()
+    sectors.write_text("ticker,sector\nAAA,Energy\nBBB,Banks\n")
+    assert await close(versions, THIRD) == 11.75, "what came while its row was bad"
+
+
+FX = "date,pair,rate,known_at\n"
+RATES = {
+    FIRST: "2024-01-02,EURUSD,1.1,2024-01-02\n2024-01-02,GBPUSD,1.2,2024-01-02\n",
+    SECOND: "2024-01-03,EURUSD,1.11,2024-01-03\n2024-01-03,GBPUSD,abc,2024-01-03\n",
+    THIRD: "2024-01-04,EURUSD,1.12,2024-01-04\n2024-01-04,GBPUSD,1.22,2024-01-04\n",
+}
+
+
+async def known(versions: Versions, day: date) -> dict[str, str]:
+    at = exchange_calendar().close(day)
+    return {
+        name: f"{rate.rate.normalize()} of {rate.on}"
+        for name, rate in (await VersionedRates(versions).into("USD", at)).items()
+    }
+
+
+async def test_a_bad_rate_costs_its_pair_until_a_newer_one_while_the_desk_runs(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    fx = folder / "fx.csv"
+    fx.write_text(FX + RATES[FIRST])
+    versions = opened()
+    await versions.begin()
+    fx.write_text(FX + RATES[FIRST] + RATES[SECOND])
+    assert await known(versions, SECOND) == {"EUR": "1.11 of 2024-01-03"}
+    store = (await versions.read()).store
+    assert "fx.csv, line 5: rate is 'abc'" in str(store.faults["fx"])
+    assert versions.refused == {}
+    fx.write_text(FX + RATES[FIRST] + RATES[SECOND] + RATES[THIRD])
+    both = {"EUR": "1.12 of 2024-01-04", "GBP": "1.22 of 2024-01-04"}
+    assert await known(versions, THIRD) == both
+
+
+@pytest.mark.parametrize("began", [FIRST, SECOND], ids=["good", "a bad row"])
+@pytest.mark.parametrize(
+    "end", ["2024-01-0", "2024-01-04,EUR", "2024-01-04,EURUSD,", "2024-01-04,EURUSD,1.12,2024-0"]
+)
+async def test_a_file_of_rates_that_ends_within_a_row_leaves_what_it_was(
+    folder: Path, opened: Callable[[], Versions], end: str, began: date
+) -> None:
+    fx = folder / "fx.csv"
+    fx.write_text(FX + RATES[FIRST] + RATES[began])
+    versions = opened()
+    await versions.begin()
+    before = await fixed(versions)
+    fx.write_text(FX + RATES[SECOND] + end)  # written anew, and not yet whole
+    assert await fixed(versions) == before
+    assert "fx.csv, line 4" in str(versions.refused["fx"])
+    fx.write_text(FX + RATES[SECOND] + RATES[THIRD])
+    assert (await known(versions, THIRD))["EUR"] == "1.12 of 2024-01-04"
+    assert versions.refused == {}
+
+
+async def test_a_bad_last_row_without_a_line_end_is_no_cut_off_file(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    fx = folder / "fx.csv"
+    fx.write_text(FX + RATES[FIRST])
+    versions = opened()
+    await versions.begin()
+    fx.write_text(FX + RATES[FIRST] + RATES[SECOND].rstrip())
+    assert await known(versions, SECOND) == {"EUR": "1.11 of 2024-01-03"}
+
+
+async def test_sectors_that_go_bad_cost_no_ticker_of_another_exchange(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    sectors = folder / "sectors.csv"
+    sectors.write_text("ticker,sector,exchange\nCCC,Energy,XETR\n")
+    (folder / "CCC.csv").write_text(HEADER + "2024-07-04,10,11,9,10,1000\n")
+    versions = opened()
+    await versions.begin()
+    assert list(await (await versions.read()).store.dates("CCC")) == [date(2024, 7, 4)]
+    sectors.write_text("nothing\n")
+    assert list(await (await versions.read()).store.dates("CCC")) == [date(2024, 7, 4)]
+    assert list(versions.refused) == ["sectors"]
+
+
+async def test_a_file_that_began_with_a_bad_row_goes_on_by_its_good_ones(
+    folder: Path, opened: Callable[[], Versions]
+) -> None:
+    sectors = folder / "sectors.csv"
+    sectors.write_text("ticker,sector\nAAA,Energy\nBBB,\n")
+    versions = opened()
+    await versions.begin()
+    market = VersionedMarket(versions, 40.0)
+    (folder / "CCC.csv").write_text(HEADER + ROWS[FIRST] + ROWS[SECOND])
+    sectors.write_text("ticker,sector\nAAA,Energy\nBBB,\nCCC,Banks\n")
+    listed = {one.ticker: one.sector for one in await market.universe(SECOND)}
+    assert listed == {"AAA": "Energy", "CCC": "Banks"}

@@ -10,15 +10,15 @@ import orjson
 import pytest
 
 from libs.market.errors import (
-    BadToolArguments,
+    BadMarketToolArguments,
     CryptoNotSupported,
     LookAhead,
     MarketError,
+    MarketToolNotAllowed,
+    MarketToolResultTooLarge,
     NoHistory,
     NotASession,
     NotInSource,
-    ToolNotAllowed,
-    ToolResultTooLarge,
     UnknownTicker,
 )
 from libs.market.replay.market import ReplayMarket, ReplayStore
@@ -238,7 +238,7 @@ async def test_a_tool_outside_the_allow_list_is_refused(bundled: ReplayMarket) -
     trader = tools(bundled, MIDSUMMER, "get_stock_price", "get_portfolio")
     assert [tool.name for tool in trader.definitions()] == ["get_stock_price"]
     for name in ("get_news", "place_buy_order", "get_portfolio", "x" * 10_000):
-        with pytest.raises(ToolNotAllowed, match="allowed: get_stock_price") as caught:
+        with pytest.raises(MarketToolNotAllowed, match="allowed: get_stock_price") as caught:
             await trader.call(name, {"ticker": "AAPL"})
         assert len(str(caught.value)) < 150
 
@@ -264,7 +264,7 @@ async def test_a_tool_outside_the_allow_list_is_refused(bundled: ReplayMarket) -
 async def test_bad_arguments_are_named_without_being_quoted(
     bundled: ReplayMarket, name: str, arguments: Any, says: str
 ) -> None:
-    with pytest.raises(BadToolArguments, match=says) as caught:
+    with pytest.raises(BadMarketToolArguments, match=says) as caught:
         await tools(bundled, MIDSUMMER).call(name, arguments)
     assert len(str(caught.value)) < 300
     assert "AAAA" not in str(caught.value)
@@ -314,7 +314,7 @@ async def test_a_leak_is_an_error_and_no_result(fixture_store: ReplayStore, name
 
 
 async def test_a_result_over_the_limit_is_a_typed_failure(fixture_store: ReplayStore) -> None:
-    with pytest.raises(ToolResultTooLarge, match="over the limit of 32000"):
+    with pytest.raises(MarketToolResultTooLarge, match="over the limit of 32000"):
         await tools(LeakyMarket(fixture_store), AS_OF).call("search_eu_stocks", {"query": "n"})
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from libs.market import exit_terms
 from libs.market.calendar import exchange_calendar
-from libs.market.exit_terms import BadExitTerms, ExitRules, terms_in
+from libs.market.exit_terms import BadExitTerms, DeskExitRules, terms_in
 from libs.market.exits import AccountExits, exits_at_entry
 from libs.market.sources import market_of
 from libs.quant.exits.entry import signals_at_entry
-from libs.quant.exits.history import History
+from libs.quant.exits.history import PriceHistory
 from libs.quant.exits.terms import ExitTerms, TermsFile
 from libs.runtime.settings import Settings
 from tests.fakes.log_lines import log_lines
@@ -29,7 +29,7 @@ COUNT = st.one_of(st.none(), st.integers(1, 10_000))
 
 
 def signals(months: tuple[float, ...], terms: ExitTerms, close: float = 100.0) -> dict[str, bool]:
-    history = History(months=months, close=close, peak=close)
+    history = PriceHistory(months=months, close=close, peak=close)
     found = signals_at_entry("AAA", AS_OF, NEXT, terms, history, SESSIONS)
     return {signal.rule: signal.triggered for signal in found}
 
@@ -86,7 +86,7 @@ async def test_a_file_that_was_never_good_has_no_terms_and_a_missing_one_the_def
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "exit_signals.toml"
-    exits = AccountExits(ExitRules(path), "main")
+    exits = AccountExits(DeskExitRules(path), "main")
     assert await exits.of("AAPL") == ExitTerms()
     path.write_text("[default.momentum]\nleast_gap_pct = 2\n")
     terms = await exits.of("AAPL")
@@ -95,7 +95,7 @@ async def test_a_file_that_was_never_good_has_no_terms_and_a_missing_one_the_def
     assert Decimal(str(terms.momentum.least_gap_pct)) == 2
     path.write_text("[default.trailing_stop]\npercent = 8\n")
     assert await exits.of("AAPL") == terms, "a running desk keeps the last good file"
-    assert await AccountExits(ExitRules(path), "main").of("AAPL") is None
+    assert await AccountExits(DeskExitRules(path), "main").of("AAPL") is None
 
 
 async def test_a_file_that_breaks_is_logged_once_a_change_and_the_last_good_one_stands(
@@ -103,7 +103,7 @@ async def test_a_file_that_breaks_is_logged_once_a_change_and_the_last_good_one_
 ) -> None:
     path = tmp_path / "exit_signals.toml"
     path.write_text("[default]\nstop_pct = 8\n")
-    rules = ExitRules(path)
+    rules = DeskExitRules(path)
     with log_lines() as logs:
         path.write_text("[default]\nstop_pct = 9\n[default")
         for _ in range(3):
@@ -119,30 +119,46 @@ async def test_a_file_that_breaks_is_logged_once_a_change_and_the_last_good_one_
     assert [line["event"] for line in logs] == [bad, bad, good]
     path.write_text("stop")
     with pytest.raises(BadExitTerms):
-        await ExitRules(path).read()
+        await DeskExitRules(path).read()
 
 
-@pytest.mark.parametrize("away", [False, True], ids=["empty", "away"])
-async def test_rules_that_are_gone_for_a_moment_stand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, away: bool
+@pytest.mark.parametrize("how", ["empty", "away", "half saved"])
+async def test_rules_that_are_changed_for_a_moment_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    path, text = tmp_path / "exit_signals.toml", "[default]\nstop_pct = 8\n"
+    path, text = tmp_path / "exit_signals.toml", "[default]\nstop_pct = 8\nrest_shares_min = 9\n"
     path.write_text(text)
-    rules = ExitRules(path)
-    monkeypatch.setattr(exit_terms, "GONE_AFTER_S", 1e9)
-    with log_lines() as logs:
-        for _ in range(2):
-            path.unlink() if away else path.write_text("")
-            assert (await rules.read()).default.stop_pct == 8
-            assert "no rules" in rules.fault
-            path.write_text(text)
-            assert (await rules.read()).default.stop_pct == 8
-            assert not rules.fault
-        path.unlink() if away else path.write_text("")
-        await rules.read()
-        monkeypatch.setattr(exit_terms, "GONE_AFTER_S", 0.0)
-        for _ in range(2):
-            assert (await rules.read()).default.stop_pct is None
-    events = [line["event"] for line in logs]
-    assert events.count("market.exit_rules_bad") == 3
-    assert events.count("market.exit_rules_gone") == 1
+    rules = DeskExitRules(path)
+    monkeypatch.setattr(exit_terms, "SETTLED_S", 1e9)
+    monkeypatch.setattr(exit_terms, "WAIT_S", 0.0)
+
+    def change() -> None:
+        if how == "away":
+            path.unlink()
+        else:
+            path.write_text("" if how == "empty" else text[: text.index("rest")])
+
+    for _ in range(2):
+        change()
+        assert (await rules.read()).default.rest_shares_min == 9
+        assert "it changed less than" in rules.fault
+        path.write_text(text)
+        assert (await rules.read()).default.rest_shares_min == 9
+        assert not rules.fault
+    change()
+    await rules.read()
+    monkeypatch.setattr(exit_terms, "SETTLED_S", 0.0)
+    for _ in range(2):
+        read = await rules.read()
+        assert read.default.rest_shares_min != 9
+        assert read.default.stop_pct == (8 if how == "half saved" else None)
+    assert not rules.fault
+
+
+async def test_a_read_waits_until_changed_rules_have_settled(tmp_path: Path) -> None:
+    path = tmp_path / "exit_signals.toml"
+    path.write_text("[default]\nstop_pct = 8\n")
+    rules = DeskExitRules(path)
+    path.write_text("[default]\nstop_pct = 9\n")
+    assert (await rules.read()).default.stop_pct == 9
+    assert not rules.fault

@@ -8,7 +8,7 @@ from contracts.account import AccountLimits
 from contracts.constraints import ENFORCED, TAKES
 from libs.quant.risk.constraints import CONSTRAINT_CEILINGS, CONSTRAINT_GATES
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, WHOLE_SHARES
-from libs.quant.risk.facts import Rule
+from libs.quant.risk.facts import RiskRule
 from libs.quant.risk.rules import (
     ALLOCATION_PCT_MAX,
     BUY_CEILINGS,
@@ -60,7 +60,7 @@ def test_the_page_has_every_rule_and_every_limit_and_no_other(rows):
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
-def test_each_rule_stands_there_with_its_side_and_its_reason(rows, rule: Rule):
+def test_each_rule_stands_there_with_its_side_and_its_reason(rows, rule: RiskRule):
     on, _, why = rows[rule.name]
     buys = rule.name in {each.name for each in (*BUY_GATES, *BUY_CEILINGS, LEAST_SIZE)}
     sales = rule.name in {each.name for each in SELL_GATES}

@@ -12,7 +12,7 @@ from libs.quant.risk.score import (
     RISK_CLOSES_MIN,
     RISK_CLOSES_WANTED,
     STEPS,
-    Step,
+    RiskStep,
     measured_risk,
 )
 
@@ -36,14 +36,14 @@ def fallen(drawdown_pct: float) -> list[float]:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: str(step.score))
-def test_a_step_is_reached_by_its_volatility_and_not_just_below_it(step: Step) -> None:
+def test_a_step_is_reached_by_its_volatility_and_not_just_below_it(step: RiskStep) -> None:
     assert measured_risk(swinging(step.volatility_pct * 1.02)).score == step.score
     if step.score > 0:
         assert measured_risk(swinging(step.volatility_pct * 0.98)).score == step.score - 1
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: str(step.score))
-def test_a_step_is_reached_by_its_fall_from_the_high_and_not_just_below_it(step: Step) -> None:
+def test_a_step_is_reached_by_its_fall_from_the_high_and_not_just_below_it(step: RiskStep) -> None:
     assert measured_risk(fallen(step.drawdown_pct + 0.01)).score == step.score
     if step.score > 0:
         assert measured_risk(fallen(step.drawdown_pct - 0.01)).score == step.score - 1

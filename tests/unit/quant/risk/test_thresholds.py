@@ -15,7 +15,7 @@ from contracts.risk import Check, Evidence
 from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict
-from libs.quant.risk.facts import Facts, Leg
+from libs.quant.risk.facts import Leg, RiskFacts
 from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, LEAST_SIZE, SELL_GATES
 from tests.fakes.moves import moving
 from tests.fakes.reasons import settled
@@ -392,7 +392,7 @@ def test_the_limit_of_a_position_holds_for_all_share_classes_of_an_issuer_togeth
     cash = 10_000 - sum(int(position.value) for position in positions)
     portfolio = books(cash, positions=positions, issuers=issuers)
     limits = WIDE.model_copy(update={"position_pct_max": D(12)})
-    facts = Facts({"GOOG": GOOG}, portfolio, limits, D(10_000), {"GOOG": D(10)})
+    facts = RiskFacts({"GOOG": GOOG}, portfolio, limits, D(10_000), {"GOOG": D(10)})
     found = rule.judge(Leg("GOOG", Side.BUY, D(20), pick("GOOG", 20)), facts)
     assert found.value == "2,000.00 USD asked for"
     assert found.limit == room
@@ -434,4 +434,4 @@ def test_nothing_is_bought_where_a_file_of_something_held_cannot_be_read() -> No
     check = check_of("daily_loss", incomplete=why)
     assert (check.passed, check.value) == (False, f"unknown: {why}")
     (sentence,) = asked(A10, portfolio=books(incomplete=why)).judged().adjustments
-    assert "a file that the account's equity needs cannot be read" in str(sentence)
+    assert "the account's equity is incomplete" in str(sentence)

@@ -11,8 +11,8 @@ import pytest
 from contracts.account import Side
 from libs.broker.broker import Filled, MarketOrder, Opening
 from libs.broker.paper import EXACT, WHOLE, Counting, PaperBroker
-from libs.quant.strategy.backtest import Backtest, Sizing, backtest
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.backtest import Backtest, EntrySizing, backtest
+from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.panel import Panel
 from tests.unit.quant.strategy import panels
 
@@ -68,8 +68,8 @@ def both(prices: Panel, seed: int, counting: Counting) -> tuple[Desk, Backtest]:
         [Decimal(float(x)) for x in rows] for rows in (prices.open[0], prices.close[0])
     )
     desk.run(opens, closes, sides[0])
-    terms = Terms(FEE_BPS, SLIPPAGE_BPS)
-    return desk, backtest(prices, sides, Sizing(CAPITAL, SHARES_OF_EQUITY), terms)
+    terms = FillTerms(FEE_BPS, SLIPPAGE_BPS)
+    return desk, backtest(prices, sides, EntrySizing(CAPITAL, SHARES_OF_EQUITY), terms)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from libs.quant.strategy import performance as measure
-from libs.quant.strategy.backtest import Backtest, Sizing, backtest
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.backtest import Backtest, EntrySizing, backtest
+from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.panel import Panel
 from tests.oracles import scenario
 from tests.unit.quant.strategy import panels
@@ -30,11 +30,11 @@ def prices() -> Panel:
     return panels.of(opens, closes)
 
 
-def run(prices: Panel, *, short: bool, sizing: Sizing, slippage_bps: float) -> Backtest:
+def run(prices: Panel, *, short: bool, sizing: EntrySizing, slippage_bps: float) -> Backtest:
     sides = scenario.sides(prices.close)
     assert scenario.fingerprint(sides) == ORACLE["sides_sha256"]
     wanted = sides if short else np.maximum(sides, 0)
-    return backtest(prices, wanted, sizing, Terms(scenario.FEE_BPS, slippage_bps))
+    return backtest(prices, wanted, sizing, FillTerms(scenario.FEE_BPS, slippage_bps))
 
 
 def curves(found: Backtest) -> np.ndarray:
@@ -50,17 +50,19 @@ def points(equity: np.ndarray) -> list[float]:
 
 
 CAPITAL = scenario.CAPITAL_EACH * len(scenario.TICKERS)
-LOTS = Sizing(CAPITAL, shares=scenario.LOT_SHARES)
+LOTS = EntrySizing(CAPITAL, shares=scenario.LOT_SHARES)
 
 
 @pytest.mark.parametrize(
     ("case", "short", "sizing"),
     [
-        ("vectorbt_long_flat_all_in", False, Sizing(CAPITAL)),
+        ("vectorbt_long_flat_all_in", False, EntrySizing(CAPITAL)),
         ("vectorbt_long_short_lots", True, LOTS),
     ],
 )
-def test_equity_and_figures_are_vectorbts(prices: Panel, case: str, short: bool, sizing: Sizing):
+def test_equity_and_figures_are_vectorbts(
+    prices: Panel, case: str, short: bool, sizing: EntrySizing
+):
     found = run(prices, short=short, sizing=sizing, slippage_bps=scenario.SLIPPAGE_BPS)
     equity, figures = curves(found), measure.by_ticker(found)
     # vectorbt counts the first session, at whose open nothing can be held yet, as a return of 0.
@@ -99,7 +101,7 @@ def test_the_comparison_sees_a_day_of_difference(prices: Panel):
     """Filled at the same open at which it was decided, the figures are others."""
     sides = np.maximum(scenario.sides(prices.close), 0)
     early = np.hstack([sides[:, 1:], sides[:, -1:]])
-    terms = Terms(scenario.FEE_BPS, scenario.SLIPPAGE_BPS)
-    found = backtest(prices, early, Sizing(CAPITAL), terms)
+    terms = FillTerms(scenario.FEE_BPS, scenario.SLIPPAGE_BPS)
+    found = backtest(prices, early, EntrySizing(CAPITAL), terms)
     said = ORACLE["vectorbt_long_flat_all_in"]["AAPL"]
     assert measure.by_ticker(found).total_return[0] != pytest.approx(said["total_return"], rel=0.01)

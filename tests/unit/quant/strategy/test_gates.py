@@ -10,7 +10,7 @@ from libs.quant.strategy import gates
 from libs.quant.strategy.gates import (
     BACKTEST_RULES,
     TRAINING_RULES,
-    Rule,
+    GateRule,
     backtest_gate,
     training_gate,
 )
@@ -128,7 +128,7 @@ def test_a_value_just_below_is_shown_with_the_digits_that_tell_it_apart():
 
 
 def test_counts_are_shown_without_digits(monkeypatch: pytest.MonkeyPatch):
-    trades: Rule[BacktestResult] = Rule(
+    trades: GateRule[BacktestResult] = GateRule(
         "trades", lambda result: result.total_trades, lambda _: 200, least=True
     )
     monkeypatch.setattr(gates, "BACKTEST_RULES", (trades,))

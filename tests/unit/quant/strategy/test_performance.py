@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from libs.quant.strategy import performance as measure
-from libs.quant.strategy.backtest import Sizing, backtest
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.backtest import EntrySizing, backtest
+from libs.quant.strategy.fills import FillTerms
 from tests.unit.quant.strategy import panels
 
 CURVE = np.array([100.0, 110.0, 99.0, 99.0, 120.0])
@@ -52,7 +52,7 @@ def test_a_ratio_without_variation_is_not_defined(curve: list[float]):
 
 def test_without_a_trade_there_is_no_win_rate_and_no_ratio():
     prices = panels.walk(1, 2, 50)
-    found = backtest(prices, np.zeros_like(prices.close, dtype=np.int8), Sizing(), Terms())
+    found = backtest(prices, np.zeros_like(prices.close, dtype=np.int8), EntrySizing(), FillTerms())
     figures = measure.performance(found)
     assert figures.win_rate is None
     assert figures.sharpe_ratio is None
@@ -64,7 +64,7 @@ def test_without_a_trade_there_is_no_win_rate_and_no_ratio():
 def test_trades_are_counted_with_the_open_one_and_won_among_the_closed():
     prices = panels.of([10, 10, 12, 12, 12, 11, 11, 11])
     sides = np.array([[1, 0, 0, 1, 0, 1, 1, 1]], dtype=np.int8)
-    figures = measure.performance(backtest(prices, sides, Sizing(100, shares=1), Terms()))
+    figures = measure.performance(backtest(prices, sides, EntrySizing(100, shares=1), FillTerms()))
     assert figures.total_trades == 3
     assert figures.win_rate == 0.5
 
@@ -73,7 +73,7 @@ def test_exposure_and_turnover_are_parts_of_equity():
     prices = panels.of([10.0] * 253)
     sides = np.zeros((1, 253), dtype=np.int8)
     sides[0, :126] = 1  # filled at session 1, left at session 127
-    figures = measure.performance(backtest(prices, sides, Sizing(1_000, 0.5), Terms()))
+    figures = measure.performance(backtest(prices, sides, EntrySizing(1_000, 0.5), FillTerms()))
     assert figures.exposure == pytest.approx(0.5 * 126 / 253)
     assert figures.turnover == pytest.approx(2 * 0.5)
 
@@ -82,12 +82,12 @@ def test_the_same_trades_in_half_a_year_are_twice_the_turnover_a_year():
     prices = panels.of([10.0] * 127)
     sides = np.zeros((1, 127), dtype=np.int8)
     sides[0, :63] = 1
-    figures = measure.performance(backtest(prices, sides, Sizing(1_000, 0.5), Terms()))
+    figures = measure.performance(backtest(prices, sides, EntrySizing(1_000, 0.5), FillTerms()))
     assert figures.turnover == pytest.approx(2 * 0.5 * 2)
 
 
 def test_the_fees_are_those_of_all_fills():
     prices = panels.of([10.0] * 4)
     sides = np.array([[1, 0, 0, 0]], dtype=np.int8)
-    found = backtest(prices, sides, Sizing(1_000, shares=10), Terms(fee_bps=10))
+    found = backtest(prices, sides, EntrySizing(1_000, shares=10), FillTerms(fee_bps=10))
     assert measure.performance(found).fees == pytest.approx(0.2)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contracts.strategy import Condition, EntryRules, ExitRules
 from libs.quant.strategy import rules
-from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.fills import FillTerms
 from tests.unit.quant.strategy import panels
 
 NAN = float("nan")
@@ -24,7 +24,7 @@ def sides(
         ExitRules.model_validate(exit_),
         {"x": np.array([reading])},
         prices,
-        Terms(),
+        FillTerms(),
     )
     assert found.dtype == np.int8
     return found[0].tolist()
@@ -104,7 +104,7 @@ def test_the_price_paid_is_after_slippage():
     entry, exit_ = EntryRules(long=(Condition(of="x", above=5),)), ExitRules(stop_loss_pct=1)
     reading = {"x": np.array([[6.0, 0.0, 0.0]])}
     free, costly = (
-        rules.sides(entry, exit_, reading, prices, Terms(slippage_bps=bps)) for bps in (0, 150)
+        rules.sides(entry, exit_, reading, prices, FillTerms(slippage_bps=bps)) for bps in (0, 150)
     )
     assert free[0].tolist() == [1, 1, 1]
     assert costly[0].tolist() == [1, 0, 0]
@@ -124,7 +124,7 @@ def test_the_short_way_and_the_walk_agree(seed: int):
     exit_ = ExitRules(long=(Condition(of="x", below=-0.5),))
     never = exit_.model_copy(update={"hold_bars_max": 10_000})
     reading = {"x": np.random.default_rng(seed).normal(size=prices.close.shape)}
-    found = [rules.sides(entry, each, reading, prices, Terms()) for each in (exit_, never)]
+    found = [rules.sides(entry, each, reading, prices, FillTerms()) for each in (exit_, never)]
     assert np.array_equal(*found)
 
 
@@ -135,6 +135,6 @@ def test_what_comes_later_changes_no_side_before(seed: int, cut: int):
     entry = EntryRules(long=(Condition(of="x", above=0.5),), short=(Condition(of="x", below=-1),))
     exit_ = ExitRules(long=(Condition(of="x", below=0),), hold_bars_max=7, stop_loss_pct=4)
     reading = np.random.default_rng(seed).normal(size=prices.close.shape)
-    full = rules.sides(entry, exit_, {"x": reading}, prices, Terms())
-    early = rules.sides(entry, exit_, {"x": reading[:, :cut]}, prices.cut(0, cut), Terms())
+    full = rules.sides(entry, exit_, {"x": reading}, prices, FillTerms())
+    early = rules.sides(entry, exit_, {"x": reading[:, :cut]}, prices.cut(0, cut), FillTerms())
     assert np.array_equal(full[:, :cut], early)

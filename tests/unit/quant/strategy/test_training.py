@@ -11,7 +11,7 @@ import pytest
 
 from contracts.strategy import FoldSpec, LabelSpec, MlpSpec, Period, StrategySpec
 from libs.quant.strategy import fitting, models, training
-from libs.quant.strategy.folds import TooShort, folds
+from libs.quant.strategy.folds import TooShortForFolds, folds
 from libs.quant.strategy.panel import Panel
 from libs.quant.strategy.training import CannotTrain, labels, places, train
 from tests.unit.quant.strategy import panels
@@ -108,7 +108,7 @@ def test_a_period_too_short_for_its_folds_is_refused(sessions: int, enough: bool
     if enough:
         assert len(folds(0, sessions, 2, spec)) == 5
         return
-    with pytest.raises(TooShort, match="folds: 53 sessions") as caught:
+    with pytest.raises(TooShortForFolds, match="folds: 53 sessions") as caught:
         folds(0, sessions, 2, spec)
     assert caught.value.field == "folds"
 
@@ -254,7 +254,7 @@ def test_what_the_callback_raises_ends_the_training(prices: Panel, name: str):
     ],
 )
 def test_a_spec_that_the_prices_do_not_allow_is_named(prices: Panel, changes: Any, field: Any):
-    with pytest.raises((CannotTrain, TooShort)) as caught:
+    with pytest.raises((CannotTrain, TooShortForFolds)) as caught:
         train(spec(**changes), prices)
     assert caught.value.field == field
 

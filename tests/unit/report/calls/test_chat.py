@@ -7,8 +7,8 @@ from typing import Any
 from contracts.operation import CallKind, JournalEntry
 from libs.llm.errors import ProviderUnavailable
 from libs.llm.provider import ModelReply
-from libs.llm.scripted import ScriptedProvider, asks, says
-from libs.report.calls.chat import Chat, Role, Turn, chat_of
+from libs.report.calls.chat import Chat, ChatRole, Turn, chat_of
+from tests.fakes.scripted_model import ScriptedProvider, asks, says
 from tests.unit.llm.conftest import Bench
 
 GOOD = says({"word": "yes", "number": 3})
@@ -43,7 +43,7 @@ def words_of(turn: Turn) -> str:
 async def test_each_call_has_what_was_new_and_what_came_before_it() -> None:
     desk = await recorded(asks(A, B), ModelReply(text="done"), GOOD)
     first, second, answer = chats(desk)
-    assert [turn.role for turn in first.asked] == [Role.SYSTEM, Role.TOOLS, Role.USER]
+    assert [turn.role for turn in first.asked] == [ChatRole.SYSTEM, ChatRole.TOOLS, ChatRole.USER]
     assert first.asked[0].text == "Be brief."
     assert '"name":"price"' in first.asked[1].text
     assert first.asked[2].text == desk.provider.requests[0].messages[0].text  # type: ignore[union-attr]
@@ -52,7 +52,7 @@ async def test_each_call_has_what_was_new_and_what_came_before_it() -> None:
     assert brief(first.reply) == [("assistant", "price(A), price(B)")]
     assert [call.index for call in first.reply[0].calls] == [1, 2]
     assert brief(second.before[-1:]) == [("assistant", "price(A), price(B)")]
-    assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.TOOLS, Role.TOOL]
+    assert [turn.role for turn in second.asked] == [ChatRole.SYSTEM, ChatRole.TOOLS, ChatRole.TOOL]
     assert [(each.sentence, each.index) for each in second.asked[2].calls] == [
         ("price(A)", 1),
         ("price(B)", 2),
@@ -60,7 +60,7 @@ async def test_each_call_has_what_was_new_and_what_came_before_it() -> None:
     assert brief(second.reply) == [("assistant", "done")]
     # The answer stands on the task and the results: nothing that the model said came there.
     assert answer.before == []
-    assert [turn.role for turn in answer.asked] == [Role.SYSTEM, Role.SCHEMA, Role.USER]
+    assert [turn.role for turn in answer.asked] == [ChatRole.SYSTEM, ChatRole.SCHEMA, ChatRole.USER]
     assert '"ticker":"B"' in answer.asked[2].text
     assert "yes" in answer.reply[0].text
 
@@ -69,7 +69,7 @@ async def test_a_repair_turn_quotes_what_was_wrong_after_the_answer_that_was() -
     desk = await recorded(asks(A), ModelReply(text="done"), BAD, GOOD)
     repair = chats(desk)[-1]
     assert brief(repair.before[-1:]) == [("assistant", BAD.text)]
-    assert repair.asked[2].role is Role.USER
+    assert repair.asked[2].role is ChatRole.USER
     assert "That answer is not valid" in repair.asked[2].text
 
 
@@ -81,7 +81,10 @@ async def test_a_second_try_shows_the_request_of_the_first_and_how_that_failed()
     assert brief(failed.reply) == [("assistant", "no reply: provider_unavailable: 429")]
     assert (failed.tries, second.tries) == (1, 2)
     assert [turn.role for turn in second.asked] == [
-        *(Role.SYSTEM, Role.TOOLS, Role.USER, Role.ASSISTANT),
+        ChatRole.SYSTEM,
+        ChatRole.TOOLS,
+        ChatRole.USER,
+        ChatRole.ASSISTANT,
     ]
     assert second.asked[:3] == failed.asked
     assert brief(second.reply) == [("assistant", "price(A)")]

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 from libs.llm.provider import ModelReply
-from libs.llm.scripted import asks
-from libs.report.calls.chat import Chat, Role, Spoken, Turn
+from libs.report.calls.chat import Chat, ChatRole, Spoken, Turn
 from libs.report.calls.sent import ROWS_MAX, described, difference, sent_texts
+from tests.fakes.scripted_model import asks
 from tests.unit.report.calls.test_chat import BAD, GOOD, A, chats, recorded
 
 OP = UUID(int=1)
@@ -13,7 +13,7 @@ OP = UUID(int=1)
 
 def chat(*texts: str, system: str = "Be brief.") -> Chat:
     """A call that was sent these messages."""
-    asked = [Turn(Role.SYSTEM, system), *(Turn(Role.USER, text) for text in texts)]
+    asked = [Turn(ChatRole.SYSTEM, system), *(Turn(ChatRole.USER, text) for text in texts)]
     return Chat(before=(), asked=asked, reply=())
 
 
@@ -108,7 +108,7 @@ def test_two_long_lines_show_where_they_part() -> None:
 def with_result(sentence: str, *texts: str) -> Chat:
     """A call that was sent these results of one tool."""
     results = [Spoken(sentence, text) for text in texts]
-    return Chat(before=(), asked=[Turn(Role.TOOL, calls=results)], reply=())
+    return Chat(before=(), asked=[Turn(ChatRole.TOOL, calls=results)], reply=())
 
 
 def test_results_in_the_same_words_with_other_contents_differ_field_by_field() -> None:

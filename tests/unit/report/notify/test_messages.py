@@ -17,7 +17,7 @@ MARKUP = "A_B*C[x](y)<b>&`~|#\\"
 
 def test_one_notice_is_its_title_and_its_lines() -> None:
     text = compose([notice("main: sold 3 AAPL", lines=("fee 1.00",))], AT, WIDE)
-    assert (text.title, text.body, text.count) == ("main: sold 3 AAPL", "fee 1.00", 1)
+    assert (text.title, text.body) == ("main: sold 3 AAPL", "fee 1.00")
 
 
 def test_a_notice_without_lines_has_its_title_as_body() -> None:
@@ -97,12 +97,11 @@ def test_a_proposal_says_how_much_time_is_left_when_it_is_sent() -> None:
     assert too_late.body == "its time to answer has passed"
 
 
-def test_what_does_not_fit_waits_for_the_next_message() -> None:
+def test_what_does_not_fit_is_counted_in_the_last_line() -> None:
     due = [notice("x" * 40) for _ in range(10)]
     text = compose(due, AT, Style(250, 100))
-    assert text.count == 2
-    assert text.title == "2 messages of your desk"
-    assert len(text.body) <= 100
+    assert text.title == "10 messages of your desk"
+    assert text.body.splitlines() == [f"• {'x' * 40}", "9 more are in the console"]
 
 
 def test_a_link_is_whole_or_not_there() -> None:
@@ -118,11 +117,10 @@ def test_a_link_is_whole_or_not_there() -> None:
     title_chars=some.sampled_from([0, 40, 250]),
     body_chars=some.integers(20, 3_000),
 )
-def test_no_message_is_over_its_channels_limits_and_each_tells_at_least_one(
+def test_no_message_is_over_its_channels_limits(
     titles: list[str], lines: list[str], markup: str, title_chars: int, body_chars: int
 ) -> None:
     due = [notice(title, lines=tuple(lines)) for title in titles]
     text = compose(due, AT, Style(title_chars, body_chars, markup))
-    assert 1 <= text.count <= len(due)
     assert len(text.title) <= title_chars
     assert len(text.body) <= body_chars

@@ -12,7 +12,7 @@ from contracts.execution import ExecutionResult, Order
 from contracts.memory import PickFate
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import ExchangeRate, Foreign, Money
-from libs.llm.scripted import ScriptedProvider, says
+from tests.fakes.scripted_model import ScriptedProvider, says
 
 
 async def test_a_failed_cycle_is_remembered_with_its_reason(desk):

@@ -17,18 +17,18 @@ from contracts.strategy_result import (
     Verdict,
 )
 from contracts.types import Usage
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.facts.results import result_facts
 from libs.llm.endpoints import openai
 from libs.llm.errors import BadToolArguments
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
-from libs.llm.scripted import ScriptedProvider, asks
 from libs.runtime.settings import Settings
-from services.assessment.strategy import AssessmentNotSaved, training_told
+from services.assessment.strategy import AssessmentNotSaved, training_for_prompt
 from services.assessment.tools import SAVE_ASSESSMENT, AssessmentTool
 from tests.fakes.hostile_words import HOSTILE
 from tests.fakes.reply_shapes import CALLS, End, Shape
+from tests.fakes.scripted_model import ScriptedProvider, asks
 from tests.fakes.wire_formats import Call, Says, openai_reply
 from tests.unit.services.conftest import Desk
 from tests.unit.services.strategy_results import backtest, design, training
@@ -39,7 +39,7 @@ DRAFT: dict[str, Any] = {
     "weaknesses": ["38 trades say little", "costs eat a third"],
     "suggestions": ["trade less", "hold out another period"],
 }
-FACTS = Facts.of(result_facts(training(), backtest()))
+FACTS = FactIndex.of(result_facts(training(), backtest()))
 PATH = "strategies/mine/assessment.json"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -159,7 +159,7 @@ def test_loss_improvement_is_right_and_zero_where_there_was_no_initial_loss(
     result = training(initial_loss=initial, final_loss=final)
     command = desk.command(AssessStrategy, **{**parts, "training_result": result})
     assert isinstance(command, AssessStrategy)
-    assert training_told(command)["loss_decrease"] == pytest.approx(decrease)
+    assert training_for_prompt(command)["loss_decrease"] == pytest.approx(decrease)
 
 
 # --- 5.2 the tool -----------------------------------------------------------------------------

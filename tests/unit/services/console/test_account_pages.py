@@ -1,22 +1,21 @@
 """An account's pages, rendered from a ledger with fills after its newest close."""
 
 from decimal import Decimal
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from fastapi import APIRouter, Request
 
 from contracts.account import Side
-from contracts.performance import PerformanceQuery, PerformanceView
 from libs.report import market_files
 from libs.report.view import Table
 from libs.runtime.settings import Settings
+from services.console.desk import DeskViews
 from services.console.pages.account.performance import performance as performance_page
 from services.console.pages.account.portfolio import money
 from services.console.pages.account.tickers import tickers
 from services.console.pages.board.leaderboard import leaderboard
-from services.console.views import performance
 from tests.fakes.console_ledger import NAME, Ledger, Reading, session
 from tests.unit.services.console.test_no_account import SHOW, asked
 from tests.unit.services.console.views.test_one_computation import NoPrices, Past
@@ -54,22 +53,14 @@ class Pages:
                 history=NoPrices(),
                 settings=Settings(),
                 synthetic=False,
-                performance=self.performance,
                 bad_files=self.bad_files,
             ),
         )
+        for question in ("performance", "leaderboard"):
+            setattr(self.desk, question, MethodType(getattr(DeskViews, question), self.desk))
 
     async def bad_files(self, ticker: str) -> Table:
-        return market_files.bad_files((), ())
-
-    async def performance(self, query: PerformanceQuery) -> PerformanceView:
-        return await performance.performance(
-            query,
-            store=self.store,
-            past=self.past,
-            history=cast("Any", NoPrices()),
-            settings=Settings(),
-        )
+        return market_files.bad_files((), (), ())
 
     async def html(self, router: APIRouter, path: str, **named: str) -> str:
         route = next(it for it in router.routes if getattr(it, "path", "") == path)

@@ -14,7 +14,7 @@ from contracts.leaderboard import LeaderboardRow
 from contracts.stages import Substitute, Why
 from services.console.views import standings as views
 from services.console.views.board import counted
-from services.console.views.board.counted import Seat, Span
+from services.console.views.board.counted import CountedSpan, Seat
 from services.console.views.past_cycles import PastCycle, Run
 from services.console.views.standings import Closed, Past, PastTrips
 
@@ -25,7 +25,7 @@ ROW = LeaderboardRow(name="rules", kind="pipeline", account="main")
 
 def with_trips(**trips: Sequence[Closed] | None) -> LeaderboardRow:
     seat = Seat("rules@main", "rules", "main", accounts={*trips})
-    return counted.with_counts(ROW, seat, Span(), past(**trips), {})
+    return counted.with_counts(ROW, seat, CountedSpan(), past(**trips), {})
 
 
 def past(**trips: Sequence[Closed] | None) -> Mapping[str, Past | None]:
@@ -58,7 +58,7 @@ def test_decisions_with_a_fallback_are_left_out_and_counted() -> None:
     seat = Seat("rules@main", "rules", "main", accounts={"main"}, runs=runs)
     trips = [Closed(DAY, "rules", Decimal(5), UUID(int=n)) for n in (0, 1)]
 
-    row = counted.with_counts(ROW, seat, Span(), past(main=trips), {})
+    row = counted.with_counts(ROW, seat, CountedSpan(), past(main=trips), {})
 
     assert (row.decisions, row.fallbacks, row.picks) == (1, 1, 2)
     assert (row.closed, row.won) == (1, 1)

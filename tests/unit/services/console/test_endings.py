@@ -8,7 +8,7 @@ from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.operation import OperationStatus, OperationView
 from services.console.pages.trace.endings import end_of, is_told, reason_of
-from services.console.pages.trace.waterfall import Line
+from services.console.pages.trace.waterfall import WaterfallLine
 
 REFUSED = "lab: HTTP 401 (request req_{}); `deskbus doctor` names where the key comes from"
 CYCLE = UUID(int=1)
@@ -31,7 +31,7 @@ def cycle(reason: str, *pipelines: PipelineView, **fields: Any) -> CycleView:
     return CycleView(cycle_id=CYCLE, reason=reason, pipelines=pipelines, **{**given, **fields})
 
 
-def line(error: str | None) -> Line:
+def line(error: str | None) -> WaterfallLine:
     node = OperationView(
         op_id=UUID(int=2),
         cycle_id=CYCLE,
@@ -41,7 +41,7 @@ def line(error: str | None) -> Line:
         error_message=error,
         created_at=AT,
     )
-    return Line(node, 2, None, None, None, None)
+    return WaterfallLine(node, 2, None, None, None, None)
 
 
 def test_an_error_that_stands_at_the_top_is_not_said_again_by_steps_or_the_cycle() -> None:

@@ -10,7 +10,7 @@ import pytest
 from contracts.execution import DecisionView
 from contracts.risk import UnreadableDecision
 from services.console.pages import folded as folding
-from services.console.pages.folded import Quiet, folded
+from services.console.pages.folded import QuietDecisions, folded
 
 MESSAGES = Path(__file__).parents[3] / "data/messages"
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -37,8 +37,8 @@ def test_checks_that_did_nothing_are_one_line_and_what_did_something_keeps_its_p
         row(15, "exit", "sold"),
     ]
     first, bought, between, sold = folded(rows, 6)
-    assert isinstance(first, Quiet)
-    assert isinstance(between, Quiet)
+    assert isinstance(first, QuietDecisions)
+    assert isinstance(between, QuietDecisions)
     assert (first.words, first.at) == ("12 checks, nothing to do", NOW)
     assert (first.first, first.last) == (date(2012, 6, 18), date(2012, 6, 29))
     assert between.words == "1 check and 1 decision, nothing to do"

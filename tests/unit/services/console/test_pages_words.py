@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from types import SimpleNamespace
 
 import pytest
 from fastapi import Request
@@ -20,17 +19,6 @@ SHOW = Show(
     is_demo=False,
     first_request="deskbus up",
 )
-
-
-def test_an_account_that_holds_nothing_is_not_told_to_begin() -> None:
-    asked = Request({"type": "http", "path": "/exits", "headers": [], "query_string": b""})
-    exits = SimpleNamespace(as_of=date(2012, 6, 29), positions=())
-    answer = SHOW(asked, "exits.html", it=exits, account="main", accounts=("main",), why="")
-
-    page = bytes(answer.body).decode()
-    assert "No open positions" in page
-    assert 'href="/portfolio?account=main"' in page
-    assert "cycle request --as-of" not in page
 
 
 @pytest.mark.parametrize("lost", [0, 46_000])

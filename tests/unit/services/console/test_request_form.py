@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from contracts.cycle import RequestAnswer
 from contracts.provider import ProviderStanding
 from services.console.pages.request import form as forms
-from services.console.pages.request.form import FIELDS_MAX, WHOLE, Form, Row, read
+from services.console.pages.request.form import FIELDS_MAX, WHOLE, Form, PipelineRow, read
 
 KEY = "page-0123456789abcdef"
 
@@ -59,9 +59,14 @@ def test_pressed_twice_it_is_one_cycle_and_changed_in_between_another():
 
 def test_every_problem_stands_at_its_own_field():
     form = sent(
-        *(("money", "much"), ("tokens", "-1"), ("timeout_s", "0"), ("universe", "AAPL, <b>")),
-        *(("provider", "rules"), ("account", "Not A Name"), ("provider", "rules")),
-        *(("account", "paper"),),
+        ("money", "much"),
+        ("tokens", "-1"),
+        ("timeout_s", "0"),
+        ("universe", "AAPL, <b>"),
+        ("provider", "rules"),
+        ("account", "Not A Name"),
+        ("provider", "rules"),
+        ("account", "paper"),
     )
     assert set(faults(form)) == {"money", "tokens", "timeout_s", "universe", "account-0"}
 
@@ -129,8 +134,11 @@ def test_providers_that_cannot_be_used_are_told_before_anything_is_sent():
 
 def test_exits_and_reports_ask_only_for_what_they_need():
     sold = sent(
-        *(("kind", "exit"), ("account", "paper"), ("money", "5"), ("universe", "AAPL")),
-        *(("approval", "yes"),),
+        ("kind", "exit"),
+        ("account", "paper"),
+        ("money", "5"),
+        ("universe", "AAPL"),
+        ("approval", "yes"),
     ).request()
     assert (sold.kind, sold.universe, sold.budgets.money) == ("exit", None, None)
     assert sold.approval_required
@@ -142,8 +150,8 @@ def test_exits_and_reports_ask_only_for_what_they_need():
 def test_rows_are_added_and_removed_and_nonsense_changes_nothing():
     form = rows(("rules", ""))
     more = form.acted("add")
-    assert (more.rows, more.focus) == ((Row(), Row()), "provider-1")
-    assert list(more.acted("remove-0").rows) == [Row()]
+    assert (more.rows, more.focus) == ((PipelineRow(), PipelineRow()), "provider-1")
+    assert list(more.acted("remove-0").rows) == [PipelineRow()]
     for act in ("remove-0", "remove-7", "remove-x", "use-colour- red", "use", "drop"):
         assert form.acted(act) == form, act
     for _ in range(20):

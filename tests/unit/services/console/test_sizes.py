@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from contracts.cycle_query import PipelineView
 from contracts.types import Failure
 from libs.runtime.ids import id_range
-from services.console.sizes import OnRecord, cut, fitting, parts, size_of
+from services.console.sizes import OperationSizes, cut, fitting, parts, size_of
 from services.console.views.tree import SUMMARIES, summary
 from services.orchestrator.machine.workflows import DECISION, EXIT, PROBE, STRATEGY
 
 RECORDS = st.lists(
     st.builds(
-        OnRecord,
+        OperationSizes,
         op_id=st.uuids(),
         head_bytes=st.integers(1, 150),
         entry_bytes=st.lists(st.integers(1, 150), max_size=12),
@@ -28,7 +28,7 @@ RECORDS = st.lists(
 
 @given(RECORDS)
 def test_parts_hold_every_entry_once_in_order_and_only_single_pieces_are_too_large(
-    records: list[OnRecord],
+    records: list[OperationSizes],
 ) -> None:
     limit = 100
     made = parts(records, limit)

@@ -7,7 +7,7 @@ from uuid import UUID
 from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
 from services.console.pages.trace.axis import WIDTH, Bar
-from services.console.pages.trace.waterfall import SEEN_MIN, Line, Noted, trace_of
+from services.console.pages.trace.waterfall import SEEN_MIN, Noted, WaterfallLine, trace_of
 
 START = datetime(2026, 3, 5, 14, 0, tzinfo=UTC)
 CYCLE, PIPELINE, STEP = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -38,7 +38,9 @@ def call(number: int, name: str = "get_news", **fields: Any) -> OperationView:
     return node(UUID(int=100 + number), STEP, type="tool", name=name, **fields)
 
 
-def lines(nodes: list[OperationView], now: datetime, *noted: Noted, calls: int = 0) -> list[Line]:
+def lines(
+    nodes: list[OperationView], now: datetime, *noted: Noted, calls: int = 0
+) -> list[WaterfallLine]:
     return list(trace_of(nodes, now, calls={STEP: calls}, noted=noted).lines)
 
 

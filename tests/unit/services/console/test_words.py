@@ -50,13 +50,6 @@ def test_a_gates_reason_is_in_words_and_its_figures_are_those_of_the_reason() ->
     assert words.gate_figure(None, "win_rate") == words.UNKNOWN
 
 
-def test_what_stands_between_backticks_is_code_and_the_rest_can_begin_no_tag() -> None:
-    assert str(words.coded("look; `deskbus notify test` <b>")) == (
-        "look; <code>deskbus notify test</code> &lt;b&gt;"
-    )
-    assert words.coded("plain") == "plain"
-
-
 def test_what_rounds_to_zero_has_no_sign_and_whole_millions_no_places() -> None:
     assert amounts.gain_percent(-0.001) == amounts.gain_percent(0) == "+0.00%"
     assert words.money(Decimal("-0.001"), "EUR") == "0.00 EUR"

@@ -14,7 +14,7 @@ from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Opening
-from libs.quant.exchange import Mark
+from libs.quant.exchange import PriceMark
 from libs.quant.risk.evaluation import proposal_hash
 from services.execution.account import Quotes
 from services.execution.approvals import (
@@ -134,8 +134,8 @@ def test_an_approval_holds_until_its_time_and_not_after() -> None:
         require_in_time(command(approval()), until + timedelta(seconds=1))
 
 
-def mark(close: str) -> Mark:
-    return Mark(Decimal(close), "USD", Decimal(close))
+def mark(close: str) -> PriceMark:
+    return PriceMark(Decimal(close), "USD", Decimal(close))
 
 
 EURUSD = ExchangeRate(currency="EUR", into="USD", rate=Decimal("1.25"), on=DAY)

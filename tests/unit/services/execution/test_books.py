@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from contracts.account import Side
 from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Filled
-from libs.quant.exchange import Mark, purse
+from libs.quant.exchange import PriceMark, purse
 from libs.quant.sizing import SHARE_STEP, fill_value, kept_shares, trade_value
 from services.execution import books as ledger
-from services.execution.books import Book, Books, Entry
+from services.execution.books import Book, Books, LedgerEntry
 from services.execution.snapshots import snapshots
 
 D = Decimal
 START = date(2012, 7, 2)
 
 
-def balance(entry: Entry) -> Decimal:
+def balance(entry: LedgerEntry) -> Decimal:
     return sum((line.amount for line in entry.lines), D(0))
 
 
-def amount_of(entry: Entry, book: Book) -> Decimal:
+def amount_of(entry: LedgerEntry, book: Book) -> Decimal:
     """What the entry posts to a book, in the account's currency."""
     return sum((line.amount for line in entry.lines if line.book is book), D(0))
 
@@ -43,7 +43,7 @@ def fill(
     day: int = 0,
     n: int = 1,
     rate: ExchangeRate | None = None,
-) -> Entry:
+) -> LedgerEntry:
     session = START + timedelta(days=day)
     fee = (
         D("0.50")
@@ -187,7 +187,7 @@ def test_a_foreign_dividend_on_a_fraction_comes_in_as_the_accounts_cash():
 # --- whatever happens -----------------------------------------------------------------------------
 
 
-def balances(entry: Entry) -> bool:
+def balances(entry: LedgerEntry) -> bool:
     """Whether the lines of every currency sum to zero, as they were traded and in dollars."""
     sums: dict[str | None, tuple[Decimal, Decimal]] = {}
     for line in entry.lines:
@@ -214,7 +214,7 @@ STEP = st.tuples(
 )
 
 
-def next_entry(books: Books, step: tuple, day: int, *, abroad: bool) -> Entry | None:
+def next_entry(books: Books, step: tuple, day: int, *, abroad: bool) -> LedgerEntry | None:
     kind, quantity, price, ratio, told = step
     rate = euro(str(told)) if abroad else None
     session, held = START + timedelta(days=day), books.quantity("AAA")
@@ -230,7 +230,7 @@ def next_entry(books: Books, step: tuple, day: int, *, abroad: bool) -> Entry | 
     return ledger.dividend("AAA", session, price, books, rate)
 
 
-def conserves(books: Books, entry: Entry, ratio: Decimal) -> None:
+def conserves(books: Books, entry: LedgerEntry, ratio: Decimal) -> None:
     """Only fills and splits move shares, and a split keeps or pays out every part of one."""
     moved = sum((line.quantity for line in entry.lines), D(0))
     if entry.kind is ledger.EntryKind.DIVIDEND:
@@ -282,7 +282,7 @@ def test_the_parts_of_the_gain_sum_to_it_at_any_price(steps, close):
     for day, step in enumerate(steps, start=1):
         entry = next_entry(books, step, day, abroad=True)
         books = books if entry is None else books.posted(entry)
-    closes = {("AAA", date.max): Mark(close, "EUR", close)}
+    closes = {("AAA", date.max): PriceMark(close, "EUR", close)}
     (taken,) = snapshots(books, [date.max], closes, {}, "EUR")
     assert taken.worth is not None
     parts = taken.realised + taken.worth.gain + taken.dividends - taken.fees

@@ -23,7 +23,7 @@ from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.broker.broker import Opening
 from libs.broker.paper import PaperBroker
-from libs.quant.exchange import Mark
+from libs.quant.exchange import PriceMark
 from services.execution.account import Account, Quotes
 from services.execution.books import Book, Books, Holding
 from services.execution.changes import Changes
@@ -158,7 +158,7 @@ def facts_of(ticker: str) -> TickerFacts:
 
 def quotes() -> Quotes:
     return Quotes(
-        closes={(ticker, FRIDAY): Mark(PRICE, "USD", PRICE) for ticker in TICKERS},
+        closes={(ticker, FRIDAY): PriceMark(PRICE, "USD", PRICE) for ticker in TICKERS},
         openings={(ticker, FRIDAY): Opening(MONDAY, PRICE) for ticker in TICKERS},
         due={FRIDAY: MONDAY},
         sectors=SECTORS,

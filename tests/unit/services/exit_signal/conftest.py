@@ -9,10 +9,10 @@ import pytest
 
 from contracts.account import Position
 from contracts.types import Money
-from libs.quant.exits.rules import Facts
+from libs.quant.exits.rules import ExitFacts
 from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.logic import Held, assess
+from services.exit_signal.logic import SellablePart, assess
 from services.exit_signal.report import Json, result_of
 
 AS_OF = date(2012, 6, 29)
@@ -34,8 +34,8 @@ def position(shares: str = "53", price: str = "100", cost: str = "80") -> Positi
     )
 
 
-def facts(months: Any = RISING, basket: Any = GOOD, **other: Any) -> Facts:
-    return Facts(
+def facts(months: Any = RISING, basket: Any = GOOD, **other: Any) -> ExitFacts:
+    return ExitFacts(
         **{
             "months": months,
             "month": "2012-06",
@@ -51,7 +51,7 @@ def result(
     months: Any = RISING, basket: Any = GOOD, shares: str = "53", seen: Any = None, **terms: Any
 ) -> Json:
     """A whole check, from facts (and what else is `seen`) to the full result."""
-    held = Held(position(shares))
+    held = SellablePart(position(shares))
     found = assess(facts(months, basket, **(seen or {})), ExitTerms.model_validate(terms), held)
     return result_of(NAMED, held, (), found)
 

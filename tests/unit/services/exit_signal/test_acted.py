@@ -9,7 +9,7 @@ import pytest
 from contracts.account import ActedExit
 from contracts.exit_signal import ExitFormat
 from libs.quant.exits.terms import ExitTerms
-from services.exit_signal.logic import Assessment, Held, assess, check_of
+from services.exit_signal.logic import Assessment, SellablePart, assess, check_of
 from services.exit_signal.report import flags_of, result_of, shaped, snapshot_of
 from tests.unit.services.exit_signal.conftest import (
     AS_OF,
@@ -45,7 +45,7 @@ def acted(*rules: str, asked: int = 26, sold: int = 26, **fields: Any) -> ActedE
 def assessed(
     *exits: ActedExit, shares: str = "27", seen: Any = None, months: Any = FALLING, **terms: Any
 ) -> Assessment:
-    held = Held(position(shares), exits=exits)
+    held = SellablePart(position(shares), exits=exits)
     return assess(facts(months, **(seen or {})), ExitTerms.model_validate(terms), held)
 
 
@@ -87,7 +87,7 @@ def test_a_signal_of_a_month_that_has_acted_stays_triggered_and_sells_no_more() 
     assert found.not_sold == (
         "momentum acted on 2012-06-29, sold 26 of 53 shares; the signal of 2012-06 acts once"
     )
-    held = Held(position("27"), exits=(acted(),))
+    held = SellablePart(position("27"), exits=(acted(),))
     full = result_of(NAMED, held, (), found)
     momentum = next(each for each in full["signals"] if each["rule_name"] == "momentum")
     assert (momentum["triggered"], full["trade_eligible"]) == (True, False)
@@ -189,7 +189,7 @@ def test_a_hold_period_that_sells_a_part_acts_once_as_it_is_never_quiet_again() 
 def test_a_rest_under_the_least_shares_or_value_goes_with_the_sale(
     shares: str, price: str, sold: int, reason: str | None
 ) -> None:
-    held = Held(position(shares, price))
+    held = SellablePart(position(shares, price))
     sizing = assess(facts(FALLING), ExitTerms(), held).sizing
     assert sizing is not None
     if reason is None:
@@ -201,6 +201,6 @@ def test_a_rest_under_the_least_shares_or_value_goes_with_the_sale(
 
 def test_a_rest_that_somebody_wants_kept_is_kept() -> None:
     terms = ExitTerms(rest_shares_min=0, rest_value_min=D(0))
-    sizing = assess(facts(FALLING), terms, Held(position("2", "1"))).sizing
+    sizing = assess(facts(FALLING), terms, SellablePart(position("2", "1"))).sizing
     assert sizing is not None
     assert (sizing.quantity, sizing.remaining) == (1, 1)

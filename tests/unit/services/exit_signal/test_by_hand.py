@@ -8,7 +8,7 @@ from contracts.cycle import CycleRequest, SellNow
 from contracts.message import Pipeline
 from libs.quant.sizing import part_of
 from services.exit_signal.by_hand import sold_by_hand
-from services.exit_signal.logic import Held
+from services.exit_signal.logic import SellablePart
 from tests.unit.services.exit_signal.conftest import position
 
 D = Decimal
@@ -34,7 +34,7 @@ def sale(share: str = "100") -> SellNow:
     ],
 )
 def test_the_share_asked_for_is_proposed(shares: str, share: str, sold: str, pct: str) -> None:
-    found = sold_by_hand(Held(position(shares)), sale(share))
+    found = sold_by_hand(SellablePart(position(shares)), sale(share))
 
     assert (found.quantity, found.sell_pct) == (D(sold), D(pct))
     assert found.assessment.startswith("EXIT BY HAND")
@@ -47,14 +47,14 @@ def test_the_share_asked_for_is_proposed(shares: str, share: str, sold: str, pct
 )
 def test_lots_are_sold_whole(shares: str, share: str, sold: str, pct: str) -> None:
     held = position(shares).model_copy(update={"lot": 100})
-    found = sold_by_hand(Held(held), sale(share))
+    found = sold_by_hand(SellablePart(held), sale(share))
     assert found.quantity == D(sold)
     assert found.sell_pct is not None
     assert part_of(D(shares), found.sell_pct, 100) == D(sold)
 
 
 def test_what_an_open_order_sells_already_is_left_to_it() -> None:
-    found = sold_by_hand(Held(position(20), promised=D(5)), sale())
+    found = sold_by_hand(SellablePart(position(20), promised=D(5)), sale())
 
     assert found.quantity is None
     assert found.note == "an open order sells 5 shares already"

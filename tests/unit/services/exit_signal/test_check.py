@@ -18,12 +18,12 @@ from contracts.exit_signal import (
 )
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
-from libs.market.exit_terms import ExitRules
+from libs.market.exit_terms import DeskExitRules
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import DeskError
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.handler import Checking, check_exit_signals
-from services.exit_signal.reads import Reads
+from services.exit_signal.reads import ExitReads
 
 D = Decimal
 AS_OF = date(2012, 6, 29)
@@ -98,10 +98,10 @@ async def checked(
     terms_path = prices.path.parent / "exit_signals.toml"
     terms_path.write_text(terms)
     files = ResultFiles(prices.path.parent / "saved", lambda: datetime.now(UTC))
-    reads = Reads(ReplayMarket(ReplayStore(prices.path)))
+    reads = ExitReads(ReplayMarket(ReplayStore(prices.path)))
     query = CheckExitSignals(ticker=ticker, **{"format": ExitFormat.FULL, **asked})
     answer = await check_exit_signals(
-        query, checking=Checking(reads, holder, ExitRules(terms_path), files)
+        query, checking=Checking(reads, holder, DeskExitRules(terms_path), files)
     )
     return dict(answer.answer)
 

@@ -17,13 +17,13 @@ from contracts.operation import JournalEntry
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import SourceUnavailable
-from libs.market.exit_terms import BadExitTerms, ExitRules
+from libs.market.exit_terms import BadExitTerms, DeskExitRules
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal, RecordedJournal
 from services.exit_signal import reads as reading
 from services.exit_signal.handler import ExitsUnchecked, check_exits
-from services.exit_signal.reads import Reads
+from services.exit_signal.reads import ExitReads
 
 D = Decimal
 AS_OF = date(2012, 6, 29)
@@ -85,8 +85,8 @@ async def checked(
     journal = Journal((), record)
     path = prices / "exit_signals.toml"
     path.write_text(terms)
-    reads = Reads(ReplayMarket(ReplayStore(prices)))
-    report = await check_exits(asked, journal, reads=reads, rules=ExitRules(path))
+    reads = ExitReads(ReplayMarket(ReplayStore(prices)))
+    report = await check_exits(asked, journal, reads=reads, rules=DeskExitRules(path))
     await journal.flush()
     return report, entries
 
@@ -198,10 +198,30 @@ async def test_a_replay_finds_the_same_without_a_read_or_a_file(
     report, entries = await checked(prices, asked, "[position.AAPL]\nstop_pct = 10")
     assert [entry.name for entry in entries] == ["exit rules", *["months of 1 tickers"] * 3]
 
-    nowhere = Reads(ReplayMarket(ReplayStore(prices)))
+    nowhere = ExitReads(ReplayMarket(ReplayStore(prices)))
     for ticker in ("AAPL", "MSFT"):
         (prices / f"{ticker}.csv").unlink()
     again = await check_exits(
-        asked, RecordedJournal(entries), reads=nowhere, rules=ExitRules(prices / "gone.toml")
+        asked, RecordedJournal(entries), reads=nowhere, rules=DeskExitRules(prices / "gone.toml")
     )
     assert again == report
+
+
+async def test_a_report_says_that_its_exit_rules_are_the_last_good_ones(prices: Path) -> None:
+    path = prices / "exit_signals.toml"
+    path.write_text("[default]\nstop_pct = 10")
+    rules, reads = DeskExitRules(path), ExitReads(ReplayMarket(ReplayStore(prices)))
+    entries: list[JournalEntry] = []
+
+    async def record(new: Any, *_: object) -> None:
+        entries.extend(new)
+
+    path.write_text("[default]\nstop_pct = ")
+    asked, journal = command("AAPL"), Journal((), record)
+    report = await check_exits(asked, journal, reads=reads, rules=rules)
+    await journal.flush()
+    assert report.checks[0].stop_price is not None
+    assert report.warnings[0].startswith("the exit rules read before stand: exit_signals.toml")
+    path.write_text("[default]\nstop_pct = 10")
+    again = await check_exits(asked, RecordedJournal(entries), reads=reads, rules=rules)
+    assert again.warnings == report.warnings

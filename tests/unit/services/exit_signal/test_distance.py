@@ -12,7 +12,7 @@ from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
 from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.distance import by_distance, exits_of
-from services.exit_signal.logic import Held, assess
+from services.exit_signal.logic import SellablePart, assess
 from tests.unit.services.exit_signal.conftest import FALLING, RISING, facts, position
 
 STOP = {"pct": 10}
@@ -34,7 +34,7 @@ def told(
     *orders: OpenOrder, months: Any = RISING, seen: dict[str, Any] | None = None, **terms: Any
 ) -> PositionExits:
     """A position of 53 shares at 100 that cost 80."""
-    held = Held(position())
+    held = SellablePart(position())
     found = assess(facts(months, **(seen or {})), ExitTerms.model_validate(terms), held)
     return exits_of(held, orders, found)
 
@@ -96,7 +96,7 @@ def test_a_position_whose_signal_has_acted_says_so() -> None:
         asked=Decimal(26),
         sold=Decimal(26),
     )
-    held = Held(position("27"), exits=(act,))
+    held = SellablePart(position("27"), exits=(act,))
     found = exits_of(held, [], assess(facts(FALLING), ExitTerms(), held))
     assert trigger(found, "momentum").triggered
     assert found.note.startswith("momentum acted on 2012-06-29, sold 26 of 53 shares")
@@ -121,7 +121,7 @@ def test_a_price_of_nothing_is_no_division_by_nothing() -> None:
 
 
 def test_a_position_that_cannot_be_checked_keeps_its_stop_order() -> None:
-    held, failure = Held(position()), Failure(code="no_data", message="nobody knows it")
+    held, failure = SellablePart(position()), Failure(code="no_data", message="nobody knows it")
     found = exits_of(held, [stop_order("95")], failure)
     assert (found.failure, found.nearest) == (failure, pytest.approx(0.05))
     assert [each.rule for each in found.triggers] == ["stop_order"]

@@ -9,7 +9,7 @@ from contracts.account import OpenOrder, Side
 from contracts.exit_signal import Holdings
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.exits.terms import ExitTerms
-from services.exit_signal.logic import Assessment, Held, assess, held_in, stop_of
+from services.exit_signal.logic import Assessment, SellablePart, assess, held_in, stop_of
 from tests.unit.services.exit_signal.conftest import (
     AS_OF,
     BAD,
@@ -27,7 +27,7 @@ UNKNOWN = (None, None, None, 0.1)
 def assessed(months: Any = RISING, shares: str = "53", **terms: Any) -> Assessment:
     basket = terms.pop("basket_returns", {"SPY": (0.0, 0.0, 0.0, 0.0)})
     given = facts(months, basket, **terms.pop("facts", {}))
-    return assess(given, ExitTerms.model_validate(terms), Held(position(shares)))
+    return assess(given, ExitTerms.model_validate(terms), SellablePart(position(shares)))
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,14 @@ def test_a_primary_rule_that_fires_is_not_silenced_by_one_that_cannot_say() -> N
 @pytest.mark.parametrize(
     ("shares", "half", "most"),
     [
-        *(("1", 1, 1), ("2", 1, 1), ("3", 1, 2), ("53", 26, 39), ("1000001", 500_000, 750_000)),
+        ("1", 1, 1),
+        ("2", 1, 1),
+        ("3", 1, 2),
+        ("53", 26, 39),
+        ("1000001", 500_000, 750_000),
         # Of a holding with a fraction the part is exact to six places.
-        *(("3.5", D("1.75"), D("2.625")), ("0.000001", D("0.000001"), D("0.000001"))),
+        ("3.5", D("1.75"), D("2.625")),
+        ("0.000001", D("0.000001"), D("0.000001")),
     ],
 )
 def test_a_sale_is_half_or_three_quarters_in_the_shares_held_and_at_least_one(
@@ -97,7 +102,7 @@ def test_the_rule_that_asks_for_most_sizes_the_sale() -> None:
 
 
 def test_a_position_that_is_being_sold_already_is_left_alone() -> None:
-    found = assess(facts(FALLING), ExitTerms(), Held(position(), promised=D(20)))
+    found = assess(facts(FALLING), ExitTerms(), SellablePart(position(), promised=D(20)))
     assert found.sizing is None
     assert found.not_sold == "an open order sells 20 shares already"
     assert found.summary == "EXIT (momentum)"

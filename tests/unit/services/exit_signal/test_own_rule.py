@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import get_args
 
 from libs.market.sources import market_of
-from libs.quant.exits.history import History, Wanted
+from libs.quant.exits.history import HistoryRequest, PriceHistory
 from libs.quant.exits.rules import rules_of
 from libs.quant.exits.terms import ExitTerms, SellTerms
 from libs.runtime.journal import Journal
 from libs.runtime.settings import Settings
 from services.exit_signal.distance import WAYS
-from services.exit_signal.reads import Reads
+from services.exit_signal.reads import ExitReads
 
 NAMED = {
     name: terms
@@ -44,11 +44,13 @@ async def test_what_a_cycle_has_from_the_journal_is_what_was_read() -> None:
         """The journal of a test tells nobody."""
 
     since = date(2012, 5, 1)
-    wanted = Wanted("AAPL", 400, peak_since=since, closes_since=since)
-    reads = Reads(market_of(Settings()))
+    wanted = HistoryRequest("AAPL", 400, peak_since=since, closes_since=since)
+    reads = ExitReads(market_of(Settings()))
     read = await reads.histories((wanted,), AS_OF)
     journal = Journal((), record)
     assert await reads.journalled(journal, (wanted,), AS_OF) == read
     history = read["AAPL"]
-    assert isinstance(history, History)
-    assert all(getattr(history, field.name) for field in fields(History)), "ask for all there is"
+    assert isinstance(history, PriceHistory)
+    assert all(getattr(history, field.name) for field in fields(PriceHistory)), (
+        "ask for all there is"
+    )

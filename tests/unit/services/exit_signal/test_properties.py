@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contracts.exit_signal import ExitFormat
 from libs.quant.exits.rules import Fired, rules_of
 from libs.quant.exits.terms import ExitTerms
-from services.exit_signal.logic import Held, assess
+from services.exit_signal.logic import SellablePart, assess
 from services.exit_signal.report import SEVERITIES, flags_of, result_of, shaped, snapshot_of
 from tests.unit.services.exit_signal.conftest import NAMED, facts, position
 
@@ -39,17 +39,65 @@ FACTS = st.builds(
 
 SCALARS = st.sampled_from(
     [
-        *(None, True, False, 0, -1, 7, 10**400, 0.5, -2.0, 1e300, math.nan, math.inf, -math.inf),
-        *("", "7", "nan", "x", "\ud800", "\x00", "long" * 2_000, b"x", (1,), {1}, Decimal("NaN")),
-        *([], {}, [None], [[]], {"severity": math.nan}, object()),
+        None,
+        True,
+        False,
+        0,
+        -1,
+        7,
+        10**400,
+        0.5,
+        -2.0,
+        1e300,
+        math.nan,
+        math.inf,
+        -math.inf,
+        "",
+        "7",
+        "nan",
+        "x",
+        "\ud800",
+        "\x00",
+        "long" * 2_000,
+        b"x",
+        (1,),
+        {1},
+        Decimal("NaN"),
+        [],
+        {},
+        [None],
+        [[]],
+        {"severity": math.nan},
+        object(),
     ]
 )
 WORDS = st.sampled_from(
     [
-        *("status", "ticker", "error", "overall_assessment", "signals", "trade_eligible"),
-        *("recommended_actions", "position", "sizing", "shares", "sell_quantity", "severity"),
-        *("rule_name", "triggered", "is_primary", "action", "quantity", "order_type", "verdict"),
-        *("success", "STRONG EXIT", "EXIT", "MONITOR", "HOLD", "ERROR"),
+        "status",
+        "ticker",
+        "error",
+        "overall_assessment",
+        "signals",
+        "trade_eligible",
+        "recommended_actions",
+        "position",
+        "sizing",
+        "shares",
+        "sell_quantity",
+        "severity",
+        "rule_name",
+        "triggered",
+        "is_primary",
+        "action",
+        "quantity",
+        "order_type",
+        "verdict",
+        "success",
+        "STRONG EXIT",
+        "EXIT",
+        "MONITOR",
+        "HOLD",
+        "ERROR",
     ]
 )
 LEAVES = SCALARS | WORDS
@@ -82,7 +130,7 @@ def test_a_severity_lies_between_nought_and_one(given_facts: Any, terms: Any) ->
 def test_a_sale_never_exceeds_what_is_held_and_free(
     given_facts: Any, terms: Any, shares: int, promised: int
 ) -> None:
-    held = Held(position(str(shares)), promised=Decimal(promised))
+    held = SellablePart(position(str(shares)), promised=Decimal(promised))
     sizing = assess(given_facts, ExitTerms.model_validate(terms), held).sizing
     if sizing is not None:
         assert 1 <= sizing.quantity <= held.free
@@ -93,7 +141,7 @@ def test_a_sale_never_exceeds_what_is_held_and_free(
 
 @given(FACTS, TERMS)
 def test_a_whole_check_is_fit_for_json_in_every_format(given_facts: Any, terms: Any) -> None:
-    held = Held(position())
+    held = SellablePart(position())
     found = assess(given_facts, ExitTerms.model_validate(terms), held)
     full = result_of(NAMED, held, (), found)
     for shape in ExitFormat:

@@ -13,7 +13,7 @@ from contracts.account import ActedExit, Position
 from contracts.exit_signal import Holdings
 from contracts.types import Failure, Money
 from libs.market.replay.market import ReplayMarket, ReplayStore
-from libs.quant.exits.history import Holding, facts_of, history_of, last_complete
+from libs.quant.exits.history import ExitContext, facts_of, history_of, last_complete
 from libs.quant.exits.terms import ExitTerms
 from services.exit_signal.logic import assess, held_in
 
@@ -64,7 +64,7 @@ class Replay:
         holdings = Holdings(
             account="main", as_of=day, positions=(self._position(place),), exits=(*self.exits,)
         )
-        account = Holding.of(holdings, following)
+        account = ExitContext.of(holdings, following)
         held = held_in(holdings, self.prices.ticker)
         window = slice(max(0, place + 1 - SESSIONS_KEPT), place + 1)
         history = history_of(

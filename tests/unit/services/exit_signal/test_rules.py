@@ -10,8 +10,8 @@ import pytest
 from libs.quant.exits.rules import (
     Finding,
     Fired,
+    NoSignal,
     NotEvaluated,
-    Quiet,
     rules_of,
 )
 from libs.quant.exits.terms import ExitTerms
@@ -38,8 +38,8 @@ def test_momentum_fires_where_the_last_month_is_below_the_mean_of_the_three_befo
 
 
 def test_momentum_is_quiet_at_the_mean_itself_and_above_it() -> None:
-    assert isinstance(judged("momentum", months=(0.01, 0.02, 0.03, 0.02)), Quiet)
-    assert isinstance(judged("momentum", months=RISING), Quiet)
+    assert isinstance(judged("momentum", months=(0.01, 0.02, 0.03, 0.02)), NoSignal)
+    assert isinstance(judged("momentum", months=RISING), NoSignal)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_momentum_is_quiet_at_the_mean_itself_and_above_it() -> None:
 )
 def test_momentum_fires_at_its_least_gap_and_beyond(gap: float, terms: Any, fires: bool) -> None:
     found = judged("momentum", terms=terms, months=(0.01, 0.02, 0.03, 0.02 - gap))
-    assert isinstance(found, Fired if fires else Quiet)
+    assert isinstance(found, Fired if fires else NoSignal)
 
 
 def test_momentums_severity_is_by_the_deviation_of_up_to_a_year() -> None:
@@ -112,7 +112,7 @@ def test_the_basket_has_equal_weights_and_is_rebalanced_each_month() -> None:
     basket = {"A": (0.0, 0.1, -0.1, 0.0), "B": (0.0, -0.1, 0.1, 0.0)}
     found = judged("regime", basket=basket)
 
-    assert isinstance(found, Quiet)
+    assert isinstance(found, NoSignal)
     assert found.values["basket_return"] == pytest.approx(0.0)
 
 
@@ -120,7 +120,7 @@ def test_a_member_without_all_three_months_is_left_out_and_counted() -> None:
     basket = {"A": (None, 0.1, 0.1, 0.1), "B": (0.1, None, 0.1, 0.1), "C": (None,) * 4}
     found = judged("regime", basket=basket)
 
-    assert isinstance(found, Quiet)
+    assert isinstance(found, NoSignal)
     assert found.values["members"] == 1
     assert "2 without all of these months left out" in found.detail
 
@@ -134,28 +134,28 @@ def test_a_basket_of_which_nobody_has_three_months_could_not_be_evaluated() -> N
 def test_the_stop_loss_fires_at_its_loss_and_beyond(price: float, fires: bool) -> None:
     terms = {"stop_loss": {"pct": 15}}
     found = judged("stop_loss", terms=terms, price=price, average_cost=100.0)
-    assert isinstance(found, Fired if fires else Quiet)
+    assert isinstance(found, Fired if fires else NoSignal)
 
 
 @pytest.mark.parametrize(("price", "fires"), [(124.99, False), (125.0, True), (250.0, True)])
 def test_the_take_profit_fires_at_its_gain_and_beyond(price: float, fires: bool) -> None:
     terms = {"take_profit": {"pct": 25}}
     found = judged("take_profit", terms=terms, price=price, average_cost=100.0)
-    assert isinstance(found, Fired if fires else Quiet)
+    assert isinstance(found, Fired if fires else NoSignal)
 
 
 @pytest.mark.parametrize(("held", "fires"), [(19, False), (20, True), (500, True)])
 def test_the_hold_period_fires_once_it_is_over(held: int, fires: bool) -> None:
     terms = {"hold_period": {"sessions": 20}}
     found = judged("hold_period", terms=terms, sessions_held=held)
-    assert isinstance(found, Fired if fires else Quiet)
+    assert isinstance(found, Fired if fires else NoSignal)
 
 
 @pytest.mark.parametrize(("close", "fires"), [(90.01, False), (90.0, True), (10.0, True)])
 def test_the_trailing_stop_fires_at_its_fall_from_the_peak(close: float, fires: bool) -> None:
     terms = {"trailing_stop": {"pct": 10}}
     found = judged("trailing_stop", terms=terms, peak=100.0, close=close)
-    assert isinstance(found, Fired if fires else Quiet)
+    assert isinstance(found, Fired if fires else NoSignal)
 
 
 @pytest.mark.parametrize(

@@ -1,38 +1,63 @@
-"""What a client is told of the tools before it calls one."""
+"""The tools as a client sees them before and while it calls one."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from mcp.types import CallToolResult
 
+from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.exit_signal import ExitFormat
 from libs.llm.reading.values import unquoted
 from libs.market.replay.market import ReplayMarket, ReplayStore
-from libs.runtime.wording import describe
+from libs.runtime.errors import DeskError
 from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
-from services.mcp_server.arguments import CycleArguments, DecisionsArguments
-from services.mcp_server.desk import DeskLink
-from services.mcp_server.handler import called
-from services.mcp_server.tools import Tool, tools_of
+from services.mcp_server.server import DeskServer
+from services.mcp_server.tools import tools_of
 from tests.unit.services.exit_signal.conftest import CRASHING, NAMED, result
 
 
-def no_desk() -> Any:
-    pytest.fail("nothing is asked")
+class Asked:
+    """A desk that accepts every request, and fails at all other questions with `error`."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.messages: list[Any] = []
+
+    async def ask(self, _: object, message: Any, timeout_s: float = 0) -> RequestAnswer:
+        self.messages.append(message)
+        if self.error is not None:
+            raise self.error
+        return RequestAnswer(outcome="accepted", cycle_id=uuid4(), status=CycleStatus.RUNNING)
 
 
 async def no_session() -> date:
     pytest.fail("nothing is asked")
 
 
+def server_of(desk: Any) -> DeskServer:
+    return DeskServer(tools_of(desk, ReplayMarket(ReplayStore(None)), no_session, may_request=True))
+
+
 @pytest.fixture
-def tools() -> dict[str, Tool]:
-    market = ReplayMarket(ReplayStore(None))
-    made = tools_of(DeskLink(no_desk, "mcp"), market, no_session, may_request=True)
-    return {tool.name: tool for tool in made}
+def desk() -> Asked:
+    return Asked()
+
+
+@pytest.fixture
+def server(desk: Asked) -> DeskServer:
+    return server_of(desk)
+
+
+async def text_of(server: DeskServer, name: str, arguments: dict[str, Any]) -> str:
+    answer = await server.call_tool(name, arguments)
+    assert isinstance(answer, CallToolResult)
+    (content,) = answer.content
+    assert content.type == "text"
+    return content.text
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -46,11 +71,12 @@ def objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from objects(each)
 
 
-def test_schemas_are_in_one_piece_without_references(tools: dict[str, Tool]) -> None:
+async def test_schemas_are_in_one_piece_without_references(server: DeskServer) -> None:
+    tools = {tool.name: tool for tool in await server.list_tools()}
     for tool in tools.values():
-        for schema in (tool.takes, tool.gives):
-            assert not [each for each in objects(dict(schema)) if "$ref" in each or "$defs" in each]
-    status = tools["list_operations"].takes["properties"]["status"]
+        for schema in (tool.input_schema, tool.output_schema):
+            assert not [each for each in objects(schema) if "$ref" in each or "$defs" in each]
+    status = tools["list_operations"].input_schema["properties"]["status"]
     assert "completed" in status["anyOf"][0]["enum"]
 
 
@@ -64,10 +90,12 @@ def test_schemas_are_in_one_piece_without_references(tools: dict[str, Tool]) -> 
         ("check_exit_signals", "snapshot"),
         ("check_exit_signals", "stop_price"),
         ("list_decisions", "decisions"),
+        ("get_operation", "calls"),
     ],
 )
-def test_an_output_schema_names_the_fields(tools: dict[str, Tool], name: str, field: str) -> None:
-    assert field in tools[name].gives["properties"]
+async def test_an_output_schema_names_the_fields(server: DeskServer, name: str, field: str) -> None:
+    tools = {tool.name: tool for tool in await server.list_tools()}
+    assert field in (tools[name].output_schema or {})["properties"]
 
 
 @pytest.mark.parametrize("shape", ExitFormat)
@@ -78,7 +106,7 @@ def test_the_shape_of_a_check_names_every_field_of_every_format(
     error = error_of(NAMED, "not_held", "nothing of it is held")
     answer = shaped(error if failed else result(CRASHING, stop_pct=8), shape)
 
-    forbidding = type("Whole", (exit_shapes.ExitShape,), {}, extra="forbid")
+    forbidding: Any = type("Whole", (exit_shapes.ExitShape,), {}, extra="forbid")
     forbidding.model_validate(answer)
     inner = answer.get("snapshot", answer)
     for row, names in (
@@ -88,49 +116,63 @@ def test_the_shape_of_a_check_names_every_field_of_every_format(
         assert all(set(each) <= set(names) for each in inner.get(row, ()))
 
 
-def test_a_check_that_saves_a_file_each_time_is_not_said_to_be_repeatable(
-    tools: dict[str, Tool],
+async def test_a_check_that_saves_a_file_each_time_is_not_repeatable(server: DeskServer) -> None:
+    hints = {tool.name: tool.annotations for tool in await server.list_tools()}
+    repeatable = {name: hint.idempotent_hint for name, hint in hints.items() if hint is not None}
+    assert repeatable["check_exit_signals"] is False
+    assert repeatable["get_portfolio"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"cycle_id": "4f3a", "contracts": 5}, "bad_arguments: contracts: takes a list; "),
+        ({"cycle_id": "4f3a", "contract": []}, "bad_arguments: contract: unknown field; the "),
+        ({}, "bad_arguments: cycle_id: is missing; "),
+        ({"cycle_id": "ignore all"}, "bad_arguments: cycle_id: takes "),
+    ],
+)
+async def test_wrong_arguments_are_refused_before_the_desk_is_asked(
+    server: DeskServer, desk: Asked, arguments: dict[str, Any], text: str
 ) -> None:
-    assert tools["check_exit_signals"].repeatable is False
-    assert tools["get_portfolio"].repeatable is True
+    answer = await text_of(server, "get_cycle", arguments)
+    assert answer.startswith(text)
+    assert "ignore all" not in answer
+    assert not desk.messages
 
 
-def test_ids_are_taken_by_their_first_digits() -> None:
-    assert DecisionsArguments.model_validate({"cycle_id": "4f3a"}).cycle_id == "4f3a"
-
-
-def test_a_list_that_was_expected_is_called_one() -> None:
-    with pytest.raises(ValueError, match="valid tuple") as caught:
-        CycleArguments.model_validate({"cycle_id": "4f3a", "contracts": "plan"})
-    assert describe(caught.value) == "contracts: takes a list"  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (DeskError("no"), "desk_error: no"),
+        (ValueError("a secret"), "fault: list_cycles failed by a fault of the desk; "),
+    ],
+)
+async def test_an_error_of_the_desk_is_an_answer_and_a_fault_says_nothing_of_its_cause(
+    error: Exception, text: str
+) -> None:
+    answer = await text_of(server_of(Asked(error)), "list_cycles", {})
+    assert answer.startswith(text)
+    assert "secret" not in answer
 
 
 LISTS = ['["ACME", "BETA"]', "ACME, BETA", '[\n  "ACME",\n  "BETA"\n]']
 
 
 @pytest.mark.parametrize("text", LISTS)
-async def test_lists_and_objects_that_a_client_sent_as_text_are_read_in_every_tool(
-    tools: dict[str, Tool], text: str
+async def test_lists_and_objects_that_a_client_sent_as_text_are_read(
+    server: DeskServer, desk: Asked, text: str
 ) -> None:
-    count = 0
-    for tool in tools.values():
-        arguments: dict[str, Mapping[str, Any]] = {}
-
-        async def heard(given: Mapping[str, Any], name: str = tool.name) -> Mapping[str, Any]:
-            arguments[name] = given  # noqa: B023 - it is called within this turn
-            return {}
-
-        sent = {name: text for name, part in tool.takes["properties"].items() if _is_list(part)}
-        await called({tool.name: replace(tool, run=heard)}, tool.name, sent)
-        assert arguments[tool.name] == {name: ["ACME", "BETA"] for name in sent}
-        count += len(sent)
-    assert count >= 2
-    sent = {"universe": "ACME", "constraints": '{"max_positions": 3}', "kind": "[1]"}
-    body = unquoted(sent, tools["request_cycle"].takes)
-    assert body == {"universe": ["ACME"], "constraints": {"max_positions": 3}, "kind": "[1]"}
-    for broken in ('["ACME"', "", "  "):
-        assert unquoted({"universe": broken}, tools["request_cycle"].takes) == {"universe": broken}
+    sent = {"universe": text, "constraints": '{"max_positions": 3}'}
+    assert '"status":"running"' in await text_of(server, "request_cycle", sent)
+    (request,) = desk.messages
+    assert isinstance(request, CycleRequest)
+    assert request.universe == ("ACME", "BETA")
+    assert request.constraints == {"max_positions": "3"}
 
 
-def _is_list(schema: Mapping[str, Any]) -> bool:
-    return "array" in [part.get("type") for part in (schema, *schema.get("anyOf", ()))]
+@pytest.mark.parametrize("text", ['["ACME"', "", "  "])
+async def test_a_broken_list_stays_a_text(server: DeskServer, text: str) -> None:
+    tools = {tool.name: tool for tool in await server.list_tools()}
+    assert unquoted({"universe": text}, tools["request_cycle"].input_schema) == {"universe": text}
+    assert (await text_of(server, "request_cycle", {"universe": text})).startswith("bad_arguments")

@@ -10,11 +10,17 @@ from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.operation import Reserve
 from contracts.types import Failure
-from services.orchestrator.group.rows import CycleRow, OperationRow, Purse, dump_state, load_state
+from services.orchestrator.group.rows import (
+    CallBudget,
+    CycleRow,
+    OperationRow,
+    dump_state,
+    load_state,
+)
 from services.orchestrator.machine.logic import (
     Advance,
     Cycle,
-    Fact,
+    EventDraft,
     Input,
     Start,
     Started,
@@ -39,7 +45,7 @@ class Run:
         self.cycle: Cycle = begin(CYCLE_ID, names, names[0], None, rounds_max)
         self.open: dict[UUID, Start] = {}
         self.started: list[Start] = []
-        self.facts: list[Fact] = []
+        self.facts: list[EventDraft] = []
         self.stopped: list[UUID] = []
         self.feed(Started())
 
@@ -95,7 +101,7 @@ class Run:
         """All that was started, by step."""
         return [start.step.name for start in self.started]
 
-    def told(self, what: EventType) -> list[Fact]:
+    def told(self, what: EventType) -> list[EventDraft]:
         return [fact for fact in self.facts if fact.type is what]
 
 
@@ -114,7 +120,7 @@ def cycle_row(**changes: Any) -> CycleRow:
         "started_on": DAY,
         "accepted_at": datetime(2012, 6, 29, tzinfo=UTC),
         "state": begin(cycle_id, ("alpha",), "alpha"),
-        "purse": Purse(1_000, Decimal(1)),
+        "purse": CallBudget(1_000, Decimal(1)),
         "timeout_s": 600.0,
     }
     return CycleRow(**{**given, **changes})

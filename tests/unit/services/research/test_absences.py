@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.facts import ReportAhead
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.facts.market import ToolAnswer, market_facts
-from libs.llm.provider import Evidence
+from libs.llm.provider import ToolEvidence
 from services.research.logic import finding_texts
 
 DAY = "2023-11-03"
@@ -59,9 +59,9 @@ def told(done: dict[str, str], report: ReportAhead | None = None) -> dict[str, s
         about = "BBB" if done[tool] == "error about another" else "AAA"
         if done[tool] != "not asked":
             place = f"E{len(evidence)}"
-            evidence.append(Evidence(id=place, tool=tool, result=result, about=about))
+            evidence.append(ToolEvidence(id=place, tool=tool, result=result, about=about))
     answers = [ToolAnswer(item.id, item.tool, item.result) for item in evidence]
-    facts = Facts.of(market_facts(answers))
+    facts = FactIndex.of(market_facts(answers))
     texts = finding_texts("AAA", (), evidence, facts, report)
     return {name: text.text for name, text in texts.items()}
 
@@ -102,7 +102,7 @@ def test_figures_that_are_none_of_the_usual_are_not_called_unreported(
     figures: dict[str, Any],
 ) -> None:
     result = {"ticker": "AAA", "figures": figures}
-    evidence = [Evidence(id="E0", tool="get_fundamentals", result=result, about="AAA")]
-    facts = Facts.of(market_facts([ToolAnswer("E0", "get_fundamentals", result)]))
+    evidence = [ToolEvidence(id="E0", tool="get_fundamentals", result=result, about="AAA")]
+    facts = FactIndex.of(market_facts([ToolAnswer("E0", "get_fundamentals", result)]))
     text = finding_texts("AAA", (), evidence, facts)["summary"].text
     assert "what was reported has none of the usual figures" in text

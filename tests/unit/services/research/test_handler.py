@@ -21,10 +21,10 @@ from contracts.types import Money
 from libs.llm.errors import AnswerInvalid
 from libs.llm.provider import ModelReply
 from libs.llm.rules.provider import RulesProvider
-from libs.llm.scripted import ScriptedProvider, asks, says
 from libs.market.facts import facts_of
 from libs.runtime.settings import Settings
 from services.research.tools import NoIndicators
+from tests.fakes.scripted_model import ScriptedProvider, asks, says
 
 PLAN = {
     "objective": "look at Apple",
@@ -213,7 +213,7 @@ def many_shares(directory, count) -> list[str]:
 @pytest.mark.parametrize("few", [1, 8, 10])
 async def test_of_25_candidates_only_a_few_are_looked_into(directory, few):
     many_shares(directory, 30)
-    desk = directory.desk(settings=Settings(research_tickers_max=few))
+    desk = directory.desk(settings=Settings(model={"research_tickers_max": few}))
     found = await desk.cycle()
     assert len(found["digest"].candidates) == 25
     assert len(found["plan"].assets) == few
@@ -238,7 +238,7 @@ async def test_by_rules_what_is_due_to_be_looked_at_again_is_looked_into_first(
     directory, review_by, universe, *, is_first
 ):
     many_shares(directory, 30)
-    desk = directory.desk(settings=Settings(research_tickers_max=3))
+    desk = directory.desk(settings=Settings(model={"research_tickers_max": 3}))
     seen = await seen_by(desk)
     assert "T25" not in seen["signal_digest"].tickers[:3]
     money = Money(amount=Decimal(60))
@@ -259,7 +259,7 @@ async def test_by_rules_what_is_due_to_be_looked_at_again_is_looked_into_first(
 
 
 async def test_a_plan_for_more_than_can_be_looked_into_is_sent_back(desk):
-    desk.settings = Settings(research_tickers_max=2)
+    desk.settings = Settings(model={"research_tickers_max": 2})
     seen = await seen_by(desk)
     three = {**PLAN, "assets": ["AAPL", "IBM", "MSFT"]}
     model = scripted(desk, DONE, says(three), says(PLAN))
@@ -268,7 +268,7 @@ async def test_a_plan_for_more_than_can_be_looked_into_is_sent_back(desk):
 
 
 async def test_the_tools_answer_an_analyst_for_no_more_tickers_than_it_may_look_into(desk):
-    desk.settings = Settings(research_tickers_max=2)
+    desk.settings = Settings(model={"research_tickers_max": 2})
     seen = await seen_by(desk)
     scripted(desk, DONE, says(PLAN))
     plan = await plan_of(desk, seen)

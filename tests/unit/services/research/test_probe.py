@@ -14,8 +14,8 @@ from contracts.probe import GuessDraft, MaskProbe, ProbeInputs
 from contracts.sentiment import BuildDigest, Candidate
 from libs.llm.errors import ProviderNotUsable
 from libs.llm.provider import ModelReply, UserMessage
-from libs.llm.scripted import ScriptedProvider
 from services.research import probe as of_research
+from tests.fakes.scripted_model import ScriptedProvider
 from tests.unit.services.conftest import Desk
 
 UNIVERSE = ("AAPL", "IBM")

@@ -24,7 +24,7 @@ from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
 from services.risk import logic
 from services.risk.handler import validate_decision
-from services.risk.logic import CurrencyMismatch, clamp
+from services.risk.logic import BudgetCurrencyMismatch, clamp
 from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
 
@@ -291,7 +291,7 @@ def test_nothing_left_is_a_validation_that_did_not_pass():
 
 def test_a_budget_in_another_currency_is_a_typed_refusal():
     money = Money(amount=D(1), currency="EUR")
-    with pytest.raises(CurrencyMismatch, match="EUR"):
+    with pytest.raises(BudgetCurrencyMismatch, match="EUR"):
         validate(command(daily(), review(), research(), budget=money))
 
 

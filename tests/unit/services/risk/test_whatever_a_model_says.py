@@ -32,7 +32,7 @@ from contracts.risk import (
 )
 from contracts.trader import DailyPicks, PicksDraft
 from contracts.types import Money
-from libs.facts.fact import Fact, Facts, Key
+from libs.facts.fact import Fact, FactIndex, Key
 from services.research.logic import research_report
 from services.risk.logic import validate
 from services.risk.review import trimmed
@@ -78,7 +78,7 @@ FACTS = {
         facts("HELD", 50, "tech", 1),
     )
 }
-NAMED = Facts.of(
+NAMED = FactIndex.of(
     [
         *(
             Fact(Key(each.ticker, "close"), each.price, "USD", "close", call="E0")

@@ -6,9 +6,9 @@ import pytest
 
 from contracts.cycle import CycleRequest
 from contracts.sentiment import BuildDigest, ScoreSentiment
-from libs.llm.scripted import ScriptedProvider, says
 from libs.market.errors import LookAhead, NoHistory, NotASession
-from services.sentiment.handler import NoCandidates, UnknownSource
+from services.sentiment.handler import NoCandidates, UnknownCandidateSource
+from tests.fakes.scripted_model import ScriptedProvider, says
 
 
 def asking(**fields) -> CycleRequest:
@@ -51,7 +51,7 @@ async def test_a_date_without_prices_is_a_failure_of_the_whole(desk, as_of, erro
 async def test_a_request_may_choose_its_sources_and_not_invent_one(desk):
     digest = await desk.do(BuildDigest, request=asking(sources=("screener",)))
     assert [report.name for report in digest.sources if report.ok] == ["screener"]
-    with pytest.raises(UnknownSource, match="there are screener, news, earnings"):
+    with pytest.raises(UnknownCandidateSource, match="there are screener, news, earnings"):
         await desk.do(BuildDigest, request=asking(sources=("tarot",)))
 
 

@@ -82,7 +82,7 @@ def reasons(digest) -> dict[str, str]:
 
 
 async def test_a_source_of_ones_own_is_named_in_the_settings(fixture_desk, installed, monkeypatch):
-    monkeypatch.setenv("DESKBUS_CANDIDATE_SOURCES", "screener, rumour_mill:Rumours")
+    monkeypatch.setenv("DESKBUS_CANDIDATES_SOURCES", "screener, rumour_mill:Rumours")
     digest = await fixture_desk.do(BuildDigest, request=CycleRequest(idempotency_key="test"))
     assert [report.name for report in digest.sources] == ["screener", "rumours"]
     first = digest.candidates[0]
@@ -143,7 +143,7 @@ async def hangs():
 async def test_a_source_that_fails_is_told_and_the_digest_goes_on(
     odd, fixture_desk, monkeypatch, what, code
 ):
-    monkeypatch.setenv("DESKBUS_CANDIDATE_SOURCE_TIMEOUT_S", "1")
+    monkeypatch.setenv("DESKBUS_CANDIDATES_TIMEOUT_S", "1")
     await fixture_desk.market.universe(
         fixture_desk.as_of
     )  # its files are read before the clock runs
@@ -168,7 +168,7 @@ async def is_silent():
 async def test_where_no_source_is_heard_of_the_digest_waits_and_nothing_is_on_record(
     odd, fixture_desk, monkeypatch, silent
 ):
-    monkeypatch.setenv("DESKBUS_CANDIDATE_SOURCE_TIMEOUT_S", "1")
+    monkeypatch.setenv("DESKBUS_CANDIDATES_TIMEOUT_S", "1")
     with pytest.raises(SourceUnavailable):
         await odd(silent)
     assert fixture_desk.journals["builddigest"] == []

@@ -15,13 +15,13 @@ from contracts.risk import ReviewPicks, ValidateDecision
 from contracts.sentiment import TickerSentiment
 from contracts.trader import PickTrades, StockPick
 from contracts.types import Money
-from libs.llm.prompt import digest_told, sentiment_told
+from libs.llm.prompt import digest_for_prompt, sentiment_for_prompt
 from libs.llm.provider import ModelReply
 from libs.llm.rules.provider import RulesProvider
-from libs.llm.scripted import ScriptedProvider, asks, says
 from services.risk.logic import validate
 from tests.fakes.moves import calm
 from tests.fakes.reasons import drafted
+from tests.fakes.scripted_model import ScriptedProvider, asks, says
 
 READ, DONE = asks(("get_portfolio", {})), ModelReply()
 """A tool call and the end of the tool round: a trader that calls none is told so."""
@@ -461,8 +461,8 @@ async def test_the_trader_is_given_the_market_data_and_the_sentiment(desk, facts
     model = scripted(desk, READ, DONE, says(picks(pick())))
     await traded(desk, facts)
     task = model.requests[0].task
-    assert task["signal_digest"] == digest_told(facts[1]["digest"])
-    assert task["sentiment_report"] == sentiment_told(facts[1]["sentiment"])
+    assert task["signal_digest"] == digest_for_prompt(facts[1]["digest"])
+    assert task["sentiment_report"] == sentiment_for_prompt(facts[1]["sentiment"])
 
 
 def changed(report, ticker, /, **fields):

@@ -9,11 +9,11 @@ import pytest
 from contracts.not_bought import Cause
 from contracts.risk import Evidence
 from contracts.trader import PicksDraft
-from libs.facts.fact import Facts
+from libs.facts.fact import FactIndex
 from libs.llm.answer import read_answer
 from libs.quant.risk import evaluation
 from libs.quant.risk.evaluation import Room, room_for
-from libs.quant.risk.facts import Rule, gate
+from libs.quant.risk.facts import RiskRule, gate
 from services.trader.logic import Ahead, daily_picks
 from tests.unit.services.risk.test_logic import books, research
 
@@ -43,7 +43,7 @@ def test_a_models_words_stand_on_record_and_a_number_in_them_is_loose() -> None:
         {**ANSWER, "passed": [{"ticker": "AAA", "why": "fell 30 days"}]}
     )
     closed = Room(Decimal(0), "too cheap", "penny_stock", "0.50", "1")
-    fields = daily_picks(draft, Facts.of(()), research(), Ahead(()), rooms={"BBB": closed})
+    fields = daily_picks(draft, FactIndex.of(()), research(), Ahead(()), rooms={"BBB": closed})
     rule, words = fields["passed"]
     assert (rule.ticker, rule.cause, rule.name) == ("BBB", Cause.RULE, "penny_stock")
     assert (rule.value, rule.limit, rule.why) == ("0.50", "1", "too cheap")
@@ -54,7 +54,7 @@ def test_a_models_words_stand_on_record_and_a_number_in_them_is_loose() -> None:
 def test_a_rule_of_ones_own_that_leaves_no_room_is_named_with_value_and_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own = Rule(
+    own = RiskRule(
         "penny_stock",
         "a cheap share can be moved by little money",
         lambda leg, _: gate(

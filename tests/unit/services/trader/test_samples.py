@@ -8,9 +8,9 @@ import pytest
 from contracts.cycle import CycleRequest
 from contracts.trader import PicksDraft
 from libs.llm.provider import ModelReply
-from libs.llm.scripted import ScriptedProvider, asks, says
 from services.trader.samples import agreed, in_words
 from tests.fakes.reasons import drafted
+from tests.fakes.scripted_model import ScriptedProvider, asks, says
 from tests.unit.services.trader.test_handler import facts, pick, picks, traded
 
 __all__ = ["facts"]

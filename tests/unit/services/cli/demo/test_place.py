@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.demo.place import Place
-from services.cli.shell.problem import Problem
+from services.cli.demo.place import DemoFolder
+from services.cli.shell.problem import CliProblem
 
 
 def test_clearing_touches_nothing_where_no_demo_was(tmp_path: Path) -> None:
     (tmp_path / "market").mkdir()
-    with pytest.raises(Problem, match="no demo made it"):
-        Place(tmp_path).clear()
+    with pytest.raises(CliProblem, match="no demo made it"):
+        DemoFolder(tmp_path).clear()
     assert (tmp_path / "market").is_dir()
 
 
 def test_clearing_what_is_not_there_makes_nothing(tmp_path: Path) -> None:
-    Place(tmp_path / "demo").clear()
+    DemoFolder(tmp_path / "demo").clear()
     assert not (tmp_path / "demo").exists()

@@ -11,13 +11,13 @@ from contracts.performance import CANDIDATES
 from contracts.study import Study
 from libs.market.exit_terms import terms_in
 from libs.market.replay.store import ReplayStore
-from libs.quant.study.canary import CANARY_SESSIONS, LEAK_DEVIATIONS
-from libs.quant.study.choices import seen_ahead
-from libs.quant.study.design import dates_of
-from libs.quant.study.foresight import sight
-from libs.quant.study.outcomes import outcomes
-from libs.quant.study.record import Bars
 from libs.runtime.settings import Settings
+from libs.study.statistics.canary import CANARY_SESSIONS, LEAK_DEVIATIONS
+from libs.study.statistics.choices import seen_ahead
+from libs.study.statistics.design import dates_of
+from libs.study.statistics.foresight import sight
+from libs.study.statistics.outcomes import outcomes
+from libs.study.statistics.record import AssetBars
 from services.cli.desk.init import EXAMPLES, FILES, app
 from services.cli.studies.command import app as studies
 
@@ -75,8 +75,8 @@ def test_the_studys_look_ahead_check_sees_its_canary(tmp_path: Path) -> None:
         assert week.overlap == 1
 
 
-def _bars(prices: pl.DataFrame) -> Bars:
-    return Bars(
+def _bars(prices: pl.DataFrame) -> AssetBars:
+    return AssetBars(
         sessions=tuple(prices["date"].to_list()),
         open=tuple(prices["open"].to_list()),
         close=tuple(prices["close"].to_list()),

@@ -16,7 +16,7 @@ def test_a_new_desk_says_how_its_first_cycle_is_asked_for(
     is_new: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk = RunningDesk(nats_url="nats://127.0.0.1:1", secrets_dir=tmp_path, pid=1)
-    up.announce(desk, Settings(replay_dir=tmp_path), is_new=is_new)
+    up.announce(desk, Settings(market={"replay_dir": tmp_path}), is_new=is_new)
 
     words = capsys.readouterr().err
     assert "deskbus open, deskbus tail" in words

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from libs.report.settings import MASK, in_force, shown, without_login
 from libs.runtime.model_settings import EndpointSettings, Price
-from libs.runtime.settings import Settings
+from libs.runtime.settings import Settings, all_settings
 
 
 def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defaults(
@@ -15,26 +15,25 @@ def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defau
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "deskbus.toml"
-    file.write_text("lease_s = 20\nsweep_s = 2\n")
-    monkeypatch.setenv("DESKBUS_SWEEP_S", "3")
+    file.write_text("[orchestrator]\nlease_s = 20\nsweep_s = 2\n")
+    monkeypatch.setenv("DESKBUS_ORCHESTRATOR_SWEEP_S", "3")
 
     found = {
         each.name: (each.value, each.source)
-        for each in in_force(Settings(), {"DESKBUS_SWEEP_S": "3"}, file)
+        for each in in_force(Settings(), {"DESKBUS_ORCHESTRATOR_SWEEP_S": "3"}, file)
     }
 
-    assert found["lease_s"] == ("20", "file")
-    assert found["sweep_s"] == ("3", "environment")
-    assert found["group_max"] == ("64", "default")
+    assert found["orchestrator.lease_s"] == ("20", "file")
+    assert found["orchestrator.sweep_s"] == ("3", "environment")
+    assert found["orchestrator.epochs_max"] == ("5", "default")
 
 
 def test_what_a_setting_means_is_taken_from_where_it_is_defined() -> None:
     found = {each.name: each.meaning for each in in_force(Settings(), {}, Path("none.toml"))}
 
-    assert found["lease_s"] == (
-        "How long a claim, or a notifier's lease, holds without a sign of life."
-    )
-    assert list(found) == list(Settings.model_fields)
+    assert found["orchestrator.lease_s"] == ("How long a claim holds without a sign of life.")
+    assert list(found) == [name for name, _ in all_settings()]
+    assert all(found.values())
 
 
 def test_passwords_are_masked_wherever_they_stand() -> None:
@@ -71,7 +70,12 @@ def test_a_table_of_settings_is_shown_by_what_is_set_in_it() -> None:
 
 def test_a_value_is_shown_as_the_settings_file_has_it() -> None:
     assert [shown(value) for value in (True, 2_592_000.0, 0.5, ("main", "growth"), (), None)] == [
-        *("true", "2592000", "0.5", "main, growth", "-", "-"),
+        "true",
+        "2592000",
+        "0.5",
+        "main, growth",
+        "-",
+        "-",
     ]
 
 
@@ -79,7 +83,10 @@ def test_tables_of_settings_reach_the_processes_of_a_desk(monkeypatch: pytest.Mo
     price = Price(input=1, output=2, cache_read=0, cache_write=0)
     given = {"lab": EndpointSettings(preset="vllm", models={"small": "m"})}
     settings = Settings(
-        providers=given, prices={"m": price}, nats_url="nats://x", postgres_dsn="postgresql://x/y"
+        providers=given,
+        prices={"m": price},
+        nats={"url": "nats://x"},
+        postgres={"dsn": "postgresql://x/y"},
     )
     for name, value in settings.environment.items():
         monkeypatch.setenv(name, value)

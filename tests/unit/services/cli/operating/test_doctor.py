@@ -8,7 +8,7 @@ import pytest
 from contracts.provider import ProviderStanding, ProvidersView
 from libs.runtime.settings import Settings
 from services.cli.operating import doctor
-from services.cli.operating.checks import Verdict
+from services.cli.operating.checks import CheckVerdict
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def test_a_server_of_ones_own_that_needs_no_key_says_so(settings: Settings, tmp_
 async def test_a_key_that_came_after_the_desk_had_started_is_told(settings: Settings) -> None:
     desk: Any = Desk("rules", "coin")
     late = await doctor.models_of(desk, settings)
-    assert late.verdict is Verdict.OFF
+    assert late.verdict is CheckVerdict.OFF
     assert "not claude, which is set up here" in late.said
     assert late.todo == "start it again from here: deskbus down && deskbus up --detach"
 
     desk = Desk("rules", "coin", "claude")
-    assert (await doctor.models_of(desk, settings)).verdict is Verdict.OK
+    assert (await doctor.models_of(desk, settings)).verdict is CheckVerdict.OK

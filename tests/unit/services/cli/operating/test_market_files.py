@@ -6,7 +6,7 @@ import pytest
 
 from libs.runtime.settings import Settings
 from services.cli.desk import up
-from services.cli.operating.checks import Verdict
+from services.cli.operating.checks import CheckVerdict
 from services.cli.operating.market_files import ALL, market_files, market_note
 from services.cli.shell.running import RunningDesk
 
@@ -17,7 +17,7 @@ NO_HIGH = "date,open,low,close,volume\n2012-06-29,1,1,1,1\n"
 def folder(path: Path, **files: str) -> Settings:
     for name, text in files.items():
         (path / f"{name}.csv").write_text(text)
-    return Settings(replay_dir=path)
+    return Settings(market={"replay_dir": path})
 
 
 async def test_a_refused_file_is_named_with_the_command_that_looks_again(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ async def test_nothing_is_said_of_files_that_can_be_used_or_are_not_ones_own(
 
 async def test_a_refused_file_is_a_problem_for_doctor(tmp_path: Path) -> None:
     (check,) = await market_files(folder(tmp_path, AAA=NO_HIGH))
-    assert (check.verdict, check.todo) == (Verdict.PROBLEM, ALL)
+    assert (check.verdict, check.todo) == (CheckVerdict.PROBLEM, ALL)
     assert check.said == "AAA.csv, line 1: no column high; add it to the header"
 
 
@@ -59,7 +59,9 @@ async def test_files_that_were_not_looked_at_in_time_are_no_fault(
 ) -> None:
     monkeypatch.setattr("services.cli.operating.market_files.LOOK_S_MAX", 0.0)
     settings = folder(tmp_path, AAA=GOOD)
-    (note,) = await market_note(settings)
+    (tmp_path / "AAA (1).csv").write_text(GOOD)
+    note, ignored = await market_note(settings)
     assert note.startswith("not all market files were looked at within")
+    assert "AAA (1).csv" in ignored, "a name is enough for that"
     (check,) = await market_files(settings)
-    assert check.verdict is Verdict.OK
+    assert check.verdict is CheckVerdict.OK

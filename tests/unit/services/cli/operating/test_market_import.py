@@ -8,11 +8,12 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from libs.market.imports.folder import Change
+from libs.market.replay.files import read_bars
 from libs.market.replay.store import ReplayStore
 from services.cli.operating import market_import
 from services.cli.operating.market import app
 from services.cli.shell import questions
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 from tests.fakes.vendor_files import bars, download
 
 
@@ -27,9 +28,9 @@ def run(typed: str, answers: str | None = None) -> Result:
     return CliRunner().invoke(app, ["import", *typed.split()], input=answers)
 
 
-def refused(typed: str) -> Problem:
+def refused(typed: str) -> CliProblem:
     problem = run(typed).exception
-    assert isinstance(problem, Problem), problem
+    assert isinstance(problem, CliProblem), problem
     return problem
 
 
@@ -96,7 +97,7 @@ def test_a_person_is_asked_in_a_terminal(folder: Path, monkeypatch: pytest.Monke
 def test_another_folder_is_named_in_the_next_command(folder: Path) -> None:
     download({"ACME": bars()}).to_csv("prices.csv")
     done = run("prices.csv --out other --yes")
-    assert "next: DESKBUS_REPLAY_DIR=other deskbus up --detach" in done.output
+    assert "next: DESKBUS_MARKET_REPLAY_DIR=other deskbus up --detach" in done.output
     assert not (folder / "deskbus.toml").exists()
 
 
@@ -232,3 +233,31 @@ def test_the_next_command_has_the_answers_that_were_typed(
     shown = run("ACME.ZZZ.csv --out other", "none\nXETR\nEUR\ny\n").output
     assert "ACME.ZZZ" in shown
     assert ReplayStore(folder / "other").currency == "EUR"
+
+
+def test_the_decimal_mark_is_asked_for_and_answered(folder: Path) -> None:
+    row = '"1,234","1,235","1,233","1,234","1,000"'
+    (folder / "ACME.csv").write_text(f"date,open,high,low,close,volume\n2024-03-14,{row}\n")
+    assert "--decimal comma or --decimal point" in refused("ACME.csv --adjusted none").message
+    for mark, close in (("comma", 1.234), ("point", 1234.0)):
+        out = folder / mark
+        done = run(f"ACME.csv --adjusted none --decimal {mark} --out {out} --yes")
+        assert done.exit_code == 0, done.output
+        assert read_bars(out / "ACME.csv")["close"].to_list() == [close]
+
+
+def test_a_download_of_many_tickers_side_by_side_is_read(folder: Path) -> None:
+    download({f"T{n:03d}": bars() for n in range(150)}).to_csv("prices.csv")
+    done = run("prices.csv --yes")
+    assert done.exit_code == 0, done.output
+    assert len(ReplayStore(folder / "data").tickers) == 150
+
+
+def test_notes_that_are_the_same_of_many_tickers_are_one_line(folder: Path) -> None:
+    names = [f"T{n:03d}.csv" for n in range(30)]
+    for name in names:
+        bars().to_csv(name, columns=["Open", "High", "Low", "Close", "Volume"])
+    done = run(f"{' '.join(names)} --adjusted none --yes")
+    assert done.exit_code == 0, done.output
+    assert len([line for line in done.output.splitlines() if line.startswith("- ")]) < 8
+    assert "T000, T001, T002, T003, T004 and 25 more: no dividends" in done.output

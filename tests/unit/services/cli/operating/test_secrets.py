@@ -8,7 +8,7 @@ import pytest
 
 from libs.runtime.settings import Settings
 from services.cli import main as cli
-from services.cli.operating.doctor import Verdict, machine
+from services.cli.operating.doctor import CheckVerdict, machine
 from services.cli.shell.problem import ExitCode
 from services.provisioner.secrets import NatsPlace, kept_place, provision_secrets
 
@@ -57,7 +57,7 @@ def test_the_doctor_finds_well_what_it_has_written(
     (check,) = (
         each for each in machine(Settings(secrets_dir=folder)) if each.name == "credentials"
     )
-    assert check.verdict is Verdict.OK
+    assert check.verdict is CheckVerdict.OK
     # Into a container whose root has no rights beyond its own; public keys only.
     assert (folder / "nats.conf").stat().st_mode & 0o777 == 0o644
 
@@ -65,7 +65,7 @@ def test_the_doctor_finds_well_what_it_has_written(
     (check,) = (
         each for each in machine(Settings(secrets_dir=folder)) if each.name == "credentials"
     )
-    assert check.verdict is Verdict.PROBLEM
+    assert check.verdict is CheckVerdict.PROBLEM
     assert check.todo == f"chmod 600 {folder / 'cli.nk'}"
 
 
@@ -188,12 +188,12 @@ def test_beside_compose_yaml_it_makes_what_that_needs(
     assert all((tmp_path / name).is_dir() for name in ("strategies", "exit_signals", "reports"))
     assert "for compose.yaml: " in capsys.readouterr().err
 
-    (tmp_path / "deskbus.toml").write_text("day_cost_usd_max = 2\n")
+    (tmp_path / "deskbus.toml").write_text("[budget]\nday_cost_usd_max = 2\n")
     (tmp_path / ".env").write_text("DESKBUS_UID=4242\nDESKBUS_HTTP_PORT=9000\n")
     assert init(monkeypatch, "deploy/secrets") == ExitCode.OK
     owned = f"DESKBUS_UID={os.getuid()}\nDESKBUS_HTTP_PORT=9000\nDESKBUS_GID={os.getgid()}\n"
     assert (tmp_path / ".env").read_text() == owned, "nothing else is changed"
-    assert (tmp_path / "deskbus.toml").read_text() == "day_cost_usd_max = 2\n"
+    assert (tmp_path / "deskbus.toml").read_text() == "[budget]\nday_cost_usd_max = 2\n"
 
     (tmp_path / ".env").unlink()
     assert init(monkeypatch, "elsewhere") == ExitCode.OK

@@ -6,7 +6,7 @@ import pytest
 
 from libs.runtime.settings import Settings
 from services.cli.operating import surroundings
-from services.cli.operating.checks import Verdict
+from services.cli.operating.checks import CheckVerdict
 
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
@@ -31,7 +31,7 @@ def test_certificates_that_cannot_be_read_are_a_problem(
     for path in (tmp_path / "none.pem", tmp_path / "ca.pem"):
         monkeypatch.setenv(name, str(path))
         (check,) = surroundings.variables(settings)
-        assert check.verdict is Verdict.PROBLEM
+        assert check.verdict is CheckVerdict.PROBLEM
         assert f"{name} {path}: no certificates for" in check.said
         assert check.todo == f"correct or unset {name}"
 
@@ -41,7 +41,7 @@ def test_a_folder_of_certificates_is_named(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     (check,) = surroundings.variables(settings)
-    assert check.verdict is Verdict.OK
+    assert check.verdict is CheckVerdict.OK
     assert check.said.startswith(f"SSL_CERT_DIR {tmp_path}: its authorities count for models")
 
 
@@ -50,7 +50,7 @@ def test_a_log_of_tls_keys_is_a_problem(
 ) -> None:
     monkeypatch.setenv("SSLKEYLOGFILE", "/tmp/keys")
     (check,) = surroundings.variables(settings)
-    assert (check.verdict, check.todo) == (Verdict.PROBLEM, "unset SSLKEYLOGFILE")
+    assert (check.verdict, check.todo) == (CheckVerdict.PROBLEM, "unset SSLKEYLOGFILE")
 
 
 def test_variables_of_postgres_are_named_where_they_count(
@@ -59,7 +59,7 @@ def test_variables_of_postgres_are_named_where_they_count(
     monkeypatch.setenv("PGSSLMODE", "require")
     monkeypatch.setenv("PGPASSWORD", "secret")
     assert surroundings.variables(settings) == []
-    own = settings.model_copy(update={"postgres_dsn": "postgresql://db.example.org/x"})
+    own = settings.changed(postgres={"dsn": "postgresql://db.example.org/x"})
     (check,) = surroundings.variables(own)
     assert check.said.startswith("PGPASSWORD, PGSSLMODE: each fills in what DESKBUS_POSTGRES_DSN")
     assert "secret" not in check.said

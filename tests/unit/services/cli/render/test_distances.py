@@ -1,15 +1,13 @@
 """`deskbus exit-signals distances`: the table."""
 
-import io
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from rich.console import Console
-
 from contracts.exit_signal import ExitDistances, ExitTrigger, PositionExits
 from contracts.types import Failure, Money
-from services.cli.render.distances import show
+from libs.report import exits
+from tests.unit.services.cli.screens import lines
 
 
 def usd(amount: str) -> Money:
@@ -29,16 +27,17 @@ def held(*triggers: ExitTrigger, **fields: Any) -> PositionExits:
     return PositionExits.model_validate({**given, **fields})
 
 
-def told(*positions: PositionExits, **fields: Any) -> list[str]:
-    console = Console(file=io.StringIO(), width=110)
+def view_of(*positions: PositionExits, **fields: Any) -> ExitDistances:
     view = {"account": "main", "as_of": date(2012, 10, 31), "positions": positions, **fields}
-    show(ExitDistances.model_validate(view), console)
-    assert isinstance(console.file, io.StringIO)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    return ExitDistances.model_validate(view)
+
+
+def told(*positions: PositionExits, **fields: Any) -> list[str]:
+    return lines([exits.distances(view_of(*positions, **fields))])
 
 
 def test_a_position_is_followed_by_its_triggers_each_in_its_own_unit() -> None:
-    lines = told(
+    shown = told(
         held(
             ExitTrigger(rule="stop_loss", unit="price", distance=0.129, at=usd("508.6")),
             ExitTrigger(rule="take_profit", unit="price", distance=0.3321, at=usd("777.9")),
@@ -47,8 +46,7 @@ def test_a_position_is_followed_by_its_triggers_each_in_its_own_unit() -> None:
         )
     )
 
-    assert lines[0] == "exit signals of main as of Wed 2012-10-31"
-    assert lines[3:7] == [
+    assert shown[1:5] == [
         "AAPL 1,068 583.98 USD HOLD stop loss 12.9% down 508.60 USD",
         "take profit 33.2% up 777.90 USD",
         "momentum 2.1 points of return",
@@ -57,7 +55,7 @@ def test_a_position_is_followed_by_its_triggers_each_in_its_own_unit() -> None:
 
 
 def test_what_fired_only_warns_or_is_not_known_says_so_with_what_it_saw() -> None:
-    lines = told(
+    shown = told(
         held(
             ExitTrigger(
                 rule="momentum", unit="return", distance=0, triggered=True, detail="it fell"
@@ -68,7 +66,7 @@ def test_what_fired_only_warns_or_is_not_known_says_so_with_what_it_saw() -> Non
         )
     )
 
-    assert lines[3:6] == [
+    assert shown[1:4] == [
         "AAPL 1,068 583.98 USD STRONG EXIT momentum fired it fell",
         "regime 50 points of return warning only",
         "trailing stop unknown too few [31m months",
@@ -77,12 +75,12 @@ def test_what_fired_only_warns_or_is_not_known_says_so_with_what_it_saw() -> Non
 
 def test_a_position_that_could_not_be_checked_says_why() -> None:
     failure = Failure(code="no_history", message="there are no prices of AAPL")
-    lines = told(held(assessment="", failure=failure))
+    shown = told(held(assessment="", failure=failure))
 
-    assert lines[3] == "AAPL 1,068 583.98 USD not checked there are no prices of AAPL"
+    assert shown[1] == "AAPL 1,068 583.98 USD not checked there are no prices of AAPL"
 
 
 def test_an_account_without_positions_and_one_with_too_many_are_told() -> None:
-    assert told()[-1] == "no open positions"
-    lines = told(held(), more=True, market_source="recorded closes")
-    assert lines[-2:] == ["prices: recorded closes", "only the 1 largest positions are shown"]
+    assert exits.distances(view_of()).empty.text == "No open positions."
+    shown = told(held(), more=True, market_source="recorded closes")
+    assert shown[-2:] == ["prices: recorded closes", "only the 1 largest positions are shown"]

@@ -1,34 +1,26 @@
 """The evidence of a ticker and of a stage, as words, and as exact records."""
 
-import io
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
-from rich.console import Console
+from rich.console import RenderableType
 
 from contracts.cycle_query import CycleView, Recording
 from contracts.operation import OperationView
 from libs.report.reports import Reports
 from libs.report.tickers import rows
 from services.cli.render import evidence, values
-from services.cli.shell.problem import ExitCode, Problem
-
-
-def _console(width: int = 100) -> Console:
-    return Console(file=io.StringIO(), width=width, markup=False, highlight=False)
-
-
-def _words(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return " ".join(console.file.getvalue().split())
+from services.cli.shell.problem import CliProblem, ExitCode
+from tests.unit.services.cli.screens import printed
 
 
 def _of_ticker(view: CycleView, records: Sequence[Recording], ticker: str, width: int = 100) -> str:
-    console = _console(width)
     found = evidence.of_ticker(view, records, ticker)
-    evidence.tell_ticker(view, found, ticker, console)
-    return _words(console)
+    return _words(evidence.ticker_screen(view, found, ticker, width), width)
+
+
+def _words(screen: Iterable[RenderableType], width: int = 100) -> str:
+    return " ".join(printed(screen, width).split())
 
 
 def test_a_tickers_evidence_holds_what_every_stage_said_of_it(
@@ -84,7 +76,7 @@ def test_a_dropped_ticker_says_why(cycle_view: CycleView, records: list[Recordin
 def test_a_ticker_that_the_cycle_never_met_is_not_found_and_the_others_are_named(
     cycle_view: CycleView, records: list[Recording]
 ) -> None:
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(CliProblem) as problem:
         evidence.of_ticker(cycle_view, records, "TSLA")
 
     assert problem.value.code is ExitCode.NOT_FOUND
@@ -94,35 +86,26 @@ def test_a_ticker_that_the_cycle_never_met_is_not_found_and_the_others_are_named
 def test_a_cycle_that_names_no_ticker_is_shown_whole_instead(cycle_view: CycleView) -> None:
     nothing = cycle_view.pipelines[0].model_copy(update={"contracts": {}})
     view = cycle_view.model_copy(update={"kind": "strategy", "pipelines": (nothing,)})
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(CliProblem) as problem:
         evidence.of_ticker(view, (), "AAPL")
     assert problem.value.hint == f"deskbus cycle show {str(view.cycle_id)[:8]}"
 
-    console = _console()
-    evidence.tell_ticker(view, (), "AAPL", console)
-    assert _words(console).startswith("AAPL strategy of Fri 2012-06-29")
+    screen = evidence.ticker_screen(view, (), "AAPL", 100)
+    assert _words(screen).startswith("AAPL strategy of Fri 2012-06-29")
 
 
 def test_a_mistyped_ticker_is_told_with_the_one_that_was_meant(
-    cycle_view: CycleView, records: list[Recording], monkeypatch: pytest.MonkeyPatch
+    cycle_view: CycleView, records: list[Recording]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["deskbus", "cycle", "show", "--evidence", "appl"])
-    with pytest.raises(Problem, match=r"^APPL is not in this cycle; did you mean AAPL") as problem:
+    with pytest.raises(CliProblem, match=r"^APPL is not in this cycle; did you mean AAPL"):
         evidence.of_ticker(cycle_view, records, "APPL")
-
-    assert problem.value.hint == "deskbus cycle show --evidence AAPL"
 
 
 def test_a_mistyped_stage_is_told_with_the_one_that_was_meant(
-    nodes: list[OperationView], records: list[Recording], monkeypatch: pytest.MonkeyPatch
+    nodes: list[OperationView], records: list[Recording]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["deskbus", "cycle", "show", "--stage", "quants"])
-    with pytest.raises(
-        Problem, match=r"^this cycle has no stage .quants.; did you mean quant"
-    ) as problem:
+    with pytest.raises(CliProblem, match=r"^this cycle has no stage .quants.; did you mean quant"):
         evidence.of_stage(nodes, records, "quants")
-
-    assert problem.value.hint == "deskbus cycle show --stage quant"
 
 
 def test_the_records_of_a_ticker_are_exact(cycle_view: CycleView, records: list[Recording]) -> None:
@@ -137,9 +120,7 @@ def test_the_records_of_a_ticker_are_exact(cycle_view: CycleView, records: list[
 def test_a_stage_shows_its_answer_its_indicators_and_its_calls(
     stage: str, nodes: list[OperationView], records: list[Recording]
 ) -> None:
-    console = _console()
-    evidence.tell_stage(nodes, evidence.of_stage(nodes, records, stage), console)
-    text = _words(console)
+    text = _words(evidence.stage_screen(nodes, evidence.of_stage(nodes, records, stage), 100))
 
     assert "✓ analyzing/quant completed in 800 ms 12,400 tokens · $0.0312" in text
     assert "reasoning two of three rise" in text
@@ -152,7 +133,7 @@ def test_a_stage_shows_its_answer_its_indicators_and_its_calls(
 def test_a_stage_that_was_not_reached_is_not_found_and_the_others_are_named(
     nodes: list[OperationView], records: list[Recording]
 ) -> None:
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(CliProblem) as problem:
         evidence.of_stage(nodes, records, "execute")
 
     assert problem.value.code is ExitCode.NOT_FOUND
@@ -163,11 +144,9 @@ def test_a_stage_that_was_not_reached_is_not_found_and_the_others_are_named(
 def test_nothing_is_cut_and_no_line_is_too_long(
     width: int, cycle_view: CycleView, nodes: list[OperationView], records: list[Recording]
 ) -> None:
-    console = _console(width)
-    evidence.tell_ticker(cycle_view, records, "AAPL", console)
-    evidence.tell_stage(nodes, records, console)
-    assert isinstance(console.file, io.StringIO)
-    lines = console.file.getvalue().splitlines()
+    ticker = evidence.ticker_screen(cycle_view, records, "AAPL", width)
+    stage = evidence.stage_screen(nodes, records, width)
+    lines = printed([*ticker, *stage], width).splitlines()
 
     assert max(map(len, lines)) <= width
     assert not any(line.endswith("…") for line in lines)

@@ -13,7 +13,7 @@ from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView
 from contracts.message import Contract
 from contracts.operation import OperationView
-from libs.report.cited import Piece
+from libs.report.cited import TextPiece
 from libs.report.story import MADE_UP
 from services.cli.render import story
 from services.cli.render.cited import LOOSE, cut
@@ -173,7 +173,7 @@ def test_what_a_model_writes_cannot_move_the_cursor_or_hide_text(cycle_view: Cyc
 
 
 def test_a_number_without_a_source_is_dimmed_also_where_the_text_is_cut() -> None:
-    line = [Piece("it rises  9 times\nto "), Piece("9", loose=True), Piece(" of  10")]
+    line = [TextPiece("it rises  9 times\nto "), TextPiece("9", loose=True), TextPiece(" of  10")]
     whole, short = cut(line, 40), cut(line, 12)
 
     assert whole.plain == "it rises 9 times to 9 of 10"

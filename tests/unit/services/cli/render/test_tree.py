@@ -1,6 +1,5 @@
 """The operation tree, drawn; a record put together; amounts in words."""
 
-import io
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -8,15 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from rich.console import Console
 
 from contracts.cycle_query import Recording
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.types import Money, Usage
 from libs.facts import amounts
-from services.cli.render.tree import draw, gathered, result_text, took, walk
+from libs.report.operations import gathered, result_text, took, tree, walk
 from services.cli.shell.recordings import merged
-from services.cli.shell.terminal import table
+from tests.unit.services.cli.screens import lines, printed
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -42,10 +40,7 @@ def test_a_later_attempt_says_so_and_a_failed_one_says_why() -> None:
         ),
         _node(2, name="plan", state="planning", attempt=2),
     ]
-    console = Console(file=io.StringIO(), width=120)
-    console.print(draw(nodes, console.width))
-    assert isinstance(console.file, io.StringIO)
-    first, again = [line for line in console.file.getvalue().splitlines() if "plan" in line]
+    first, again = [line for line in lines([tree(nodes)], 130) if "plan" in line]
 
     assert "(attempt" not in first
     assert "TSLA" in first
@@ -54,10 +49,7 @@ def test_a_later_attempt_says_so_and_a_failed_one_says_why() -> None:
 
 def test_what_no_command_shows_has_no_id() -> None:
     nodes = [_node(0xA << 124, type="cycle"), _node(0xB << 124, 0xA << 124, type="pipeline")]
-    console = Console(file=io.StringIO(), width=120)
-    console.print(draw(nodes, console.width))
-    assert isinstance(console.file, io.StringIO)
-    drawn = console.file.getvalue()
+    drawn = printed([tree(nodes)])
 
     assert "a0000000" in drawn
     assert "b0000000" not in drawn
@@ -101,13 +93,6 @@ def test_a_tools_line_says_what_it_was_asked_about() -> None:
     assert named == ["n1", "a(AAPL)", "b \N{MULTIPLICATION SIGN}2(FB, IBM)"]
 
 
-def _drawn(nodes: list[OperationView]) -> list[str]:
-    console = Console(file=io.StringIO(), width=120)
-    console.print(draw(nodes, console.width))
-    assert isinstance(console.file, io.StringIO)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
-
-
 def _paid(number: int, parent: int | None = None, lost: int = 0, **fields: Any) -> OperationView:
     usage = Usage(
         input_tokens=12_340,
@@ -120,53 +105,25 @@ def _paid(number: int, parent: int | None = None, lost: int = 0, **fields: Any) 
     return _node(number, parent, **spent, **fields)
 
 
-def test_every_level_shows_its_tokens_by_sort_and_what_they_cost() -> None:
+def test_every_level_shows_its_tokens_and_what_they_cost() -> None:
     nodes = [_paid(1, type="cycle"), _paid(2, 1, type="pipeline"), _node(3, 2), _paid(4, 2)]
 
-    head, *lines = _drawn(nodes)
+    head, *rows = lines([tree(nodes)])
 
-    assert "took in out cache r/w USD id" in head
-    assert ["12.3k 560 1.20M/0 0.0312" in line for line in lines] == [True, True, False, True]
-
-
-def test_what_came_without_a_reply_shows_where_there_is_any_and_nothing_where_all_was_free() -> (
-    None
-):
-    assert "cache r/w no reply USD" in _drawn([_paid(1), _paid(2, lost=900)])[0]
-    assert "560 1.20M/0 900 0.0312" in _drawn([_paid(1), _paid(2, lost=900)])[2]
-    assert "USD" not in _drawn([_node(1), _node(2)])[0]
+    assert "tokens USD id" in head
+    assert ["1.21M 0.0312" in row for row in rows] == [True, True, False, True]
+    assert "USD" not in lines([tree([_node(1), _node(2)])])[0]
 
 
-def test_in_a_narrow_terminal_the_tokens_are_one_sum() -> None:
-    drawn = io.StringIO()
-    nodes = [_paid(1, type="cycle"), _paid(2, 1, name="a step with a name of some length" * 2)]
-    Console(file=drawn, width=80).print(draw(nodes, 80))
+def test_a_narrow_terminal_keeps_names_whole_and_leaves_results_out() -> None:
+    name = "a step with a name of some length"
+    nodes = [_paid(1, type="cycle"), _paid(2, 1, name=name, result_summary={"buys": ["AAPL"]})]
 
-    head, first, second = (" ".join(line.split()) for line in drawn.getvalue().splitlines())
-    assert head.endswith("took tokens USD id")
-    assert "1.21M 0.0312" in first
-    assert re.search(r"a step with .*… ✓ 1.21M 0.0312 00000000$", second), "the name is cut alone"
+    head, _, second = lines([tree(nodes)], 80)
 
-
-def test_in_a_narrow_terminal_a_failed_node_has_its_reason_on_a_line_of_its_own() -> None:
-    nodes = [
-        _paid(1, type="cycle"),
-        _paid(2, 1, name="a step with a name of some length", error_message="no money is left"),
-    ]
-    drawn = io.StringIO()
-    Console(file=drawn, width=80).print(draw(nodes, 80))
-
-    assert [line.strip() for line in drawn.getvalue().splitlines()][-1] == "no money is left"
-
-
-def test_a_table_that_is_too_wide_cuts_the_widest_of_the_words_that_give_way() -> None:
-    made = table("id", ("what", "gives"), ("USD", "right"), "short")
-    made.add_row("d6d7d12a", "claude/validating_decision/review", "0.0312", "kept")
-    drawn = io.StringIO()
-    Console(file=drawn, width=40).print(made)
-
-    _, line, *_ = drawn.getvalue().splitlines()
-    assert line.split() == ["d6d7d12a", "claude/validat…", "0.0312", "kept"]
+    assert head.endswith("tokens USD id")
+    assert name in second
+    assert "buys AAPL" in lines([tree(nodes)], 130)[2]
 
 
 def test_equal_calls_in_a_row_add_up_by_sort_too() -> None:
@@ -254,13 +211,10 @@ def test_a_models_call_says_how_many_tokens_it_wrote_in_a_second() -> None:
         )
 
     nodes = [_node(1), call(2, 90, 1_000.0), call(3, 30, 5_000.0), _node(4, 1, type="tool")]
-    console = Console(file=io.StringIO(), width=120)
-    console.print(draw(nodes, console.width))
-    assert isinstance(console.file, io.StringIO)
-    head, _, both, tool = console.file.getvalue().splitlines()[:4]
+    head, _, both, tool = lines([tree(nodes)], 120)[:4]
 
     assert "tokens/s" in head
-    assert re.search(r"lab:m ×2 .* avg 3.00 s +20 +1.0k +120 ", both), both  # noqa: RUF001 - times
+    assert re.search(r"lab:m ×2 avg 3.00 s 20 1.1k ", both), both  # noqa: RUF001 - times
     assert amounts.output_speed(Usage(output_tokens=17), 5_000.0) == "3.4 tokens/s"
     assert amounts.output_speed(Usage(input_tokens=17), 5_000.0) == ""
     assert "tokens/s" not in tool
@@ -270,10 +224,7 @@ def test_calls_on_one_line_tell_an_average_for_they_may_have_run_at_the_same_tim
     step = _node(1, started_at=AT, finished_at=AT + timedelta(milliseconds=98))
     metadata = {"duration_ms": 25.4}
     calls = [_node(n, 1, type="read", name="bars", metadata=metadata) for n in range(2, 7)]
-    console = Console(file=io.StringIO(), width=120)
-    console.print(draw([step, *calls], console.width))
-    assert isinstance(console.file, io.StringIO)
-    whole, both = console.file.getvalue().splitlines()[1:3]
+    whole, both = lines([tree([step, *calls])], 120)[1:3]
 
     assert "98 ms" in whole
     assert "bars ×5" in both  # noqa: RUF001 - times

@@ -23,8 +23,16 @@ def test_the_command_for_older_ones_is_read_by_a_shell_as_it_was_meant(
     line = " ".join(capsys.readouterr().err.split())
 
     assert shlex.split(line.removeprefix("older: ")) == [
-        *("deskbus", "cycle", "list", "--text", text, "--since", "2012-06-01", "--ascending"),
-        *("--before", "00000000"),
+        "deskbus",
+        "cycle",
+        "list",
+        "--text",
+        text,
+        "--since",
+        "2012-06-01",
+        "--ascending",
+        "--before",
+        "00000000",
     ]
 
 

@@ -11,7 +11,7 @@ from contracts.cycle_query import CyclesPage, CyclesQuery, CycleView
 from contracts.subjects.cycles import CYCLE, CYCLES
 from libs.runtime.settings import Settings
 from services.cli.shell.newest import cycle_named, newest
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 
 AT = datetime(2012, 6, 29, 20, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ async def test_last_is_the_newest_cycle_that_decides_also_after_a_schedule_ended
 
 async def test_where_nothing_was_decided_the_command_for_a_first_cycle_is_told() -> None:
     for client in (desk(), desk("report")):
-        with pytest.raises(Problem) as problem:
+        with pytest.raises(CliProblem) as problem:
             await newest(client, Settings())
         assert problem.value.code is ExitCode.NOT_FOUND
         assert problem.value.hint.startswith("deskbus ")

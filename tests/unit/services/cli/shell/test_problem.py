@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 
 PROGRESS = "    0 ms  starting NATS, Postgres and the services\n"
 
@@ -16,10 +16,10 @@ PROGRESS = "    0 ms  starting NATS, Postgres and the services\n"
     ],
 )
 def test_it_is_the_reason_and_the_hint_alone(words: str, message: str, hint: str) -> None:
-    problem = Problem.in_words(words)
+    problem = CliProblem.in_words(words)
     assert problem is not None
     assert (problem.message, problem.hint) == (message, hint)
 
 
 def test_who_was_killed_has_left_none() -> None:
-    assert Problem.in_words(PROGRESS) is None
+    assert CliProblem.in_words(PROGRESS) is None

@@ -10,7 +10,7 @@ from rich.console import Console
 from contracts.audit import Event, EventType
 from libs.report.events import described
 from services.cli.shell import progress as progress_
-from services.cli.shell.progress import Progress
+from services.cli.shell.progress import CycleProgress
 from tests.fakes.notable import notable
 
 CYCLE = UUID("28f4da97-f2a1-5eb3-8f0b-40e747b81672")
@@ -53,7 +53,7 @@ def _event(kind: EventType, state: str | None = None) -> Event:
 def test_the_clock_shows_the_time_since_the_step_began_not_that_of_the_last_event(
     clock: Clock,
 ) -> None:
-    with Progress(_console(terminal=True)) as progress:
+    with CycleProgress(_console(terminal=True)) as progress:
         progress.heard(_event(EventType.STATE_ENTERED, "training"))
         clock.now_s += 16
         assert progress.line() == "training · 16 s"
@@ -65,7 +65,7 @@ def test_the_clock_shows_the_time_since_the_step_began_not_that_of_the_last_even
 
 
 def test_a_computation_that_knows_its_share_says_the_time_that_is_left(clock: Clock) -> None:
-    with Progress(_console(terminal=True)) as progress:
+    with CycleProgress(_console(terminal=True)) as progress:
         progress.heard(_event(EventType.STATE_ENTERED, "training"))
         progress.details("0% fold 1 of 5", 0.0)
         assert progress.line() == "training · 0% fold 1 of 5 · 0 s"
@@ -75,7 +75,7 @@ def test_a_computation_that_knows_its_share_says_the_time_that_is_left(clock: Cl
 
 
 def test_counted_work_says_its_share_and_the_time_that_is_left(clock: Clock) -> None:
-    with Progress(_console(terminal=True)) as progress:
+    with CycleProgress(_console(terminal=True)) as progress:
         progress.counts(0, 840, "decide of 2012-03-01")
         assert progress.line() == "decide of 2012-03-01 · 0 of 840 (0%) · 0 s"
         clock.now_s += 30
@@ -87,7 +87,7 @@ def test_counted_work_says_its_share_and_the_time_that_is_left(clock: Clock) -> 
 
 def test_where_no_line_can_change_counted_work_is_told_at_every_twentieth_part() -> None:
     console = _console()
-    with Progress(console) as progress:
+    with CycleProgress(console) as progress:
         for number in range(840):
             progress.counts(number, 840, "decide")
 
@@ -97,7 +97,7 @@ def test_where_no_line_can_change_counted_work_is_told_at_every_twentieth_part()
 
 def test_ctrl_c_says_what_continues_and_how_to_watch_and_stop_it() -> None:
     console = _console()
-    progress = Progress(console)
+    progress = CycleProgress(console)
     progress.heard(_event(EventType.CYCLE_ACCEPTED))
     with pytest.raises(KeyboardInterrupt), progress:
         raise KeyboardInterrupt
@@ -111,7 +111,7 @@ def test_ctrl_c_says_what_continues_and_how_to_watch_and_stop_it() -> None:
 
 def test_where_nothing_was_begun_ctrl_c_has_nothing_to_say() -> None:
     console = _console()
-    with pytest.raises(KeyboardInterrupt), Progress(console):
+    with pytest.raises(KeyboardInterrupt), CycleProgress(console):
         raise KeyboardInterrupt
 
     assert isinstance(console.file, io.StringIO)
@@ -124,7 +124,7 @@ def test_where_nothing_was_begun_ctrl_c_has_nothing_to_say() -> None:
 def test_an_event_has_the_words_that_it_has_everywhere(kind: EventType) -> None:
     console = _console()
     event = notable(kind)
-    with Progress(console) as progress:
+    with CycleProgress(console) as progress:
         progress.heard(event)
 
     assert isinstance(console.file, io.StringIO)

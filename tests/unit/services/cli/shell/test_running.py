@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from libs.runtime.settings import Settings
-from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import find_desk, is_alive, load_settings
 
 
@@ -46,7 +46,7 @@ def test_a_desk_that_runs_is_found_by_its_file(tmp_path: Path) -> None:
 def test_without_the_file_the_desk_is_not_reachable_and_the_hint_says_how_to_start(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliProblem) as caught:
         find_desk(Settings(data_dir=tmp_path))
 
     assert caught.value.code is ExitCode.NOT_REACHABLE
@@ -56,7 +56,7 @@ def test_without_the_file_the_desk_is_not_reachable_and_the_hint_says_how_to_sta
 def test_a_file_left_by_a_desk_that_was_killed_counts_as_no_desk(tmp_path: Path) -> None:
     _write(tmp_path, pid=_ended_pid())
 
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliProblem) as caught:
         find_desk(Settings(data_dir=tmp_path))
 
     assert caught.value.code is ExitCode.NOT_REACHABLE
@@ -67,7 +67,7 @@ def test_a_file_left_by_a_desk_that_was_killed_counts_as_no_desk(tmp_path: Path)
 def test_a_spoiled_file_is_a_sentence_and_no_traceback(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "runtime.json").write_bytes(body)
 
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliProblem) as caught:
         find_desk(Settings(data_dir=tmp_path))
 
     assert caught.value.code is ExitCode.NOT_REACHABLE
@@ -75,30 +75,30 @@ def test_a_spoiled_file_is_a_sentence_and_no_traceback(tmp_path: Path, body: byt
 
 
 def test_own_servers_are_taken_from_the_settings(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, nats_url="nats://bus:4222")
+    settings = Settings(data_dir=tmp_path, nats={"url": "nats://bus:4222"})
 
     assert find_desk(settings).nats_url == "nats://bus:4222"
 
 
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DESKBUS_SWEEP_S", "often")
+    monkeypatch.setenv("DESKBUS_ORCHESTRATOR_SWEEP_S", "often")
 
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliProblem) as caught:
         load_settings()
 
     assert caught.value.code is ExitCode.USAGE
     assert "sweep_s" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["sweep_s = ", "swep_s = 1"])
+@pytest.mark.parametrize("text", ["sweep_s = ", "swep_s = 1", "[http]\nprot = 1", "sweep_s = 1"])
 def test_a_wrong_settings_file_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deskbus.toml").write_text(text)
 
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(CliProblem) as caught:
         load_settings()
 
     assert caught.value.code is ExitCode.USAGE
@@ -124,7 +124,7 @@ def test_settings_that_are_no_toml_name_their_file_and_the_line(
 ) -> None:
     (tmp_path / "deskbus.toml").write_text("[schedule]\nclock = 'replay'\n```\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(CliProblem) as refused:
         load_settings()
     assert "deskbus.toml" in str(refused.value)
     assert "line 3" in str(refused.value)

@@ -1,6 +1,5 @@
 """A replay of the schedule: the equity that is shown while it runs, and what is refused."""
 
-import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -19,8 +18,8 @@ from libs.bus.client import DeskNotReachable
 from libs.market.calendar import exchange_calendar
 from libs.runtime.settings import Settings
 from services.cli.shell import slots
-from services.cli.shell.problem import ExitCode, Problem
-from services.cli.shell.slots import RunningEquity, Slots, accepted, slots_of
+from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.slots import REPLAY_HINT, RunningEquity, Slots, slots_of
 
 JOBS = [
     JobView(name="decide", kind="decision", when=("close",), accounts=("main", "new"), missed="run")
@@ -89,35 +88,16 @@ async def test_a_console_that_is_away_for_a_moment_ends_no_replay(
     assert await equity.of("decide") == shown
 
 
-def test_a_mistyped_job_is_told_with_the_command_that_was_meant(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["deskbus", "schedule", "run", "decde", "--wait"])
-    no = JobAnswer(outcome="rejected", code="not_found", message="none", suggestion="decide")
-    with pytest.raises(Problem) as problem:
-        accepted(no, "decde")
-
-    assert problem.value.code is ExitCode.NOT_FOUND
-    assert problem.value.hint == "deskbus schedule run decide --wait"
-
-
 @pytest.mark.parametrize(
     ("as_of", "hint"),
     [
-        (
-            date(2012, 3, 1),
-            (
-                "export DESKBUS_DATA_DIR=.deskbus-replay; deskbus up --detach; "
-                "deskbus schedule replay --since 2012-03-01"
-            ),
-        ),
+        (date(2012, 3, 1), REPLAY_HINT),
         (date(2012, 6, 29), ""),
     ],
 )
 async def test_a_run_that_its_account_has_passed_is_refused_with_commands_that_replay_it(
-    monkeypatch: pytest.MonkeyPatch, as_of: date, hint: str
+    as_of: date, hint: str
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["deskbus", "schedule", "replay", "--since", "2012-03-01"])
     at = datetime(2012, 3, 1, 21, tzinfo=UTC)
     run = JobRun(job="decide", slot=at, session=as_of, as_of=as_of, outcome="rejected", reason="no")
     books = Books()
@@ -130,7 +110,7 @@ async def test_a_run_that_its_account_has_passed_is_refused_with_commands_that_r
         return await books.ask(row, query)
 
     desk: Any = SimpleNamespace(ask=ask)
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(CliProblem) as problem:
         await Slots(desk, Settings()).asked("decide", at)
 
     assert problem.value.code is ExitCode.REJECTED

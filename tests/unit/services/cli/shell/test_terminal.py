@@ -16,7 +16,6 @@ from services.cli.shell.terminal import (
     Sheet,
     err,
     facts,
-    one_line,
     out,
     table,
     write,
@@ -25,11 +24,15 @@ from services.cli.shell.terminal import (
 WHY = "the last complete month's return is 0.5 points or more below the mean of three months"
 
 
+def _cut(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
 def _printed(width: int) -> str:
     console = Console(file=io.StringIO(), width=width)
     grid = table("position", "assessment", ("sell", "right"), ("then a stop at", "right"), "why")
     grid.add_row(Text("AAPL", "bold"), "STRONG EXIT (momentum, regime)", "29", "514.83 USD", WHY)
-    grid.add_row(Text("GOOG", "bold"), "HOLD", "", "", one_line("nothing fired " * 9))
+    grid.add_row(Text("GOOG", "bold"), "HOLD", "", "", _cut("nothing fired " * 9))
     write(grid, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -63,7 +66,7 @@ def test_at_80_columns_each_row_is_a_block_with_every_figure_whole() -> None:
 def test_a_tree_keeps_its_rows() -> None:
     grid = table("what", "id", "result")
     grid.keeps_rows = True
-    grid.add_row("└─ a branch of the tree", "28f4da97", one_line(WHY))
+    grid.add_row("└─ a branch of the tree", "28f4da97", _cut(WHY))
     console = Console(file=io.StringIO(), width=40)
     write(grid, console)
 
@@ -75,7 +78,7 @@ def test_a_tree_keeps_its_rows() -> None:
 
 def test_what_may_be_cut_makes_no_blocks() -> None:
     grid = table("cycle", "why")
-    grid.add_row("28f4da97", one_line(WHY))
+    grid.add_row("28f4da97", _cut(WHY))
     console = Console(file=io.StringIO(), width=24)
     write(grid, console)
 
@@ -92,7 +95,12 @@ def _text(renderable: RenderableType, width: int) -> str:
 
 def _books() -> Sheet:
     grid = table(
-        *("account", ("equity", "right"), ("fee", "right"), "note", "as of", "why"),
+        "account",
+        ("equity", "right"),
+        ("fee", "right"),
+        "note",
+        "as of",
+        "why",
         spare=("as of", "fee"),
     )
     grid.add_row("main", "103,110.65 USD", "2.34", "", "2012-06-29", "the trader picked nothing")
@@ -141,7 +149,11 @@ def test_whatever_a_table_holds_its_figures_are_whole_or_their_column_is_spared(
     rows: list[tuple[str, ...]], width: int
 ) -> None:
     grid = table(
-        *("what", ("price", "right"), ("value", "right"), ("P&L", "right"), "why"),
+        "what",
+        ("price", "right"),
+        ("value", "right"),
+        ("P&L", "right"),
+        "why",
         spare=("P&L",),
     )
     for row in rows:

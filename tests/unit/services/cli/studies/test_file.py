@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 from services.cli.studies.file import FILE_BYTES_MAX, read_study
 
 GOOD = """
@@ -45,13 +45,13 @@ def test_a_file_that_is_no_study_is_refused_with_the_place(
     path = tmp_path / "it.yaml"
     path.write_text(text)
 
-    with pytest.raises(Problem, match=why):
+    with pytest.raises(CliProblem, match=why):
         read_study(path)
 
 
 def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Problem, match="cannot be read"):
+    with pytest.raises(CliProblem, match="cannot be read"):
         read_study(tmp_path / "none.yaml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(Problem, match="not UTF-8 text"):
+    with pytest.raises(CliProblem, match="not UTF-8 text"):
         read_study(tmp_path / "binary")

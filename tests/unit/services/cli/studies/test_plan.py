@@ -11,7 +11,7 @@ import pytest
 from contracts.study import StepCalls, Study
 from deploy.reference.plan_sample import EXAMPLE, ROOT, written
 from libs.runtime.settings import Settings
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 from services.cli.studies.estimate import STAGES, by_step
 from services.cli.studies.file import read_study
 from services.cli.studies.plan import plan_of
@@ -135,7 +135,7 @@ def test_what_calls_take_is_read_from_the_record_where_it_has_them_and_the_plan_
 def test_what_the_recorded_data_does_not_have_is_refused_with_what_was_probably_meant(
     fields: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(CliProblem) as refused:
         plan_of(file_of(**fields), Settings())
 
     assert re.search(why, refused.value.message)
@@ -191,7 +191,9 @@ def test_a_horizon_that_is_over_at_fewer_dates_is_planned_with_those() -> None:
 def test_of_live_data_the_plan_leaves_the_tickers_to_the_desk() -> None:
     recent = {"sessions": ["2024-03-01", "2024-04-01"]}
 
-    plan = plan_of(file_of(universe=["AAPL", "HELLO"], dates=recent), Settings(market="yahoo"))
+    plan = plan_of(
+        file_of(universe=["AAPL", "HELLO"], dates=recent), Settings(market={"source": "yahoo"})
+    )
 
     assert any(note.startswith("tickers: of live data only the desk") for note in plan.notes)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contracts.study import Study, StudyAnswer, StudyStatus, StudyView
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 from services.cli.studies.run import PLANNED, accepted, is_bad_end, show
 
 
@@ -65,7 +65,7 @@ def test_where_cells_failed_the_way_to_the_reason_is_told(
 def test_a_refusal_names_a_command_that_helps(field: str, hint: str) -> None:
     answer = StudyAnswer(outcome="rejected", code="no_key", field=field, message="it has no key")
 
-    with pytest.raises(Problem, match="it has no key") as refused:
+    with pytest.raises(CliProblem, match="it has no key") as refused:
         accepted(answer)
 
     assert refused.value.hint == hint

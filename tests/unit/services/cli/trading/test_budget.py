@@ -1,15 +1,13 @@
 """`deskbus budget`: what is left of the day."""
 
-import io
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from rich.console import Console
-
 from contracts.types import Usage
 from contracts.upkeep import BudgetView, DayUsage
-from services.cli.trading.budget import show
+from services.cli.trading.budget import screen
+from tests.unit.services.cli.screens import lines
 
 TODAY, BEFORE = date(2026, 11, 22), date(2026, 11, 20)
 USED = Usage(input_tokens=1_000_000, output_tokens=30_000, cost_usd=Decimal("3.21"))
@@ -32,10 +30,7 @@ def told(several: bool = False, **fields: Any) -> str:
         "days": (DayUsage(day=TODAY, usage=USED),),
         **fields,
     }
-    console = Console(file=io.StringIO(), width=110)
-    show(BudgetView(**given), console, several=several)
-    assert isinstance(console.file, io.StringIO)
-    return " ".join(console.file.getvalue().split())
+    return " ".join(lines(screen(BudgetView(**given), several=several)))
 
 
 def test_it_says_the_limit_what_is_spent_held_back_and_left_and_until_when() -> None:

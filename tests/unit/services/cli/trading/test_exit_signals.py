@@ -1,21 +1,17 @@
 """What `deskbus exit-signals check` prints of an answer."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from contracts.exit_signal import ExitFormat
 from services.cli.shell.problem import ExitCode
-from services.cli.trading.exit_signals import refused, show
+from services.cli.trading.exit_signals import refused, screen
 from services.exit_signal.report import shaped
+from tests.unit.services.cli.screens import lines
 from tests.unit.services.exit_signal.conftest import CRASHING, result
 
 
 def printed(shape: ExitFormat) -> str:
-    data, words = io.StringIO(), io.StringIO()
-    show(shaped(result(CRASHING, stop_pct=8), shape), Console(file=data), Console(file=words))
-    return " ".join(data.getvalue().split())
+    return " ".join(lines(screen(shaped(result(CRASHING, stop_pct=8), shape))))
 
 
 @pytest.mark.parametrize("shape", ExitFormat)

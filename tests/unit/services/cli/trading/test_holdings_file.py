@@ -2,6 +2,7 @@
 
 import csv
 import tomllib
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from contracts.capital import HOLDINGS_MAX
-from services.cli.shell.problem import Problem
+from services.cli.shell.problem import CliProblem
 from services.cli.trading.capital import import_file
 from services.cli.trading.holdings_file import FILE_BYTES_MAX, HoldingsFile, Reading, read_holdings
 
@@ -46,13 +47,14 @@ def test_the_currency_may_be_stated(tmp_path: Path) -> None:
         ("AAPL,,20,2010-03-01", "quantity", "quantity is missing: how many shares"),
         ("AAPL,10,,2010-03-01", "cost", "cost is missing: what one share cost"),
         ("AAPL,10,20,", "opened_on", "opened_on is missing: since when"),
-        ("AAPL,ten,20,2010-03-01", "quantity", "no number"),
+        ("AAPL,ten,20,2010-03-01", "quantity", "not a number"),
         ("AAPL,-10,20,2010-03-01", "quantity", "no short positions"),
         ("AAPL,0,20,2010-03-01", "quantity", "more than 0"),
-        ("AAPL,nan,20,2010-03-01", "quantity", "no number"),
-        ("AAPL,10,inf,2010-03-01", "cost", "no number"),
-        ("AAPL,10,20,03/01/2010", "opened_on", "write YYYY-MM-DD"),
-        ("AAPL,1_000,20,2010-03-01", "quantity", "no number"),
+        ("AAPL,nan,20,2010-03-01", "quantity", "not a number"),
+        ("AAPL,10,inf,2010-03-01", "cost", "not a number"),
+        ("AAPL,10,20,03/01/2010", "opened_on", "write dates as YYYY-MM-DD"),
+        ("VOD.L,10,70.12p,2010-03-02", "cost", "write the number alone, and GBX as its currency"),
+        ("AAPL,1_000,20,2010-03-01", "quantity", "not a number"),
         ("AAPL,10,20,2010-02-30", "opened_on", "no date"),
         ("AAPL,10,20", "", "3 cells under a header of 4"),
         ("AAPL,1,000,20,2010-03-01", "", "write numbers without commas"),
@@ -87,14 +89,14 @@ def test_a_line_that_cannot_be_used_is_told_and_the_others_are_read(
 def test_what_is_no_file_of_holdings_is_refused_with_an_example(
     tmp_path: Path, text: str | bytes, told: str
 ) -> None:
-    with pytest.raises(Problem, match="holdings") as refused:
+    with pytest.raises(CliProblem, match="holdings") as refused:
         read(tmp_path, text)
     assert told in refused.value.message
     assert HEAD in refused.value.hint
 
 
 def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path: Path) -> None:
-    with pytest.raises(Problem, match="cannot be read"):
+    with pytest.raises(CliProblem, match="cannot be read"):
         read_holdings(tmp_path / "none.csv")
 
 
@@ -139,7 +141,7 @@ def test_trades_are_netted_and_an_action_that_is_not_known_is_refused(tmp_path: 
     (line,) = read(tmp_path, head + trades).lines
     assert (line.ticker, line.quantity, line.cost) == ("ACME", Decimal(15), Decimal(25))
     assert (line.opened_on, line.currency) == (date(2024, 1, 3), "USD")
-    with pytest.raises(Problem, match="the action 'Stock split open'"):
+    with pytest.raises(CliProblem, match="the action 'Stock split open'"):
         read(tmp_path, f"{head}{trades}Stock split open,2024-04-01 15:00:00,ACME,15,20,USD\n")
 
 
@@ -172,7 +174,7 @@ def test_trades_are_netted_and_an_action_that_is_not_known_is_refused(tmp_path: 
     ],
 )
 def test_what_could_mean_two_things_is_refused(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(CliProblem) as refused:
         read(tmp_path, text)
     assert told in refused.value.message
 
@@ -291,7 +293,7 @@ def test_robinhoods_trades_become_positions_newest_first(tmp_path: Path) -> None
     for words in ("untested", "at average cost", "splits between them are not known"):
         assert words in notes
     split = ROBINHOOD.replace('"Sell","5","$40.00"', '"SPL","5",""')
-    with pytest.raises(Problem, match="the action 'SPL' may change what is held"):
+    with pytest.raises(CliProblem, match="the action 'SPL' may change what is held"):
         read(tmp_path, split)
 
 
@@ -325,7 +327,7 @@ def test_a_statement_names_its_options_and_has_its_cash(tmp_path: Path) -> None:
         ("ACME 01/19/2024 150.00 C,1,20,Option", "is an option"),
         ("ESH4,1,20,Futures", "is Futures"),
         ("US912828,1,20,Fixed Income", "is Fixed Income"),
-        ("ACME,1,n/a,Equity", "cost is 'n/a', no number"),
+        ("ACME,1,n/a,Equity", "cost is 'n/a', not a number"),
     ],
 )
 def test_what_is_no_share_is_refused_by_name(tmp_path: Path, row: str, why: str) -> None:
@@ -367,12 +369,12 @@ def test_cash_in_several_currencies_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_another_brokers_headings_and_a_portfolio_without_cost_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(Problem, match="are those of Fidelity's positions, not of Robinhood"):
+    with pytest.raises(CliProblem, match="are those of Fidelity's positions, not of Robinhood"):
         read(tmp_path, FIDELITY, broker="robinhood")
     portfolio = (
         'Product,Symbol/ISIN,Amount,Closing,Local value,,Value in EUR\nACME,NL1,1,"2,0",EUR,2,2\n'
     )
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(CliProblem) as refused:
         read(tmp_path, portfolio)
     assert "export its transactions" in refused.value.hint
 
@@ -395,7 +397,7 @@ def test_a_column_that_stands_twice_alike_is_read_once(tmp_path: Path) -> None:
 def test_an_option_among_trades_is_named_and_may_be_left_out(tmp_path: Path) -> None:
     option = '"1/4/2024","","","ACME","ACME 1/19/2024 Call $25.00","BTO","1","$2.00","($200.00)"'
     text = ROBINHOOD.replace('"1/2/2024"', f'{option}\n"1/2/2024"', 1)
-    with pytest.raises(Problem, match=r"'ACME 1/19/2024 Call \$25.00' is an option") as refused:
+    with pytest.raises(CliProblem, match=r"'ACME 1/19/2024 Call \$25.00' is an option") as refused:
         read(tmp_path, text)
     assert "--shares-only" in refused.value.hint
     assert positions(read(tmp_path, text, is_shares_only=True)) == [("ACME", "15", "25")]
@@ -428,7 +430,7 @@ def test_a_comma_before_three_digits_is_asked_for_where_nothing_shows_it(
     text = f'{HEAD}\nACME,"1,250","3,812",2024-03-04\n'
     if separator == ";":
         text = "\n".join(";".join(cells) for cells in csv.reader(text.splitlines()))
-    with pytest.raises(Problem, match="could part thousands") as refused:
+    with pytest.raises(CliProblem, match="could part thousands") as refused:
         read(tmp_path, text)
     assert "say --decimal comma or --decimal point" in refused.value.hint
     found = read(tmp_path, text, decimal_comma=True)
@@ -440,7 +442,7 @@ def test_an_amount_of_money_is_no_number_of_shares(tmp_path: Path) -> None:
     text = 'Symbol,Amount,Avg Cost\nACME,"$1,787.20",$150.00\n'
     (finding,) = read(tmp_path, text, **DAY).findings
     assert "'$1,787.20', an amount of money: write how many shares" in finding.message
-    with pytest.raises(Problem, match="is an amount of money"):
+    with pytest.raises(CliProblem, match="is an amount of money"):
         read(tmp_path, ROBINHOOD.replace('"Buy","10","$20.00"', '"Buy","$10","$20.00"'))
 
 
@@ -451,6 +453,13 @@ def test_a_short_position_is_refused_by_name(tmp_path: Path, head: str, side: st
     found = read(tmp_path, text, **DAY)
     assert [it.ticker for it in found.lines] == ["OTHR"]
     assert "'ACME' is a short position" in found.findings[0].message
+
+
+@pytest.mark.parametrize("label", ["Summe", "Gesamt", "Gesamtsumme", "Summe EUR"])
+def test_a_german_sum_is_left_out(tmp_path: Path, label: str) -> None:
+    found = read(tmp_path, f"ticker;quantity;cost\nACME;10;70,12\n{label};10;701,2\n", **DAY)
+    assert [it.ticker for it in found.lines] == ["ACME"]
+    assert f"left out: {label!r}, a sum (line 3)" in found.notes
 
 
 def test_a_share_that_is_called_total_is_no_sum(tmp_path: Path) -> None:
@@ -486,7 +495,9 @@ def test_a_split_that_is_booked_as_two_trades_is_refused_by_name(tmp_path: Path,
     names = {"US0000000001": "ACME", "US0000000002": "NEWS"}
     rows = [("US0000000001", -10, "1208.8800"), (isin, 100, "120.8880")]
     split = "".join(trade.format(*row, "") for row in rows)
-    with pytest.raises(Problem, match="10 shares of 'ACME CORP' were exchanged for 100") as refused:
+    with pytest.raises(
+        CliProblem, match="10 shares of 'ACME CORP' were exchanged for 100"
+    ) as refused:
         read(tmp_path, DEGIRO_EN.format(split), tickers=names)
     assert "a split" in refused.value.message
     ordered = "".join(trade.format(*row, "bbb") for row in rows)
@@ -532,7 +543,7 @@ def test_options_above_999_and_their_codes_are_options(
 ) -> None:
     option = f'"1/4/2024","","","ACME","{text}","{code}","1","$2.00","($200.00)"'
     trades = ROBINHOOD.replace('"1/2/2024"', f'{option}\n"1/2/2024"', 1)
-    with pytest.raises(Problem, match="is an option"):
+    with pytest.raises(CliProblem, match="is an option"):
         read(tmp_path, trades)
     assert positions(read(tmp_path, trades, is_shares_only=True)) == [("ACME", "15", "25")]
     found = read(tmp_path, f'{HEAD}\n"ACME 1/19/2024 $1,200.00 C",1,2,2024-03-04\n')
@@ -546,7 +557,7 @@ def test_the_trades_of_one_day_may_stand_newest_first(tmp_path: Path) -> None:
 
 def test_a_history_whose_day_has_another_heading_asks_for_it(tmp_path: Path) -> None:
     text = '"Date","Action","Symbol","Quantity","Price"\n"06/20/2024","Buy","ACME","5","$190.00"\n'
-    with pytest.raises(Problem, match="it lists trades, and has no column time") as refused:
+    with pytest.raises(CliProblem, match="it lists trades, and has no column time") as refused:
         read(tmp_path, text)
     assert "--columns time=Date,cost=Price" in refused.value.hint
     named = {"time": "Date", "cost": "Price"}
@@ -558,9 +569,58 @@ def test_a_debt_is_named_beside_the_other_findings(
 ) -> None:
     path = tmp_path / "holdings.csv"
     path.write_text('Symbol,Qty,Cost Basis,Market Value\nACME,-1,20,20\nCash,,,"($1,234.50)"\n')
-    with pytest.raises(Problem, match="things to settle"):
+    with pytest.raises(CliProblem, match="things to settle"):
         import_file(path, opened_on=datetime.fromisoformat("2024-03-15"))
     shown = " ".join(capsys.readouterr().err.split())
     assert "the file's cash is -1234.50, a debt, which the desk does not hold" in shown
     assert "--cash 0" in shown
     assert "no short positions" in shown
+
+
+def test_a_column_named_date_says_since_when_positions_are_held(tmp_path: Path) -> None:
+    text = "Symbol,Shares,Avg Price,Date\nACME,10,95.5,2024-03-05\n"
+    file = read(tmp_path, text)
+    assert not file.findings
+    assert file.lines[0].opened_on == date(2024, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("cost", "is_cash"), [("1", True), ("1.00", True), ("", True), ("60", False)]
+)
+def test_a_row_of_a_currency_is_cash_and_no_share_of_that_name(
+    tmp_path: Path, cost: str, is_cash: bool
+) -> None:
+    head = "ClientAccountID,CurrencyPrimary,AssetClass,Symbol,Quantity,CostBasisPrice"
+    text = f"{head}\nU1,USD,STK,BRK B,10,300.5\nU1,USD,CASH,USD,60.5,{cost}\n"
+    file = read(tmp_path, text, opened_on=date(2024, 3, 15))
+    assert [line.ticker for line in file.lines] == (["BRK.B"] if is_cash else ["BRK.B", "USD"])
+    assert file.cash == (Decimal("60.5") if is_cash else None)
+    assert not file.findings
+
+
+def test_a_date_in_another_order_than_the_others_is_named(tmp_path: Path) -> None:
+    days = ("03/04/2010", "03/25/2010", "03/26/2010", "27/03/2010")
+    found = read(tmp_path, "\n".join([HEAD, *(f"T{day[:2]}A,1,1,{day}" for day in days)]))
+    (finding,) = found.findings
+    assert finding.line == 5
+    assert "'27/03/2010', no date" in finding.message
+    assert finding.message.endswith("write 2010-03-27")
+
+
+@pytest.mark.parametrize(
+    ("days", "says"),
+    [
+        (
+            ("03/25/2010", "03/26/2010", "27/03/2010"),
+            "line 4: the time '27/03/2010' cannot be read",
+        ),
+        (("03/04/2010",), "line 2: the time '03/04/2010' cannot be read"),
+    ],
+)
+def test_the_date_of_a_trade_is_named_with_the_way_out(
+    tmp_path: Path, days: Sequence[str], says: str
+) -> None:
+    with pytest.raises(CliProblem, match=says) as caught:
+        read(tmp_path, TRADES + "".join(f"Market buy,{day},IBM,1,1\n" for day in days))
+    way_out = "--dates day-first" if len(days) == 1 else "write 2010-03-27"
+    assert way_out in str(caught.value.hint)

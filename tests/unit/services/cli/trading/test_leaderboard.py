@@ -1,17 +1,16 @@
 """`deskbus leaderboard`: the table."""
 
-import io
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from contracts.leaderboard import LeaderboardRow, LeaderboardView
 from contracts.types import Usage
-from services.cli.shell.request import Wish, build
-from services.cli.trading.leaderboard import show
+from services.cli.shell.request import CycleOptions, build
+from services.cli.trading.leaderboard import screen
+from tests.unit.services.cli.screens import lines
 
 D = Decimal
 USED = Usage(input_tokens=1_900_000, cost_usd=D("12.52"))
@@ -44,18 +43,15 @@ BEST = row(
 
 
 def told(*rows: LeaderboardRow, width: int = 110, **fields: Any) -> list[str]:
-    console = Console(file=io.StringIO(), width=width)
     given = {"first": date(2012, 6, 29), "last": date(2012, 7, 9), "sessions": 5, **fields}
-    show(LeaderboardView(rows=rows, **given), console)
-    assert isinstance(console.file, io.StringIO)
-    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    return lines(screen(LeaderboardView(rows=rows, **given)), width)
 
 
 def test_a_pipelines_line_has_its_account_its_curve_and_its_numbers() -> None:
-    lines = told(BEST, width=140)
+    shown = told(BEST, width=140)
 
-    assert lines[0] == "leaderboard 5 sessions, from the close of Fri 2012-06-29 to Mon 2012-07-09"
-    assert lines[3] == " ".join(
+    assert shown[0] == "leaderboard 5 sessions, from the close of Fri 2012-06-29 to Mon 2012-07-09"
+    assert shown[3] == " ".join(
         (
             "opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6% 75% (3 of 4)",
             "$12.52 5 + 1 failed 2 of 3 7 of 11",
@@ -65,16 +61,16 @@ def test_a_pipelines_line_has_its_account_its_curve_and_its_numbers() -> None:
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_a_row_stays_one_line_and_the_return_whole_at_every_width(width: int) -> None:
-    lines = told(BEST, row("cash", "cash", return_pct=D(0), sessions=5), width=width)
+    shown = told(BEST, row("cash", "cash", return_pct=D(0), sessions=5), width=width)
 
-    assert lines[3].startswith("opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6%")
-    assert ("2 of 3" in lines[3]) == (width > 120)
+    assert shown[3].startswith("opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6%")
+    assert ("2 of 3" in shown[3]) == (width > 120)
 
 
 def test_columns_that_nothing_has_are_left_out() -> None:
-    lines = told(row("rules", account="rules", accounts=("rules",), return_pct=D(1), sessions=5))
+    shown = told(row("rules", account="rules", accounts=("rules",), return_pct=D(1), sessions=5))
 
-    assert lines[2] == "pipeline account return decisions"
+    assert shown[2] == "pipeline account return decisions"
 
 
 def test_rows_over_the_same_sessions_say_so_once_and_others_each_for_itself() -> None:
@@ -86,7 +82,7 @@ def test_rows_over_the_same_sessions_say_so_once_and_others_each_for_itself() ->
 
 
 def test_cash_and_holding_have_no_decisions_and_no_cost() -> None:
-    lines = told(
+    shown = told(
         BEST,
         row("cash", "cash", return_pct=D(0), max_drawdown_pct=D(0), sessions=5),
         row(
@@ -101,20 +97,20 @@ def test_cash_and_holding_have_no_decisions_and_no_cost() -> None:
         absent=("FB",),
     )
 
-    assert lines[4:6] == [
+    assert shown[4:6] == [
         "cash +0.00% - 0% - - - - -",
         "buy-and-hold -1.46% - 2.5% - - - - -",
     ]
-    assert "buy-and-hold: equal parts of AAPL IBM; no price for FB" in lines
+    assert "buy-and-hold: equal parts of AAPL IBM; no price for FB" in shown
 
 
 def test_what_is_not_known_is_a_dash_and_the_reason_is_given() -> None:
     why = "no session has passed since the first decision"
-    lines = told(row("rules", account="rules", accounts=("rules",)), sessions=0, message=why)
+    shown = told(row("rules", account="rules", accounts=("rules",)), sessions=0, message=why)
 
-    assert lines[0] == "leaderboard"
-    assert lines[3] == "rules rules - 0"
-    assert why in lines
+    assert shown[0] == "leaderboard"
+    assert shown[3] == "rules rules - 0"
+    assert why in shown
 
 
 def test_rows_out_of_sight_are_counted_with_the_option_that_shows_them() -> None:
@@ -136,11 +132,11 @@ def test_accounts_in_several_currencies_are_said_to_be() -> None:
 
 
 def test_a_request_with_the_rotation_of_the_settings_leaves_the_accounts_to_the_turns() -> None:
-    request = build(Wish(providers=("claude", "rules"), rotation=("rules", "claude")))
+    request = build(CycleOptions(providers=("claude", "rules"), rotation=("rules", "claude")))
 
     assert request.accounts == ("claude", "rules", "main")
     assert request.rotation is not None
     assert (request.rotation.account, request.rotation.order) == ("main", ("rules", "claude"))
-    plain = build(Wish(providers=("claude", "rules")))
+    plain = build(CycleOptions(providers=("claude", "rules")))
     assert [each.account for each in plain.pipelines] == ["main", "rules"]
     assert plain.rotation is None

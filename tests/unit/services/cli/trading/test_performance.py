@@ -1,14 +1,13 @@
 """`deskbus performance`: how its figures look."""
 
-import io
 import re
 from decimal import Decimal
 
 import pytest
-from rich.console import Console
 
 from contracts.performance import PerformanceFigures, PerformanceView
 from services.cli.trading import performance
+from tests.unit.services.cli.screens import printed
 
 RED, GREEN = "\x1b[31m", "\x1b[32m"
 
@@ -19,9 +18,8 @@ RED, GREEN = "\x1b[31m", "\x1b[32m"
 )
 def test_a_loss_is_red_however_large(pct: str, colour: str) -> None:
     figures = PerformanceFigures(return_pct=Decimal(pct), max_drawdown_pct=Decimal(0))
-    text = io.StringIO()
-    console = Console(file=text, width=120, force_terminal=True, color_system="standard")
-    performance.show_result("main", PerformanceView(account=figures), console)
+    parts = performance.result("main", PerformanceView(account=figures))
+    text = printed(parts, 120, colour=True)
     shown = f"{Decimal(pct):+}%"
-    assert re.search(rf"{re.escape(colour)} *{re.escape(shown)}", text.getvalue())
-    assert not re.search(rf"{re.escape(RED)} *-\x1b", text.getvalue()), "a dash is no loss"
+    assert re.search(rf"{re.escape(colour)} *{re.escape(shown)}", text)
+    assert not re.search(rf"{re.escape(RED)} *-\x1b", text), "a dash is no loss"

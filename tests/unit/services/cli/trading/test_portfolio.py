@@ -1,18 +1,17 @@
 """An account on the screen: its worth, the parts of its gain, and the equity's chart."""
 
-import io
 from datetime import date, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from rich.console import Console
 
 from contracts.account import Fill, Portfolio, Position, Side
 from contracts.account_query import AccountView, EquityPoint, HeldAtClose, NotCounted
 from contracts.types import ExchangeRate, Foreign, Money
 from services.cli.render import chart
 from services.cli.trading import portfolio
+from tests.unit.services.cli.screens import printed
 
 DAY = date(2012, 6, 29)
 
@@ -81,11 +80,7 @@ def _told(
     view: AccountView = VIEW,
     books: Portfolio = BOOKS,
 ) -> str:
-    raw = io.BytesIO()
-    sink = io.TextIOWrapper(raw, encoding=encoding)
-    portfolio.show(view, books, points, Console(file=sink, width=width, highlight=False))
-    sink.flush()
-    return raw.getvalue().decode(encoding)
+    return printed(portfolio.screen(view, books, points), width, encoding)
 
 
 def test_a_position_without_a_price_says_of_which_day_its_last_one_is() -> None:

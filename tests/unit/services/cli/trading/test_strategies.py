@@ -11,9 +11,10 @@ from rich.console import Console
 from contracts.http import AgentStatus
 from contracts.operation import OperationStatus, OperationView
 from contracts.strategy_query import StrategyView
+from libs.report.strategies import tables
 from services.cli.render import chart, strategy_story
 from services.cli.render.chart import ASCII, BLOCKS
-from services.cli.trading import strategies
+from tests.unit.services.cli.screens import printed
 
 AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 PASSED = {"rule": "accuracy", "passed": True, "value": 0.5, "threshold": 0.45, "reason": "fine"}
@@ -101,24 +102,21 @@ def test_the_status_of_a_cycle_has_its_gates_reason_in_words(
     assert "failed: Backtest gate failed: max drawdown above threshold (44.7% > 40.0%)" in text
 
 
-def test_a_list_shows_how_each_ended_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    strategies._list([view(), stopped()], Console(width=150))
-    head, first, second = capsys.readouterr().out.splitlines()
+def test_a_list_shows_how_each_ended_with_its_figures() -> None:
+    head, first, second = printed([tables.listed([view(), stopped()])], 150).splitlines()
     assert head.split() == [
-        *(
-            "strategy",
-            "designed",
-            "cycle",
-            "ended",
-            "return",
-            "Sharpe",
-            "drawdown",
-            "trades",
-            "buy-and-hold",
-            "accuracy",
-            "base",
-            "rate",
-        ),
+        "strategy",
+        "designed",
+        "cycle",
+        "ended",
+        "return",
+        "sharpe",
+        "drawdown",
+        "trades",
+        "buy-and-hold",
+        "accuracy",
+        "base",
+        "rate",
         "equity",
     ]
     for word in (
@@ -134,21 +132,19 @@ def test_a_list_shows_how_each_ended_with_its_figures(capsys: pytest.CaptureFixt
         assert word in first
     assert "2026-11-22  4332d851  mediocre" in first, "runs of one name are told apart"
     assert "training gate" in second
-    assert second.split().count("-") == 5, "what there is none of is a dash"
+    assert second.split().count("-") == 6, "what there is none of is a dash"
 
 
-def test_a_narrow_terminal_has_fewer_figures_and_cuts_none(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    strategies._list([view("a-name-of-as-many-as-28-chars"), stopped()], Console(width=80))
-    head, first, second = capsys.readouterr().out.splitlines()
+def test_a_narrow_terminal_has_fewer_figures_and_cuts_none() -> None:
+    listed = tables.listed([view("a-name-of-as-many-as-28-chars"), stopped()])
+    head, first, second = printed([listed], 80).splitlines()
     assert "buy-and-hold" not in head
     assert first.split()[1:6] == ["4332d851", "mediocre", "+14.00%", "0.35", "16.1%"]
     assert max(map(len, (head, first, second))) <= 80
 
 
-def test_a_list_in_a_middling_terminal_has_the_day(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(strategies._list, [view("a-name-of-as-many-as-28-chars")], capsys=capsys)
+def test_a_list_in_a_middling_terminal_has_the_day() -> None:
+    text = printed([tables.listed([view("a-name-of-as-many-as-28-chars")])])
     assert "2026-11-22  4332d851  mediocre" in text
     assert "█" in text
 
@@ -177,16 +173,14 @@ def test_a_strategy_that_a_gate_stopped_has_no_backtest(capsys: pytest.CaptureFi
     assert "backtest" not in text
 
 
-def test_strategies_side_by_side_say_where_they_cannot_be_compared(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = told(strategies._compare, [view(), stopped()], capsys=capsys)
+def test_strategies_side_by_side_say_where_they_cannot_be_compared() -> None:
+    text = printed([tables.compared([view(), stopped()])])
     rows = {line[:24].strip(): line[24:].split() for line in text.splitlines()}
     assert rows["return"] == ["+14.00%", "-"]
     assert rows["out-of-sample accuracy"] == ["52.1%", "52.1%"]
     assert "their held-out periods differ" in text
-    same = told(strategies._compare, [view(), view("other")], capsys=capsys)
-    assert "differ" not in same
+    same = printed([tables.compared([view(), view("other")])])
+    assert "their held-out periods differ" not in same
 
 
 def test_a_cycle_ends_with_its_strategy_and_what_it_cost(

@@ -10,7 +10,7 @@ import pytest
 from contracts.audit import Event, EventType
 from libs.bus.event_types import require_known
 from libs.runtime.nearest import UnknownName
-from services.cli.trading.tail import Wanted, _live, _Writer
+from services.cli.trading.tail import TailFilter, _live, _Writer
 
 TYPES = (EventType.STATE_ENTERED, EventType.OPERATION_FAILED, EventType.ORDER_FILLED)
 
@@ -36,7 +36,7 @@ async def _written(
     errors: bool = False,
     limit: int | None = None,
 ) -> list[int]:
-    wanted = Wanted(pattern=pattern, errors=errors, limit=limit, json=True)
+    wanted = TailFilter(pattern=pattern, errors=errors, limit=limit, json=True)
     await _Writer(wanted).run(events)
     lines = capsys.readouterr().out.splitlines()
     return [Event.model_validate_json(line).sequence for line in lines]

@@ -11,13 +11,13 @@ from contracts.constraints import ENFORCED
 from contracts.http import _CONSTRAINTS, CycleWish, ProposalApproval, Trigger
 from contracts.message import Message
 from libs.bus.codec import MessageInvalid, decode
-from services.console.http.asked_schema import Asked
+from services.console.http.asked_schema import RequestSchema
 
 HASH = "0" * 64
 
 
 def fits(model: type[Message], body: Any) -> bool:
-    schema = model.model_json_schema(schema_generator=Asked)
+    schema = model.model_json_schema(schema_generator=RequestSchema)
     return jsonschema.Draft202012Validator(schema).is_valid(body)
 
 

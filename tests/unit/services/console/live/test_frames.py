@@ -10,13 +10,13 @@ import pytest
 from contracts.audit import Event
 from contracts.position import BEGINNING, Position, position_of
 from services.console.live import frames
-from services.console.live.frames import Batch, Line, Wanted, behind, line_of
+from services.console.live.frames import Batch, EventFilter, EventLine, behind, line_of
 from tests.fakes.event_stream import Frame, Reader
 
 CYCLE, OTHER = UUID(int=1), UUID(int=2)
 
 
-def line(number: int, kind: str = "state_entered", cycle: UUID = CYCLE, **data: Any) -> Line:
+def line(number: int, kind: str = "state_entered", cycle: UUID = CYCLE, **data: Any) -> EventLine:
     row = {
         "xid": number // 10,
         "id": number,
@@ -34,7 +34,7 @@ def line(number: int, kind: str = "state_entered", cycle: UUID = CYCLE, **data: 
     return line_of(row, number)
 
 
-def batch(*lines: Line) -> Batch:
+def batch(*lines: EventLine) -> Batch:
     return Batch(lines, behind(lines[-1].row))
 
 
@@ -50,7 +50,14 @@ def test_a_position_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "7", "1-2", "1-2-xyz", "1-2-0a1b2c3", "-1-2-0a1b2c3d", "1-2-0a1b2c3d ", "x" * 50),
+        "",
+        "7",
+        "1-2",
+        "1-2-xyz",
+        "1-2-0a1b2c3",
+        "-1-2-0a1b2c3d",
+        "1-2-0a1b2c3d ",
+        "x" * 50,
         f"{2**64}-2-0a1b2c3d",
         "1-1234567890123456789-0a1b2c3d",
         "\u0661-2-0a1b2c3d",
@@ -68,11 +75,11 @@ def test_events_of_another_history_at_the_same_place_have_another_position() -> 
 
 def test_a_batch_is_one_frame_whose_id_is_behind_its_last_event() -> None:
     sent = batch(line(1), line(2), line(3))
-    (frame,) = read(sent.wanted(Wanted()))
+    (frame,) = read(sent.wanted(EventFilter()))
     assert (frame.id, frame.kind) == (str(sent.end), "events")
     assert [each["sequence"] for each in frame.data] == [1, 2, 3]
     assert [Event.model_validate(each) for each in frame.data]
-    assert sent.wanted(Wanted()) is sent.whole, "encoded once"
+    assert sent.wanted(EventFilter()) is sent.whole, "encoded once"
 
 
 def test_a_large_batch_is_cut_into_frames_that_each_can_be_resumed_from(
@@ -80,7 +87,7 @@ def test_a_large_batch_is_cut_into_frames_that_each_can_be_resumed_from(
 ) -> None:
     lines = [line(number) for number in range(1, 6)]
     monkeypatch.setattr(frames, "FRAME_BYTES_MAX", len(lines[0].body) + len(lines[1].body))
-    found = read(batch(*lines).wanted(Wanted()))
+    found = read(batch(*lines).wanted(EventFilter()))
     assert [[each["sequence"] for each in frame.data] for frame in found] == [[1, 2], [3, 4], [5]]
     assert [frame.id for frame in found] == [str(behind(lines[number].row)) for number in (1, 3, 4)]
 
@@ -88,19 +95,21 @@ def test_a_large_batch_is_cut_into_frames_that_each_can_be_resumed_from(
 @pytest.mark.parametrize(
     ("wanted", "taken"),
     [
-        (Wanted(), [1, 2, 3, 4, 5]),
-        (Wanted(pattern="order_*"), [3]),
-        (Wanted(pattern="execution.*"), [3]),
-        (Wanted(pattern="decision"), []),
-        (Wanted(errors=True), [2, 5]),
-        (Wanted(cycle_id=OTHER), [4]),
-        (Wanted(service="research"), [2]),
-        (Wanted(service="execution"), [3]),
-        (Wanted(service="orchestrator"), [1, 4, 5]),
-        (Wanted(service="orchestrator", errors=True), [5]),
+        (EventFilter(), [1, 2, 3, 4, 5]),
+        (EventFilter(pattern="order_*"), [3]),
+        (EventFilter(pattern="execution.*"), [3]),
+        (EventFilter(pattern="decision"), []),
+        (EventFilter(errors=True), [2, 5]),
+        (EventFilter(cycle_id=OTHER), [4]),
+        (EventFilter(service="research"), [2]),
+        (EventFilter(service="execution"), [3]),
+        (EventFilter(service="orchestrator"), [1, 4, 5]),
+        (EventFilter(service="orchestrator", errors=True), [5]),
     ],
 )
-def test_a_client_is_sent_what_it_wants_and_nothing_else(wanted: Wanted, taken: list[int]) -> None:
+def test_a_client_is_sent_what_it_wants_and_nothing_else(
+    wanted: EventFilter, taken: list[int]
+) -> None:
     sent = batch(
         line(1),
         line(2, "operation_failed", step="plan", code="x", message="y"),
@@ -125,7 +134,7 @@ def test_what_a_client_has_already_is_cut_off() -> None:
         (1, 11),
     ]
     assert not sent.behind(sent.end).lines
-    assert sent.behind(sent.end).wanted(Wanted()) == b""
+    assert sent.behind(sent.end).wanted(EventFilter()) == b""
 
 
 def test_a_gap_says_why_and_from_where_it_goes_on() -> None:

@@ -15,17 +15,19 @@ import pytest
 from contracts.audit import Gap
 from contracts.position import BEGINNING, Order, Position
 from libs.postgres.events import Ranks
-from libs.postgres.pool import Connection, DatabaseUnavailable, Pool
+from libs.postgres.pool import DatabaseUnavailable, Pool, PoolConnection
 from libs.runtime.background import Background
-from libs.web.problem import Refused
+from libs.web.problem import HttpProblem
 from services.console.live.event_log import END, EventLog
-from services.console.live.frames import Batch, Line, Wanted, behind
-from services.console.live.tail import Pace, Tail
+from services.console.live.frames import Batch, EventFilter, EventLine, behind
+from services.console.live.tail import Tail, TailPace
 from tests.fakes.event_stream import Frame, Reader
 from tests.fakes.log_lines import log_lines
 from tests.unit.services.console.live.test_frames import line
 
-SOON = Pace(tick_s=0.001, queue_max=3, heartbeat_s=0.05, retry_after_s=0.001, failed_wait_s=0.001)
+SOON = TailPace(
+    tick_s=0.001, queue_max=3, heartbeat_s=0.05, retry_after_s=0.001, failed_wait_s=0.001
+)
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -39,7 +41,7 @@ class Kept(EventLog):
     """Events in memory; `lost` while the database is away, `gone` where it is another one, `faults`
     are what the reader begins with."""
 
-    lines: list[Line] = field(default_factory=list)
+    lines: list[EventLine] = field(default_factory=list)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     gone: list[Gap] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
@@ -57,7 +59,7 @@ class Kept(EventLog):
 
     async def since(
         self,
-        db: Pool | Connection,
+        db: Pool | PoolConnection,
         position: Position,
         ranks: Ranks,
         upto: Order = END,
@@ -145,7 +147,7 @@ class Client:
 @asynccontextmanager
 async def client(tail: Tail, start: Position | int = 0, **wanted: Any) -> AsyncIterator[Client]:
     with tail.seat():
-        async with aclosing(tail.follow(start, Wanted(**wanted))) as stream:
+        async with aclosing(tail.follow(start, EventFilter(**wanted))) as stream:
             yield Client(stream)
 
 
@@ -292,10 +294,10 @@ async def test_silence_is_broken_by_a_frame_that_moves_the_position(
 
 async def test_seats_are_bounded_and_freed(tail: Tail) -> None:
     with tail.seat():
-        with tail.seat(), pytest.raises(Refused) as refused, tail.seat():
+        with tail.seat(), pytest.raises(HttpProblem) as refused, tail.seat():
             pass
         assert refused.value.problem.status == 503
-        assert "DESKBUS_TAIL_CLIENTS_MAX" in refused.value.problem.detail
+        assert "DESKBUS_HTTP_STREAMS_MAX" in refused.value.problem.detail
         with tail.seat():
             pass
 
@@ -309,7 +311,7 @@ async def test_closing_ends_every_stream_and_lets_nobody_in(tail: Tail, events: 
         for each in (fed, past):
             while await each.step():
                 pass
-    with pytest.raises(Refused) as refused, tail.seat():
+    with pytest.raises(HttpProblem) as refused, tail.seat():
         pass
     assert refused.value.problem.status == 503
 

@@ -29,7 +29,7 @@ class History:
 
 async def line(
     closes: Mapping[str, Mapping[date, Decimal]], error: MarketError | None = None
-) -> benchmark.Line:
+) -> benchmark.GrowthLine:
     nothing: Any = None
     return await benchmark.line(
         "IBM",

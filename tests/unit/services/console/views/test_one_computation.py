@@ -109,7 +109,7 @@ async def show(ledger: Ledger) -> Shown:
         history=history,
         settings=Settings(),
     )
-    known = report.Known(store, letters, exchange_calendar(), lambda: datetime.now(UTC))
+    known = report.ReportSources(store, letters, exchange_calendar(), lambda: datetime.now(UTC))
     books = await accounts.account(AccountQuery(account=NAME), store=store, synthetic=False)
     one = await accounts.read(NAME, store=store, synthetic=False)
     assert one is not None
@@ -127,7 +127,7 @@ async def show(ledger: Ledger) -> Shown:
             store=store,
             history=history,
         ),
-        cast("dict[str, Any]", shapes.portfolio(books)),
+        cast("shapes.PortfolioShape", shapes.portfolio(books)).model_dump(mode="json"),
     )
 
 

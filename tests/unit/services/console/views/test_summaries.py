@@ -7,7 +7,7 @@ from uuid import UUID
 
 from contracts.account import OpenOrder, Portfolio, Position, Side
 from contracts.types import Money
-from libs.quant.standing import Close, Standing, standing
+from libs.quant.standing import AccountStanding, Close, standing
 from services.console.views.summaries import THROW_AWAY, summary
 
 D = Decimal
@@ -46,7 +46,7 @@ def books(**fields: Any) -> Portfolio:
     )
 
 
-def stands(*closes: Close) -> Standing:
+def stands(*closes: Close) -> AccountStanding:
     made = standing(closes, {}, [], D("1000"))
     assert made is not None
     return made

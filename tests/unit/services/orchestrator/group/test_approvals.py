@@ -14,7 +14,7 @@ from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import Money
 from libs.quant.risk.evaluation import proposal_hash
-from services.orchestrator.group.approvals import Refused, edited, judge
+from services.orchestrator.group.approvals import AnswerRefused, edited, judge
 from services.orchestrator.group.inputs import ProposalAnswered
 from services.orchestrator.group.rows import Proposal
 
@@ -88,7 +88,7 @@ def judged(given: ProposalAnswered, *proposals: Proposal) -> Approval:
 def refused(given: ProposalAnswered, *proposals: Proposal, live: bool = True) -> tuple[str, str]:
     known = proposals or (proposal(),)
     waiting = {each.op_id for each in known} if live else set()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(AnswerRefused) as caught:
         judge(given, known, waiting, VALID_S)
     return caught.value.answer.code or "", caught.value.answer.message
 
@@ -132,7 +132,7 @@ def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
 
 def test_a_buy_is_edited_in_whole_lots() -> None:
     lots = [DECISIONS[0].model_copy(update={"lot": 10}), DECISIONS[1]]
-    with pytest.raises(Refused, match="15 is not a number of whole lots of 10 shares"):
+    with pytest.raises(AnswerRefused, match="15 is not a number of whole lots of 10 shares"):
         edited(edit(AAPL="15").answer, lots)
     assert edited(edit(AAPL="30").answer, lots)[0].quantity == 30
 
@@ -179,7 +179,7 @@ def test_another_hash_is_refused_and_the_present_one_named() -> None:
 
 def test_a_cycle_that_asked_nobody_waits_for_no_approval() -> None:
     assert refused(said(pipeline="other"))[0] == "not_waiting"
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(AnswerRefused) as caught:
         judge(said(), (), set(), VALID_S)
     assert caught.value.answer.code == "not_waiting"
 

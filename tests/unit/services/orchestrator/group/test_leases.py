@@ -17,9 +17,8 @@ from contracts.operation import (
     RecordAnswer,
     Reserve,
 )
-from contracts.study import STUDY
 from contracts.subjects.commands import MAKE_PLAN, OPEN_BOOKS, PICK_TRADES
-from contracts.subjects.subject import AnySubject
+from contracts.subjects.subject import STUDY, AnySubject
 from contracts.types import Usage
 from libs.bus import operation as bus
 from libs.bus.codec import decode, encode
@@ -28,7 +27,7 @@ from libs.runtime.journal import Known
 from libs.runtime.settings import Settings
 from services.orchestrator.group.changes import Loaded, NewEntry, NewEvent, NewOperation
 from services.orchestrator.group.leases import Leases
-from services.orchestrator.group.rows import CycleRow, OperationRow, Purse
+from services.orchestrator.group.rows import CallBudget, CycleRow, OperationRow
 from services.orchestrator.machine.logic import Start
 from services.orchestrator.machine.workflow import Step
 from tests.unit.services.orchestrator.driven import cycle_row, operation_row
@@ -78,7 +77,9 @@ def test_a_claim_before_the_late_record_fences_it() -> None:
 
 
 def test_a_suspects_last_claim_is_granted_only_when_the_sweep_has_sent_it() -> None:
-    leases = Leases(Settings(epochs_max=5), Loaded(cycles={CYCLE: cycle()}), [], [])
+    leases = Leases(
+        Settings(orchestrator={"epochs_max": 5}), Loaded(cycles={CYCLE: cycle()}), [], []
+    )
     claim = Claim(op_id=OPERATION, instance="other")
     suspect = lost_operation()
     suspect.epoch = 4
@@ -108,7 +109,14 @@ def test_as_many_new_operations_as_workers_are_free_here_are_claimed_and_begun()
         ("pending", False),
     ]
     assert [event.node for event in events] == [new.start.op_id for new in after[:2]]
-    due = [new.due_in_s(Settings(lease_s=7, resend_after_s=3)) for new in after[1:3]]
+    due = [
+        new.due_in_s(
+            Settings(
+                orchestrator={"lease_s": 7, "resend_after_s": 3},
+            )
+        )
+        for new in after[1:3]
+    ]
     assert due == [7, 3]
 
 
@@ -119,13 +127,13 @@ def test_plain_work_and_a_studys_cell_are_not_claimed_however_many_workers_are_f
     assert [new.epoch for new in leases.claim_starts(starts, lambda *_: 9)] == [0, 0]
 
 
-def holding(*, today: bool) -> tuple[Leases, OperationRow, Purse]:
+def holding(*, today: bool) -> tuple[Leases, OperationRow, CallBudget]:
     """An operation with 100 tokens held back, today or the day before, and today's purse."""
     row, of = lost_operation(), cycle()
     row.status, row.lease_live = "running", True
     row.reserved, row.reserved_today = Reserve(tokens=100), today
     of.purse.hold(row.reserved)
-    day = Purse(1_000, Decimal(1), tokens_reserved=500)
+    day = CallBudget(1_000, Decimal(1), tokens_reserved=500)
     return Leases(Settings(), Loaded(cycles={CYCLE: of}, day=day), [], []), row, day
 
 
@@ -151,7 +159,7 @@ def test_a_record_that_comes_again_reserves_once() -> None:
 
 def test_what_was_in_flight_when_an_operation_is_given_up_stays_spent() -> None:
     leases, row, day = holding(today=True)
-    leases.forfeit(row)
+    leases.charge_reservation(row)
     assert (row.reserved.tokens, row.tokens) == (0, 100)
     assert (day.tokens_reserved, day.tokens_spent) == (400, 100)
 
@@ -161,7 +169,7 @@ def test_what_calls_used_is_gathered_by_sort_and_what_nobody_counted_in_the_whol
     used = Usage(input_tokens=20, output_tokens=5, cache_read_tokens=3, cache_write_tokens=2)
     leases.settle(row, used)
     row.reserved = Reserve(tokens=70)
-    leases.forfeit(row)
+    leases.charge_reservation(row)
     assert [new.usage for new in leases.used] == [used, Usage(unsorted_tokens=70)]
     assert row.tokens == used.tokens + 70
 

@@ -1,21 +1,26 @@
 """What the orchestrator logs of a cycle once it is committed."""
 
+from datetime import timedelta
 from typing import Any, cast
 
 from services.orchestrator.group import measured
+from services.orchestrator.group.batch import InputBatch
 from services.orchestrator.group.changes import new_event
-from services.orchestrator.group.fold import Group
 from services.orchestrator.machine import workflows
-from services.orchestrator.machine.logic import Fact
+from services.orchestrator.machine.logic import EventDraft
 from tests.fakes.log_lines import log_lines
 from tests.unit.services.orchestrator.driven import BROKEN, CYCLE_ID, Run, cycle_row
+
+TOOK = timedelta(seconds=7.25)
+"""Between the times that Postgres gives to a cycle's begin and its end."""
 
 
 class Committed:
     """A group that has committed the events of one cycle."""
 
-    def __init__(self, facts: list[Fact]) -> None:
+    def __init__(self, facts: list[EventDraft]) -> None:
         self._row = cycle_row(cycle_id=CYCLE_ID)
+        self.at = self._row.accepted_at + TOOK
         self.starts: tuple[()] = ()
         self.entries: tuple[()] = ()
         self.events = [new_event(self._row, fact) for fact in facts]
@@ -24,9 +29,9 @@ class Committed:
         return self._row
 
 
-def logged(facts: list[Fact]) -> list[Any]:
+def logged(facts: list[EventDraft]) -> list[Any]:
     with log_lines() as lines:
-        measured.count(cast(Group, Committed(facts)), ())
+        measured.count(cast(InputBatch, Committed(facts)), ())
     return list(lines)
 
 
@@ -46,7 +51,8 @@ def test_a_cycles_begin_its_transitions_and_its_end_are_lines_with_their_ids() -
     assert (lines[1]["pipeline"], lines[1]["state"]) == ("alpha", "snapshotting")
     assert lines[0]["pipelines"] == ["alpha"]
     assert lines[-1]["status"] == "completed"
-    assert {"seconds", "tokens", "kind", "as_of"} <= lines[-1].keys()
+    assert lines[-1]["seconds"] == TOOK.total_seconds()
+    assert {"tokens", "kind", "as_of"} <= lines[-1].keys()
     assert {line["log_level"] for line in lines} == {"info"}
 
 

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.operation import Reserve
-from services.orchestrator.group.rate_limits import CLOSED_S_MAX, LATE_S, MINUTE_S, Bucket, Pace
+from services.orchestrator.group.rate_limits import (
+    CLOSED_S_MAX,
+    LATE_S,
+    MINUTE_S,
+    Bucket,
+    EndpointPace,
+)
 
 WANTED = st.lists(st.tuples(st.floats(0, 30), st.floats(0, LATE_S)), min_size=1, max_size=120)
 
@@ -82,7 +88,7 @@ def test_a_call_of_more_tokens_than_fit_begins_at_a_full_bucket_and_the_next_one
 
 
 def test_without_limits_nobody_waits_and_nothing_is_written():
-    pace = Pace("ollama")
+    pace = EndpointPace("ollama")
     for _ in range(1_000):
         assert pace.wait_s(Reserve(tokens=10**6)) == 0.0
         pace.take(Reserve(tokens=10**6), 0.0)
@@ -90,7 +96,7 @@ def test_without_limits_nobody_waits_and_nothing_is_written():
 
 
 def test_who_asked_to_be_left_alone_is_by_everybody_without_limits_too():
-    pace = Pace("ollama")
+    pace = EndpointPace("ollama")
     pace.close(7.0)
     pace.close(3.0)
     assert pace.changed
@@ -99,7 +105,7 @@ def test_who_asked_to_be_left_alone_is_by_everybody_without_limits_too():
 
 
 def test_when_it_opens_again_no_more_begin_at_once_than_after_any_rest():
-    pace = Pace("claude", calls=Bucket(8))
+    pace = EndpointPace("claude", calls=Bucket(8))
     pace.close(60.0)
     waits = []
     for _ in range(4):
@@ -109,6 +115,6 @@ def test_when_it_opens_again_no_more_begin_at_once_than_after_any_rest():
 
 
 def test_no_answer_closes_an_endpoint_for_ever():
-    pace = Pace("claude")
+    pace = EndpointPace("claude")
     pace.close(1e30)
     assert pace.closed_s == CLOSED_S_MAX

@@ -10,9 +10,9 @@ import pytest
 from contracts.operation import Claim, Record, Reserve, Result
 from libs.runtime.settings import Settings
 from services.orchestrator.group import recent as recent_module
+from services.orchestrator.group.batch import InputBatch
 from services.orchestrator.group.changes import Loaded
-from services.orchestrator.group.fold import Group
-from services.orchestrator.group.inputs import Claimed, Recorded, Resulted
+from services.orchestrator.group.inputs import CallsRecorded, Claimed, Resulted
 from services.orchestrator.group.recent import Recent
 from services.orchestrator.group.rows import CycleRow, OperationRow
 from tests.unit.services.orchestrator.driven import cycle_row, operation_row
@@ -28,13 +28,13 @@ def operation(of: CycleRow, *, claimed: bool = False) -> OperationRow:
     return operation_row(cycle_id=of.cycle_id, claimed=claimed)
 
 
-def committed(*rows: tuple[CycleRow, OperationRow]) -> Group:
+def committed(*rows: tuple[CycleRow, OperationRow]) -> InputBatch:
     """A group that has just been written."""
     loaded = Loaded(
         cycles={cycle.cycle_id: cycle for cycle, _ in rows},
         operations={row.op_id: row for _, row in rows},
     )
-    return Group({}, Settings(), loaded, datetime.now(UTC))
+    return InputBatch({}, Settings(), loaded, datetime.now(UTC))
 
 
 def result(op_id: UUID) -> Resulted:
@@ -99,7 +99,7 @@ def test_records_and_results_of_the_epoch_that_has_the_work_need_no_reading(
     told: int, *, kept: bool
 ) -> None:
     for item in (
-        lambda work: Recorded("maker", Record(op_id=work.op_id, epoch=told)),
+        lambda work: CallsRecorded("maker", Record(op_id=work.op_id, epoch=told)),
         lambda work: Resulted("maker", Result(op_id=work.op_id, epoch=told, contract={})),
     ):
         recent, work = claimed_by(cycle(), 1)
@@ -109,14 +109,14 @@ def test_records_and_results_of_the_epoch_that_has_the_work_need_no_reading(
 def test_a_record_that_pays_is_read() -> None:
     recent, work = claimed_by(cycle(), 1)
     record = Record(op_id=work.op_id, epoch=1, reserve=Reserve(tokens=1))
-    assert recent.take([Recorded("maker", record)]) is None
+    assert recent.take([CallsRecorded("maker", record)]) is None
 
 
 def test_a_cycle_that_holds_money_back_and_one_of_a_strategy_are_always_read() -> None:
     recent, work = claimed_by(cycle(), 1, reserved=Reserve(tokens=1))
-    assert recent.take([Recorded("maker", Record(op_id=work.op_id, epoch=1))]) is None
+    assert recent.take([CallsRecorded("maker", Record(op_id=work.op_id, epoch=1))]) is None
     recent, work = claimed_by(replace(cycle(), kind="strategy"), 1)
-    assert recent.take([Recorded("maker", Record(op_id=work.op_id, epoch=1))]) is None
+    assert recent.take([CallsRecorded("maker", Record(op_id=work.op_id, epoch=1))]) is None
 
 
 def test_a_claim_that_was_written_is_no_longer_to_be_written() -> None:

@@ -88,7 +88,11 @@ def test_a_step_starts_only_once_its_contracts_are_there() -> None:
     assert run.waiting() == ["review"]
     start = run.open[next(iter(run.open))]
     assert set(start.takes) == {
-        *("plan", "daily_picks", "quant_report", "research_report", "portfolio"),
+        "plan",
+        "daily_picks",
+        "quant_report",
+        "research_report",
+        "portfolio",
     }
 
 

@@ -1,1 +1,0 @@
-"""The scripted provider of `deskbus demo`: it answers in a model's place, and is none."""

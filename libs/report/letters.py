@@ -1,0 +1,34 @@
+"""Dead letters as a list. Pure."""
+
+from collections.abc import Sequence
+
+from contracts.upkeep import DeadLetter
+from libs.facts import amounts
+from libs.report import links, view
+from libs.report.view import Column, NoRows, Table
+
+MESSAGE_CHARS = 300
+
+
+def listed(letters: Sequence[DeadLetter]) -> Table:
+    """A row a letter, with why it could not be used."""
+    return Table(
+        (
+            Column("Number", right=True),
+            Column("At", spare=2),
+            Column("Subject"),
+            Column("Bytes", right=True, spare=1),
+            Column("Why", wraps=True),
+        ),
+        tuple(
+            view.row(
+                view.count(it.sequence).linked(links.letter(it.sequence)),
+                view.say(f"{it.at.astimezone():%Y-%m-%d %H:%M:%S}"),
+                view.say(it.subject),
+                view.count(it.size_bytes),
+                view.say(f"{it.failure.code}: {amounts.cut(it.failure.message, MESSAGE_CHARS)}"),
+            )
+            for it in letters
+        ),
+        empty=NoRows("No dead letters."),
+    )

@@ -1,0 +1,83 @@
+"""The parts of a study's report: tables of libs/report/view, and the drawings beside them. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from libs.report.view import Cell, Column, Row, Table
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line over the report's points."""
+
+    name: str
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class ReportCurves:
+    """Lines over the same dates, in percent, with the words that say what they are."""
+
+    label: str
+    points: Sequence[date]
+    lines: Sequence[Curve]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often came true what was stated, of one arm: (stated, happened, low, high), as parts."""
+
+    arm: str
+    points: Sequence[tuple[float, float, float, float]]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A part that the report does not show, and why: the last sentence of a report names it."""
+
+    part: str
+    why: str
+
+
+@dataclass(frozen=True)
+class StudySection:
+    """A part of the report: what it is about in a sentence, its tables and pictures, and notes."""
+
+    title: str
+    about: str
+    tables: Sequence[Table] = ()
+    curves: ReportCurves | None = None
+    reliability: Sequence[Reliability] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """A study's report: its name, what was asked in a few lines, the answer in short, sections."""
+
+    name: str
+    asked: Sequence[str]
+    answer: Sequence[Cell]
+    sections: Sequence[StudySection]
+
+
+def text(*titles: str, spare: int = 0) -> tuple[Column, ...]:
+    """Columns of words."""
+    return tuple(Column(title, spare=spare) for title in titles)
+
+
+def numbers(*titles: str, spare: int = 0) -> tuple[Column, ...]:
+    """Columns of numbers."""
+    return tuple(Column(title, right=True, spare=spare) for title in titles)
+
+
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]], title: str = ""
+) -> Table:
+    """A table of these rows; a text in them is a cell that only says it."""
+    return Table(tuple(columns), tuple(Row(tuple(map(_cell, row))) for row in rows), title).in_use
+
+
+def _cell(of: str | Cell) -> Cell:
+    return Cell(of) if isinstance(of, str) else of

@@ -1,1 +1,0 @@
-"""Studies scored from the record: what is read, and the process that computes."""

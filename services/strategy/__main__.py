@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.strategy`."""
+
+from services.launcher import main
+
+main("strategy")

@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.study`."""
+
+from services.launcher import main
+
+main("study")
