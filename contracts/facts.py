@@ -1,5 +1,6 @@
 """Facts about a ticker that the desk has from its own sources: no model is asked for them."""
 
+import operator
 from datetime import date, datetime
 from enum import StrEnum
 
@@ -87,7 +88,7 @@ class TickerFacts(Value):
     of one company; empty where the source does not know it. `lot` is how many
     shares are bought together. `exits` are the account's exit rules
     that decide, as they judge a position that is bought at this close; None where they cannot be
-    read.
+    read. `exits_note` says why their file cannot be used now, where rules read before it judged.
     """
 
     ticker: Ticker
@@ -104,4 +105,5 @@ class TickerFacts(Value):
     issuer: ShortText = ""
     lot: Lot = Field(default=1, exclude_if=is_single)
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
+    exits_note: ShortText = Field(default="", exclude_if=operator.not_)
     events: tuple[DatedEvent, ...] = Field(default=(), max_length=EVENTS_MAX)

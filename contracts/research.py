@@ -1,5 +1,6 @@
 """Research: the plan of a cycle, the quant's answer and the analyst's findings."""
 
+import operator
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -156,7 +157,8 @@ class ResearchFinding(Value):
     are the tool results that these stand on. `name`, `exchange`, `current_price`, `currency`,
     `sector`, `measured_risk` (code's own score, with its reason), `atr` and the next `report` are
     the market source's at as_of. `exits` is how the account's exit rules judge it if it is bought
-    now, None where these cannot be read. `risk_score` is the analyst's as answered; the rules take
+    now, None where these cannot be read; `exits_note` says where rules read before stand.
+    `risk_score` is the analyst's as answered; the rules take
     the higher. `catalyst` tells the dated event that the analyst named, which `catalyst_event`
     holds; both are empty where it named none that the source has. `fundamental_score` is None where
     no fundamentals were known; findings from before that was so have 0 there.
@@ -186,6 +188,7 @@ class ResearchFinding(Value):
     issuer: ShortText = ""
     lot: Lot = Field(default=1, exclude_if=is_single)
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
+    exits_note: ShortText = Field(default="", exclude_if=operator.not_)
     catalyst_event: DatedEvent | None = None
 
     @property

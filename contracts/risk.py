@@ -109,7 +109,7 @@ class Evidence(Value):
     source's; so is the `issuer`, the same for all share classes of one company, empty where the
     source does not know it, and the `lot` that its shares are bought in. `exits` are the account's
     exit rules that decide, as they judge a position that is bought at as_of's close; None where
-    they cannot be read.
+    they cannot be read, and `exits_note` where rules read before stand, with why.
     `risk_score` is the analyst's; the rules take the higher of the two. `confidence` is the
     quant's.
 
@@ -134,6 +134,7 @@ class Evidence(Value):
     issuer: ShortText = ""
     lot: Lot = Field(default=1, exclude_if=is_single)
     exits: tuple[ExitSignal, ...] | None = Field(default=(), max_length=SIGNALS_MAX)
+    exits_note: ShortText = Field(default="", exclude_if=operator.not_)
     is_sourced: bool = True
 
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
+from contracts.types import shortened
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.errors import DeskError
 from libs.runtime.own_text import UnreadableFile, text_in, toml_in
@@ -20,6 +21,8 @@ SETTLED_S = 2.0
 WAIT_S = 3.0
 """How long a read waits for that; then the rules before the change stand."""
 POLL_S = 0.2
+NOTE_CHARS_MAX = 400
+"""As a contract's short text."""
 FAULTS_NAMED = 3
 """Faults of the file that one message names."""
 
@@ -58,12 +61,19 @@ class DeskExitRules:
         self._path = path
         self._good: TermsFile | None = None
         self._seen: tuple[TermsFile, float] | None = None
-        self.fault = ""
-        """Why the file could not be used at the last read; then the rules before it stand."""
+        self._fault = ""
         try:
             self._good = terms_in(path)
         except BadExitTerms as error:
             self._note(error.message)
+
+    @property
+    def note(self) -> str:
+        """That rules read before stand, and why the file could not be used at the last read; empty
+        where it could."""
+        if not self._fault:
+            return ""
+        return shortened(f"the exit rules read before stand: {self._fault}", NOTE_CHARS_MAX)
 
     async def read(self) -> TermsFile:
         """The terms in the file, or the last good ones where it cannot be used. Raises BadExitTerms
@@ -103,9 +113,9 @@ class DeskExitRules:
 
     def _note(self, fault: str) -> None:
         """Log what has become of the file, once a change."""
-        if fault == self.fault:
+        if fault == self._fault:
             return
-        self.fault = fault
+        self._fault = fault
         if fault:
             log.warning("market.exit_rules_bad", reason=fault, uses_earlier=self._good is not None)
         else:

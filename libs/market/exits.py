@@ -29,6 +29,11 @@ class AccountExits:
             return None
         return file.of(self.account, ticker)
 
+    @property
+    def note(self) -> str:
+        """That the rules read before stand, and why; empty where the file can be used."""
+        return self.rules.note if self.rules else ""
+
 
 async def history(market: MarketData, wanted: HistoryRequest, as_of: date) -> PriceHistory:
     """One ticker's closes up to as_of, as the exit rules take them. Raises MarketError."""

@@ -43,12 +43,14 @@ async def facts_of(
     as_of: date,
     terms: ExitTerms | None = NO_OWN_TERMS,
     *,
+    terms_note: str = "",
     without_events: bool = False,
 ) -> TickerFacts:
     """Listing, close, measured risk, range, dated events, the next report, and how exit rules of
-    these `terms` judge a position that is bought now (None: they cannot be read). Raises
-    MarketError where the ticker has no price at as_of; a source without news or earnings has no
-    events of them.
+    these `terms` judge a position that is bought now (None: they cannot be read). `terms_note` says
+    that the file has others now. Raises MarketError where the ticker has no price at as_of; a
+    source without news or earnings has no events of them.
+
     With `without_events` one that cannot answer for them now has none either, and no calendar:
     execution, which judges last, waits for it.
     """
@@ -74,6 +76,7 @@ async def facts_of(
         issuer=clean_line(issuer, TEXT_CHARS_MAX),
         lot=listing.lot,
         exits=None if terms is None else await exits_at_entry(market, ticker, as_of, terms),
+        exits_note=terms_note,
         events=await _events(market, ticker, as_of, without_events=without_events),
     )
 

@@ -168,6 +168,7 @@ def _as_known(stated: Evidence, as_of: date, account: Account, quotes: Quotes) -
         "issuer": quotes.issuers.get(stated.ticker, ""),
         "lot": quotes.lots.get(stated.ticker, 1),
         "exits": own.exits if own else None,
+        "exits_note": own.exits_note if own else "",
     }
     return stated.model_copy(update=facts)
 

@@ -281,7 +281,9 @@ class ExecutionReads:
         for asset in sorted(assets):
             terms = await exits.of(asset)
             try:
-                facts[asset] = await facts_of(self.market, asset, as_of, terms)
+                facts[asset] = await facts_of(
+                    self.market, asset, as_of, terms, terms_note=exits.note
+                )
             except NO_PRICE as error:
                 self._require_own(asset, error)
         return facts

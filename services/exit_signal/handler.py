@@ -41,7 +41,7 @@ from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.logic import SellablePart, assess, check_of, held_in
 from services.exit_signal.reads import ExitReads
-from services.exit_signal.warnings import accounts_unknown, file_unused, warnings_of
+from services.exit_signal.warnings import accounts_unknown, warnings_of
 
 log = structlog.get_logger()
 
@@ -134,7 +134,7 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
     orders = [open_order for open_order in holdings.open_orders if open_order.asset == query.ticker]
     assessment = assess(facts, terms[query.ticker], held)
     warnings = [
-        *file_unused(checking.rules.fault),
+        *filter(None, [checking.rules.note]),
         *warnings_of(named_in_file, histories, account.largest),
         *accounts_unknown(file.owners(), holdings.accounts),
     ]
@@ -173,7 +173,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
         more=len(nearest) < len(held),
         market_source=checking.reads.market.label.in_words,
         warnings=(
-            *file_unused(checking.rules.fault),
+            *filter(None, [checking.rules.note]),
             *warnings_of(named, histories, account.largest),
             *accounts_unknown(file.owners(), holdings.accounts),
         ),
@@ -207,7 +207,7 @@ async def check_exits(
         if position.ticker in requested and (own := held_in(holdings, position.ticker)) is not None
     ]
     tickers = [item.position.ticker for item in held]
-    file, unused = await _journalled_terms(journal, rules, books.account, tickers)
+    file, note = await _journalled_terms(journal, rules, books.account, tickers)
     terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
     calendar = reads.market.calendar
     sessions = calendar.sessions
@@ -242,7 +242,7 @@ async def check_exits(
         account=books.account,
         checks=checks,
         market_source=label,
-        warnings=tuple(file_unused(unused)),
+        warnings=(note,) if note else (),
     )
 
 
@@ -267,14 +267,14 @@ async def _journalled_terms(
     journal: Journal, rules: DeskExitRules, account: str, tickers: Sequence[str]
 ) -> tuple[TermsFile, str]:
     """The terms of these positions in the file, read once, as it may change before a replay; and
-    why it cannot be used now, where they are those of before."""
+    the note where they are those of before, as it cannot be used now."""
 
     async def run() -> Reply:
         file = (await rules.read()).only(account, tickers)
         terms = file.model_dump(mode="json", exclude_unset=True)
-        return Reply({**terms, "unused": rules.fault})
+        return Reply({**terms, "note": rules.note})
 
     request: JsonValue = {"account": account, "tickers": list(tickers)}
     read: Any = await journal.call(Call(CallKind.READ, "exit rules", request, run))
-    terms = {key: value for key, value in read.items() if key != "unused"}
-    return TermsFile.model_validate(terms), read.get("unused", "")
+    terms = {key: value for key, value in read.items() if key != "note"}
+    return TermsFile.model_validate(terms), read.get("note", "")

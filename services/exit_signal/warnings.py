@@ -26,13 +26,6 @@ def warnings_of(
     return warnings
 
 
-def file_unused(fault: str) -> list[str]:
-    """That the file cannot be used now, and the rules before it stand. Nothing where it can."""
-    if not fault:
-        return []
-    return [shortened(f"the exit rules read before stand: {fault}", WARNING_CHARS_MAX)]
-
-
 def accounts_unknown(owners: Mapping[str, str], known: Sequence[str]) -> list[str]:
     """The places of the positions' rules that name an account which there is not: nobody's
     position would ever be sold by them. Nothing where it is not told which there are."""

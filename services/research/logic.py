@@ -344,6 +344,7 @@ def _with_facts(
         issuer=known.issuer,
         lot=known.lot,
         exits=known.exits,
+        exits_note=known.exits_note,
         **composed,
     )
 

@@ -168,7 +168,9 @@ def _facts(market: MarketData, ticker: str, as_of: date, exits: AccountExits) ->
     async def run() -> Reply:
         terms = await exits.of(ticker)
         try:
-            facts = await facts_of(market, ticker, as_of, terms, without_events=True)
+            facts = await facts_of(
+                market, ticker, as_of, terms, terms_note=exits.note, without_events=True
+            )
             return Reply(facts.model_dump(mode="json"))
         except UNPRICED as error:
             return Reply(_error(ticker, error.code, error.message))

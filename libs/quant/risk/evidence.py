@@ -64,6 +64,7 @@ def _evidence(
         issuer=finding.issuer,
         lot=finding.lot,
         exits=finding.exits,
+        exits_note=finding.exits_note,
         is_sourced=bool(finding.evidence),
     )
 

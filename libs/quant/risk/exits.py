@@ -54,6 +54,7 @@ def exit_rules(leg: Leg, facts: RiskFacts) -> LegFinding:
     cannot be evaluated sells nothing; rules that cannot be read let nothing pass."""
     evidence, watched = facts.evidence.get(leg.ticker), facts.limits.exits_veto_buys
     signals = evidence.exits if evidence else ()
+    note = f"; {evidence.exits_note}" if evidence and evidence.exits_note else ""
     fired = [signal for signal in signals or () if signal.triggered]
     shown = fired or [signal for signal in signals or () if signal.failed]
     value = "; ".join(f"{signal.rule}: {signal.detail}" for signal in shown)
@@ -67,12 +68,12 @@ def exit_rules(leg: Leg, facts: RiskFacts) -> LegFinding:
         limit=shortened(limits or "no exit rule that fires", WORDS_CHARS_MAX)
         if watched
         else "not watched",
-        kept="no exit rule of the account would sell it at this close"
+        kept=f"no exit rule of the account would sell it at this close{note}"
         if watched
         else "exit rules do not limit what this account buys",
         vetoed="the account's exit rules cannot be read; `deskbus exit-signals check` says why"
         if signals is None
-        else f"the account's own exit {rules} {names} would sell it at the same close",
+        else f"the account's own exit {rules} {names} would sell it at the same close" + note,
     )
 
 

@@ -25,6 +25,7 @@ class Told:
     broken_rules: Said
     check_of_rules: Said
     exits: Said
+    judged: Said
     doctor_of_rules: Said
     bought: Said
     doctor: Said
@@ -56,6 +57,7 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         broken_rules = deskbus("status")
         check_of_rules = deskbus("check")
         exits = deskbus("exit-signals distances --json")
+        judged = deskbus("cycle request --as-of 2012-06-25 --wait --json")
         doctor_of_rules = deskbus("doctor --json")
         rules.write_text(whole)
         started = ended(process, signal.SIGINT).err
@@ -65,7 +67,7 @@ def told(make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFac
         portfolio = deskbus("portfolio main --json")
         sold = deskbus("cycle request --kind exit --as-of 2012-07-24 --wait --json")
         ended(process, signal.SIGINT)
-    rules_said = (broken_rules, check_of_rules, exits, doctor_of_rules)
+    rules_said = (broken_rules, check_of_rules, exits, judged, doctor_of_rules)
     return Told(check, started, status, *rules_said, bought, doctor, held, portfolio, sold)
 
 
@@ -114,6 +116,17 @@ def test_a_running_desk_keeps_the_last_good_exit_rules_and_says_so(told: Told) -
     rules = next(row for row in told.doctor_of_rules.rows if row["name"] == "exit rules")
     assert fault in rules["said"]
     assert "a running desk keeps the rules that it read before" in str(rules)
+
+
+def test_a_decision_says_that_the_last_good_exit_rules_judged_its_buys(told: Told) -> None:
+    contracts = told.judged.rows[0]["pipelines"][0]["contracts"]
+    fault = "the exit rules read before stand: exit_signals.toml cannot be used"
+    for where in (
+        contracts["research_report"]["tickers"],
+        contracts["decision_validation"]["evidence"],
+    ):
+        assert where
+        assert all(fault in each["exits_note"] for each in where)
 
 
 def test_a_held_share_whose_file_is_bad_makes_the_equity_incomplete_and_nothing_is_bought(

@@ -108,13 +108,13 @@ async def test_a_file_that_breaks_is_logged_once_a_change_and_the_last_good_one_
         path.write_text("[default]\nstop_pct = 9\n[default")
         for _ in range(3):
             assert (await rules.read()).default.stop_pct == 8
-        assert "exit_signals.toml cannot be used" in rules.fault
+        assert "exit_signals.toml cannot be used" in rules.note
         path.write_bytes(b"\xff\xfe\x00")
         assert (await rules.read()).default.stop_pct == 8
         path.write_text("[default]\nstop_pct = 9\n")
         for _ in range(2):
             assert (await rules.read()).default.stop_pct == 9
-    assert not rules.fault
+    assert not rules.note
     bad, good = "market.exit_rules_bad", "market.exit_rules_good_again"
     assert [line["event"] for line in logs] == [bad, bad, good]
     path.write_text("stop")
@@ -141,10 +141,10 @@ async def test_rules_that_are_changed_for_a_moment_stand(
     for _ in range(2):
         change()
         assert (await rules.read()).default.rest_shares_min == 9
-        assert "it changed less than" in rules.fault
+        assert "it changed less than" in rules.note
         path.write_text(text)
         assert (await rules.read()).default.rest_shares_min == 9
-        assert not rules.fault
+        assert not rules.note
     change()
     await rules.read()
     monkeypatch.setattr(exit_terms, "SETTLED_S", 0.0)
@@ -152,7 +152,7 @@ async def test_rules_that_are_changed_for_a_moment_stand(
         read = await rules.read()
         assert read.default.rest_shares_min != 9
         assert read.default.stop_pct == (8 if how == "half saved" else None)
-    assert not rules.fault
+    assert not rules.note
 
 
 async def test_a_read_waits_until_changed_rules_have_settled(tmp_path: Path) -> None:
@@ -161,4 +161,4 @@ async def test_a_read_waits_until_changed_rules_have_settled(tmp_path: Path) -> 
     rules = DeskExitRules(path)
     path.write_text("[default]\nstop_pct = 9\n")
     assert (await rules.read()).default.stop_pct == 9
-    assert not rules.fault
+    assert not rules.note

@@ -351,6 +351,14 @@ def test_exit_rules_that_cannot_be_read_let_nothing_pass() -> None:
     assert check.value == "unknown"
 
 
+@pytest.mark.parametrize("fires", [False, True])
+def test_a_buy_that_rules_read_before_judged_says_so(fires: bool) -> None:
+    note = "the exit rules read before stand: exit_signals.toml cannot be used"
+    check = exit_check(with_exits(fires=fires).model_copy(update={"exits_note": note}))
+    assert check.passed is not fires
+    assert check.reason.endswith(f"; {note}")
+
+
 GOOG, GOOGL = issued("GOOG", "CIK 1652044"), issued("GOOGL", "CIK 1652044")
 
 

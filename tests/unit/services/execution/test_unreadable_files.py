@@ -10,6 +10,7 @@ import pytest
 from contracts.account import AccountLimits
 from contracts.types import Money
 from libs.broker.broker import Opening, OrderRefused, Working
+from libs.market.exit_terms import DeskExitRules
 from libs.market.rates import ReplayRates
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from services.execution.account import Account
@@ -74,3 +75,18 @@ async def test_without_listings_nothing_is_bought_and_what_is_held_in_its_curren
     assert "its currency is not known" in other.unreadable["AAA"]
     opened = await reads.quotes(None, "USD", DAY)
     assert "sectors.csv" in opened.unreadable["sectors"]
+
+
+async def test_facts_say_that_exit_rules_read_before_judged_them(tmp_path: Path) -> None:
+    rules = tmp_path / "exit_signals.toml"
+    rules.write_text("[default]\nstop_pct = 8\n")
+    last_good = DeskExitRules(rules)
+    reads = replace(reads_of(tmp_path, AAA=HEADER + GOOD), exit_rules=last_good)
+    before = DAY - timedelta(days=1)
+    account = Account("main", "USD", before, AccountLimits(), Books("USD"), snapped=before)
+    good = await reads.quotes(account, "USD", before, {"AAA"})
+    rules.write_text("[default]\nstop_pct = \n")
+    bad = await reads.quotes(account, "USD", before, {"AAA"})
+    assert good.facts["AAA"].exits_note == ""
+    assert bad.facts["AAA"].exits_note.startswith("the exit rules read before stand: exit_signals")
+    assert bad.facts["AAA"].exits == good.facts["AAA"].exits
