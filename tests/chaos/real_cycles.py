@@ -24,6 +24,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -157,6 +158,8 @@ class Trading(ABC, Generic[FaultT]):
         self._desk = desk
         self._user = user
         self._ended = 0
+        self._begins_below = ACCOUNTS
+        """The number of the first cycle that waits, so that some are left for each fault."""
         self._news = asyncio.Condition()
         self.outcome = Outcome(seed)
 
@@ -165,15 +168,19 @@ class Trading(ABC, Generic[FaultT]):
         """Do it, and undo it where it lasts."""
 
     async def chaos(self, cycles: int, struck: Sequence[FaultT]) -> None:
-        """`cycles` cycles and the exits' rivals, with the faults spread over them."""
+        """`cycles` cycles and the exits' rivals, with the faults spread over them: each fault meets
+        cycles under way, and others begin after it."""
         began = time.monotonic()
         shares = [cycles * n // len(struck) for n in range(len(struck) + 1)]
         trading = [
             asyncio.create_task(self._trade(number, range(number, cycles, ACCOUNTS)))
             for number in range(ACCOUNTS)
         ]
-        for fault, (first, _) in zip(struck, pairwise(shares), strict=True):
+        for fault, (first, after) in zip(struck, pairwise(shares), strict=True):
             await self._until(first)
+            async with self._news:
+                self._begins_below = after + ACCOUNTS
+                self._news.notify_all()
             await self.strike(fault)
             self.outcome.faults[fault.kind] += 1
         await self._until(cycles)
@@ -186,6 +193,8 @@ class Trading(ABC, Generic[FaultT]):
         rng = random.Random(f"{self.outcome.seed}-{account}")
         sessions = exchange_calendar().sessions(FIRST, LAST)[account * SESSIONS_BETWEEN_ACCOUNTS :]
         for turn, number in enumerate(numbers):
+            async with self._news:
+                await self._news.wait_for(partial(self._may_begin, number))
             request = CycleRequest(
                 idempotency_key=f"{self._user.run_name}-{number}",
                 kind="exit" if turn % 2 else "decision",
@@ -207,6 +216,9 @@ class Trading(ABC, Generic[FaultT]):
             async with self._news:
                 self._ended += 1
                 self._news.notify_all()
+
+    def _may_begin(self, number: int) -> bool:
+        return number < self._begins_below
 
     async def _until(self, count: int) -> None:
         """Wait until so many cycles have ended."""
