@@ -28,14 +28,21 @@ $(MARK)-bench: $(MARK)-run requirements-bench.lock
 	@$(PYTHON) deploy/environment.py $(VENV) requirements-bench.lock
 	@touch $@
 
+# Tests whose limits are seconds: those that failed are tried once more, alone, as others may have
+# taken the machine. Both tries are printed. Those of pure code and of chaos have one try.
+define once_more
+$(BIN)/python -m pytest $(1) $(2) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(2)
+endef
+
 run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Docker
 	@$(BIN)/deskbus run
 
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow tests/unit tests/flow tests/architecture
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/integration tests/chaos --durations=15
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/browser --durations=5
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/chaos --durations=5
+	$(call once_more,-n 2 --dist loadfile -m "not soak" --durations=15,tests/integration)
+	$(call once_more,-q -n 2 --dist loadfile --durations=5,tests/browser)
 
 docker: $(MARK)-test ## compose.yaml on a Docker engine of its own (root, Debian): build, cycles, backup, restore
 	$(BIN)/python -m tests.docker.kit
