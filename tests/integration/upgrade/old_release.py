@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "91c4a6a55fad0edf9e2502fc79dae2a0c5b7bc97"
+RELEASE = "7d494e78089162ffaf674ac645f97dca852f8218"
 """The commit that counts as the version before: with it a channel has a durable of its own, and a
 study asks as any client does."""
 
