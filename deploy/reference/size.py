@@ -56,7 +56,7 @@ def surface() -> Mapping[str, int]:
 
     migrations = ROOT / "libs/postgres/migrations"
     tables = re.compile(r"^create table", re.MULTILINE | re.IGNORECASE)
-    routes = re.compile(r"^    @router\.(get|post|put|delete)\(", re.MULTILINE)
+    routes = re.compile(r"^@[a-z]+\.(get|post|put|delete)\(", re.MULTILINE)
     http = ROOT / "services/console/http"
     return {
         "commands": len(EXAMPLES),

@@ -1,6 +1,8 @@
 """Named queries: SQL lives in files, where a person can read and run it.
 
 A file holds blocks that begin with `-- name: some_name`; the rest of the block is the statement.
+What several statements have in common, such as their columns, stands once: in a block that begins
+with `-- part: some_name`, before the statements that have `{some_name}` in its place.
 A statement that takes many rows names their columns once, with their types, as in
 `from rows($fills) as t (ticker text, price numeric)`. Elsewhere `$fills.price` is that column as an
 array.
@@ -10,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-_NAME = re.compile(r"^-- name: ([a-z_][a-z0-9_]*)\s*$", re.MULTILINE)
+_BLOCK = re.compile(r"^-- (name|part): ([a-z_][a-z0-9_]*)\s*$", re.MULTILINE)
+_PART = re.compile(r"\{([a-z_]+)\}")
 
 _ROWS = re.compile(r"rows\(\$(\w+)\) as (\w+) \(([^)]+)\)")
 _COLUMN = re.compile(r"\$([a-z_]+\.[a-z_0-9]+)")
@@ -20,10 +23,17 @@ class Queries:
     """The statements of one file, as attributes."""
 
     def __init__(self, path: Path) -> None:
-        pieces = _NAME.split(path.read_text())
-        read = [_numbered(text.strip()) for text in pieces[2::2]]
-        self._columns = dict(read)
-        self._statements = dict(zip(pieces[1::2], self._columns, strict=True))
+        _, *pieces = _BLOCK.split(path.read_text())
+        parts: dict[str, str] = {}
+        self._columns: dict[str, Sequence[str]] = {}
+        self._statements: dict[str, str] = {}
+        for kind, name, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+            whole = _PART.sub(lambda it: parts[it[1]], text.strip())
+            if kind == "part":
+                parts[name] = whole
+            else:
+                statement, self._columns[statement] = _numbered(whole)
+                self._statements[name] = statement
         self._path = path
 
     def __getattr__(self, name: str) -> str:

@@ -12,7 +12,7 @@ from contracts.halt import Halt
 from contracts.types import Money
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.report import cutoff, links, orders
+from libs.report import cutoff, orders
 from libs.report import view as cells
 from libs.report.tones import Tone
 from libs.report.view import BLANK, Cell, Column, Facts, NoRows, Row, Table, Text
@@ -80,15 +80,15 @@ def gains(view: AccountView) -> Facts:
 
 
 POSITIONS = (
-    Column("Position"),
-    Column("Shares", right=True),
+    "Position",
+    "Shares",
     Column("Since", right=True),
-    Column("Cost", right=True, spare=3),
-    Column("Price", right=True),
-    Column("Value", right=True),
-    Column("Of equity", right=True, spare=4),
-    Column("Unrealised P&L", right=True),
-    Column("Stop order", right=True, spare=2),
+    Column("Cost", spare=3),
+    "Price",
+    "Value",
+    Column("Of equity", spare=4),
+    "Unrealised P&L",
+    Column("Stop order", spare=2),
     Column("Sector", spare=1),
 )
 
@@ -106,7 +106,7 @@ def positions(view: AccountView) -> Table:
     )
     later = "since: shares bought or sold after this close, not counted yet"
     moved = any(_moved(then.get(it), now.get(it)) for it in {*then, *now})
-    return Table(
+    return cells.table(
         POSITIONS,
         cells.by_value(rows, VALUE),
         title="Positions",
@@ -120,7 +120,7 @@ def positions(view: AccountView) -> Table:
     )
 
 
-VALUE = [column.title for column in POSITIONS].index("Value")
+VALUE = POSITIONS.index("Value")
 
 
 def _position(
@@ -131,7 +131,7 @@ def _position(
     stop: Money | None,
 ) -> Row:
     unit, moved = currency(view), _moved(then, now)
-    name = cells.say(ticker, link=links.ticker(ticker, account(view)))
+    name = cells.ticker(ticker, account(view))
     since = cells.say(f"{moved:+,f}", Tone.BUSY) if moved else BLANK
     tail = (
         cells.price(stop) if stop else BLANK,
@@ -175,13 +175,13 @@ def _abroad(held: HeldAtClose) -> str:
 
 
 FILLS = (
-    Column("Session"),
-    Column("Fill"),
-    Column("Shares", right=True),
-    Column("Ticker"),
-    Column("Price", right=True),
-    Column("Value", right=True, spare=2),
-    Column("Fee", right=True),
+    "Session",
+    "Fill",
+    "Shares",
+    "Ticker",
+    "Price",
+    Column("Value", spare=2),
+    "Fee",
     Column("Counted", spare=1),
     Column("Decision", spare=3),
 )
@@ -190,30 +190,24 @@ FILLS = (
 def fills(view: AccountView, decisions: Mapping[UUID, tuple[UUID, str]] | None = None) -> Table:
     """The newest fills. `decisions` are the cycle and the pipeline behind each order."""
     unit, behind = currency(view), decisions or {}
-    rows = tuple(
-        cells.row(
+    rows = (
+        (
             cells.day(fill.session),
             cells.say(fill.side.value, Tone.GOOD if fill.side is Side.BUY else Tone.BAD),
             cells.shares(fill.quantity),
-            cells.say(fill.asset, link=links.ticker(fill.asset, account(view))),
+            cells.ticker(fill.asset, account(view)),
             cells.price(fill.price),
             cells.money(fill.value, unit),
             cells.money(fill.fee.amount, unit),
             cells.say("not yet", Tone.BUSY)
             if view.closed_on and fill.session > view.closed_on
             else BLANK,
-            _decision(behind.get(fill.order_id)),
+            cells.decision(*behind.get(fill.order_id, (None, None))),
         )
         for fill in view.fills
     )
     none = NoRows("Nothing was filled yet.")
-    return Table(FILLS, rows, title="Last fills", currency=unit, empty=none)
-
-
-def _decision(behind: tuple[UUID, str] | None) -> Cell:
-    if behind is None:
-        return BLANK
-    return cells.say(amounts.short(behind[0]), link=links.decision(*behind))
+    return cells.table(FILLS, rows, title="Last fills", currency=unit, empty=none)
 
 
 def unpriced(held: Sequence[HeldAtClose]) -> Sequence[str]:

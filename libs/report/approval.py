@@ -9,7 +9,7 @@ from contracts.risk import PortfolioDecision
 from libs.facts import amounts
 from libs.report import view
 from libs.report.tones import Tone, tone
-from libs.report.view import Column, Table
+from libs.report.view import Table
 
 REASON_CHARS = 200
 REASONING_CHARS = 600
@@ -80,16 +80,16 @@ def _why(approval: Approval) -> str:
 def orders(of: Sequence[PortfolioDecision]) -> Table:
     """A row an order that is proposed; below them why each is, in whole sentences: it is what a
     person decides by."""
-    return Table(
+    return view.table(
         (
-            Column("Order"),
-            Column("Shares", right=True),
-            Column("Price", right=True),
-            Column("Value", right=True),
-            Column("Share", right=True),
+            "Order",
+            "Shares",
+            "Price",
+            "Value",
+            "Share",
         ),
-        tuple(
-            view.row(
+        (
+            (
                 view.say(
                     f"{it.action.value} {it.asset}",
                     Tone.GOOD if it.action.value == Side.BUY.value else Tone.BAD,

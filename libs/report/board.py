@@ -12,14 +12,9 @@ from libs.report.tones import Tone
 from libs.report.view import BLANK, Cell, Column, NoRows, Row, Table
 
 CellOf = Callable[[LeaderboardRow], Cell]
-Figure = tuple[Column, CellOf]
-DAYS = "Days"
-HEADS = (
-    Column("Pipeline"),
-    Column("Account"),
-    Column("Equity"),
-    Column("Return", right=True),
-)
+Figure = tuple[Column | str, CellOf]
+DAYS = Column("Days", spare=6)
+HEADS = ("Pipeline", "Account", "Equity", "Return")
 
 
 def heading(view: LeaderboardView) -> str:
@@ -34,9 +29,9 @@ def heading(view: LeaderboardView) -> str:
 def board(view: LeaderboardView) -> Table:
     """The rows, the best return first."""
     shown = figures(view.rows)
-    return Table(
+    return cells.table(
         (*HEADS, *(column for column, _ in shown)),
-        tuple(_row(row, shown) for row in view.rows),
+        (_row(row, shown) for row in view.rows),
         title="Leaderboard",
         empty=NoRows(f"Nothing to compare yet: {view.message or 'no decision cycle has ended'}."),
     )
@@ -106,7 +101,7 @@ def figures(rows: Sequence[LeaderboardRow]) -> Sequence[Figure]:
     return [
         (column, cell_of)
         for column, has, cell_of in _FIGURES
-        if any(map(has, rows)) and not (same and column.title == DAYS)
+        if any(map(has, rows)) and not (same and column is DAYS)
     ]
 
 
@@ -134,12 +129,12 @@ def _cost(row: LeaderboardRow) -> Cell:
 
 _FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (
     (
-        Column("Sharpe", right=True, spare=8),
+        Column("Sharpe", spare=8),
         lambda row: row.sharpe is not None,
         lambda row: cells.ratio(row.sharpe),
     ),
     (
-        Column("Max drawdown", right=True, spare=9),
+        Column("Max drawdown", spare=9),
         lambda row: row.max_drawdown_pct is not None,
         lambda row: cells.percent(row.max_drawdown_pct),
     ),
@@ -149,7 +144,7 @@ _FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (
         lambda row: cells.say(win_rate(row.won, row.closed)) if row.closed else cells.unknown(),
     ),
     (
-        Column(DAYS, right=True, spare=6),
+        DAYS,
         lambda row: row.sessions > 0,
         lambda row: cells.count(row.sessions),
     ),

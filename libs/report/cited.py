@@ -91,32 +91,18 @@ def unsigned(report: Marked, field: str, text: str) -> Sequence[TextPiece]:
     return [replace(first, text=first.text.removeprefix(SIGNATURE)), *rest]
 
 
-class Called(Protocol):
-    """A call by its place in the journal and its kind."""
-
-    @property
-    def index(self) -> int:
-        """Its place."""
-        ...
-
-    @property
-    def kind(self) -> CallKind:
-        """Its kind."""
-        ...
-
-
-def results_by_id(journal: Sequence[Called]) -> Mapping[str, int]:
-    """The index of the entry that each tool result (E0, E1, ...) is, as `Figure.call` names it.
+def results_by_id(kinds: Mapping[int, CallKind]) -> Mapping[str, int]:
+    """The index of the entry that each tool result (E0, E1, ...) is, as `Figure.call` names it, by
+    the kind of each entry of the journal.
 
     They are what an operation's tools gave, in their order: calls of the model, before them what
     was read for it.
     """
-    turns = [entry.index for entry in journal if entry.kind is CallKind.MODEL]
-    first = min(turns, default=0)
+    first = min((index for index, kind in kinds.items() if kind is CallKind.MODEL), default=0)
     evidence = [
-        entry.index
-        for entry in journal
-        if entry.kind is CallKind.TOOL or (entry.kind is CallKind.READ and entry.index < first)
+        index
+        for index, kind in kinds.items()
+        if kind is CallKind.TOOL or (kind is CallKind.READ and index < first)
     ]
     return {f"E{place}": index for place, index in enumerate(evidence)}
 

@@ -121,13 +121,13 @@ def table(of: Costs) -> Table:
     """A row a stage, and their sum."""
     lost = bool(of.total.usage.unsorted_tokens)
     heads = ("Secs", "USD", "Calls", *PAID, *([LOST] if lost else ()))
-    return Table(
-        (Column("Stage"), *(Column(head, right=True) for head in heads)),
-        tuple(
-            view.row(
-                view.say(stage.name),
-                view.say(f"{stage.took_s:.2f}"),
-                view.say(amounts.paid(stage.usage.cost_usd)),
+    return view.table(
+        ("Stage", *(Column(head, right=True) for head in heads)),
+        (
+            (
+                stage.name,
+                f"{stage.took_s:.2f}",
+                amounts.paid(stage.usage.cost_usd),
                 view.count(stage.calls["model"]),
                 *by_sort(stage.usage, lost=lost),
             )
@@ -144,22 +144,22 @@ def budget(of: BudgetView) -> Table:
     """Today's limits, and what is spent, reserved and left of each."""
     used = next((day for day in of.days if day.day == of.today), DayUsage(day=of.today)).usage
     tone = None if of.tokens_left and of.cost_usd_left else Tone.BAD
-    return Table(
+    return view.table(
         (
-            Column(""),
+            "",
             *(Column(head, right=True) for head in ("Limit", "Spent", "Reserved", "Left")),
         ),
         (
-            view.row(
-                view.say("tokens"),
+            (
+                "tokens",
                 *map(view.count, (of.tokens_max, used.tokens, of.tokens_held)),
                 view.count(of.tokens_left).toned(tone).strong,
             ),
-            view.row(
-                view.say("USD"),
-                view.say(f"{of.cost_usd_max:,.4f}"),
-                view.say(amounts.paid(used.cost_usd)),
-                view.say(f"{of.cost_usd_held:,.4f}"),
+            (
+                "USD",
+                f"{of.cost_usd_max:,.4f}",
+                amounts.paid(used.cost_usd),
+                f"{of.cost_usd_held:,.4f}",
                 view.say(f"{of.cost_usd_left:,.4f}", tone).strong,
             ),
         ),
@@ -183,16 +183,16 @@ def _limits(of: BudgetView) -> str:
 
 def by_day(of: BudgetView) -> Table:
     """A row a day with paid calls, exact."""
-    return Table(
-        (Column("Day"), *(Column(head, right=True) for head in (*PAID, LOST, "USD"))),
-        tuple(
-            view.row(
+    return view.table(
+        ("Day", *(Column(head, right=True) for head in (*PAID, LOST, "USD"))),
+        (
+            (
                 view.day(it.day),
                 view.count(it.usage.input_tokens),
                 view.count(it.usage.output_tokens),
-                view.say(f"{it.usage.cache_read_tokens:,}/{it.usage.cache_write_tokens:,}"),
+                f"{it.usage.cache_read_tokens:,}/{it.usage.cache_write_tokens:,}",
                 view.count(it.usage.unsorted_tokens),
-                view.say(amounts.paid(it.usage.cost_usd)),
+                amounts.paid(it.usage.cost_usd),
             )
             for it in of.days
         ),

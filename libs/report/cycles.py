@@ -15,29 +15,29 @@ FAILURE_CHARS = 80
 
 def listed(cycles: Sequence[CycleView], empty: NoRows) -> Table:
     """A row a cycle with what came of it, in the order of the cycles."""
-    return Table(
+    return view.table(
         (
-            Column("Cycle"),
-            Column("Kind"),
-            Column("As of"),
-            Column("Status"),
+            "Cycle",
+            "Kind",
+            "As of",
+            "Status",
             Column("Took", right=True, spare=4),
             Column("Tokens", right=True, spare=2),
             Column("USD", right=True, spare=3),
-            Column("P&L", right=True),
+            "P&L",
             Column("Pipelines", spare=1),
             Column("Outcome", wraps=True),
         ),
-        tuple(
-            view.row(
-                view.say(amounts.short(of.cycle_id)),
-                view.say(of.kind),
-                view.say(str(of.as_of)),
+        (
+            (
+                amounts.short(of.cycle_id),
+                of.kind,
+                str(of.as_of),
                 view.status((of.status or CycleStatus.RUNNING).value),
-                view.say(amounts.between(of.accepted_at, of.ended_at)),
+                amounts.between(of.accepted_at, of.ended_at),
                 *_spent(of),
                 results.cell(_results(of)),
-                view.say(", ".join(f"{it.name}@{it.account}" for it in of.pipelines)),
+                ", ".join(f"{it.name}@{it.account}" for it in of.pipelines),
                 _outcome(of),
             )
             for of in cycles

@@ -80,28 +80,26 @@ def _worth(report: DayReport) -> str:
 
 
 def _attention(lines: Sequence[Attention]) -> Table:
-    return Table(
+    return view.table(
         (Column("What", wraps=True), Column("What to do", wraps=True)),
-        tuple(view.row(view.say(line.text), view.say(line.todo)) for line in lines),
+        ((line.text, line.todo) for line in lines),
         title="Needs a person",
     )
 
 
 def _decided(report: DayReport) -> Table:
-    rows = tuple(
-        view.row(
+    rows = (
+        (
             view.say(amounts.short(cycle.cycle_id), link=links.cycle(cycle.cycle_id)),
-            view.say(cycle.kind),
-            view.say(cycle.pipeline),
-            view.say(cycle.status.value),
-            view.say(
-                ending.marked(_proposed(cycle) or cycle.reason or "nothing", cycle.substitutes)
-            ),
+            cycle.kind,
+            cycle.pipeline,
+            cycle.status.value,
+            ending.marked(_proposed(cycle) or cycle.reason or "nothing", cycle.substitutes),
         )
         for cycle in report.cycles
     )
     none = NoRows("Nothing was asked of the desk.")
-    return Table(_columns("Cycle", "Kind", "Pipeline", "Status", "Decided"), rows, empty=none)
+    return view.table(("Cycle", "Kind", "Pipeline", "Status", "Decided"), rows, empty=none)
 
 
 def _not_bought(cycles: Sequence[CycleLine]) -> Sequence[Table]:
@@ -126,11 +124,11 @@ def _done(report: DayReport) -> tuple[Part, ...]:
 
 
 def _fills(report: DayReport) -> Table:
-    return Table(
-        _columns("Filled", "Shares", "Asset", "Price", "Fee", right=("Shares", "Price", "Fee")),
-        tuple(
-            view.row(
-                view.say(_side(fill)),
+    return view.table(
+        ("Filled", "Shares", "Asset", "Price", "Fee"),
+        (
+            (
+                _side(fill),
                 view.shares(fill.quantity),
                 _ticker(fill.asset, report),
                 view.price(ticks.priced(fill.price, report.currency)),
@@ -144,15 +142,15 @@ def _fills(report: DayReport) -> Table:
 
 
 def _orders(report: DayReport) -> Table:
-    return Table(
-        _columns("Ordered", "Shares", "Asset", "Type", "Status", right=("Shares",)),
-        tuple(
-            view.row(
-                view.say(order.side.value),
+    return view.table(
+        ("Ordered", "Shares", "Asset", "Type", "Status"),
+        (
+            (
+                order.side.value,
                 view.shares(order.quantity),
                 _ticker(order.asset, report),
-                view.say(_type(order, report.currency)),
-                view.say(order.status.value + (f": {order.reason}" if order.reason else "")),
+                _type(order, report.currency),
+                order.status.value + (f": {order.reason}" if order.reason else ""),
             )
             for order in report.orders
         ),
@@ -161,7 +159,7 @@ def _orders(report: DayReport) -> Table:
 
 
 def _ticker(name: str, report: DayReport) -> Cell:
-    return view.say(name, link=links.ticker(name, report.account))
+    return view.ticker(name, report.account)
 
 
 def _side(fill: FillLine) -> str:
@@ -180,9 +178,8 @@ def _type(order: OrderLine, currency: str) -> str:
 
 
 def _earned(worth: Worth | None, currency: str) -> Table:
-    columns = _columns(*EARNED, right=EARNED[1:])
     if worth is None:
-        return Table(columns, (), empty=NOT_KNOWN)
+        return view.table(EARNED, (), empty=NOT_KNOWN)
     now, ever = worth.earned, worth.ever
     parts = (
         ("Realised", now.realised, ever.realised),
@@ -190,13 +187,10 @@ def _earned(worth: Worth | None, currency: str) -> Table:
         ("Dividends", now.dividends, ever.dividends),
         ("Fees", -now.fees, -ever.fees),
     )
-    rows = [
-        view.row(view.say(name), *(view.gain(it, currency) for it in gains))
-        for name, *gains in parts
-    ]
+    rows = [view.row(name, *(view.gain(it, currency) for it in gains)) for name, *gains in parts]
     total = (view.say("Total"), view.gain(now.whole, currency), view.gain(ever.whole, currency))
     sums = view.row(total[0].strong, *total[1:])
-    return Table(columns, (*rows, sums), title="Gains", currency=currency)
+    return view.table(EARNED, (*rows, sums), title="Gains", currency=currency)
 
 
 def _held_and_stops(report: DayReport) -> tuple[Part, ...]:
@@ -206,11 +200,10 @@ def _held_and_stops(report: DayReport) -> tuple[Part, ...]:
 
 def _held(report: DayReport) -> Table:
     currency = report.currency
-    heads = ("Asset", "Shares", "Cost", "Price", "Value", "Gain")
-    return Table(
-        _columns(*heads, right=heads[1:]),
-        tuple(
-            view.row(
+    return view.table(
+        ("Asset", "Shares", "Cost", "Price", "Value", "Gain"),
+        (
+            (
                 _ticker(position.ticker, report),
                 view.shares(position.quantity),
                 view.price(ticks.priced(position.cost / position.quantity, currency))
@@ -237,10 +230,10 @@ def _price(held: HeldAtClose, currency: str) -> Cell:
 
 
 def _stops(report: DayReport) -> Table:
-    return Table(
-        _columns("Stop on", "Shares", "At", "Decided", right=("Shares", "At")),
-        tuple(
-            view.row(
+    return view.table(
+        ("Stop on", "Shares", "At", "Decided"),
+        (
+            (
                 _ticker(stop.ticker, report),
                 view.shares(stop.quantity),
                 view.price(ticks.priced(stop.stop_price, stop.currency)),
@@ -262,10 +255,6 @@ def _spent(report: DayReport) -> str:
 
 def _made(report: DayReport) -> str:
     return f"Made {report.made_at:%Y-%m-%d %H:%M:%S} UTC; amounts are in {report.currency}."
-
-
-def _columns(*titles: str, right: Sequence[str] = ()) -> tuple[Column, ...]:
-    return tuple(Column(title, right=title in right) for title in titles)
 
 
 def _sum(amount: Decimal, report: DayReport) -> str:

@@ -72,20 +72,20 @@ def rows(report: ExitReport, portfolio: Portfolio | None) -> Sequence[ExitRow]:
 
 def table(checks: ShownItems[ExitRow], account: str = "", as_of: date | None = None) -> Table:
     """A row a position: what its rules come to, what is to be sold, and the stop on the rest."""
-    return Table(
+    return view.table(
         (
-            Column("Position"),
-            Column("Assessment"),
-            Column("Sell", right=True),
+            "Position",
+            "Assessment",
+            "Sell",
             Column("Then a stop at", right=True),
             Column("Why", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 view.ticker(it.check.ticker, account, as_of),
                 view.say(it.assessment, it.tone if it.check.quantity is not None else None),
                 view.shares(it.check.quantity) if it.check.quantity is not None else BLANK,
-                view.say(it.stop),
+                it.stop,
                 view.say(amounts.cut(it.why, DETAIL_CHARS), Tone.QUIET),
             )
             for it in checks.shown
@@ -99,18 +99,18 @@ def distances(of: ExitDistances, account: str = "") -> Table:
     held_back = (f"{held.ticker} is not sold: {held.note}" for held in of.positions if held.note)
     more = f"only the {len(of.positions):,} largest positions are shown" if of.more else ""
     source = f"prices: {of.market_source}" if of.market_source else ""
-    return Table(
+    return view.table(
         (
-            Column("Position"),
-            Column("Shares", right=True),
+            "Position",
+            "Shares",
             Column("Price", right=True),
             Column("Assessment", wraps=True),
-            Column("Trigger"),
+            "Trigger",
             Column("Left", right=True),
             Column("At", right=True),
             Column("Note", wraps=True),
         ),
-        tuple(row for position in of.positions for row in _of_position(position, account)),
+        (row for position in of.positions for row in _of_position(position, account)),
         empty=NoRows("No open positions."),
         notes=view.notes(*held_back, *of.warnings, source, more),
     )

@@ -12,21 +12,21 @@ MESSAGE_CHARS = 300
 
 def listed(letters: Sequence[DeadLetter]) -> Table:
     """A row a letter, with why it could not be used."""
-    return Table(
+    return view.table(
         (
-            Column("Number", right=True),
+            "Number",
             Column("At", spare=2),
-            Column("Subject"),
-            Column("Bytes", right=True, spare=1),
+            "Subject",
+            Column("Bytes", spare=1),
             Column("Why", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 view.count(it.sequence).linked(links.letter(it.sequence)),
-                view.say(f"{it.at.astimezone():%Y-%m-%d %H:%M:%S}"),
-                view.say(it.subject),
+                f"{it.at.astimezone():%Y-%m-%d %H:%M:%S}",
+                it.subject,
                 view.count(it.size_bytes),
-                view.say(f"{it.failure.code}: {amounts.cut(it.failure.message, MESSAGE_CHARS)}"),
+                f"{it.failure.code}: {amounts.cut(it.failure.message, MESSAGE_CHARS)}",
             )
             for it in letters
         ),

@@ -9,13 +9,13 @@ from libs.report.view import Column, Row, Table
 FILES_SHOWN_MAX = 50
 """Rows of the table; `deskbus check` shows all files."""
 _COLUMNS = (
-    Column("File"),
-    Column("Line", right=True),
-    Column("Column"),
-    Column("Value"),
+    "File",
+    "Line",
+    "Column",
+    "Value",
     Column("What is wrong", wraps=True),
     Column("What to do", wraps=True),
-    Column("Until then"),
+    "Until then",
 )
 
 
@@ -30,17 +30,17 @@ def bad_files(
     more = len(rows) - FILES_SHOWN_MAX
     note = f"{more:,} more are not shown here: `deskbus check` shows all files" if more > 0 else ""
     shown = tuple(rows[:FILES_SHOWN_MAX])
-    return Table(_COLUMNS, shown, "Market files that cannot be used", notes=cells.notes(note))
+    return cells.table(_COLUMNS, shown, "Market files that cannot be used", notes=cells.notes(note))
 
 
 def _row(one: FileFinding, until_then: str) -> Row:
     value = cells.BLANK if one.value is None else cells.say(one.value[:VALUE_CHARS_MAX] or "empty")
     return cells.row(
-        cells.say(one.file),
+        one.file,
         cells.BLANK if one.line is None else cells.count(one.line),
-        cells.say(one.column or ""),
+        one.column or "",
         value,
-        cells.say(one.what),
-        cells.say(one.remedy),
-        cells.say(until_then),
+        one.what,
+        one.remedy,
+        until_then,
     )

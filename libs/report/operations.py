@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from contracts.operation import OperationStatus, OperationView
+from contracts.operation import CallKind, OperationStatus, OperationView
 from contracts.types import Usage, total_cost
 from libs.facts import amounts
 from libs.report import view
@@ -13,7 +13,7 @@ from libs.report.tones import MARKS, Tone, tone
 from libs.report.view import BLANK, Cell, Column, NoRows, Table
 from libs.runtime import recorded_call
 
-CALLS = frozenset({"model", "tool", "read"})
+CALLS = frozenset(kind.value for kind in CallKind)
 WITHIN_A_CYCLE = frozenset({"pipeline", *CALLS})
 """Types of nodes that only the list of one cycle has; `operations show` knows none of their ids."""
 SPEED = "tokens/s"
@@ -27,23 +27,23 @@ SPENT = (Column("Tokens", right=True, spare=4), Column("USD", right=True, spare=
 
 def listed(nodes: Sequence[OperationView], empty: NoRows) -> Table:
     """A row an operation, of any cycles."""
-    return Table(
+    return view.table(
         (
-            Column("Id"),
+            "Id",
             Column("Cycle", spare=1),
-            Column("What"),
+            "What",
             Column("Status", spare=2),
             Column("Took", right=True),
             *SPENT,
             Column("Result", cuts=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 _id(node),
-                view.say(amounts.short(node.cycle_id)),
-                view.say(amounts.cut(_path(node), WHAT_CHARS)),
+                amounts.short(node.cycle_id),
+                amounts.cut(_path(node), WHAT_CHARS),
                 view.status(node.status.value),
-                view.say(took(node)),
+                took(node),
                 *_spent(node),
                 _result(node),
             )
@@ -56,22 +56,22 @@ def listed(nodes: Sequence[OperationView], empty: NoRows) -> Table:
 def tree(nodes: Sequence[OperationView]) -> Table:
     """A row a node of one cycle below its parent: how it ended, its time, its cost, its result.
     Calls of one name that follow one another are one row."""
-    return Table(
+    return view.table(
         (
-            Column("What"),
-            Column(""),
+            "What",
+            "",
             Column("Took", right=True),
             Column("Tokens/s", right=True, spare=2),
             *SPENT,
-            Column("Id"),
+            "Id",
             Column("Result", cuts=True, spare=1),
         ),
-        tuple(
-            view.row(
-                view.say(branch + amounts.cut(_name(node), WHAT_CHARS - len(branch))),
+        (
+            (
+                branch + amounts.cut(_name(node), WHAT_CHARS - len(branch)),
                 BLANK if node.type in CALLS else view.say(MARKS[node.status], tone(node.status)),
-                view.say(_took(node)),
-                view.say(_speed(node)),
+                _took(node),
+                _speed(node),
                 *_spent(node),
                 _id(node),
                 _result(node),
@@ -115,14 +115,36 @@ def _speed(node: OperationView) -> str:
 def gathered(nodes: Sequence[OperationView]) -> Sequence[OperationView]:
     """Calls that follow one another under one name as one line: their number, their sums, and how
     long one took on average. Calls may run at the same time: their times do not add up."""
+    return [_as_one(run) for run in runs_of(nodes)]
+
+
+def runs_of(nodes: Iterable[OperationView]) -> Sequence[Sequence[OperationView]]:
+    """Calls that follow one another under one name together; every other node alone."""
     runs: list[list[OperationView]] = []
     for node in nodes:
-        before = runs[-1][0] if runs else None
-        if before is not None and node.type in CALLS and _same(before, node):
+        if runs and node.type in CALLS and _same(runs[-1][0], node):
             runs[-1].append(node)
         else:
             runs.append([node])
-    return [_as_one(run) for run in runs]
+    return runs
+
+
+def spent_by(run: Sequence[OperationView]) -> dict[str, object]:
+    """The sums of what calls used, as fields of a node that stands for them."""
+    return {
+        "tokens": sum(node.tokens for node in run),
+        "cost_usd": total_cost(node.cost_usd for node in run),
+        "usage": sum((node.usage for node in run), start=Usage()),
+    }
+
+
+def children_of(nodes: Sequence[OperationView]) -> Mapping[UUID | None, Sequence[OperationView]]:
+    """The nodes by their parent; by None those whose parent is not among them."""
+    known = {node.op_id for node in nodes}
+    children: dict[UUID | None, list[OperationView]] = {}
+    for node in nodes:
+        children.setdefault(node.parent_id if node.parent_id in known else None, []).append(node)
+    return children
 
 
 def _same(first: OperationView, node: OperationView) -> bool:
@@ -141,9 +163,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
     return first.model_copy(
         update={
             "name": recorded_call.label(f"{first.name} ×{len(run)}", about),  # noqa: RUF001 - times
-            "tokens": sum(node.tokens for node in run),
-            "cost_usd": total_cost(node.cost_usd for node in run),
-            "usage": sum((node.usage for node in run), start=Usage()),
+            **spent_by(run),
             "metadata": {"duration_ms": took_ms, "calls": len(run)},
         }
     )
@@ -151,11 +171,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
 
 def walk(nodes: Sequence[OperationView]) -> Iterable[tuple[str, OperationView]]:
     """Every node with the branch that leads to it, parents before children."""
-    children: dict[UUID | None, list[OperationView]] = {}
-    known = {node.op_id for node in nodes}
-    for node in nodes:
-        parent = node.parent_id if node.parent_id in known else None
-        children.setdefault(parent, []).append(node)
+    children = children_of(nodes)
     for root in children.get(None, ()):
         yield "", root
         yield from _below(root, children, "")

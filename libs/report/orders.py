@@ -67,19 +67,19 @@ def table(orders: Sequence[OrderRow], result: ExecutionResult) -> Table:
         ("cash after", view.money(after, currency)),
     )
     blanks = (BLANK,) * 4
-    return Table(
+    return view.table(
         (
             Column("Order", wraps=True),
             Column("Status", spare=2),
-            Column("Shares", right=True),
-            Column(f"Price {currency}", right=True),
-            Column("At the open of"),
-            Column(f"Value {currency}", right=True),
-            Column(f"Fee {currency}", right=True, spare=1),
+            "Shares",
+            f"Price {currency}",
+            "At the open of",
+            f"Value {currency}",
+            Column(f"Fee {currency}", spare=1),
         ),
         (
             *(view.row(*_cells(it)) for it in orders),
-            *(view.row(view.say(label), *blanks, amount, BLANK) for label, amount in cash),
+            *(view.row(label, *blanks, amount, BLANK) for label, amount in cash),
         ),
         currency=currency,
         notes=tuple(

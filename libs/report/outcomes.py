@@ -54,18 +54,18 @@ def rows(outcomes: Sequence[DecisionOutcome]) -> Sequence[OutcomeRow]:
 def table(outcomes: Sequence[DecisionOutcome]) -> Table:
     """A row a pick and one for all candidates, a column an outcome; below it what is missing."""
     times = [(it.sessions, f"After {it.sessions}, {it.session}") for it in outcomes]
-    return Table(
+    return view.table(
         (
-            Column("Ticker"),
+            "Ticker",
             Column("Outcome", wraps=True),
             Column("Counted from", spare=1),
-            *(Column(title, right=True) for _, title in times),
+            *(title for _, title in times),
         ),
-        tuple(
-            view.row(
-                view.say(it.name),
-                view.say(it.fate),
-                view.say(it.counted_from),
+        (
+            (
+                it.name,
+                it.fate,
+                it.counted_from,
                 *(
                     view.gain_percent(it.returns[sessions]) if sessions in it.returns else BLANK
                     for sessions, _ in times

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from uuid import UUID
 
 from contracts.performance import CANDIDATES, CASH, PerformanceView, RoundTrip, TradeFigures
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.report import cutoff, links
+from libs.report import cutoff
 from libs.report import view as cells
 from libs.report.tones import Tone
 from libs.report.view import BLANK, Cell, Column, Facts, NoRows, Row, Table, Text
@@ -60,11 +59,11 @@ def figures(view: PerformanceView) -> Table:
         ("Sortino ratio", "sortino", cells.ratio),
         ("Max drawdown", "max_drawdown_pct", cells.percent),
     )
-    return Table(
-        (Column("Figure"), Column("Account", right=True), Column("Benchmark", right=True)),
-        tuple(
-            cells.row(
-                cells.say(label),
+    return cells.table(
+        ("Figure", "Account", "Benchmark"),
+        (
+            (
+                label,
                 write(getattr(own, name) if own else None),
                 write(getattr(beside, name) if beside else None).toned(None),
             )
@@ -133,15 +132,15 @@ def ratio(value: Decimal) -> str:
 PART = "*"
 """Marks an exit price that is of a part of the position only."""
 TRIPS = (
-    Column("Ticker"),
-    Column("Opened"),
-    Column("Closed"),
-    Column("Sessions", right=True, spare=4),
-    Column("Shares", right=True, spare=5),
-    Column("Entry", right=True),
-    Column("Exit", right=True),
-    Column("P&L", right=True),
-    Column("Return", right=True, spare=3),
+    "Ticker",
+    "Opened",
+    "Closed",
+    Column("Sessions", spare=4),
+    Column("Shares", spare=5),
+    "Entry",
+    "Exit",
+    "P&L",
+    Column("Return", spare=3),
     Column("Sold by", wraps=True),
     Column("Decided in", spare=2),
     Column("Sold in", spare=1),
@@ -154,9 +153,9 @@ def trips(view: PerformanceView, account: str, of: Sequence[RoundTrip] | None = 
     unit = view.currency or ""
     is_open = any(trip.closed is None for trip in shown)
     partly = any(_is_partly_sold(trip) for trip in shown)
-    return Table(
+    return cells.table(
         TRIPS,
-        tuple(_trip(trip, account, unit) for trip in shown),
+        (_trip(trip, account, unit) for trip in shown),
         title="Round trips",
         currency=unit,
         empty=NoRows(view.message or "No round trips yet."),
@@ -181,7 +180,7 @@ def _trip(trip: RoundTrip, account: str, unit: str) -> Row:
         leaves = BLANK
     entry = trip.entry_price
     return cells.row(
-        cells.say(trip.ticker, link=links.ticker(trip.ticker, account)),
+        cells.ticker(trip.ticker, account),
         _day(trip.opened),
         _day(trip.closed) if trip.closed else cells.say("open"),
         cells.count(trip.sessions) if trip.closed else BLANK,
@@ -190,9 +189,9 @@ def _trip(trip: RoundTrip, account: str, unit: str) -> Row:
         leaves,
         cells.gain(trip.gain, unit),
         cells.gain_percent(trip.gain_pct),
-        cells.say(why_sold(trip)),
-        _decision(trip.entry_cycle_id, trip.entry_pipeline),
-        _decision(trip.exit_cycle_id, trip.exit_pipeline),
+        why_sold(trip),
+        cells.decision(trip.entry_cycle_id, trip.entry_pipeline),
+        cells.decision(trip.exit_cycle_id, trip.exit_pipeline),
         key=trip.ticker,
     )
 
@@ -206,21 +205,15 @@ def _day(day: date) -> Cell:
     return Cell(day.isoformat(), day)
 
 
-def _decision(cycle_id: UUID | None, pipeline: str | None) -> Cell:
-    if cycle_id is None or pipeline is None:
-        return BLANK
-    return cells.say(amounts.short(cycle_id), link=links.decision(cycle_id, pipeline))
-
-
 def tickers(view: PerformanceView, account: str) -> Table:
     """The P&L of each ticker, the largest first."""
     unit = view.currency or ""
     more = f"{view.tickers_more:,} more tickers are not listed." if view.tickers_more else ""
-    return Table(
-        (Column("Ticker"), Column("Round trips", right=True), Column("P&L after fees", right=True)),
-        tuple(
-            cells.row(
-                cells.say(it.ticker, link=links.ticker(it.ticker, account)),
+    return cells.table(
+        ("Ticker", "Round trips", "P&L after fees"),
+        (
+            (
+                cells.ticker(it.ticker, account),
                 cells.count(it.trips),
                 cells.gain(it.gain, unit),
             )
@@ -260,15 +253,15 @@ def months(view: PerformanceView) -> Table:
         exact = cells.gain_percent(pct)
         return replace(exact, text=f"{amounts.rounded(pct, Decimal('0.1')):+f}", about=exact.text)
 
-    return Table(
+    return cells.table(
         (
-            Column("Year"),
-            *(Column(month, right=True) for month in MONTHS),
-            Column("Whole year", right=True),
+            "Year",
+            *MONTHS,
+            "Whole year",
         ),
-        tuple(
-            cells.row(
-                cells.say(it.year),
+        (
+            (
+                it.year,
                 *(cell(it.year, month) for month in range(1, 13)),
                 cells.gain_percent(it.return_pct),
             )
@@ -281,11 +274,11 @@ def months(view: PerformanceView) -> Table:
 
 def by_month(view: PerformanceView) -> Table:
     """A row a month, beside the benchmark: where there is no room for twelve columns."""
-    return Table(
-        (Column("Month"), Column("Account", right=True), Column("Benchmark", right=True)),
-        tuple(
-            cells.row(
-                cells.say(it.month),
+    return cells.table(
+        ("Month", "Account", "Benchmark"),
+        (
+            (
+                it.month,
                 cells.gain_percent(it.return_pct),
                 cells.gain_percent(it.benchmark_pct).toned(None),
             )

@@ -19,9 +19,9 @@ IN_BOTH = (
 )
 """Stands below a list of decisions: its P&L is no sum of an account."""
 COLUMNS = (
-    Column("Order"),
-    Column("P&L", right=True),
-    Column("Return", right=True, spare=2),
+    "Order",
+    "P&L",
+    Column("Return", spare=2),
     Column("What came of it", wraps=True),
     Column("Bought or sold in", spare=1),
 )
@@ -35,12 +35,12 @@ def is_known(results: Sequence[OrderResult]) -> bool:
 def table(results: Sequence[OrderResult], account: str) -> Table:
     """A row an order, with a link to the decision at the other end of its round trip."""
     currency = next((it.gain.currency for it in results if it.gain), "")
-    rows = tuple(
+    rows = (
         view.row(
             view.say(order(it), link=links.ticker(it.ticker, account)),
             _gain(it, account),
             view.gain_percent(it.trip.gain_pct) if it.trip and it.side is Side.BUY else BLANK,
-            view.say(ended(it)),
+            ended(it),
             _other_end(it),
             key=it.ticker,
         )
@@ -56,7 +56,7 @@ def table(results: Sequence[OrderResult], account: str) -> Table:
         "a stop's is part of its buy's" if any(_is_stop(it) and it.gain for it in results) else "",
     )
     notes = view.notes("; ".join(filter(None, texts)))
-    return Table(COLUMNS, rows, title="Result", currency=currency, notes=notes)
+    return view.table(COLUMNS, rows, title="Result", currency=currency, notes=notes)
 
 
 def order(result: OrderResult) -> str:
@@ -152,11 +152,6 @@ def _other_end(result: OrderResult) -> Cell:
     trip = result.trip
     if trip is None or (trip.closed is None and not _is_sale(result)):
         return BLANK
-    cycle_id, pipeline = (
-        (trip.entry_cycle_id, trip.entry_pipeline)
-        if _is_sale(result)
-        else (trip.exit_cycle_id, trip.exit_pipeline)
-    )
-    if cycle_id is None or pipeline is None:
-        return BLANK
-    return view.say(amounts.short(cycle_id), link=links.decision(cycle_id, pipeline))
+    if _is_sale(result):
+        return view.decision(trip.entry_cycle_id, trip.entry_pipeline)
+    return view.decision(trip.exit_cycle_id, trip.exit_pipeline)

@@ -52,22 +52,22 @@ def kept(checks: Sequence[Check]) -> Sequence[RuleFinding]:
 def table(findings: ShownItems[RuleFinding], *, with_reasons: bool = False) -> Table:
     """The value against the limit, a row for equal findings; where there is room, why."""
     reason = (Column("Reason", wraps=True),) if with_reasons else ()
-    return Table(
+    return view.table(
         (
             Column("Tickers", wraps=True),
-            Column("Outcome"),
-            Column("Rule"),
+            "Outcome",
+            "Rule",
             Column("Value", wraps=True),
             Column("Limit", wraps=True),
             *reason,
         ),
-        tuple(
-            view.row(
-                view.say(it.names),
+        (
+            (
+                it.names,
                 view.say(it.check.outcome.value, it.tone),
-                view.say(it.check.rule),
-                view.say(it.check.value),
-                view.say(it.check.limit),
+                it.check.rule,
+                it.check.value,
+                it.check.limit,
                 *(view.say(it.reason, Tone.QUIET) for _ in reason),
             )
             for it in findings.shown

@@ -17,20 +17,20 @@ REASON_CHARS = 40
 def jobs(of: ScheduleView, empty: NoRows) -> Table:
     """A row a job: its next slot and its newest run."""
     zone = ZoneInfo(of.zone)
-    return Table(
+    return view.table(
         (
-            Column("Job"),
+            "Job",
             Column("Kind", spare=2),
             Column("Accounts", spare=1),
             Column("Next", wraps=True),
-            Column("Last"),
+            "Last",
             Column("Ended", wraps=True),
         ),
-        tuple(
-            view.row(
-                view.say(job.name),
-                view.say(job.kind),
-                view.say(", ".join(job.accounts)),
+        (
+            (
+                job.name,
+                job.kind,
+                ", ".join(job.accounts),
                 _next(job, of.clock, zone),
                 view.say(_moment(job.last.slot, zone)) if job.last else view.unknown(),
                 _ended(job.last) if job.last else view.unknown(),
@@ -48,10 +48,10 @@ def jobs(of: ScheduleView, empty: NoRows) -> Table:
 def ends(runs: Sequence[JobRun]) -> Table:
     """How often each job ended how."""
     counted = Counter((run.job, _status(run)) for run in runs)
-    return Table(
-        (Column("Job"), Column("Ended"), Column("Runs", right=True)),
-        tuple(
-            view.row(view.say(job), view.say(status, tone(status)), view.count(count))
+    return view.table(
+        ("Job", "Ended", "Runs"),
+        (
+            (job, view.say(status, tone(status)), view.count(count))
             for (job, status), count in sorted(counted.items())
         ),
     )

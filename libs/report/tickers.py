@@ -21,6 +21,7 @@ from libs.report.view import BLANK, Cell, Column, Table
 
 QUARTER = "momentum_3m_pct"
 """The indicator that there is once a ticker has traded for a quarter."""
+WANTED = Column("Wanted", right=True)
 FINDING_TEXTS = ("summary", "news_summary", "earnings_outlook")
 
 
@@ -226,11 +227,11 @@ def table(of: Sequence[TickerRow], account: str = "", as_of: date | None = None)
     """A row a ticker: what was found, wanted and allowed; a column without values is left out."""
     currencies = {it.finding.currency for it in of if it.finding}
     currency = currencies.pop() if len(currencies) == 1 else ""
-    columns: Sequence[tuple[Column, Callable[[TickerRow], Cell]]] = (
-        (Column("Ticker"), lambda it: view.ticker(it.ticker, account, as_of)),
-        (Column(f"Close {currency}".rstrip(), right=True, spare=6), _close),
+    columns: Sequence[tuple[Column | str, Callable[[TickerRow], Cell]]] = (
+        ("Ticker", lambda it: view.ticker(it.ticker, account, as_of)),
+        (Column(f"Close {currency}".rstrip(), spare=6), _close),
         (Column("Sentiment", right=True, spare=7), _sentiment),
-        (Column("Quant"), _quant),
+        ("Quant", _quant),
         (Column("RSI 14", right=True, spare=5), _indicator("rsi_14", "{:.0f}".format)),
         (Column("To SMA 200", right=True, spare=2), _to_average),
         (Column("3 months", right=True, spare=3), _indicator(QUARTER, amounts.gain_percent)),
@@ -244,18 +245,18 @@ def table(of: Sequence[TickerRow], account: str = "", as_of: date | None = None)
             Column("Risk", right=True, spare=9),
             lambda it: _score(it.finding.risk if it.finding else None),
         ),
-        (Column("Wanted", right=True), _wanted),
+        (WANTED, _wanted),
         (Column("Allowed", right=True), lambda it: view.say(it.allowed, it.allowed_tone)),
-        (Column("Shares", right=True), _shares),
+        ("Shares", _shares),
     )
     used = [
         (column, cell)
         for column, cell in columns
-        if column.title == "Wanted" or any(cell(it).value is not None for it in of)
+        if column == WANTED or any(cell(it).value is not None for it in of)
     ]
-    return Table(
-        tuple(column for column, _ in used),
-        tuple(view.row(*(cell(it) for _, cell in used)) for it in of),
+    return view.table(
+        (column for column, _ in used),
+        ([cell(it) for _, cell in used] for it in of),
         currency=currency,
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -61,6 +62,11 @@ class Cell:
         """The unit where it is a currency, else empty."""
         return self.unit if len(self.unit) == 3 and self.unit.isupper() else ""
 
+    @property
+    def is_number(self) -> bool:
+        """Whether the value is one: an amount, a share, a count."""
+        return isinstance(self.value, int | Decimal)
+
     def shown(self, currency: str = "") -> str:
         """The text, with its currency unless the heading names that one already."""
         own = self.currency
@@ -95,6 +101,13 @@ def say(text: str, tone: Tone | None = None, link: str = "", about: str = "") ->
 def ticker(name: str, account: str = "", as_of: date | None = None) -> Cell:
     """A ticker; with an account it leads to the chart as that one has seen it."""
     return say(name, link=links.ticker(name, account, as_of) if account else "")
+
+
+def decision(cycle_id: UUID | None, pipeline: str | None) -> Cell:
+    """The beginning of a cycle's id, which leads to the decision; blank where there is none."""
+    if cycle_id is None or pipeline is None:
+        return BLANK
+    return say(amounts.short(cycle_id), link=links.decision(cycle_id, pipeline))
 
 
 def status(word: str) -> Cell:
@@ -277,9 +290,30 @@ class Facts:
 Part = Table | Facts | Text
 
 
-def row(*cells: Cell, key: str = "") -> Row:
-    """One row."""
-    return Row(cells, key)
+def row(*cells: Cell | str, key: str = "") -> Row:
+    """One row; a text in it is a cell of words."""
+    return Row(tuple(say(it) if isinstance(it, str) else it for it in cells), key)
+
+
+def table(
+    columns: Iterable[Column | str],
+    rows: Iterable[Row | Sequence[Cell | str]],
+    title: str = "",
+    *,
+    currency: str = "",
+    keeps_rows: bool = False,
+    empty: NoRows = NoRows("Nothing."),
+    notes: Iterable[Text] = (),
+) -> Table:
+    """A table of these rows. A column may be its title alone; one with numbers in it stands at the
+    right."""
+    listed = tuple(it if isinstance(it, Row) else row(*it) for it in rows)
+    heads = (Column(it) if isinstance(it, str) else it for it in columns)
+    aligned = tuple(
+        replace(head, right=head.right or any(it.cells[n].is_number for it in listed))
+        for n, head in enumerate(heads)
+    )
+    return Table(aligned, listed, title, currency, keeps_rows, empty, tuple(notes))
 
 
 def notes(*texts: str, tone: Tone = Tone.QUIET) -> tuple[Text, ...]:

@@ -83,24 +83,24 @@ _NAMED = frozenset({Cause.RULE, Cause.THRESHOLD, Cause.OWN_WORDS})
 
 def table(causes: Sequence[NotBought]) -> Table:
     """A row a cause."""
-    rows = tuple(
+    rows = (
         view.row(
-            view.say("" if place and causes[place - 1].ticker == it.ticker else it.ticker),
-            view.say(HEADS.get(it.cause, it.name)),
-            view.say(_words(it)),
+            "" if place and causes[place - 1].ticker == it.ticker else it.ticker,
+            HEADS.get(it.cause, it.name),
+            _words(it),
             view.price(it.buys_above) if it.buys_above else view.BLANK,
             key=it.ticker,
         )
         for place, it in enumerate(causes)
     )
     columns = (
-        Column("Not bought"),
-        Column("Cause"),
+        "Not bought",
+        "Cause",
         Column("Why", wraps=True),
-        Column("Would buy above", right=True),
+        "Would buy above",
     )
     notes = (Text(LEGEND),) if any(it.buys_above for it in causes) else ()
-    return Table(columns, rows, notes=notes)
+    return view.table(columns, rows, notes=notes)
 
 
 def _words(cause: NotBought) -> str:

@@ -30,17 +30,22 @@ from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import handler
-from services.console.desk import DeskViews, MarketHistory
 from services.console.listings.cycles import CycleList
 from services.console.listings.outcomes import CycleOutcomes
 from services.console.live.event_log import EventLog
+from services.console.market_history import MarketHistory
 from services.console.store import Store
 from services.console.views import (
     accounts,
     notifications,
+    performance,
+    report,
+    schedule,
     sent,
     strategies,
 )
+from services.console.views.board import leaderboard
+from services.console.views.desk import DeskViews
 from services.console.views.desk_metrics import watched
 from services.console.views.past_cycles import PastCycles
 
@@ -52,7 +57,7 @@ SESSION_S = 43_200.0
 """Beside them: a page that reads for long never holds up a question about halts."""
 
 
-def routes(desk: DeskViews) -> Routes:
+def routes(desk: DeskViews, cycles: CycleList) -> Routes:
     """The console's routes."""
     store, settings = desk.store, desk.settings
     return Routes(
@@ -61,24 +66,24 @@ def routes(desk: DeskViews) -> Routes:
             on_query(EVENTS_AFTER, handler.events_after, store=store),
             on_query(EVENTS_SINCE, handler.events_since, pool=desk.pool, log=EventLog()),
             on_query(CYCLE, handler.cycle, store=store),
-            on_query(CYCLES, desk.cycles.page),
-            on_query(OPERATIONS, desk.operations),
+            on_query(CYCLES, cycles.page),
+            on_query(OPERATIONS, handler.operations, store=store),
             on_query(OPERATION, handler.operation, store=store),
             on_query(SENT, sent.page, store=store),
             on_query(RECORDING, handler.recording, store=store),
             on_query(STRATEGIES, strategies.strategies, store=store),
             on_query(APPROVALS, handler.approvals, store=store),
             on_query(DECISIONS, handler.decisions, store=store),
-            on_query(BUDGET, desk.budget),
-            on_query(LEADERBOARD, desk.leaderboard),
-            on_query(PERFORMANCE, desk.performance),
-            on_query(SCHEDULE, desk.schedule),
+            on_query(BUDGET, handler.budget, desk=desk),
+            on_query(LEADERBOARD, leaderboard.board, desk=desk),
+            on_query(PERFORMANCE, performance.performance, desk=desk),
+            on_query(SCHEDULE, schedule.schedule, desk=desk),
             on_query(NOTIFICATIONS, notifications.notifications, store=store, settings=settings),
-            on_query(REPORT, desk.report),
-            on_query(DEAD_LETTERS, desk.dead_letters),
+            on_query(REPORT, report.report, desk=desk),
+            on_query(DEAD_LETTERS, handler.dead_letters, desk=desk),
             on_query(HALTS, handler.halts, store=store),
             on_query(STORING, handler.storing, health=desk.health, pool=desk.pool),
-            on_query(ACCOUNT, desk.account),
+            on_query(ACCOUNT, accounts.account, desk=desk),
             on_query(EQUITY, accounts.equity, store=store),
         ),
     )
@@ -105,7 +110,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         desk = DeskViews(
             pool=pool,
             store=store,
-            cycles=CycleList(store, CycleOutcomes(store), settings),
             past=PastCycles(store),
             letters=letters,
             health=health,
@@ -115,13 +119,14 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
             settings=settings,
             now=now,
         )
+        cycles = CycleList(store, CycleOutcomes(store), settings)
         with watched(pool, letters, settings, now):
-            async with _http(desk):
-                yield routes(desk)
+            async with _http(desk, cycles):
+                yield routes(desk, cycles)
 
 
 @asynccontextmanager
-async def _http(desk: DeskViews) -> AsyncIterator[None]:
+async def _http(desk: DeskViews, cycles: CycleList) -> AsyncIterator[None]:
     """The HTTP API and the pages while the block runs, where they are on."""
     settings = desk.settings
     address = http_address(settings)
@@ -147,6 +152,7 @@ async def _http(desk: DeskViews) -> AsyncIterator[None]:
     ):
         access = DeskAccess(
             **vars(desk),
+            cycles=cycles,
             halts=Store(halts),
             requests=Requests(client),
             tail=tail,

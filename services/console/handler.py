@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import ParamSpec, TypeVar
 from uuid import UUID
 
@@ -36,7 +36,6 @@ from contracts.upkeep import (
     Storing,
     StoringQuery,
 )
-from libs.bus.dead_letters import DeadLetters
 from libs.bus.event_types import require_known
 from libs.bus.health import BusHealth
 from libs.postgres.events import Ranks, event_of
@@ -47,7 +46,6 @@ from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount, UnknownName
-from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.listings.cycles import BadFilter
 from services.console.listings.operations import OperationFilter, OperationList
@@ -56,6 +54,7 @@ from services.console.live.frames import EventLine, behind
 from services.console.sizes import ANSWER_BYTES_MAX, OperationSizes, cut, fitting, parts, size_of
 from services.console.store import CALLS_OF_CYCLE_MAX, OPERATIONS_OF_CYCLE_MAX, Store, sql
 from services.console.views import results, strategy, tree
+from services.console.views.desk import DeskViews
 
 COMMIT_TIMEOUT_S = 3.0
 """A person waits for the answer whether Postgres commits."""
@@ -366,20 +365,18 @@ def _placed(line: EventLine) -> EventAt:
     return EventAt(position=str(behind(line.row)), event=Event.model_validate_json(line.body))
 
 
-async def budget(
-    query: BudgetQuery, *, store: Store, settings: Settings, now: Callable[[], datetime]
-) -> BudgetView:
+async def budget(query: BudgetQuery, desk: DeskViews) -> BudgetView:
     """The rest of today's budget, and the use of the last days."""
-    at = now()
-    rows = await store.rows(sql.day_budgets, at.astimezone(UTC).date(), query.days)
-    return logic.budget_view(rows, at, settings)
+    at = desk.now()
+    rows = await desk.store.rows(sql.day_budgets, at.astimezone(UTC).date(), query.days)
+    return logic.budget_view(rows, at, desk.settings)
 
 
-async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> DeadLettersPage:
+async def dead_letters(query: DeadLettersQuery, desk: DeskViews) -> DeadLettersPage:
     """The newest dead letters, or one with its body."""
     if query.sequence is None:
-        return DeadLettersPage(letters=tuple(fitting(await letters.newest(query.limit))))
-    letter = await letters.one(query.sequence)
+        return DeadLettersPage(letters=tuple(fitting(await desk.letters.newest(query.limit))))
+    letter = await desk.letters.one(query.sequence)
     return DeadLettersPage(letters=() if letter is None else (letter,))
 
 

@@ -1,5 +1,6 @@
 """Rows as the views that people get. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
@@ -24,6 +25,8 @@ from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
+PCT_STEP = Decimal("0.0001")
+"""Percentages and ratios have four places."""
 SHARED = "shared"
 """The lane whose contracts all pipelines use."""
 REASON_CHARS_IN_LISTS = 400
@@ -227,3 +230,19 @@ def picked(items: Sequence[T], count: int) -> Sequence[T]:
         return items[-max(count, 1) :]
     step = (len(items) - 1) / (count - 1)
     return [items[round(number * step)] for number in range(count)]
+
+
+def pct(part: Decimal | float) -> Decimal:
+    """A part of 1 in percent."""
+    exact = part if isinstance(part, Decimal) else Decimal(str(part))
+    return (exact * 100).quantize(PCT_STEP)
+
+
+def ratio(value: float) -> Decimal | None:
+    """A ratio; None where it is not defined."""
+    return Decimal(str(value)).quantize(PCT_STEP) if math.isfinite(value) else None
+
+
+def rounded(amount: Decimal | None, step: Decimal = PCT_STEP) -> Decimal | None:
+    """An amount in steps; None where it is not known."""
+    return None if amount is None else amount.quantize(step)

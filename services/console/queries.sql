@@ -1,19 +1,82 @@
 -- What people ask, as the role deskbus_console, which may only select.
 
+-- part: cycle_whole
+cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens
+
+-- part: cycle_listed
+cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
+       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
+
+-- part: operation_columns
+op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
+       cost(cost_usd, unpriced) as cost_usd, input_tokens,
+       output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
+       created_at, started_at, finished_at
+
+-- part: operation_listed
+select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
+       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
+       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure,
+       o.created_at, o.started_at, o.finished_at, o.account, o.as_of, c.accepted_at
+
+-- part: decided
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
+       x.result as execution
+from operations v
+join cycles c on c.cycle_id = v.cycle_id
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed'
+
+-- part: decided_briefly
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, brief.decision,
+       case when brief.decision is not null then x.result end as execution
+from operations v
+join cycles c on c.cycle_id = v.cycle_id
+cross join lateral (
+    select case when position('"decisions":[]'::bytea in v.result) = 0
+                  or position('"vetoed_tickers":[]'::bytea in v.result) = 0
+                then v.result end as decision
+) brief
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed'
+
+-- part: strategy_of
+select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
+       (select count(*) from strategies r where r.name = s.name) as runs,
+
+-- part: strategy_figures
+convert_from(d.result, 'UTF8')::jsonb as design,
+       convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
+       convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'trades', 'prices'] as backtest,
+       convert_from(a.result, 'UTF8')::jsonb as assessment
+
+-- part: strategy_steps
+join cycles c using (cycle_id)
+join operations d on d.op_id = s.design_op_id
+left join operations t on t.op_id = s.train_op_id
+left join operations b on b.op_id = s.backtest_op_id
+left join operations a on a.op_id = s.assess_op_id
+
+-- part: events_between
+xid, id, op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
+from state_events
+where (xid, id) > ($1, $2) and (xid, id) <= ($3, $4)
+  and xid < pg_snapshot_xmin(pg_current_snapshot())
+
 -- name: answers
 select 1
 
 -- name: cycles_between
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
-select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
-       output_tokens, cache_read_tokens, cache_write_tokens
+select {cycle_whole}
 from cycles where cycle_id between $1 and $2 order by cycle_id limit 2
 
 -- name: newest_cycles
-select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
-       output_tokens, cache_read_tokens, cache_write_tokens
+select {cycle_whole}
 from cycles
 where ($1::text[] is null or status = any($1)) and ($3::text is null or kind = $3)
   and requester <> 'study'
@@ -21,9 +84,7 @@ order by accepted_at desc limit $2
 
 -- name: cycles_of_status
 -- Of one status: the index by status and time is read from its newest end.
-select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
-       output_tokens, cache_read_tokens, cache_write_tokens
+select {cycle_whole}
 from cycles
 where status = $1 and accepted_at >= coalesce($2, '-infinity'::timestamptz)
   and requester <> 'study'
@@ -31,10 +92,7 @@ order by accepted_at desc limit $3
 
 -- name: stuck_operations
 -- Work that was sent often without an answer, or that the sweep should have looked at long ago.
-select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
-       cost(cost_usd, unpriced) as cost_usd, input_tokens,
-       output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
-       created_at, started_at, finished_at, sends
+select {operation_columns}, sends
 from operations
 where status in ('pending', 'running') and step <> 'approval' and (sends >= $1 or due_at < $2)
 order by created_at limit $3
@@ -73,10 +131,7 @@ where outcome ->> 'cycle_id' = $3 and outcome ->> 'pipeline' = $4
 order by later.as_of, later.finished_at
 
 -- name: operations_of_cycle
-select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
-       cost(cost_usd, unpriced) as cost_usd, input_tokens,
-       output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
-       created_at, started_at, finished_at
+select {operation_columns}
 from operations where cycle_id = $1
 order by created_at, op_id limit $2
 
@@ -178,69 +233,29 @@ order by o.deadline_at, o.op_id limit $2
 
 -- name: newest_decisions
 -- In the order of their making, which has an index; what was executed stands beside each.
-select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
-       x.result as execution
-from operations v
-join cycles c on c.cycle_id = v.cycle_id
-left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
-    and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed' and c.requester <> 'study'
+{decided} and c.requester <> 'study'
 order by v.finished_at desc limit $1
 
 -- name: decisions_of_cycle
 -- As `newest_decisions`, of one cycle; a plan for any filter would go through all there are.
-select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
-       x.result as execution
-from operations v
-join cycles c on c.cycle_id = v.cycle_id
-left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
-    and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed' and v.cycle_id = $1
+{decided} and v.cycle_id = $1
   and ($2::text is null or v.account = $2)
 order by v.finished_at desc limit $3
 
 -- name: decisions_of_account
 -- As `newest_decisions`, along the index of accounts.
-select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
-       x.result as execution
-from operations v
-join cycles c on c.cycle_id = v.cycle_id
-left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
-    and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed' and v.account = $1
+{decided} and v.account = $1
 order by v.finished_at desc limit $2
 
 -- name: decisions_briefly
 -- As `newest_decisions`; of those that ordered and vetoed nothing, which are most where positions are
 -- checked every session, no contract leaves the database.
-select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, brief.decision,
-       case when brief.decision is not null then x.result end as execution
-from operations v
-join cycles c on c.cycle_id = v.cycle_id
-cross join lateral (
-    select case when position('"decisions":[]'::bytea in v.result) = 0
-                  or position('"vetoed_tickers":[]'::bytea in v.result) = 0
-                then v.result end as decision
-) brief
-left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
-    and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed' and c.requester <> 'study'
+{decided_briefly} and c.requester <> 'study'
 order by v.finished_at desc limit $1
 
 -- name: decisions_of_account_briefly
 -- As `decisions_briefly`, along the index of accounts.
-select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, brief.decision,
-       case when brief.decision is not null then x.result end as execution
-from operations v
-join cycles c on c.cycle_id = v.cycle_id
-cross join lateral (
-    select case when position('"decisions":[]'::bytea in v.result) = 0
-                  or position('"vetoed_tickers":[]'::bytea in v.result) = 0
-                then v.result end as decision
-) brief
-left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
-    and x.step = 'execute' and x.status = 'completed'
-where v.step in ('validate', 'validate_exits') and v.status = 'completed' and v.account = $1
+{decided_briefly} and v.account = $1
 order by v.finished_at desc limit $2
 
 -- name: events_after
@@ -530,49 +545,28 @@ cross join lateral (
 where newest.account = asked.account
 
 -- name: newest_strategies
-select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
-       (select count(*) from strategies r where r.name = s.name) as runs,
-       convert_from(d.result, 'UTF8')::jsonb as design,
-       convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
-       convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'trades', 'prices'] as backtest,
-       convert_from(a.result, 'UTF8')::jsonb as assessment
+{strategy_of}
+       {strategy_figures}
 from (select * from strategies order by designed_at desc limit $1) s
-join cycles c using (cycle_id)
-join operations d on d.op_id = s.design_op_id
-left join operations t on t.op_id = s.train_op_id
-left join operations b on b.op_id = s.backtest_op_id
-left join operations a on a.op_id = s.assess_op_id
+{strategy_steps}
 order by s.designed_at desc
 
 -- name: strategies_named
-select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
-       (select count(*) from strategies r where r.name = s.name) as runs,
-       convert_from(d.result, 'UTF8')::jsonb as design,
-       convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
-       convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'trades', 'prices'] as backtest,
-       convert_from(a.result, 'UTF8')::jsonb as assessment
+{strategy_of}
+       {strategy_figures}
 from (
     select distinct on (name) * from strategies where name = any($1::text[])
     order by name, designed_at desc
 ) s
-join cycles c using (cycle_id)
-join operations d on d.op_id = s.design_op_id
-left join operations t on t.op_id = s.train_op_id
-left join operations b on b.op_id = s.backtest_op_id
-left join operations a on a.op_id = s.assess_op_id
+{strategy_steps}
 
 -- name: strategy_whole
-select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
-       (select count(*) from strategies r where r.name = s.name) as runs,
+{strategy_of}
        d.result as design, t.result as training, b.result as backtest, a.result as assessment
 from (
     select * from strategies where name = $1 order by designed_at desc limit 1
 ) s
-join cycles c using (cycle_id)
-join operations d on d.op_id = s.design_op_id
-left join operations t on t.op_id = s.train_op_id
-left join operations b on b.op_id = s.backtest_op_id
-left join operations a on a.op_id = s.assess_op_id
+{strategy_steps}
 
 -- name: strategy_names
 select name from strategies group by name order by max(designed_at) desc limit $1
@@ -601,9 +595,7 @@ order by r.job, r.slot
 -- name: day_cycles
 -- A session's cycles with a pipeline on the account, in the order of their time: those of its slots,
 -- though a slot before the close sees the session before, and of the others those as of it.
-select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens,
-       output_tokens, cache_read_tokens, cache_write_tokens
+select {cycle_whole}
 from cycles
 where cycle_id in (
         select cycle_id from schedule_slots where session = $1
@@ -685,17 +677,11 @@ order by slot limit $3
 
 -- name: events_since
 -- In the relay's order, and below its horizon: nothing can appear before what was read.
-select xid, id, op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
-from state_events
-where (xid, id) > ($1, $2) and (xid, id) <= ($3, $4)
-  and xid < pg_snapshot_xmin(pg_current_snapshot())
+select {events_between}
 order by xid, id limit $5
 
 -- name: events_of_cycle_since
-select xid, id, op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
-from state_events
-where (xid, id) > ($1, $2) and (xid, id) <= ($3, $4)
-  and xid < pg_snapshot_xmin(pg_current_snapshot()) and cycle_id = $6
+select {events_between} and cycle_id = $6
 order by xid, id limit $5
 
 -- name: event_back
@@ -736,8 +722,7 @@ from notifications group by channel order by channel limit $1
 
 -- name: cycles_beginning
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
-select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
+select {cycle_listed}
 from cycles
 where cycle_id between $1 and $2 order by cycle_id limit $3
 
@@ -750,29 +735,20 @@ select c.accepted_at, o.created_at, o.op_id
 from operations o join cycles c using (cycle_id) where o.op_id = $1
 
 -- name: operations_listed
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
-       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       o.account, o.as_of, c.accepted_at
+{operation_listed}
 from operations o join cycles c using (cycle_id) where o.op_id = any($1::uuid[])
 order by c.accepted_at desc, o.created_at desc, o.op_id desc
 
 -- name: operations_of_cycles
 -- As many as one page has: cycles whose ids begin alike are few.
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
-       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       o.account, o.as_of, c.accepted_at
+{operation_listed}
 from operations o join cycles c using (cycle_id) where o.cycle_id = any($1::uuid[])
 order by c.accepted_at desc, o.created_at desc, o.op_id desc limit $2
 
 -- name: recent_operations
 -- Of the newest cycles only: a step that is rare among them is not searched for in all there are.
 -- Behind a place in the list ($8 to $10).
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
-       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       o.account, o.as_of, c.accepted_at
+{operation_listed}
 from (
     select cycle_id, accepted_at from cycles where accepted_at <= $8 and requester <> 'study'
     order by accepted_at desc limit $4
@@ -785,10 +761,7 @@ order by c.accepted_at desc, o.created_at desc, o.op_id desc limit $3
 
 -- name: open_operations
 -- What goes on has a partial index, and is little.
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
-       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       o.account, o.as_of, c.accepted_at
+{operation_listed}
 from operations o join cycles c using (cycle_id)
 where o.status in ('pending', 'running') and o.status = $1 and ($2::text is null or o.step = $2)
   and c.requester <> 'study'
@@ -797,10 +770,7 @@ where o.status in ('pending', 'running') and o.status = $1 and ($2::text is null
 order by o.created_at desc, o.op_id desc limit $3
 
 -- name: lost_operations
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, cost(o.cost_usd, o.unpriced) as cost_usd, o.input_tokens,
-       o.output_tokens, o.cache_read_tokens, o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       o.account, o.as_of, c.accepted_at
+{operation_listed}
 from operations o join cycles c using (cycle_id)
 where o.status in ('failed', 'cancelled') and o.status = $1 and ($2::text is null or o.step = $2)
   and c.requester <> 'study'
@@ -817,40 +787,34 @@ order by ticker limit $2
 -- name: walked_by_time
 -- Behind a place in the list, along an index: as many rows as are asked for, however many there are.
 -- Those of one moment are in the order of their ids, so that none is lost between two pages.
-select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
+select {cycle_listed}
 from cycles
 where accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2) and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_status
-select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
+select {cycle_listed}
 from cycles
 where status = $4 and accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
   and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_kind
-select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
+select {cycle_listed}
 from cycles
 where kind = $4 and accepted_at <= $1 and (accepted_at, cycle_id) < ($1, $2)
   and requester <> 'study'
 order by accepted_at desc, cycle_id desc limit $3
 
 -- name: walked_by_session
-select cycle_id, kind, as_of, status, requester, request, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd
+select {cycle_listed}
 from cycles
 where as_of between $4 and $5 and (as_of, accepted_at, cycle_id) < ($6, $1, $2)
   and requester <> 'study'
 order by as_of desc, accepted_at desc, cycle_id desc limit $3
 
 -- name: cycles_listed
-select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent as tokens, cost(cost_usd_spent, unpriced) as cost_usd, input_tokens, output_tokens,
-       cache_read_tokens, cache_write_tokens
+select {cycle_whole}
 from cycles where cycle_id = any($1::uuid[])
 
 -- name: executed

@@ -74,20 +74,20 @@ class Store:
         row: Record | None = await self._pool.fetchrow(statement, *values)
         return row
 
+    async def column(self, statement: str, *values: object) -> list[Any]:
+        """The first value of each of its rows."""
+        return [row[0] for row in await self.rows(statement, *values)]
+
+    async def by(self, column: str, statement: str, *values: object) -> Mapping[str, Record]:
+        """Its rows by a column."""
+        return {row[column]: row for row in await self.rows(statement, *values)}
+
     async def answers(self) -> bool:
         """Whether Postgres does."""
         try:
             return await self.row(sql.answers) is not None
         except Unavailable:
             return False
-
-    async def attention(
-        self, since: datetime, sends: int, due_before: datetime, failed_max: int
-    ) -> Mapping[str, int]:
-        """How many cycles run, how many accepted since then failed (up to `failed_max`), how many
-        proposals wait for a person, and how much work is stuck as `stuck_operations` has it."""
-        (row,) = await self.rows(sql.attention, since, sends, due_before, failed_max)
-        return dict(row)
 
     async def contracts(self, op_ids: Sequence[UUID]) -> Mapping[UUID, bytes]:
         """The results of completed operations, as JSON."""
@@ -98,10 +98,9 @@ class Store:
         self, account: str, as_of: date, cycle_id: UUID, pipeline: str
     ) -> Sequence[str]:
         """The words of the account's later memories on a decision, as JSON; some may come twice."""
-        rows = await self.rows(
+        return await self.column(
             sql.outcomes, account, as_of, str(cycle_id), pipeline, LATER_MEMORIES_MAX
         )
-        return [row["outcome"] for row in rows]
 
     async def prompt_texts(self, started_on: date, hashes: Sequence[str]) -> Mapping[str, str]:
         """Texts that models were sent, by hash; those that are not on record are left out."""
@@ -115,14 +114,13 @@ class Store:
 
     async def operations_between(self, first: UUID, last: UUID) -> Sequence[UUID]:
         """The ids of at most two operations, as `cycles_between` gives cycles."""
-        return [row["op_id"] for row in await self.rows(sql.operations_between, first, last)]
+        return await self.column(sql.operations_between, first, last)
 
     async def journal(
         self, started_on: date, op_id: UUID, first: int = 0, count: int | None = None
     ) -> Sequence[bytes]:
         """Journal entries as JSON, from the `first`-th on; all of them where `count` is None."""
-        rows = await self.rows(sql.journal, started_on, op_id, first, count)
-        return [row["entry"] for row in rows]
+        return await self.column(sql.journal, started_on, op_id, first, count)
 
     async def newest_decisions(
         self, cycle_id: UUID | None, account: str | None, limit: int
@@ -148,11 +146,11 @@ class Store:
 
     async def accounts(self) -> Sequence[str]:
         """The names of all accounts, the main one first."""
-        return [row["account"] for row in await self.rows(sql.accounts, ACCOUNTS_MAX)]
+        return await self.column(sql.accounts, ACCOUNTS_MAX)
 
     async def watched_accounts(self) -> Sequence[str]:
         """The names of all accounts: the main one, those that hold something, the newest first."""
-        return [row["account"] for row in await self.rows(sql.watched_accounts, ACCOUNTS_MAX)]
+        return await self.column(sql.watched_accounts, ACCOUNTS_MAX)
 
     async def balances(self, account: str) -> Sequence[Record]:
         """Every book's sum; positions by ticker."""
@@ -175,8 +173,7 @@ class Store:
 
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The sector and the newest fill of each ticker."""
-        rows = await self.rows(sql.held, account, list(tickers))
-        return {row["ticker"]: row for row in rows}
+        return await self.by("ticker", sql.held, account, list(tickers))
 
     async def sectors_brought_in(self, account: str, tickers: Sequence[str]) -> Mapping[str, str]:
         """The sector of each ticker that the owner brought in, where the source had one."""
@@ -185,8 +182,7 @@ class Store:
 
     async def plans(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The plan that each ticker was bought with last, where it was bought with one."""
-        rows = await self.rows(sql.plans, account, list(tickers))
-        return {row["ticker"]: row for row in rows}
+        return await self.by("ticker", sql.plans, account, list(tickers))
 
     async def ticker_entries(self, account: str, ticker: str, limit: int) -> Sequence[Record]:
         """The account's entries in one ticker in the order of the ledger, each with its order."""
@@ -194,8 +190,7 @@ class Store:
 
     async def traded_tickers(self, account: str) -> Sequence[str]:
         """Every ticker that the account ever held, those that it holds first."""
-        rows = await self.rows(sql.traded_tickers, account, TICKERS_MAX)
-        return [row["ticker"] for row in rows]
+        return await self.column(sql.traded_tickers, account, TICKERS_MAX)
 
     async def ticker_closes(self, account: str, ticker: str) -> Sequence[Record]:
         """The ticker's close and waiting stop at each session that it was held at."""
@@ -207,8 +202,7 @@ class Store:
 
     async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[UUID]:
         """The newest ended decision cycles with an as_of between the days, in order of time."""
-        rows = await self.rows(sql.decision_cycles, first, last, limit)
-        return [row["cycle_id"] for row in rows]
+        return await self.column(sql.decision_cycles, first, last, limit)
 
     async def cycles_whole(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
         """The requests of these cycles and their states, as JSON."""
@@ -216,8 +210,7 @@ class Store:
 
     async def memories_of(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[UUID]:
         """The newest memories of these accounts, `limit` of each, of an as_of from `since` on."""
-        rows = await self.rows(sql.memories_of, list(accounts), since, limit)
-        return [row["op_id"] for row in rows]
+        return await self.column(sql.memories_of, list(accounts), since, limit)
 
     async def outcomes_of(self, op_ids: Sequence[UUID], sessions: int) -> Sequence[Record]:
         """The outcomes of filled picks after so many sessions, as these memories tell."""
@@ -243,12 +236,11 @@ class Store:
 
     async def strategy_names(self) -> Sequence[str]:
         """Names, the newest first."""
-        rows = await self.rows(sql.strategy_names, NAMES_SEARCHED_MAX)
-        return [row["name"] for row in rows]
+        return await self.column(sql.strategy_names, NAMES_SEARCHED_MAX)
 
     async def jobs(self, names: Sequence[str]) -> Mapping[str, Record]:
         """The record of these jobs: whether they rest, and their newest runs."""
-        return {row["job"]: row for row in await self.rows(sql.jobs, list(names))}
+        return await self.by("job", sql.jobs, list(names))
 
     async def newest_slots(
         self, names: Sequence[str], limit: int
@@ -295,10 +287,6 @@ class Store:
             return await self.rows(sql.lost_operations, status, step, limit, *like, *place)
         among = (CYCLES_SEARCHED, *like, behind.accepted_at)
         return await self.rows(sql.recent_operations, status, step, limit, *among, *place)
-
-    async def tickers_like(self, text: str, limit: int) -> Sequence[str]:
-        """Tickers that an account has held, with `text` in their name."""
-        return [row["ticker"] for row in await self.rows(sql.tickers_like, text, limit)]
 
     async def walked(
         self, behind: CyclePlace, limit: int, *, status: str | None = None, kind: str | None = None

@@ -12,9 +12,10 @@ from pydantic import JsonValue
 
 from contracts.operation import ChangedLine, Difference, SentText
 from libs.facts import amounts
+from libs.report import view
 from libs.report.calls.chat import Chat, ChatRole, Spoken, Turn
 from libs.report.tones import Tone
-from libs.report.view import Column, NoRows, Row, Table, Text, notes, row, say
+from libs.report.view import Column, NoRows, Table, Text
 
 ROWS_MAX = 500
 """Lines of a difference on a page; `operations show --full` prints all."""
@@ -200,7 +201,7 @@ def described(of: Difference | None, rows_max: int | None = None) -> Table:
         none = (
             "The operation's first call; the last decisions of the account have none of this stage."
         )
-        return Table((), (), title, empty=NoRows(none))
+        return view.table((), (), title, empty=NoRows(none))
     call = Text(
         f"The previous call is number {of.index} of operation {amounts.short(of.op_id)}.",
         link=f"/operations/{of.op_id}/calls/{of.index}",
@@ -210,19 +211,17 @@ def described(of: Difference | None, rows_max: int | None = None) -> Table:
     left_out = len(of.lines[rows_max:]) if rows_max is not None else 0
     whole = f"deskbus operations show {amounts.short(of.op_id)} --full"
     more = f"{left_out:,} more lines differ; `{whole}` prints all." if left_out else ""
-    return Table(
-        (Column(""), Column("Part"), Column("Line", wraps=True)),
-        tuple(map(_row, of.lines[:rows_max])),
+    return view.table(
+        ("", "Part", Column("Line", wraps=True)),
+        (
+            (view.say(it.sign, Tone.GOOD if it.sign == "+" else Tone.BAD), it.part, it.text)
+            for it in of.lines[:rows_max]
+        ),
         title,
         empty=NoRows(
             "Both were sent the same lines, in another order."
             if of.moved
             else "Both were sent the same."
         ),
-        notes=(call, *notes(same, moved, more)),
+        notes=(call, *view.notes(same, moved, more)),
     )
-
-
-def _row(line: ChangedLine) -> Row:
-    tone = Tone.GOOD if line.sign == "+" else Tone.BAD
-    return row(say(line.sign, tone), say(line.part), say(line.text))

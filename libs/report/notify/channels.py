@@ -215,13 +215,16 @@ def channel_table(lines: Sequence[ChannelStanding]) -> Table:
     columns = (
         Column("Channel", wraps=True),
         Column("Service", spare=1),
-        Column("Status"),
-        *(Column(title, right=True) for title in ("Waiting", "Sent", "Given up", "Failures")),
+        "Status",
+        "Waiting",
+        "Sent",
+        "Given up",
+        "Failures",
     )
-    rows = tuple(
+    rows = (
         view.row(
-            view.say(it.name),
-            view.say(it.service),
+            it.name,
+            it.service,
             view.say(it.standing, TONES[it.standing], about=it.finding),
             view.count(it.state.waiting),
             view.count(it.state.sent),
@@ -232,7 +235,7 @@ def channel_table(lines: Sequence[ChannelStanding]) -> Table:
         for it in lines
     )
     notes = tuple(note for it in lines for note in _notes(it))
-    return Table(columns, rows, empty=NO_CHANNEL, notes=notes)
+    return view.table(columns, rows, empty=NO_CHANNEL, notes=notes)
 
 
 def _notes(line: ChannelStanding) -> Sequence[view.Text]:
@@ -253,18 +256,18 @@ def rule_table(rules: Sequence[RuleShown]) -> Table:
         Column("Channels", wraps=True),
         Column("When", wraps=True),
     )
-    rows = tuple(
-        view.row(
-            view.say(rule.name),
-            view.say(", ".join(rule.events).replace("_", " ")),
-            view.say(", ".join(rule.accounts) or "all"),
-            view.say(rule.severity),
-            view.say(", ".join(rule.to)),
-            view.say(rule.when),
+    rows = (
+        (
+            rule.name,
+            ", ".join(rule.events).replace("_", " "),
+            ", ".join(rule.accounts) or "all",
+            rule.severity,
+            ", ".join(rule.to),
+            rule.when,
         )
         for rule in rules
     )
-    return Table(columns, rows)
+    return view.table(columns, rows)
 
 
 def message_table(messages: Sequence[Notification], unreadable: int, filtered: bool) -> Table:
@@ -276,10 +279,10 @@ def message_table(messages: Sequence[Notification], unreadable: int, filtered: b
         Column("Kind", spare=1),
         Column("Message", wraps=True),
     )
-    rows = tuple(
-        view.row(
-            view.say(f"{it.notice.at:%m-%d %H:%M}"),
-            view.say(it.channel),
+    rows = (
+        (
+            f"{it.notice.at:%m-%d %H:%M}",
+            it.channel,
             view.say(_status(it), tone(it.status)),
             view.say(it.notice.kind.replace("_", " "), tone(it.notice.severity)),
             view.say(it.notice.title, link=it.notice.page, about="; ".join(it.notice.lines)),
@@ -288,7 +291,9 @@ def message_table(messages: Sequence[Notification], unreadable: int, filtered: b
     )
     newer = f"{amounts.count(unreadable, 'message')} of a later version cannot be read here."
     none = "No message is like that." if filtered else "No message was due yet."
-    return Table(columns, rows, empty=NoRows(none), notes=view.notes(newer if unreadable else ""))
+    return view.table(
+        columns, rows, empty=NoRows(none), notes=view.notes(newer if unreadable else "")
+    )
 
 
 STATUS_WORDS: Mapping[str, str] = {"due": "waiting", "sent": "sent", "given_up": "given up"}

@@ -9,7 +9,7 @@ from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import ending, links, view
 from libs.report.tones import Tone
-from libs.report.view import Cell, Column, NoRows, Row, Table
+from libs.report.view import Cell, Column, NoRows, Table
 
 NAME_CHARS_MAX = 28
 PART, GAIN, RATIO, COUNT, LOSS = ".1%", "+.2%", ".2f", ",d", ".3f"
@@ -55,20 +55,20 @@ NOT_RESOLVED = (
 
 def listed(of: Sequence[StrategyView]) -> Table:
     """A row a strategy. Names come again: the day and the cycle's first digits tell runs apart."""
-    return Table(
+    return view.table(
         (
-            Column("Strategy"),
+            "Strategy",
             Column("Designed", spare=5),
-            Column("Cycle"),
-            Column("Ended"),
+            "Cycle",
+            "Ended",
             *(column for column, *_ in LISTED),
             Column("Equity", spare=4),
         ),
-        tuple(
+        (
             view.row(
                 _name(it),
-                view.say(f"{it.designed_at.astimezone(UTC):%Y-%m-%d}"),
-                view.say(amounts.short(it.cycle_id)),
+                f"{it.designed_at.astimezone(UTC):%Y-%m-%d}",
+                amounts.short(it.cycle_id),
                 _ended(it, "stopped by the "),
                 *(_figure(it, field, form) for _, field, form in LISTED),
                 _equity(it),
@@ -82,32 +82,21 @@ def listed(of: Sequence[StrategyView]) -> Table:
 
 def compared(of: Sequence[StrategyView]) -> Table:
     """A column a strategy: its design, then its figures."""
-
-    def row(label: str, cell: Callable[[StrategyView], Cell]) -> Row:
-        return view.row(view.say(label), *map(cell, of))
-
     differ = len({(it.held_out.first, it.held_out.last) for it in of}) > 1
     notes = ["their held-out periods differ, so their returns are hard to compare"] * differ
     ranked = {} if differ else RANKED
     if ranked and _is_noise(of):
         ranked = {field: way for field, way in RANKED.items() if field != SHARPE}
         notes.append(NOT_RESOLVED)
-    return Table(
-        (Column(""), *(Column(_name(it).text, right=True) for it in of)),
+    return view.table(
+        ("", *(Column(_name(it).text, right=True) for it in of)),
         (
-            row("ended", _ended),
-            row("as of", lambda it: view.say(str(it.as_of))),
-            row("model", lambda it: view.say(it.model.replace("_", " "))),
-            row("features", lambda it: view.count(len(it.features))),
-            row("horizon", lambda it: view.count(it.horizon_bars, "session")),
-            row("trained from", lambda it: view.say(str(it.train.first))),
-            row("held out from", lambda it: view.say(str(it.held_out.first))),
-            row("held out to", lambda it: view.say(str(it.held_out.last))),
+            *(view.row(label, *(cell(it) for it in of)) for label, cell in DESIGN),
             *(
-                view.row(view.say(label), *_figures(of, field, form, ranked.get(field, 0)))
+                view.row(label, *_figures(of, field, form, ranked.get(field, 0)))
                 for label, field, form in FIGURES
             ),
-            row("equity", _equity),
+            view.row("equity", *map(_equity, of)),
         ),
         notes=view.notes(*notes, tone=Tone.WARN),
     )
@@ -126,6 +115,19 @@ def _equity(of: StrategyView) -> Cell:
     return view.curve(
         [Decimal(str(value)) for value in (of.backtest.equity if of.backtest else ())]
     )
+
+
+DESIGN: Sequence[tuple[str, Callable[[StrategyView], Cell | str]]] = (
+    ("ended", _ended),
+    ("as of", lambda it: str(it.as_of)),
+    ("model", lambda it: it.model.replace("_", " ")),
+    ("features", lambda it: view.count(len(it.features))),
+    ("horizon", lambda it: view.count(it.horizon_bars, "session")),
+    ("trained from", lambda it: str(it.train.first)),
+    ("held out from", lambda it: str(it.held_out.first)),
+    ("held out to", lambda it: str(it.held_out.last)),
+)
+"""What a comparison says of a strategy before its figures."""
 
 
 def _figures(of: Sequence[StrategyView], field: str, form: str, way: int) -> Sequence[Cell]:

@@ -35,24 +35,25 @@ from contracts.operation import (
 from contracts.types import Name, ShortText
 from libs.web.problem import HttpProblem
 from services.console import handler
-from services.console.http import upkeep
-from services.console.http.boards import boards, tried
-from services.console.http.bodies import Body, described, of_cycle, problems
-from services.console.http.books import books, exits, performance, sales
-from services.console.http.events import events
+from services.console.http import (
+    boards,
+    books,
+    events,
+    notifications,
+    prices,
+    search,
+    session,
+    studies,
+    upkeep,
+)
+from services.console.http.bodies import ROOT, Body, described, of_cycle, problems
 from services.console.http.lists import Limit, cycles_query, operations_query
-from services.console.http.notifications import notifications
-from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.queries import known_names
-from services.console.http.requests import DeskAccess
-from services.console.http.search import search
-from services.console.http.session import session
-from services.console.http.short_ids import cycle_named, cycle_query, operation_named
-from services.console.http.studies import scored, studies
+from services.console.http.requests import Desk, DeskAccess
+from services.console.http.short_ids import AskedCycle, CycleId, OperationId
 from services.console.views import sent
 
-ROOT = "/api/v1"
 TITLE = "Deskbus"
 REASON_DEFAULT = "cancelled by request"
 
@@ -81,35 +82,19 @@ def api(desk: DeskAccess) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=problems(401, 403, 421, 422, 503),
     )
-    for routes in (
+    for router in (
         agent,
         operations,
         cycles,
-        one_cycle,
         decisions,
         approvals,
-        books,
-        performance,
-        exits,
-        sales,
-        events,
+        *(books.portfolio, events.events, session.session, prices.market),
+        *(boards.boards, boards.tried),
+        *(upkeep.letters, upkeep.jobs, upkeep.switch, upkeep.watch),
+        *(notifications.notifications, search.search, studies.studies),
     ):
-        app.include_router(routes(desk), prefix=ROOT)
-    for routes in (
-        session,
-        market,
-        boards,
-        tried,
-        upkeep.letters,
-        upkeep.jobs,
-        upkeep.switch,
-        upkeep.watch,
-        notifications,
-        search,
-        scored,
-    ):
-        app.include_router(routes(desk), prefix=ROOT)
-    app.include_router(studies(desk, ROOT), prefix=ROOT)
+        app.include_router(router, prefix=ROOT)
+    app.state.desk = desk
     tell_problems(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
@@ -118,102 +103,106 @@ def api(desk: DeskAccess) -> FastAPI:
 # --- the strategy cycle -------------------------------------------------------------------------
 
 
-def agent(desk: DeskAccess) -> APIRouter:
-    """Design, train, backtest and assess a strategy."""
-    router = APIRouter(prefix="/agent", tags=["agent"])
+agent = APIRouter(prefix="/agent", tags=["agent"])
 
-    @router.post(
-        "/trigger",
-        status_code=HTTPStatus.ACCEPTED,
-        responses=problems(409, 413, 415, 429),
-    )
-    async def trigger_agent(
-        response: Response,
-        wish: Annotated[Trigger, Depends(Body(Trigger, is_needed=False))],
-        idempotency_key: Key = None,
-    ) -> Triggered:
-        """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
-        accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
-        response.headers["Location"] = f"{ROOT}/operations/{accepted_cycle.cycle_id}"
-        return Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
 
-    @router.get("/status")
-    async def agent_status() -> AgentStatus:
-        """Where the strategy cycle is: `active` with its phase, or `idle`."""
-        page = await desk.cycles.page(CyclesQuery(kind=STRATEGY, limit=1))
-        if not page.cycles:
-            return AgentStatus.of(())
-        asked = OperationsQuery(cycle_id=page.cycles[0].cycle_id)
-        nodes = (await desk.operations(asked)).operations
-        return AgentStatus.of(nodes)
+@agent.post(
+    "/trigger",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(409, 413, 415, 429),
+)
+async def trigger_agent(
+    desk: Desk,
+    response: Response,
+    wish: Annotated[Trigger, Depends(Body(Trigger, is_needed=False))],
+    idempotency_key: Key = None,
+) -> Triggered:
+    """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
+    accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
+    response.headers["Location"] = f"{ROOT}/operations/{accepted_cycle.cycle_id}"
+    return Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
 
-    @router.delete("/cancel", responses=problems(404, 409))
-    async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> AgentCycle:
-        """Stop the strategy cycle that runs: whatever it computes ends at once."""
-        running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
-        page = await desk.cycles.page(running)
-        if not page.cycles or page.cycles[0].cycle_id is None:
-            raise HttpProblem(404, "no_active_cycle", "no strategy cycle is running")
-        ended = of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
-        return AgentCycle(operation_id=ended.cycle_id, status=ended.status)
 
-    return router
+@agent.get("/status")
+async def agent_status(desk: Desk) -> AgentStatus:
+    """Where the strategy cycle is: `active` with its phase, or `idle`."""
+    page = await desk.cycles.page(CyclesQuery(kind=STRATEGY, limit=1))
+    if not page.cycles:
+        return AgentStatus.of(())
+    asked = OperationsQuery(cycle_id=page.cycles[0].cycle_id)
+    nodes = (await handler.operations(asked, store=desk.store)).operations
+    return AgentStatus.of(nodes)
+
+
+@agent.delete("/cancel", responses=problems(404, 409))
+async def cancel_agent(desk: Desk, reason: ShortText = REASON_DEFAULT) -> AgentCycle:
+    """Stop the strategy cycle that runs: whatever it computes ends at once."""
+    running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
+    page = await desk.cycles.page(running)
+    if not page.cycles or page.cycles[0].cycle_id is None:
+        raise HttpProblem(404, "no_active_cycle", "no strategy cycle is running")
+    ended = of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
+    return AgentCycle(operation_id=ended.cycle_id, status=ended.status)
 
 
 # --- operations ---------------------------------------------------------------------------------
 
 
-def operations(desk: DeskAccess) -> APIRouter:
-    """Tracked work."""
-    router = APIRouter(prefix="/operations", tags=["operations"])
+operations = APIRouter(prefix="/operations", tags=["operations"])
 
-    @router.get("", responses=problems(404))
-    async def list_operations(
-        query: Annotated[OperationsQuery, Depends(operations_query)],
-    ) -> OperationsBody:
-        """The newest operations and cycles; by account, session or text, operations alone."""
-        return _listed(await desk.operations(query))
 
-    @router.get("/{operation_id}", responses=problems(404))
-    async def get_operation(
-        operation_id: Annotated[UUID, Depends(operation_named(desk))],
-    ) -> OperationBody:
-        """One operation, or a cycle as the parent of its operations."""
-        node = await handler.node(operation_id, store=desk.store)
-        if node is None:
-            raise not_found(f"no operation has the id {operation_id}")
-        return OperationBody(data=node)
+@operations.get("", responses=problems(404))
+async def list_operations(
+    desk: Desk,
+    query: Annotated[OperationsQuery, Depends(operations_query)],
+) -> OperationsBody:
+    """The newest operations and cycles; by account, session or text, operations alone."""
+    return _listed(await handler.operations(query, store=desk.store))
 
-    @router.get("/{operation_id}/record", responses=problems(404))
-    async def get_record(
-        operation_id: Annotated[UUID, Depends(operation_named(desk))],
-    ) -> OperationDetail:
-        """An operation's input, its result, and every call in between."""
-        query = OperationQuery(op_id=operation_id)
-        detail = await handler.operation(query, store=desk.store)
-        if not detail.found:
-            raise not_found(f"no operation has the id {operation_id}; cycles have no record")
-        return detail
 
-    @router.get("/{operation_id}/calls/{index}/sent", responses=problems(404))
-    async def get_sent(
-        operation_id: Annotated[UUID, Depends(operation_named(desk))],
-        index: Annotated[int, Path(ge=0, le=10_000)],
-        first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-    ) -> Sent:
-        """The texts that a model was sent with one call, and the difference to the call before.
+@operations.get("/{operation_id}", responses=problems(404))
+async def get_operation(
+    desk: Desk,
+    operation_id: OperationId,
+) -> OperationBody:
+    """One operation, or a cycle as the parent of its operations."""
+    node = await handler.node(operation_id, store=desk.store)
+    if node is None:
+        raise not_found(f"no operation has the id {operation_id}")
+    return OperationBody(data=node)
 
-        System prompt, tools or answer schema, and the messages that no earlier call of the same
-        transcript was sent. With `more`, ask again with `first` as the number of texts and of lines
-        of the difference that you have.
-        """
-        query = SentQuery(op_id=operation_id, index=index, first=first)
-        page = await sent.page(query, store=desk.store)
-        if not page.found:
-            raise not_found(page.message)
-        return page
 
-    return router
+@operations.get("/{operation_id}/record", responses=problems(404))
+async def get_record(
+    desk: Desk,
+    operation_id: OperationId,
+) -> OperationDetail:
+    """An operation's input, its result, and every call in between."""
+    query = OperationQuery(op_id=operation_id)
+    detail = await handler.operation(query, store=desk.store)
+    if not detail.found:
+        raise not_found(f"no operation has the id {operation_id}; cycles have no record")
+    return detail
+
+
+@operations.get("/{operation_id}/calls/{index}/sent", responses=problems(404))
+async def get_sent(
+    desk: Desk,
+    operation_id: OperationId,
+    index: Annotated[int, Path(ge=0, le=10_000)],
+    first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Sent:
+    """The texts that a model was sent with one call, and the difference to the call before.
+
+    System prompt, tools or answer schema, and the messages that no earlier call of the same
+    transcript was sent. With `more`, ask again with `first` as the number of texts and of lines
+    of the difference that you have.
+    """
+    query = SentQuery(op_id=operation_id, index=index, first=first)
+    page = await sent.page(query, store=desk.store)
+    if not page.found:
+        raise not_found(page.message)
+    return page
 
 
 def _listed(page: OperationsPage) -> OperationsBody:
@@ -223,74 +212,69 @@ def _listed(page: OperationsPage) -> OperationsBody:
 # --- cycles and decisions -----------------------------------------------------------------------
 
 
-def cycles(desk: DeskAccess) -> APIRouter:
-    """One run of a workflow each."""
-    router = APIRouter(tags=["cycles"])
-
-    @router.post(
-        "/cycles",
-        status_code=HTTPStatus.ACCEPTED,
-        responses=problems(409, 413, 415, 429),
-    )
-    async def request_cycle(
-        response: Response,
-        wish: Annotated[CycleWish, Depends(Body(CycleWish))],
-        idempotency_key: Key = None,
-    ) -> CycleAccepted:
-        """Ask for a cycle. The answer comes once it is on record."""
-        accepted_cycle = of_cycle(
-            await desk.requests.cycle(_key(wish, idempotency_key), wish.request)
-        )
-        response.headers["Location"] = f"{ROOT}/cycles/{accepted_cycle.cycle_id}"
-        return accepted_cycle
-
-    @router.get("/cycles", responses=problems(404))
-    async def list_cycles(
-        query: Annotated[CyclesQuery, Depends(cycles_query)],
-    ) -> CyclesPage:
-        """The newest cycles, without their contracts, each with its outcome in one sentence."""
-        return await desk.cycles.page(query)
-
-    return router
+cycles = APIRouter(tags=["cycles"])
 
 
-def one_cycle(desk: DeskAccess) -> APIRouter:
-    """A single one, named by its id or the first digits of it."""
-    router = APIRouter(tags=["cycles"])
-    named = cycle_named(desk)
+@cycles.post(
+    "/cycles",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(409, 413, 415, 429),
+)
+async def request_cycle(
+    desk: Desk,
+    response: Response,
+    wish: Annotated[CycleWish, Depends(Body(CycleWish))],
+    idempotency_key: Key = None,
+) -> CycleAccepted:
+    """Ask for a cycle. The answer comes once it is on record."""
+    accepted_cycle = of_cycle(await desk.requests.cycle(_key(wish, idempotency_key), wish.request))
+    response.headers["Location"] = f"{ROOT}/cycles/{accepted_cycle.cycle_id}"
+    return accepted_cycle
 
-    @router.get("/cycles/{cycle_id}", responses=problems(404))
-    async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> CycleView:
-        """A cycle with all the contracts that its pipelines have accepted."""
-        return await _cycle(desk, cycle_id)
 
-    @router.delete("/cycles/{cycle_id}", responses=problems(404, 409))
-    async def cancel_cycle(
-        cycle_id: Annotated[UUID, Depends(named)], reason: ShortText = REASON_DEFAULT
-    ) -> CycleAccepted:
-        """Stop a cycle that has not begun to execute."""
-        return of_cycle(await desk.requests.cancel(cycle_id, reason))
+@cycles.get("/cycles", responses=problems(404))
+async def list_cycles(
+    desk: Desk,
+    query: Annotated[CyclesQuery, Depends(cycles_query)],
+) -> CyclesPage:
+    """The newest cycles, without their contracts, each with its outcome in one sentence."""
+    return await desk.cycles.page(query)
 
-    @router.get("/cycles/{cycle_id}/operations", responses=problems(404))
-    async def list_operations_of_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> OperationsBody:
-        """A cycle's tree: pipelines, operations, single calls; parents before children."""
-        query = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
-        page = await desk.operations(query)
-        if not page.operations:
-            raise not_found(f"no cycle has the id {cycle_id}")
-        return _listed(page)
 
-    @router.get("/cycles/{cycle_id}/events", responses=problems(404))
-    async def list_events_of_cycle(
-        cycle_id: Annotated[UUID, Depends(named)],
-        after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
-        limit: Limit = 100,
-    ) -> Events:
-        """A cycle's events in order, from the one after `after` on."""
-        query = EventsAfter(cycle_id=cycle_id, sequence=after, limit=limit)
-        return await handler.events_after(query, store=desk.store)
+@cycles.get("/cycles/{cycle_id}", responses=problems(404))
+async def get_cycle(desk: Desk, cycle_id: CycleId) -> CycleView:
+    """A cycle with all the contracts that its pipelines have accepted."""
+    return await _cycle(desk, cycle_id)
 
-    return router
+
+@cycles.delete("/cycles/{cycle_id}", responses=problems(404, 409))
+async def cancel_cycle(
+    desk: Desk, cycle_id: CycleId, reason: ShortText = REASON_DEFAULT
+) -> CycleAccepted:
+    """Stop a cycle that has not begun to execute."""
+    return of_cycle(await desk.requests.cancel(cycle_id, reason))
+
+
+@cycles.get("/cycles/{cycle_id}/operations", responses=problems(404))
+async def list_operations_of_cycle(desk: Desk, cycle_id: CycleId) -> OperationsBody:
+    """A cycle's tree: pipelines, operations, single calls; parents before children."""
+    query = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
+    page = await handler.operations(query, store=desk.store)
+    if not page.operations:
+        raise not_found(f"no cycle has the id {cycle_id}")
+    return _listed(page)
+
+
+@cycles.get("/cycles/{cycle_id}/events", responses=problems(404))
+async def list_events_of_cycle(
+    desk: Desk,
+    cycle_id: CycleId,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
+    limit: Limit = 100,
+) -> Events:
+    """A cycle's events in order, from the one after `after` on."""
+    query = EventsAfter(cycle_id=cycle_id, sequence=after, limit=limit)
+    return await handler.events_after(query, store=desk.store)
 
 
 def _key(wish: CycleWish, header: str | None) -> str | None:
@@ -312,61 +296,56 @@ async def _cycle(desk: DeskAccess, cycle_id: UUID) -> CycleView:
 # --- decisions and approvals --------------------------------------------------------------------
 
 
-def decisions(desk: DeskAccess) -> APIRouter:
-    """The newest decisions."""
-    router = APIRouter(tags=["decisions"])
-    asked_of = cycle_query(desk)
-
-    @router.get("/decisions", responses=problems(404))
-    async def list_decisions(
-        cycle_id: Annotated[UUID | None, Depends(asked_of)],
-        account: Name | None = None,
-        limit: Limit = 20,
-    ) -> DecisionsPage:
-        """The newest decisions, each with what was executed of it."""
-        query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
-        return await handler.decisions(query, store=desk.store)
-
-    return router
+decisions = APIRouter(tags=["decisions"])
 
 
-def approvals(desk: DeskAccess) -> APIRouter:
-    """Proposals that wait for a person."""
-    router = APIRouter(prefix="/approvals", tags=["approvals"])
-    answered = problems(404, 409, 413, 415)
-    named, asked_of = cycle_named(desk), cycle_query(desk)
+@decisions.get("/decisions", responses=problems(404))
+async def list_decisions(
+    desk: Desk,
+    cycle_id: AskedCycle,
+    account: Name | None = None,
+    limit: Limit = 20,
+) -> DecisionsPage:
+    """The newest decisions, each with what was executed of it."""
+    query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
+    return await handler.decisions(query, store=desk.store)
 
-    @router.get("")
-    async def list_approvals(
-        cycle_id: Annotated[UUID | None, Depends(asked_of)], limit: Limit = 20
-    ) -> ApprovalsPage:
-        """The proposals that wait, the one that expires first on top."""
-        query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
-        return await handler.approvals(query, store=desk.store)
 
-    @router.post(
-        "/{cycle_id}/approve",
-        responses=answered,
-    )
-    async def approve(
-        cycle_id: Annotated[UUID, Depends(named)],
-        word: Annotated[ProposalApproval, Depends(Body(ProposalApproval))],
-    ) -> CycleAccepted:
-        """Approve a proposal, whole or smaller."""
-        verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
-        answer = await desk.requests.answer(cycle_id, verdict, word, word.edits)
-        return of_cycle(answer)
+approvals = APIRouter(prefix="/approvals", tags=["approvals"])
+answered = problems(404, 409, 413, 415)
 
-    @router.post(
-        "/{cycle_id}/reject",
-        responses=answered,
-    )
-    async def reject(
-        cycle_id: Annotated[UUID, Depends(named)],
-        word: Annotated[ProposalAnswer, Depends(Body(ProposalAnswer))],
-    ) -> CycleAccepted:
-        """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
-        answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)
-        return of_cycle(answer)
 
-    return router
+@approvals.get("")
+async def list_approvals(desk: Desk, cycle_id: AskedCycle, limit: Limit = 20) -> ApprovalsPage:
+    """The proposals that wait, the one that expires first on top."""
+    query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
+    return await handler.approvals(query, store=desk.store)
+
+
+@approvals.post(
+    "/{cycle_id}/approve",
+    responses=answered,
+)
+async def approve(
+    desk: Desk,
+    cycle_id: CycleId,
+    word: Annotated[ProposalApproval, Depends(Body(ProposalApproval))],
+) -> CycleAccepted:
+    """Approve a proposal, whole or smaller."""
+    verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
+    answer = await desk.requests.answer(cycle_id, verdict, word, word.edits)
+    return of_cycle(answer)
+
+
+@approvals.post(
+    "/{cycle_id}/reject",
+    responses=answered,
+)
+async def reject(
+    desk: Desk,
+    cycle_id: CycleId,
+    word: Annotated[ProposalAnswer, Depends(Body(ProposalAnswer))],
+) -> CycleAccepted:
+    """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
+    answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)
+    return of_cycle(answer)

@@ -6,15 +6,16 @@ from fastapi import APIRouter, Path, Query, Response
 
 from contracts.http import StrategyDetail
 from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardView, RowKey
-from contracts.message import PAGE_MAX
 from contracts.report import ReportQuery, ReportView
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
 from services.console.http.bodies import Day, problems
+from services.console.http.lists import Limit
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
-from services.console.views import strategies
+from services.console.http.requests import Desk
+from services.console.views import report, strategies
+from services.console.views.board import leaderboard
 
 HTML = "text/html; charset=utf-8"
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
@@ -24,75 +25,74 @@ StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 
 
-def boards(desk: DeskAccess) -> APIRouter:
-    """The leaderboard and the reports of sessions."""
-    router = APIRouter(tags=["results"])
-
-    @router.get("/leaderboard")
-    async def get_leaderboard(
-        since: Day | None = None,
-        until: Day | None = None,
-        pipeline: Annotated[tuple[Name, ...], Query(max_length=ROWS_MAX)] = (),
-        row: Annotated[
-            tuple[RowKey, ...],
-            Query(max_length=ROWS_MAX, description="Only these, as `rules@main`."),
-        ] = (),
-        everything: Annotated[
-            bool, Query(description="Also throw-away accounts and those that never traded.")
-        ] = False,
-    ) -> LeaderboardView:
-        """How the pipelines did, beside cash and holding, on the same sessions."""
-        query = LeaderboardQuery(
-            since=since, until=until, pipelines=pipeline, rows=row, everything=everything
-        )
-        return await desk.leaderboard(query)
-
-    @router.get("/report", responses=problems(404))
-    async def get_report(account: Name = "main", session: Day | None = None) -> ReportView:
-        """A session's report of an account, as data and as Markdown; its newest by default."""
-        query = ReportQuery(account=account, session=session)
-        view = await desk.report(query)
-        if not view.found:
-            raise not_found(view.message)
-        return view
-
-    return router
+boards = APIRouter(tags=["results"])
 
 
-def tried(desk: DeskAccess) -> APIRouter:
-    """The strategies that the desk has tried."""
-    router = APIRouter(prefix="/strategies", tags=["strategies"])
-
-    @router.get("")
-    async def list_strategies(
-        name: Annotated[
-            tuple[Named, ...],
-            Query(max_length=NAMES_MAX, description="These ones, to be compared."),
-        ] = (),
-        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20,
-    ) -> StrategiesPage:
-        """The newest strategies, or those named; each as its newest run left it."""
-        query = StrategiesQuery(names=name, limit=limit)
-        return await strategies.strategies(query, store=desk.store)
-
-    @router.get("/{name}", responses=problems(404))
-    async def get_strategy(name: StrategyName) -> StrategyDetail:
-        """One strategy with its loss curve and folds."""
-        detail = await strategies.strategy(name, store=desk.store)
-        if detail is None:
-            raise not_found(f"no strategy is named {name}")
-        return detail
-
-    @router.get(
-        "/{name}/report",
-        response_class=Response,
-        responses={200: {"content": {"text/html": {}}}, **problems(404)},
+@boards.get("/leaderboard")
+async def get_leaderboard(
+    desk: Desk,
+    since: Day | None = None,
+    until: Day | None = None,
+    pipeline: Annotated[tuple[Name, ...], Query(max_length=ROWS_MAX)] = (),
+    row: Annotated[
+        tuple[RowKey, ...],
+        Query(max_length=ROWS_MAX, description="Only these, as `rules@main`."),
+    ] = (),
+    everything: Annotated[
+        bool, Query(description="Also throw-away accounts and those that never traded.")
+    ] = False,
+) -> LeaderboardView:
+    """How the pipelines did, beside cash and holding, on the same sessions."""
+    query = LeaderboardQuery(
+        since=since, until=until, pipelines=pipeline, rows=row, everything=everything
     )
-    async def get_strategy_report(name: StrategyName) -> Response:
-        """The strategy on one page of HTML, in a sandbox: it may run and load nothing."""
-        whole = await strategies.report(name, store=desk.store)
-        if whole is None:
-            raise not_found(f"no strategy named {name} has been trained: there is no report")
-        return Response(whole, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
+    return await leaderboard.board(query, desk)
 
-    return router
+
+@boards.get("/report", responses=problems(404))
+async def get_report(desk: Desk, account: Name = "main", session: Day | None = None) -> ReportView:
+    """A session's report of an account, as data and as Markdown; its newest by default."""
+    query = ReportQuery(account=account, session=session)
+    view = await report.report(query, desk)
+    if not view.found:
+        raise not_found(view.message)
+    return view
+
+
+tried = APIRouter(prefix="/strategies", tags=["strategies"])
+
+
+@tried.get("")
+async def list_strategies(
+    desk: Desk,
+    name: Annotated[
+        tuple[Named, ...],
+        Query(max_length=NAMES_MAX, description="These ones, to be compared."),
+    ] = (),
+    limit: Limit = 20,
+) -> StrategiesPage:
+    """The newest strategies, or those named; each as its newest run left it."""
+    query = StrategiesQuery(names=name, limit=limit)
+    return await strategies.strategies(query, store=desk.store)
+
+
+@tried.get("/{name}", responses=problems(404))
+async def get_strategy(desk: Desk, name: StrategyName) -> StrategyDetail:
+    """One strategy with its loss curve and folds."""
+    detail = await strategies.strategy(name, store=desk.store)
+    if detail is None:
+        raise not_found(f"no strategy is named {name}")
+    return detail
+
+
+@tried.get(
+    "/{name}/report",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {}}}, **problems(404)},
+)
+async def get_strategy_report(desk: Desk, name: StrategyName) -> Response:
+    """The strategy on one page of HTML, in a sandbox: it may run and load nothing."""
+    whole = await strategies.report(name, store=desk.store)
+    if whole is None:
+        raise not_found(f"no strategy named {name} has been trained: there is no report")
+    return Response(whole, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)

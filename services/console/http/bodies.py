@@ -19,6 +19,7 @@ from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
 from services.console.http.asked_schema import RequestSchema
 
+ROOT = "/api/v1"
 JSON = "application/json"
 
 M = TypeVar("M", bound=Message)

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Depends, Header
 
 from contracts.account_query import AccountQuery, AccountView, EquityQuery, EquityView
 from contracts.cycle import EXIT, CycleRequest, IdempotencyKey, SellNow
@@ -15,165 +15,147 @@ from contracts.exit_signal import (
     ExitOutput,
 )
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
-from contracts.message import PAGE_MAX, Pipeline
+from contracts.message import Pipeline
 from contracts.performance import AccountSummaries, Benchmark, PerformanceQuery, PerformanceView
 from contracts.types import Name, Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
 from libs.bus.client import QuestionRefused
 from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import HttpProblem
+from services.console import handler
 from services.console.http.bodies import Body, Day, of_cycle, problems
-from services.console.http.requests import DeskAccess
-from services.console.views import accounts, benchmark, summaries
+from services.console.http.lists import Count, Limit, Points
+from services.console.http.requests import Desk, DeskAccess
+from services.console.views import accounts, benchmark, performance, summaries
 
 MAIN_ACCOUNT = "main"
 OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView)
 NO_POSITION = {"not_held", "unknown_ticker"}
 
 
-def books(desk: DeskAccess) -> APIRouter:
-    """Accounts' holdings, and the remaining model budget."""
-    router = APIRouter()
+portfolio = APIRouter()
 
-    @router.get("/portfolio", responses=problems(404), tags=["portfolio"])
-    async def get_portfolio(
-        account: Name = MAIN_ACCOUNT, fills: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 20
-    ) -> AccountView:
-        """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
-        query = AccountQuery(account=account, fills=fills)
-        view = await desk.account(query)
-        return await _of_account(view, account, desk)
 
-    @router.get("/portfolio/equity", responses=problems(404), tags=["portfolio"])
-    async def get_equity(
-        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
-    ) -> EquityView:
-        """An account's equity over its sessions."""
-        query = EquityQuery(account=account, points=points)
-        view = await accounts.equity(query, store=desk.store)
-        return await _of_account(view, account, desk)
+@portfolio.get("/portfolio", responses=problems(404), tags=["portfolio"])
+async def get_portfolio(desk: Desk, account: Name = MAIN_ACCOUNT, fills: Count = 20) -> AccountView:
+    """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
+    query = AccountQuery(account=account, fills=fills)
+    view = await accounts.account(query, desk)
+    return await _of_account(view, account, desk)
 
-    @router.get(
-        "/portfolio/holding",
-        responses=problems(404),
-        tags=["portfolio"],
+
+@portfolio.get("/portfolio/equity", responses=problems(404), tags=["portfolio"])
+async def get_equity(desk: Desk, account: Name = MAIN_ACCOUNT, points: Points = 60) -> EquityView:
+    """An account's equity over its sessions."""
+    query = EquityQuery(account=account, points=points)
+    view = await accounts.equity(query, store=desk.store)
+    return await _of_account(view, account, desk)
+
+
+@portfolio.get(
+    "/portfolio/holding",
+    responses=problems(404),
+    tags=["portfolio"],
+)
+async def get_holding(desk: Desk, account: Name = MAIN_ACCOUNT, points: Points = 60) -> HoldingView:
+    """Buy-and-hold of the first candidates, to compare with."""
+    view = await benchmark.holding(account, points, desk)
+    return await _of_account(view, account, desk)
+
+
+@portfolio.get("/budget", tags=["budget"])
+async def get_budget(desk: Desk, days: Limit = 1) -> BudgetView:
+    """The remaining model budget of today, and the use of the last days."""
+    query = BudgetQuery(days=days)
+    return await handler.budget(query, desk)
+
+
+@portfolio.get("/accounts", tags=["portfolio"])
+async def list_accounts(
+    desk: Desk,
+    limit: Limit = 20,
+) -> AccountSummaries:
+    """Accounts in a line each: equity, the day's and all gain, exposure, risk at the stops."""
+    return await summaries.summaries(limit, desk)
+
+
+@portfolio.get(
+    "/portfolio/performance",
+    responses=problems(404),
+    tags=["portfolio"],
+)
+async def get_performance(
+    desk: Desk,
+    account: Name = MAIN_ACCOUNT,
+    benchmark: Benchmark | None = None,
+    trips: Count = 50,
+    points: Points = 120,
+) -> PerformanceView:
+    """How an account did beside a benchmark: returns, risk, months and round trips."""
+    query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=points)
+    view = await performance.performance(query, desk)
+    return await _of_account(view, account, desk)
+
+
+@portfolio.get("/exit-signals", responses=problems(404), tags=["portfolio"])
+async def list_exit_distances(desk: Desk, account: Name = MAIN_ACCOUNT) -> ExitDistances:
+    """How far each open position is from what would sell it; the nearest first."""
+    try:
+        view = await desk.requests.distances(ExitDistancesQuery(account=account))
+    except QuestionRefused as error:
+        raise _no_position(error) from error
+    return view
+
+
+@portfolio.post(
+    "/exit-signals/{ticker}/check",
+    responses=problems(404),
+    tags=["portfolio"],
+)
+async def check_exit_signals(
+    desk: Desk,
+    ticker: Ticker,
+    account: Name = MAIN_ACCOUNT,
+    as_of: Day | None = None,
+    format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
+    output: ExitOutput = ExitOutput.INLINE,
+) -> ExitAnswer:
+    """Whether a position should be sold, how much of it, and why. Orders nothing."""
+    query = CheckExitSignals(
+        ticker=ticker, account=account, as_of=as_of, format=format, output=output
     )
-    async def get_holding(
-        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
-    ) -> HoldingView:
-        """Buy-and-hold of the first candidates, to compare with."""
-        view = await benchmark.holding(
-            account, points, past=desk.past, store=desk.store, history=desk.history
+    try:
+        answer = await desk.requests.check(query)
+    except QuestionRefused as error:
+        raise _no_position(error) from error
+    return ExitAnswer.model_validate(answer)
+
+
+@portfolio.post(
+    "/exit-signals/{ticker}/sell",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(404, 409, 413, 415, 429),
+    tags=["portfolio"],
+)
+async def sell_position(
+    desk: Desk,
+    ticker: Ticker,
+    wish: Annotated[PositionSale, Depends(Body(PositionSale))],
+    idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
+) -> CycleAccepted:
+    """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on
+    record; the rules for sales, approval and execution follow."""
+
+    def exit_of(key: str) -> CycleRequest:
+        return CycleRequest(
+            idempotency_key=key,
+            kind=EXIT,
+            as_of=wish.as_of,
+            pipelines=(Pipeline(name="rules", account=wish.account),),
+            sell_now=SellNow(ticker=ticker, share_pct=wish.share_pct),
         )
-        return await _of_account(view, account, desk)
 
-    @router.get("/budget", tags=["budget"])
-    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> BudgetView:
-        """The remaining model budget of today, and the use of the last days."""
-        query = BudgetQuery(days=days)
-        return await desk.budget(query)
-
-    return router
-
-
-def performance(desk: DeskAccess) -> APIRouter:
-    """How accounts did."""
-    router = APIRouter()
-
-    @router.get("/accounts", tags=["portfolio"])
-    async def list_accounts(
-        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20,
-    ) -> AccountSummaries:
-        """Accounts in a line each: equity, the day's and all gain, exposure, risk at the stops."""
-        return await summaries.summaries(limit, store=desk.store, synthetic=desk.synthetic)
-
-    @router.get(
-        "/portfolio/performance",
-        responses=problems(404),
-        tags=["portfolio"],
-    )
-    async def get_performance(
-        account: Name = MAIN_ACCOUNT,
-        benchmark: Benchmark | None = None,
-        trips: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 50,
-        points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 120,
-    ) -> PerformanceView:
-        """How an account did beside a benchmark: returns, risk, months and round trips."""
-        query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=points)
-        view = await desk.performance(query)
-        return await _of_account(view, account, desk)
-
-    return router
-
-
-def exits(desk: DeskAccess) -> APIRouter:
-    """The exit rules."""
-    router = APIRouter()
-
-    @router.get("/exit-signals", responses=problems(404), tags=["portfolio"])
-    async def list_exit_distances(account: Name = MAIN_ACCOUNT) -> ExitDistances:
-        """How far each open position is from what would sell it; the nearest first."""
-        try:
-            view = await desk.requests.distances(ExitDistancesQuery(account=account))
-        except QuestionRefused as error:
-            raise _no_position(error) from error
-        return view
-
-    @router.post(
-        "/exit-signals/{ticker}/check",
-        responses=problems(404),
-        tags=["portfolio"],
-    )
-    async def check_exit_signals(
-        ticker: Ticker,
-        account: Name = MAIN_ACCOUNT,
-        as_of: Day | None = None,
-        format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
-        output: ExitOutput = ExitOutput.INLINE,
-    ) -> ExitAnswer:
-        """Whether a position should be sold, how much of it, and why. Orders nothing."""
-        query = CheckExitSignals(
-            ticker=ticker, account=account, as_of=as_of, format=format, output=output
-        )
-        try:
-            answer = await desk.requests.check(query)
-        except QuestionRefused as error:
-            raise _no_position(error) from error
-        return ExitAnswer.model_validate(answer)
-
-    return router
-
-
-def sales(desk: DeskAccess) -> APIRouter:
-    """Sales by hand."""
-    router = APIRouter()
-
-    @router.post(
-        "/exit-signals/{ticker}/sell",
-        status_code=HTTPStatus.ACCEPTED,
-        responses=problems(404, 409, 413, 415, 429),
-        tags=["portfolio"],
-    )
-    async def sell_position(
-        ticker: Ticker,
-        wish: Annotated[PositionSale, Depends(Body(PositionSale))],
-        idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
-    ) -> CycleAccepted:
-        """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on
-        record; the rules for sales, approval and execution follow."""
-
-        def exit_of(key: str) -> CycleRequest:
-            return CycleRequest(
-                idempotency_key=key,
-                kind=EXIT,
-                as_of=wish.as_of,
-                pipelines=(Pipeline(name="rules", account=wish.account),),
-                sell_now=SellNow(ticker=ticker, share_pct=wish.share_pct),
-            )
-
-        return of_cycle(await desk.requests.cycle(idempotency_key, exit_of))
-
-    return router
+    return of_cycle(await desk.requests.cycle(idempotency_key, exit_of))
 
 
 def _no_position(error: QuestionRefused) -> Exception:

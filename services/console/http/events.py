@@ -2,9 +2,8 @@
 
 from http import HTTPStatus
 from typing import Annotated, Any
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from contracts.audit import BACK_MAX
 from contracts.position import position_of
@@ -13,8 +12,8 @@ from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.event_types import require_known
 from libs.web.problem import HttpProblem
 from libs.web.stream import EVENT_STREAM, EventStream
-from services.console.http.requests import DeskAccess
-from services.console.http.short_ids import cycle_query
+from services.console.http.requests import Desk
+from services.console.http.short_ids import AskedCycle
 from services.console.live.event_log import Start
 from services.console.live.frames import ALL, EventFilter
 
@@ -31,43 +30,40 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def events(desk: DeskAccess) -> APIRouter:
-    """Everything that happens, as it happens."""
-    router = APIRouter(prefix="/events", tags=["events"])
-    asked_of = cycle_query(desk)
+events = APIRouter(prefix="/events", tags=["events"])
 
-    @router.get(
-        "/stream",
-        status_code=HTTPStatus.OK,
-        response_class=EventStream,
-        responses=STREAMED,
-    )
-    async def stream_events(
-        cycle_id: Annotated[UUID | None, Depends(asked_of)],
-        after: Annotated[
-            str | None, Query(max_length=60, description="The position of the last frame had.")
-        ] = None,
-        last_event_id: Annotated[str | None, Header(max_length=60)] = None,
-        back: Annotated[
-            int, Query(ge=0, le=BACK_MAX, description="Without a position: so many events first.")
-        ] = 0,
-        type: Annotated[  # noqa: A002 - the query's own word
-            str,
-            Query(max_length=PATTERN_CHARS_MAX, description="`decision`, `order_*`, `execution.*`"),
-        ] = ALL,
-        service: Annotated[str | None, Query(description="Whose work is told of.")] = None,
-        errors: Annotated[bool, Query(description="Only what went wrong.")] = False,
-    ) -> Response:
-        """Follow all events in the desk's one order, as server-sent events, without loss."""
-        if service is not None and service not in SERVICES:
-            text = f"{service!r} is none of {', '.join(SERVICES)}"
-            raise HttpProblem(422, "invalid", text, field="service")
-        require_known(type)
-        wanted = EventFilter(pattern=type, service=service, cycle_id=cycle_id, errors=errors)
-        frames = desk.tail.follow(_start(last_event_id or after, back), wanted)
-        return EventStream(frames, desk.tail.seat())
 
-    return router
+@events.get(
+    "/stream",
+    status_code=HTTPStatus.OK,
+    response_class=EventStream,
+    responses=STREAMED,
+)
+async def stream_events(
+    desk: Desk,
+    cycle_id: AskedCycle,
+    after: Annotated[
+        str | None, Query(max_length=60, description="The position of the last frame had.")
+    ] = None,
+    last_event_id: Annotated[str | None, Header(max_length=60)] = None,
+    back: Annotated[
+        int, Query(ge=0, le=BACK_MAX, description="Without a position: so many events first.")
+    ] = 0,
+    type: Annotated[  # noqa: A002 - the query's own word
+        str,
+        Query(max_length=PATTERN_CHARS_MAX, description="`decision`, `order_*`, `execution.*`"),
+    ] = ALL,
+    service: Annotated[str | None, Query(description="Whose work is told of.")] = None,
+    errors: Annotated[bool, Query(description="Only what went wrong.")] = False,
+) -> Response:
+    """Follow all events in the desk's one order, as server-sent events, without loss."""
+    if service is not None and service not in SERVICES:
+        text = f"{service!r} is none of {', '.join(SERVICES)}"
+        raise HttpProblem(422, "invalid", text, field="service")
+    require_known(type)
+    wanted = EventFilter(pattern=type, service=service, cycle_id=cycle_id, errors=errors)
+    frames = desk.tail.follow(_start(last_event_id or after, back), wanted)
+    return EventStream(frames, desk.tail.seat())
 
 
 def _start(last_id: str | None, back: int) -> Start:

@@ -12,6 +12,8 @@ from contracts.types import IdDigits, Name, ShortText, Sought
 from services.console.http.bodies import Day
 
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
+Count = Annotated[int, Query(ge=0, le=PAGE_MAX)]
+Points = Annotated[int, Query(ge=2, le=PAGE_MAX)]
 Since = Annotated[Day | None, Query(description="As of this session or a later one.")]
 Until = Annotated[Day | None, Query(description="As of this session or an earlier one.")]
 Text = Annotated[

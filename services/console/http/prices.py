@@ -14,7 +14,7 @@ from libs.web.problem import HttpProblem
 from services.console.http.bodies import problems
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 from services.console.views.ticker import chart
 
 BARS_MAX = 1_000
@@ -22,51 +22,53 @@ CHART_SESSIONS, CHART_SESSIONS_MAX = 5_000, 15_000
 """Twenty years, and sixty."""
 
 
-def market(desk: DeskAccess) -> APIRouter:
-    """The market source's prices."""
-    router = APIRouter(prefix="/market", tags=["market"])
+market = APIRouter(prefix="/market", tags=["market"])
 
-    @router.get("/bars", responses=problems(404))
-    async def get_bars(
-        ticker: Ticker, as_of: date, sessions: Annotated[int, Query(ge=1, le=BARS_MAX)] = 120
-    ) -> PriceBars:
-        """A ticker's daily bars, the newest ones up to the session `as_of`; nothing after it."""
-        try:
-            bars = await desk.history.bars(ticker, as_of, sessions)
-            currency = await desk.history.currency(ticker, as_of)
-        except UnknownTicker as error:
-            raise not_found(str(error)) from error
-        except MarketError as error:
-            raise HttpProblem(422, error.code, str(error)) from error
-        return PriceBars(
-            ticker=ticker,
-            currency=currency,
-            as_of=as_of,
-            source=desk.history.described,
-            bars=tuple(bars),
+
+@market.get("/bars", responses=problems(404))
+async def get_bars(
+    desk: Desk,
+    ticker: Ticker,
+    as_of: date,
+    sessions: Annotated[int, Query(ge=1, le=BARS_MAX)] = 120,
+) -> PriceBars:
+    """A ticker's daily bars, the newest ones up to the session `as_of`; nothing after it."""
+    try:
+        bars = await desk.history.bars(ticker, as_of, sessions)
+        currency = await desk.history.currency(ticker, as_of)
+    except UnknownTicker as error:
+        raise not_found(str(error)) from error
+    except MarketError as error:
+        raise HttpProblem(422, error.code, str(error)) from error
+    return PriceBars(
+        ticker=ticker,
+        currency=currency,
+        as_of=as_of,
+        source=desk.history.described,
+        bars=tuple(bars),
+    )
+
+
+@market.get("/chart", responses=problems(404))
+async def get_chart(
+    desk: Desk,
+    ticker: Ticker,
+    account: Name = MAIN_ACCOUNT,
+    sessions: Annotated[int, Query(ge=1, le=CHART_SESSIONS_MAX)] = CHART_SESSIONS,
+    adjusted_to: date | None = None,
+) -> TickerChart:
+    """A ticker as an account has seen it: daily bars up to the account's session, moving
+    averages, average cost and stop over time, and its trades, a day each. Prices are adjusted
+    for splits and dividends up to the account's session, or up to `adjusted_to`, the session of
+    a decision: then up to there they are what the decision saw."""
+    try:
+        body = await chart(
+            account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.history
         )
-
-    @router.get("/chart", responses=problems(404))
-    async def get_chart(
-        ticker: Ticker,
-        account: Name = MAIN_ACCOUNT,
-        sessions: Annotated[int, Query(ge=1, le=CHART_SESSIONS_MAX)] = CHART_SESSIONS,
-        adjusted_to: date | None = None,
-    ) -> TickerChart:
-        """A ticker as an account has seen it: daily bars up to the account's session, moving
-        averages, average cost and stop over time, and its trades, a day each. Prices are adjusted
-        for splits and dividends up to the account's session, or up to `adjusted_to`, the session of
-        a decision: then up to there they are what the decision saw."""
-        try:
-            body = await chart(
-                account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.history
-            )
-        except UnknownTicker as error:
-            raise not_found(str(error)) from error
-        except MarketError as error:
-            raise HttpProblem(422, error.code, str(error)) from error
-        if body is None:
-            raise UnknownAccount(account, await desk.store.accounts())
-        return body
-
-    return router
+    except UnknownTicker as error:
+        raise not_found(str(error)) from error
+    except MarketError as error:
+        raise HttpProblem(422, error.code, str(error)) from error
+    if body is None:
+        raise UnknownAccount(account, await desk.store.accounts())
+    return body

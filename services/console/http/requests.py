@@ -3,8 +3,11 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
+from fastapi import Depends, Request
 from pydantic import JsonValue, ValidationError
 
 from contracts.approval import AnswerProposal, QuantityEdit, Verdict
@@ -26,11 +29,12 @@ from libs.market.sources import bad_files_of
 from libs.report import market_files
 from libs.report.view import Table
 from libs.web.sessions import LoginSessions
-from services.console.desk import DeskViews
 from services.console.http.problems import Accepted, accepted, invalid, sent
+from services.console.listings.cycles import CycleList
 from services.console.live.rates import Rates
 from services.console.live.tail import Tail
 from services.console.store import Store
+from services.console.views.desk import DeskViews
 
 CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
@@ -144,13 +148,16 @@ class Requests:
 class DeskAccess(DeskViews):
     """The API's and the pages' access: also a voice to ask with, and the events as they happen.
     `halts` reads the same tables over a connection of its own. `sessions` are those of browsers;
-    None where no token is set."""
+    None where no token is set. `exits_kept` are answers of the exit rules by account, with
+    the time of each."""
 
+    cycles: CycleList
     halts: Store
     requests: Requests
     tail: Tail
     sessions: LoginSessions | None = None
     rates: Rates = field(default_factory=Rates)
+    exits_kept: dict[str, tuple[datetime, ExitDistances]] = field(default_factory=dict)
 
     async def bad_files(self, ticker: str | None = None) -> Table:
         """The market files that cannot be used: all, or those that a ticker needs."""
@@ -161,3 +168,13 @@ class DeskAccess(DeskViews):
             for of in (bad.unused, bad.earlier, bad.rows)
         )
         return market_files.bad_files(unused, earlier, rows)
+
+
+async def desk_of(request: Request) -> DeskAccess:
+    """For `Depends`: the desk that the application answers for."""
+    desk: DeskAccess = request.app.state.desk
+    return desk
+
+
+Desk = Annotated[DeskAccess, Depends(desk_of)]
+"""What a path reads and asks."""

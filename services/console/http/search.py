@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from contracts.http import SearchView
 from contracts.types import SEARCH_CHARS_MAX
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 from services.console.views import search as view
 
 Sought = Annotated[
@@ -18,13 +18,10 @@ Sought = Annotated[
 ]
 
 
-def search(desk: DeskAccess) -> APIRouter:
-    """The search over everything."""
-    router = APIRouter(tags=["search"])
+search = APIRouter(tags=["search"])
 
-    @router.get("/search")
-    async def get_search(q: Sought) -> SearchView:
-        """Everything that is named so or has an id that begins so, at most six of a kind."""
-        return await view.search(q, store=desk.store, settings=desk.settings)
 
-    return router
+@search.get("/search")
+async def get_search(desk: Desk, q: Sought) -> SearchView:
+    """Everything that is named so or has an id that begins so, at most six of a kind."""
+    return await view.search(q, store=desk.store, settings=desk.settings)

@@ -7,49 +7,49 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from contracts.http import LogIn
 from services.console.http.bodies import Body, problems
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 
 HTTPS = "https"
 
 
-def session(desk: DeskAccess) -> APIRouter:
-    """Log in, log out."""
-    router = APIRouter(prefix="/session", tags=["session"])
+session = APIRouter(prefix="/session", tags=["session"])
 
-    @router.post(
-        "",
-        status_code=HTTPStatus.NO_CONTENT,
-        response_class=Response,
-        responses=problems(413, 415, 429),
-    )
-    async def log_in(request: Request, login: Annotated[LogIn, Depends(Body(LogIn))]) -> Response:
-        """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
-        needed and none is given."""
-        answer = Response(status_code=HTTPStatus.NO_CONTENT)
-        sessions = desk.sessions
-        if sessions is not None:
-            caller = request.client.host if request.client else ""
-            value = sessions.begin(login.token.get_secret_value(), caller)
-            answer.set_cookie(
-                sessions.cookie,
-                value,
-                max_age=int(sessions.lifetime_s),
-                httponly=True,
-                samesite="strict",
-                secure=_is_https(request),
-            )
-        return answer
 
-    @router.delete("", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
-    async def log_out(request: Request) -> Response:
-        """End the session that the request's cookie bears."""
-        answer = Response(status_code=HTTPStatus.NO_CONTENT)
-        if desk.sessions is not None:
-            desk.sessions.end(request.headers.get("cookie", ""))
-            answer.delete_cookie(desk.sessions.cookie, httponly=True, samesite="strict")
-        return answer
+@session.post(
+    "",
+    status_code=HTTPStatus.NO_CONTENT,
+    response_class=Response,
+    responses=problems(413, 415, 429),
+)
+async def log_in(
+    desk: Desk, request: Request, login: Annotated[LogIn, Depends(Body(LogIn))]
+) -> Response:
+    """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
+    needed and none is given."""
+    answer = Response(status_code=HTTPStatus.NO_CONTENT)
+    sessions = desk.sessions
+    if sessions is not None:
+        caller = request.client.host if request.client else ""
+        value = sessions.begin(login.token.get_secret_value(), caller)
+        answer.set_cookie(
+            sessions.cookie,
+            value,
+            max_age=int(sessions.lifetime_s),
+            httponly=True,
+            samesite="strict",
+            secure=_is_https(request),
+        )
+    return answer
 
-    return router
+
+@session.delete("", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
+async def log_out(desk: Desk, request: Request) -> Response:
+    """End the session that the request's cookie bears."""
+    answer = Response(status_code=HTTPStatus.NO_CONTENT)
+    if desk.sessions is not None:
+        desk.sessions.end(request.headers.get("cookie", ""))
+        answer.delete_cookie(desk.sessions.cookie, httponly=True, samesite="strict")
+    return answer
 
 
 def _is_https(request: Request) -> bool:

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from contracts.cycle import DECISION
 from contracts.http import Why
-from contracts.message import PAGE_MAX
 from contracts.performance import Benchmark
 from contracts.study import (
     CELLS_MAX,
@@ -33,9 +32,10 @@ from libs.study.report.compose import compose
 from libs.study.report.page import listed, page
 from libs.web.problem import HttpProblem
 from services.console.http.boards import HTML, REPORT_POLICY
-from services.console.http.bodies import Body, Day, problems
+from services.console.http.bodies import ROOT, Body, Day, problems
+from services.console.http.lists import Limit
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk, DeskAccess
 
 PREFIX = "/studies"
 CELLS_TOLD = 50
@@ -63,90 +63,90 @@ def score_query(
     return StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
 
 
-def studies(desk: DeskAccess, root: str) -> APIRouter:
-    """Studies at work and on record."""
-    router = APIRouter(prefix=PREFIX, tags=["studies"])
-
-    @router.get("")
-    async def list_studies() -> StudiesView:
-        """The newest studies, as many as one answer holds: the file of each, and how far it is."""
-        return await desk.requests.ask(STUDIES, StudiesQuery())
-
-    @router.post(
-        "",
-        status_code=HTTPStatus.ACCEPTED,
-        responses=problems(409, 413, 415, 429, 502),
-    )
-    async def run_study(
-        response: Response, wish: Annotated[RunStudy, Depends(Body(RunStudy))]
-    ) -> StudyAnswer:
-        """Begin a study, or resume one: by its name, with the same file but for the budget. With
-        `dry_run` nothing begins: what speaks against it is refused, and `notes` say what it will
-        not show."""
-        answer = await desk.requests.request(RUN_STUDY, wish, BEGIN_S)
-        if not wish.dry_run:
-            response.headers["Location"] = f"{root}{PREFIX}/{wish.study.name}"
-        return answer
-
-    @router.get("/{name}", responses=problems(404))
-    async def get_study(name: Name) -> StudyView:
-        """One study: its file, and how far its cells are."""
-        known = (await desk.requests.ask(STUDIES, StudiesQuery(name=name))).studies
-        if not known:
-            raise _no_such(name)
-        return known[0]
-
-    @router.post(
-        "/{name}/stop",
-        responses=problems(404, 413, 415),
-    )
-    async def stop_study(
-        name: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
-    ) -> StudyAnswer:
-        """Begin no further cell; those that run end. The same file again resumes it."""
-        wish = StopStudy(name=name, reason=why.reason)
-        return await desk.requests.request(STOP_STUDY, wish)
-
-    return router
+studies = APIRouter(prefix=PREFIX, tags=["studies"])
 
 
-def scored(desk: DeskAccess) -> APIRouter:
-    """Their scores: read from the record, at no cost, as often as wanted."""
-    router = APIRouter(prefix=PREFIX, tags=["studies"])
+@studies.get("")
+async def list_studies(desk: Desk) -> StudiesView:
+    """The newest studies, as many as one answer holds: the file of each, and how far it is."""
+    return await desk.requests.ask(STUDIES, StudiesQuery())
 
-    @router.get("/{name}/score", responses=SCORED)
-    async def get_study_score(
-        query: Annotated[StudyScoreQuery, Depends(score_query)],
-    ) -> StudyScore:
-        """A study's score: what it shows, and what it does not."""
-        return await _score(desk, query)
 
-    @router.get(
-        "/{name}/report",
-        response_class=Response,
-        responses={200: {"content": {"text/html": {}}}, **SCORED},
-    )
-    async def get_study_report(query: Annotated[StudyScoreQuery, Depends(score_query)]) -> Response:
-        """The score on one page of HTML, in a sandbox: it may run and load nothing."""
-        return await report_of(desk, query)
+@studies.post(
+    "",
+    status_code=HTTPStatus.ACCEPTED,
+    responses=problems(409, 413, 415, 429, 502),
+)
+async def run_study(
+    desk: Desk, response: Response, wish: Annotated[RunStudy, Depends(Body(RunStudy))]
+) -> StudyAnswer:
+    """Begin a study, or resume one: by its name, with the same file but for the budget. With
+    `dry_run` nothing begins: what speaks against it is refused, and `notes` say what it will
+    not show."""
+    answer = await desk.requests.request(RUN_STUDY, wish, BEGIN_S)
+    if not wish.dry_run:
+        response.headers["Location"] = f"{ROOT}{PREFIX}/{wish.study.name}"
+    return answer
 
-    @router.get("/{name}/cells", responses=problems(404))
-    async def list_study_cells(
-        name: Name,
-        kind: CellKind = DECISION,
-        arm: ArmName | None = None,
-        on: Day | None = None,
-        skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
-        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = CELLS_TOLD,
-    ) -> StudyCells:
-        """The cycles that figures are from: what each arm bought, or whom it identified."""
-        query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=limit)
-        view = await desk.requests.ask(STUDY_CELLS, query)
-        if not view.found:
-            raise _no_such(name)
-        return view
 
-    return router
+@studies.get("/{name}", responses=problems(404))
+async def get_study(desk: Desk, name: Name) -> StudyView:
+    """One study: its file, and how far its cells are."""
+    known = (await desk.requests.ask(STUDIES, StudiesQuery(name=name))).studies
+    if not known:
+        raise _no_such(name)
+    return known[0]
+
+
+@studies.post(
+    "/{name}/stop",
+    responses=problems(404, 413, 415),
+)
+async def stop_study(
+    desk: Desk, name: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+) -> StudyAnswer:
+    """Begin no further cell; those that run end. The same file again resumes it."""
+    wish = StopStudy(name=name, reason=why.reason)
+    return await desk.requests.request(STOP_STUDY, wish)
+
+
+@studies.get("/{name}/score", responses=SCORED)
+async def get_study_score(
+    desk: Desk,
+    query: Annotated[StudyScoreQuery, Depends(score_query)],
+) -> StudyScore:
+    """A study's score: what it shows, and what it does not."""
+    return await _score(desk, query)
+
+
+@studies.get(
+    "/{name}/report",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {}}}, **SCORED},
+)
+async def get_study_report(
+    desk: Desk, query: Annotated[StudyScoreQuery, Depends(score_query)]
+) -> Response:
+    """The score on one page of HTML, in a sandbox: it may run and load nothing."""
+    return await report_of(desk, query)
+
+
+@studies.get("/{name}/cells", responses=problems(404))
+async def list_study_cells(
+    desk: Desk,
+    name: Name,
+    kind: CellKind = DECISION,
+    arm: ArmName | None = None,
+    on: Day | None = None,
+    skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
+    limit: Limit = CELLS_TOLD,
+) -> StudyCells:
+    """The cycles that figures are from: what each arm bought, or whom it identified."""
+    query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=limit)
+    view = await desk.requests.ask(STUDY_CELLS, query)
+    if not view.found:
+        raise _no_such(name)
+    return view
 
 
 async def report_of(desk: DeskAccess, query: StudyScoreQuery) -> Response:

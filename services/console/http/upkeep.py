@@ -7,7 +7,6 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.http import BusView, CostsView, RunWish, Why
-from contracts.message import PAGE_MAX
 from contracts.schedule import JobAnswer, PauseJob, ResumeJob, RunJob, ScheduleQuery, ScheduleView
 from contracts.subjects.halts import HALT, RESUME
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
@@ -24,142 +23,141 @@ from contracts.upkeep import (
 from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http.bodies import Body, problems
+from services.console.http.lists import Limit
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
-from services.console.views import bus, costs
+from services.console.http.requests import Desk
+from services.console.views import bus, costs, schedule
 
 DAYS_MAX = 31
 SEQUENCE_MAX = 2**53 - 1
 """What JSON readers that count in floats still have exactly; NATS counts further."""
 
 Number = Annotated[int, Path(ge=1, le=SEQUENCE_MAX, description="The letter's number.")]
-Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
 CHANGED = problems(404, 409, 413, 415)
 
 
-def letters(desk: DeskAccess) -> APIRouter:
-    """Messages that could not be used."""
-    router = APIRouter(prefix="/dead-letters", tags=["dead letters"])
-
-    @router.get("")
-    async def list_dead_letters(limit: Limit = 20) -> DeadLettersPage:
-        """The newest dead letters, without their bodies."""
-        query = DeadLettersQuery(limit=limit)
-        return await desk.dead_letters(query)
-
-    @router.get("/{number}", responses=problems(404))
-    async def get_dead_letter(number: Number) -> DeadLetter:
-        """One dead letter with its body as text; null where that is no longer kept."""
-        query = DeadLettersQuery(sequence=number)
-        waiting = (await desk.dead_letters(query)).letters
-        if not waiting:
-            raise not_found(f"there is no dead letter {number}")
-        return waiting[0]
-
-    @router.post("/{number}/retry", responses=problems(404, 409, 413))
-    async def retry_dead_letter(number: Number) -> LetterAnswer:
-        """Have the command of the letter's operation sent again, while that is open."""
-        return await desk.requests.request(RETRY_LETTER, RetryLetter(sequence=number))
-
-    @router.post(
-        "/{number}/discard",
-        responses=CHANGED,
-    )
-    async def discard_dead_letter(
-        number: Number, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
-    ) -> LetterAnswer:
-        """Delete a letter. Who did it, and why, stays on record; its operation is not touched."""
-        wish = DiscardLetter(sequence=number, reason=why.reason)
-        return await desk.requests.request(DISCARD_LETTER, wish)
-
-    return router
+letters = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
 
-def jobs(desk: DeskAccess) -> APIRouter:
-    """The schedule."""
-    router = APIRouter(prefix="/schedule", tags=["schedule"])
-
-    @router.get("")
-    async def get_schedule() -> ScheduleView:
-        """Every job: when it runs next, and how its last run ended."""
-        return await desk.schedule(ScheduleQuery())
-
-    @router.post(
-        "/{job}/pause",
-        responses=CHANGED,
-    )
-    async def pause_job(
-        job: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
-    ) -> JobAnswer:
-        """Let a job rest until it is resumed."""
-        return await desk.requests.request(PAUSE_JOB, PauseJob(job=job, reason=why.reason))
-
-    @router.post("/{job}/resume", responses=problems(404, 409))
-    async def resume_job(job: Name) -> JobAnswer:
-        """Let a paused job run again, from its next slot on."""
-        return await desk.requests.request(RESUME_JOB, ResumeJob(job=job))
-
-    @router.post(
-        "/{job}/run",
-        responses=CHANGED,
-    )
-    async def run_job(
-        job: Name, wish: Annotated[RunWish, Depends(Body(RunWish, is_needed=False))]
-    ) -> JobAnswer:
-        """Run a job once, also while it is paused; the same moment again is the same run."""
-        at = wish.at or desk.now().replace(microsecond=0)
-        answer = await desk.requests.request(RUN_JOB, RunJob(job=job, at=at))
-        if answer.run is not None and answer.run.outcome == "rejected":
-            raise HttpProblem(HTTPStatus.CONFLICT, "run_refused", answer.run.reason)
-        return answer
-
-    return router
+@letters.get("")
+async def list_dead_letters(desk: Desk, limit: Limit = 20) -> DeadLettersPage:
+    """The newest dead letters, without their bodies."""
+    query = DeadLettersQuery(limit=limit)
+    return await handler.dead_letters(query, desk)
 
 
-def switch(desk: DeskAccess) -> APIRouter:
-    """The kill switch."""
-    router = APIRouter(prefix="/halts", tags=["halts"])
-
-    @router.get("")
-    async def list_halts() -> Halts:
-        """The halts that stand; empty where buys are free."""
-        return await handler.halts(HaltsQuery(), store=desk.halts)
-
-    @router.post(
-        "",
-        responses=problems(404, 413, 415),
-    )
-    async def halt_trading(
-        wish: Annotated[HaltTrading, Depends(Body(HaltTrading))],
-    ) -> HaltAnswer:
-        """Block buys at once, of one account or of all. Sales pass."""
-        return await desk.requests.switch(HALT, wish)
-
-    @router.post(
-        "/resume",
-        responses=problems(404, 413, 415),
-    )
-    async def resume_trading(
-        wish: Annotated[ResumeTrading, Depends(Body(ResumeTrading))],
-    ) -> HaltAnswer:
-        """End the halt of one account, or the one of all."""
-        return await desk.requests.switch(RESUME, wish)
-
-    return router
+@letters.get("/{number}", responses=problems(404))
+async def get_dead_letter(desk: Desk, number: Number) -> DeadLetter:
+    """One dead letter with its body as text; null where that is no longer kept."""
+    query = DeadLettersQuery(sequence=number)
+    waiting = (await handler.dead_letters(query, desk)).letters
+    if not waiting:
+        raise not_found(f"there is no dead letter {number}")
+    return waiting[0]
 
 
-def watch(desk: DeskAccess) -> APIRouter:
-    """The use and work of the desk's parts."""
-    router = APIRouter()
+@letters.post("/{number}/retry", responses=problems(404, 409, 413))
+async def retry_dead_letter(desk: Desk, number: Number) -> LetterAnswer:
+    """Have the command of the letter's operation sent again, while that is open."""
+    return await desk.requests.request(RETRY_LETTER, RetryLetter(sequence=number))
 
-    @router.get("/costs", tags=["budget"])
-    async def get_costs(days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = 7) -> CostsView:
-        """The costs of models by day, provider, model and step; the budget is apart."""
-        return await costs.costs(days, store=desk.store, now=desk.now)
 
-    @router.get("/bus", tags=["bus"])
-    async def get_bus() -> BusView:
-        """Streams, consumers with what waits for them, services and embedded servers."""
-        return await bus.view(desk.health, desk.rates, desk.store, desk.settings)
+@letters.post(
+    "/{number}/discard",
+    responses=CHANGED,
+)
+async def discard_dead_letter(
+    desk: Desk, number: Number, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+) -> LetterAnswer:
+    """Delete a letter. Who did it, and why, stays on record; its operation is not touched."""
+    wish = DiscardLetter(sequence=number, reason=why.reason)
+    return await desk.requests.request(DISCARD_LETTER, wish)
 
-    return router
+
+jobs = APIRouter(prefix="/schedule", tags=["schedule"])
+
+
+@jobs.get("")
+async def get_schedule(desk: Desk) -> ScheduleView:
+    """Every job: when it runs next, and how its last run ended."""
+    return await schedule.schedule(ScheduleQuery(), desk)
+
+
+@jobs.post(
+    "/{job}/pause",
+    responses=CHANGED,
+)
+async def pause_job(
+    desk: Desk, job: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+) -> JobAnswer:
+    """Let a job rest until it is resumed."""
+    return await desk.requests.request(PAUSE_JOB, PauseJob(job=job, reason=why.reason))
+
+
+@jobs.post("/{job}/resume", responses=problems(404, 409))
+async def resume_job(desk: Desk, job: Name) -> JobAnswer:
+    """Let a paused job run again, from its next slot on."""
+    return await desk.requests.request(RESUME_JOB, ResumeJob(job=job))
+
+
+@jobs.post(
+    "/{job}/run",
+    responses=CHANGED,
+)
+async def run_job(
+    desk: Desk, job: Name, wish: Annotated[RunWish, Depends(Body(RunWish, is_needed=False))]
+) -> JobAnswer:
+    """Run a job once, also while it is paused; the same moment again is the same run."""
+    at = wish.at or desk.now().replace(microsecond=0)
+    answer = await desk.requests.request(RUN_JOB, RunJob(job=job, at=at))
+    if answer.run is not None and answer.run.outcome == "rejected":
+        raise HttpProblem(HTTPStatus.CONFLICT, "run_refused", answer.run.reason)
+    return answer
+
+
+switch = APIRouter(prefix="/halts", tags=["halts"])
+
+
+@switch.get("")
+async def list_halts(desk: Desk) -> Halts:
+    """The halts that stand; empty where buys are free."""
+    return await handler.halts(HaltsQuery(), store=desk.halts)
+
+
+@switch.post(
+    "",
+    responses=problems(404, 413, 415),
+)
+async def halt_trading(
+    desk: Desk,
+    wish: Annotated[HaltTrading, Depends(Body(HaltTrading))],
+) -> HaltAnswer:
+    """Block buys at once, of one account or of all. Sales pass."""
+    return await desk.requests.switch(HALT, wish)
+
+
+@switch.post(
+    "/resume",
+    responses=problems(404, 413, 415),
+)
+async def resume_trading(
+    desk: Desk,
+    wish: Annotated[ResumeTrading, Depends(Body(ResumeTrading))],
+) -> HaltAnswer:
+    """End the halt of one account, or the one of all."""
+    return await desk.requests.switch(RESUME, wish)
+
+
+watch = APIRouter()
+
+
+@watch.get("/costs", tags=["budget"])
+async def get_costs(desk: Desk, days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = 7) -> CostsView:
+    """The costs of models by day, provider, model and step; the budget is apart."""
+    return await costs.costs(days, desk)
+
+
+@watch.get("/bus", tags=["bus"])
+async def get_bus(desk: Desk) -> BusView:
+    """Streams, consumers with what waits for them, services and embedded servers."""
+    return await bus.view(desk.health, desk.rates, desk.store, desk.settings)

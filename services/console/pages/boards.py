@@ -3,100 +3,95 @@
 from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.http import StrategyDetail
 from contracts.report import ReportQuery
-from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
 from libs.report import day_report
 from libs.report.cited import pieces
 from libs.report.strategies import tables
 from libs.report.strategies.page import unit
+from services.console.http.boards import Named, StrategyName
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk, DeskAccess
 from services.console.pages.account.portfolio import moment
 from services.console.pages.board import compared
-from services.console.pages.show import Show
-from services.console.views import strategies
+from services.console.pages.show import ShowPage
+from services.console.views import report, strategies
 
 STRATEGIES_SHOWN = 50
 
-StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
-Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
+
+pages = APIRouter()
 
 
-def boards(desk: DeskAccess, show: Show) -> APIRouter:
-    """Strategies, daily reports."""
-    router = APIRouter()
-
-    @router.get("/strategies")
-    async def strategies_page(
-        request: Request, name: Annotated[tuple[Named, ...], Query(max_length=NAMES_MAX)] = ()
-    ) -> Response:
-        query = StrategiesQuery(names=name, limit=STRATEGIES_SHOWN)
-        page = await strategies.strategies(query, store=desk.store)
-        if name:
-            return await _compared(request, page, desk, show)
-        return show(
-            request,
-            "strategies.html",
-            it=page,
-            # As many columns as fit beside the menu of a small screen.
-            listed=tables.listed(page.strategies).without("Cycle", "Trades", "Equity"),
-            names_max=NAMES_MAX,
-        )
-
-    @router.get("/strategies/{name}")
-    async def strategy_page(request: Request, name: StrategyName) -> Response:
-        detail = await strategies.strategy(name, store=desk.store)
-        if detail is None:
-            raise not_found(f"no strategy is named {name}")
-        return show(
-            request,
-            "strategy.html",
-            it=detail,
-            s=detail.strategy,
-            figures=tables.compared([detail.strategy]),
-            plots=_plots(detail),
-            pieces=pieces,
-            unit=unit,
-        )
-
-    @router.get("/reports")
-    async def report_page(
-        request: Request, account: Name = MAIN_ACCOUNT, session: date | None = None
-    ) -> Response:
-        names = tuple(await desk.store.accounts())
-        if not names:
-            return show(request, "no_account.html", account=account)
-        query = ReportQuery(account=account, session=session)
-        view = await desk.report(query)
-        if view.report is None:
-            raise not_found(view.message)
-        return show(
-            request,
-            "report.html",
-            it=view.report,
-            title=day_report.title(view.report),
-            headline=day_report.headline(view.report),
-            sections=day_report.sections(view.report),
-            account=account,
-            accounts=names,
-        )
-
-    return router
-
-
-async def _compared(
-    request: Request, page: StrategiesPage, desk: DeskAccess, show: Show
+@pages.get("/strategies")
+async def strategies_page(
+    desk: Desk,
+    show: ShowPage,
+    name: Annotated[tuple[Named, ...], Query(max_length=NAMES_MAX)] = (),
 ) -> Response:
+    """The newest strategies, or those named side by side."""
+    query = StrategiesQuery(names=name, limit=STRATEGIES_SHOWN)
+    page = await strategies.strategies(query, store=desk.store)
+    if name:
+        return await _compared(page, desk, show)
+    return show(
+        "strategies.html",
+        it=page,
+        # As many columns as fit beside the menu of a small screen.
+        listed=tables.listed(page.strategies).without("Cycle", "Trades", "Equity"),
+        names_max=NAMES_MAX,
+    )
+
+
+@pages.get("/strategies/{name}")
+async def strategy_page(desk: Desk, show: ShowPage, name: StrategyName) -> Response:
+    """One strategy."""
+    detail = await strategies.strategy(name, store=desk.store)
+    if detail is None:
+        raise not_found(f"no strategy is named {name}")
+    return show(
+        "strategy.html",
+        it=detail,
+        s=detail.strategy,
+        figures=tables.compared([detail.strategy]),
+        plots=_plots(detail),
+        pieces=pieces,
+        unit=unit,
+    )
+
+
+@pages.get("/reports")
+async def report_page(
+    desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUNT, session: date | None = None
+) -> Response:
+    """A session's report."""
+    names = tuple(await desk.store.accounts())
+    if not names:
+        return show("no_account.html", account=account)
+    query = ReportQuery(account=account, session=session)
+    view = await report.report(query, desk)
+    if view.report is None:
+        raise not_found(view.message)
+    return show(
+        "report.html",
+        it=view.report,
+        title=day_report.title(view.report),
+        headline=day_report.headline(view.report),
+        sections=day_report.sections(view.report),
+        account=account,
+        accounts=names,
+    )
+
+
+async def _compared(page: StrategiesPage, desk: DeskAccess, show: ShowPage) -> Response:
     views = page.strategies
     details = [await strategies.strategy(view.name, store=desk.store) for view in views]
     return show(
-        request,
         "compared.html",
         it=page,
         side_by_side=tables.compared(views),

@@ -1,14 +1,16 @@
 """Filters in a page's address: what a form sends empty means all, and what cannot be is told on the
 page, beside what was chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
+from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.wording import problems_of
 
 ORDER = frozenset({"sort", "ascending", "before"})
@@ -16,6 +18,7 @@ CHOSEN_CHARS_MAX = 200
 """Of what was sent, as much is shown again in the form."""
 
 Query = TypeVar("Query", bound=BaseModel)
+Page = TypeVar("Page")
 
 
 def _unless_empty(value: Any) -> Any:
@@ -64,3 +67,17 @@ def chosen(request: Request, model: type[Query], limit: int) -> Chosen[Query]:
         return Chosen(words, model.model_validate({**words, "limit": limit}))
     except ValidationError as error:
         return Chosen(words, None, problems_of(error.errors(include_url=False))[0])
+
+
+async def read_page(
+    asked: Chosen[Query], read: Callable[[Query], Awaitable[Page]], nothing: Page
+) -> tuple[Page, str, HTTPStatus]:
+    """The page of a list, why there is none, and the answer's status."""
+    page, wrong = nothing, asked.wrong
+    try:
+        page = await read(asked.query) if asked.query else page
+    except Unavailable:
+        raise
+    except DeskError as error:
+        wrong = error.message
+    return page, wrong, HTTPStatus.UNPROCESSABLE_ENTITY if wrong else HTTPStatus.OK

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.approval import ApprovalsQuery
 from contracts.cycle_query import CycleQuery
@@ -18,11 +17,11 @@ from libs.report.story import PipelineStory
 from libs.report.view import Table
 from services.console import handler, logic
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
-from services.console.http.short_ids import cycle_named
+from services.console.http.requests import Desk, DeskAccess
+from services.console.http.short_ids import CycleId
 from services.console.pages.choices import OrAll
 from services.console.pages.folded import Shown, folded, with_results
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
 
 DECISIONS_SHOWN = 40
 DECISIONS_LOOKED_AT = 400
@@ -31,56 +30,52 @@ CHARTED_MAX = 12
 """Tickers whose prices can be looked at, those that were picked first."""
 
 
-def decisions(desk: DeskAccess, show: Show) -> APIRouter:
-    """The pages below /decisions."""
-    router = APIRouter(prefix="/decisions")
-    named = cycle_named(desk)
+pages = APIRouter(prefix="/decisions")
 
-    @router.get("")
-    async def decisions_page(
-        request: Request,
-        account: Annotated[Name | None, OrAll, Query()] = None,
-        everything: Annotated[bool | None, OrAll, Query()] = None,
-    ) -> Response:
-        accounts = await desk.store.accounts()
-        waiting = await handler.approvals(ApprovalsQuery(limit=PAGE_MAX), store=desk.store)
-        return show(
-            request,
-            "decisions.html",
-            waiting={(one.cycle_id, one.pipeline) for one in waiting.approvals},
-            decisions=await _listed(desk, account, everything=bool(everything)),
-            everything=everything,
-            accounts=accounts,
-            account=account,
-        )
 
-    @router.get("/{cycle_id}/{pipeline}")
-    async def decision_page(
-        request: Request, cycle_id: Annotated[UUID, Depends(named)], pipeline: Name
-    ) -> Response:
-        view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-        if not view.found:
-            raise not_found(view.message)
-        if pipeline not in {entry.name for entry in view.pipelines}:
-            raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
-        asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
-        nodes = (await desk.operations(asked)).operations
-        cycle = story.tell(view, nodes)
-        one = cycle.of(pipeline)
-        account = await desk.store.account(one.account)
-        return show(
-            request,
-            "decision.html",
-            it=view,
-            story=cycle,
-            one=one,
-            reports=one.reports,
-            tables=tables_of(one, view.as_of),
-            # Before its account is open nobody can say how far prices may be shown.
-            charted=_charted(one) if account else (),
-        )
+@pages.get("")
+async def decisions_page(
+    desk: Desk,
+    show: ShowPage,
+    account: Annotated[Name | None, OrAll, Query()] = None,
+    everything: Annotated[bool | None, OrAll, Query()] = None,
+) -> Response:
+    """The newest decisions."""
+    accounts = await desk.store.accounts()
+    waiting = await handler.approvals(ApprovalsQuery(limit=PAGE_MAX), store=desk.store)
+    return show(
+        "decisions.html",
+        waiting={(one.cycle_id, one.pipeline) for one in waiting.approvals},
+        decisions=await _listed(desk, account, everything=bool(everything)),
+        everything=everything,
+        accounts=accounts,
+        account=account,
+    )
 
-    return router
+
+@pages.get("/{cycle_id}/{pipeline}")
+async def decision_page(desk: Desk, show: ShowPage, cycle_id: CycleId, pipeline: Name) -> Response:
+    """One pipeline's decision with why."""
+    view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
+    if not view.found:
+        raise not_found(view.message)
+    if pipeline not in {entry.name for entry in view.pipelines}:
+        raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
+    asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
+    nodes = (await handler.operations(asked, store=desk.store)).operations
+    cycle = story.tell(view, nodes)
+    one = cycle.of(pipeline)
+    account = await desk.store.account(one.account)
+    return show(
+        "decision.html",
+        it=view,
+        story=cycle,
+        one=one,
+        reports=one.reports,
+        tables=tables_of(one, view.as_of),
+        # Before its account is open nobody can say how far prices may be shown.
+        charted=_charted(one) if account else (),
+    )
 
 
 async def _listed(desk: DeskAccess, account: str | None, *, everything: bool) -> Sequence[Shown]:

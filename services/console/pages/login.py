@@ -3,25 +3,23 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from services.console.http.requests import DeskAccess
-from services.console.pages.show import Show
+from services.console.http.requests import Desk
+from services.console.pages.show import ShowPage
 
 LOGIN = "/login"
 
 
-def login(desk: DeskAccess, show: Show) -> APIRouter:
+pages = APIRouter()
+
+
+@pages.get(LOGIN)
+async def login_page(desk: Desk, show: ShowPage, request: Request, next: str = "/") -> Response:  # noqa: A002 - the link's word
     """The page; without a token set there is nothing to log in to."""
-    router = APIRouter()
-
-    @router.get(LOGIN)
-    async def login_page(request: Request, next: str = "/") -> Response:  # noqa: A002 - the link's word
-        target = _within(next)
-        cookies = request.headers.get("cookie", "")
-        if desk.sessions is None or desk.sessions.holds(cookies):
-            return RedirectResponse(target, 303)
-        return show(request, "login.html", next=target)
-
-    return router
+    target = _within(next)
+    cookies = request.headers.get("cookie", "")
+    if desk.sessions is None or desk.sessions.holds(cookies):
+        return RedirectResponse(target, 303)
+    return show("login.html", next=target)
 
 
 def _within(target: str) -> str:

@@ -2,57 +2,53 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.notice import ChannelsView, NotificationsQuery
 from contracts.types import Name
 from libs.report.notify import channels
 from libs.runtime.errors import DeskError
 from services.console.http.notifications import NUMBER_MAX, Status
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk, DeskAccess
 from services.console.pages.choices import OrAll
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
 from services.console.views import notifications as view
 
 MESSAGES_SHOWN = 50
 
 
-def notifications(desk: DeskAccess, show: Show) -> APIRouter:
-    """One page."""
-    router = APIRouter()
+pages = APIRouter()
 
-    @router.get("/notifications")
-    async def notifications_page(
-        request: Request,
-        channel: Annotated[Name | None, OrAll, Query()] = None,
-        status: Annotated[Status | None, OrAll, Query()] = None,
-        before: Annotated[int | None, OrAll, Query(ge=1, le=NUMBER_MAX)] = None,
-    ) -> Response:
-        query = NotificationsQuery(
-            channel=channel, status=status, before=before, limit=MESSAGES_SHOWN
-        )
-        page = await view.notifications(query, store=desk.store, settings=desk.settings)
-        numbers = [*(message.number for message in page.notifications), *page.unreadable]
-        answer = await _channels(desk)
-        shown = answer or channels.of_settings(desk.settings.notify, {}, {})
-        lines = channels.standings(shown, page.channels, desk.now())
-        filtered = channel is not None or status is not None
-        return show(
-            request,
-            "notifications.html",
-            channels=channels.channel_table(lines),
-            rules=channels.rule_table(shown.rules),
-            messages=channels.message_table(page.notifications, len(page.unreadable), filtered),
-            answers=answer is not None,
-            names=[state.channel for state in page.channels],
-            status_words=channels.STATUS_WORDS,
-            channel=channel,
-            status=status,
-            before=before,
-            older=min(numbers) if page.more else None,
-        )
 
-    return router
+@pages.get("/notifications")
+async def notifications_page(
+    desk: Desk,
+    show: ShowPage,
+    channel: Annotated[Name | None, OrAll, Query()] = None,
+    status: Annotated[Status | None, OrAll, Query()] = None,
+    before: Annotated[int | None, OrAll, Query(ge=1, le=NUMBER_MAX)] = None,
+) -> Response:
+    """The page with its filters."""
+    query = NotificationsQuery(channel=channel, status=status, before=before, limit=MESSAGES_SHOWN)
+    page = await view.notifications(query, store=desk.store, settings=desk.settings)
+    numbers = [*(message.number for message in page.notifications), *page.unreadable]
+    answer = await _channels(desk)
+    shown = answer or channels.of_settings(desk.settings.notify, {}, {})
+    lines = channels.standings(shown, page.channels, desk.now())
+    filtered = channel is not None or status is not None
+    return show(
+        "notifications.html",
+        channels=channels.channel_table(lines),
+        rules=channels.rule_table(shown.rules),
+        messages=channels.message_table(page.notifications, len(page.unreadable), filtered),
+        answers=answer is not None,
+        names=[state.channel for state in page.channels],
+        status_words=channels.STATUS_WORDS,
+        channel=channel,
+        status=status,
+        before=before,
+        older=min(numbers) if page.more else None,
+    )
 
 
 async def _channels(desk: DeskAccess) -> ChannelsView | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -105,3 +106,13 @@ class Show:
         facts = {"problem": problem, "title": title, "detail": detail, "todo": todo}
         headers = {**HEADERS, **refused.headers}
         return HTMLResponse(self._html(request, "problem.html", facts), problem.status, headers)
+
+
+async def show_of(request: Request) -> Callable[..., Response]:
+    """For `Depends`: how the page that is asked for is shown."""
+    show: Show = request.app.state.show
+    return partial(show, request)
+
+
+ShowPage = Annotated[Callable[..., Response], Depends(show_of)]
+"""Takes the name of a template, a status where it is not 200, and the page's facts."""

@@ -9,42 +9,42 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from libs.market.choice import first_request
 from libs.web.problem import HttpProblem
-from services.console.http.api import ROOT, api
+from services.console.http.api import api
+from services.console.http.bodies import ROOT
 from services.console.http.problems import tell_problems
 from services.console.http.requests import DeskAccess
-from services.console.pages.account.performance import performance
-from services.console.pages.account.portfolio import money
-from services.console.pages.account.tickers import tickers
-from services.console.pages.approvals import approvals
-from services.console.pages.board.leaderboard import leaderboard
-from services.console.pages.boards import boards
-from services.console.pages.cycles import cycles
-from services.console.pages.decisions import decisions
-from services.console.pages.login import LOGIN, login
-from services.console.pages.notifications import notifications
-from services.console.pages.operations import operations
-from services.console.pages.overview.page import overview
-from services.console.pages.request.page import PATH as REQUEST_FORM
-from services.console.pages.request.page import request_form
+from services.console.pages import (
+    approvals,
+    boards,
+    cycles,
+    decisions,
+    login,
+    notifications,
+    operations,
+    studies,
+    tail,
+    upkeep,
+)
+from services.console.pages.account import performance, portfolio, tickers
+from services.console.pages.board import leaderboard
+from services.console.pages.login import LOGIN
+from services.console.pages.overview import page as overview
+from services.console.pages.request import page as request
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
-from services.console.pages.studies import studies
-from services.console.pages.tail import tail
-from services.console.pages.trace.cycle import cycle
-from services.console.pages.trace.operation import operation
-from services.console.pages.upkeep import settings_page, upkeep
+from services.console.pages.trace import cycle, operation
 
 PAGES = (
     overview,
     approvals,
     tail,
     cycles,
-    request_form,
+    request,
     cycle,
     decisions,
     operations,
     operation,
-    money,
+    portfolio,
     performance,
     tickers,
     leaderboard,
@@ -52,9 +52,9 @@ PAGES = (
     studies,
     upkeep,
     notifications,
-    settings_page,
 )
-"""One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
+"""Modules of pages, each with its paths in `pages`. The form of a cycle goes before a cycle: it is
+none."""
 
 
 class Site:
@@ -76,9 +76,9 @@ class Site:
     def _app(self, desk: DeskAccess, statics: Statics) -> FastAPI:
         app = FastAPI(openapi_url=None, redirect_slashes=False)
         app.include_router(statics.router())
-        app.include_router(login(desk, self._show))
-        for routes in PAGES:
-            app.include_router(routes(desk, self._show))
+        for module in (login, *PAGES):
+            app.include_router(module.pages)
+        app.state.desk, app.state.show = desk, self._show
         tell_problems(app, self._answer)
         return app
 
@@ -100,7 +100,7 @@ class Site:
 
     def takes_form(self, scope: Scope) -> bool:
         """The one page whose form is sent without a script."""
-        return bool(scope["path"] == REQUEST_FORM)
+        return bool(scope["path"] == request.PATH)
 
     def knows(self, cookies: str) -> bool:
         """Whether the Cookie header bears a session."""

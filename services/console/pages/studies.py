@@ -2,31 +2,32 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from contracts.study import StudiesQuery, StudyView
 from contracts.study_score import StudyScoreQuery
 from contracts.subjects.studies import STUDIES
 from libs.facts import amounts
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 from services.console.http.studies import report_of, score_query
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
+
+pages = APIRouter()
 
 
-def studies(desk: DeskAccess, show: Show) -> APIRouter:
-    """The list as a page of the console; a report is a page of its own, as over HTTP."""
-    router = APIRouter()
+@pages.get("/studies")
+async def studies_page(desk: Desk, show: ShowPage) -> Response:
+    """The list, a page of the console."""
+    view = await desk.requests.ask(STUDIES, StudiesQuery())
+    return show("studies.html", it=view, standing=_standing)
 
-    @router.get("/studies")
-    async def studies_page(request: Request) -> Response:
-        view = await desk.requests.ask(STUDIES, StudiesQuery())
-        return show(request, "studies.html", it=view, standing=_standing)
 
-    @router.get("/studies/{name}")
-    async def study_page(query: Annotated[StudyScoreQuery, Depends(score_query)]) -> Response:
-        return await report_of(desk, query)
-
-    return router
+@pages.get("/studies/{name}")
+async def study_page(
+    desk: Desk, query: Annotated[StudyScoreQuery, Depends(score_query)]
+) -> Response:
+    """A report, a page of its own as over HTTP."""
+    return await report_of(desk, query)
 
 
 def _standing(view: StudyView) -> str:

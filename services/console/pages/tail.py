@@ -4,22 +4,17 @@ from fastapi import APIRouter, Request, Response
 
 from contracts.audit import EventType
 from services.console.http.events import SERVICES
-from services.console.http.requests import DeskAccess
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
+
+pages = APIRouter()
 
 
-def tail(_: DeskAccess, show: Show) -> APIRouter:
+@pages.get("/tail")
+async def tail_page(show: ShowPage, request: Request) -> Response:
     """The page with its filter; what the filter is stands in the URL."""
-    router = APIRouter()
-
-    @router.get("/tail")
-    async def tail_page(request: Request) -> Response:
-        return show(
-            request,
-            "tail.html",
-            query=request.query_params,
-            types=[kind.value for kind in EventType],
-            services=SERVICES,
-        )
-
-    return router
+    return show(
+        "tail.html",
+        query=request.query_params,
+        types=[kind.value for kind in EventType],
+        services=SERVICES,
+    )

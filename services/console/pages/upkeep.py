@@ -7,7 +7,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.http import CostRow
 from contracts.schedule import ScheduleQuery
@@ -17,11 +17,12 @@ from contracts.upkeep import BudgetQuery, DeadLetter, DeadLettersQuery
 from libs.report import costs as of_costs
 from libs.report import letters as of_letters
 from libs.report import settings
+from services.console import handler
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk, DeskAccess
 from services.console.http.upkeep import DAYS_MAX, Number
-from services.console.pages.show import Show
-from services.console.views import bus, costs
+from services.console.pages.show import ShowPage
+from services.console.views import bus, costs, schedule
 
 LETTERS_SHOWN = 50
 DAYS_SHOWN = 7
@@ -31,74 +32,72 @@ ORCHESTRATORS = f"{PREFIX}.dlq.{ORCHESTRATOR}."
 OPEN = frozenset({"pending", "running"})
 
 
-def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
-    """One page each."""
-    router = APIRouter()
-
-    @router.get("/schedule")
-    async def schedule_page(request: Request) -> Response:
-        view = await desk.schedule(ScheduleQuery())
-        runs = await desk.store.newest_slots([job.name for job in view.jobs], RUNS_SHOWN)
-        return show(request, "schedule.html", it=view, zone=ZoneInfo(view.zone), runs=runs)
-
-    @router.get("/letters")
-    async def letters_page(request: Request) -> Response:
-        query = DeadLettersQuery(limit=LETTERS_SHOWN)
-        page = await desk.dead_letters(query)
-        return show(
-            request, "letters.html", letters=of_letters.listed(page.letters), shown=LETTERS_SHOWN
-        )
-
-    @router.get("/letters/{number}")
-    async def letter_page(request: Request, number: Number) -> Response:
-        query = DeadLettersQuery(sequence=number)
-        waiting = (await desk.dead_letters(query)).letters
-        if not waiting:
-            raise not_found(f"there is no dead letter {number}; it may have been discarded")
-        letter = waiting[0]
-        why = await _never_again(letter, desk)
-        return show(request, "letter.html", it=letter, body=readable(letter.body), no_retry=why)
-
-    @router.get("/costs")
-    async def costs_page(
-        request: Request, days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = DAYS_SHOWN
-    ) -> Response:
-        view = await costs.costs(days, store=desk.store, now=desk.now)
-        query = BudgetQuery(days=days)
-        budget = await desk.budget(query)
-        return show(
-            request,
-            "costs.html",
-            it=view,
-            budget=budget,
-            by_day=of_costs.by_day(budget),
-            days=days,
-            by_model=summed(view.rows, lambda row: f"{row.provider}: {row.model or 'no reply'}"),
-            by_stage=summed(view.rows, lambda row: row.stage),
-        )
-
-    @router.get("/bus")
-    async def bus_page(request: Request) -> Response:
-        view = await bus.view(desk.health, desk.rates, desk.store, desk.settings)
-        return show(request, "bus.html", it=view)
-
-    return router
+pages = APIRouter()
 
 
-def settings_page(desk: DeskAccess, show: Show) -> APIRouter:
+@pages.get("/schedule")
+async def schedule_page(desk: Desk, show: ShowPage) -> Response:
+    """Every job with its newest runs."""
+    view = await schedule.schedule(ScheduleQuery(), desk)
+    runs = await desk.store.newest_slots([job.name for job in view.jobs], RUNS_SHOWN)
+    return show("schedule.html", it=view, zone=ZoneInfo(view.zone), runs=runs)
+
+
+@pages.get("/letters")
+async def letters_page(desk: Desk, show: ShowPage) -> Response:
+    """The newest dead letters."""
+    query = DeadLettersQuery(limit=LETTERS_SHOWN)
+    page = await handler.dead_letters(query, desk)
+    return show("letters.html", letters=of_letters.listed(page.letters), shown=LETTERS_SHOWN)
+
+
+@pages.get("/letters/{number}")
+async def letter_page(desk: Desk, show: ShowPage, number: Number) -> Response:
+    """One dead letter with its body."""
+    query = DeadLettersQuery(sequence=number)
+    waiting = (await handler.dead_letters(query, desk)).letters
+    if not waiting:
+        raise not_found(f"there is no dead letter {number}; it may have been discarded")
+    letter = waiting[0]
+    why = await _never_again(letter, desk)
+    return show("letter.html", it=letter, body=readable(letter.body), no_retry=why)
+
+
+@pages.get("/costs")
+async def costs_page(
+    desk: Desk, show: ShowPage, days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = DAYS_SHOWN
+) -> Response:
+    """What models cost, beside the budget."""
+    view = await costs.costs(days, desk)
+    query = BudgetQuery(days=days)
+    budget = await handler.budget(query, desk)
+    return show(
+        "costs.html",
+        it=view,
+        budget=budget,
+        by_day=of_costs.by_day(budget),
+        days=days,
+        by_model=summed(view.rows, lambda row: f"{row.provider}: {row.model or 'no reply'}"),
+        by_stage=summed(view.rows, lambda row: row.stage),
+    )
+
+
+@pages.get("/bus")
+async def bus_page(desk: Desk, show: ShowPage) -> Response:
+    """Streams, queues and services."""
+    view = await bus.view(desk.health, desk.rates, desk.store, desk.settings)
+    return show("bus.html", it=view)
+
+
+@pages.get("/settings")
+async def all_settings(desk: Desk, show: ShowPage) -> Response:
     """All settings, to be read."""
-    router = APIRouter()
-
-    @router.get("/settings")
-    async def all_settings(request: Request) -> Response:
-        every = settings.of_desk(desk.settings)
-        groups = {
-            "Set on this desk": [one for one in every if one.source != "default"],
-            "Defaults": [one for one in every if one.source == "default"],
-        }
-        return show(request, "settings.html", groups=groups)
-
-    return router
+    every = settings.of_desk(desk.settings)
+    groups = {
+        "Set on this desk": [one for one in every if one.source != "default"],
+        "Defaults": [one for one in every if one.source == "default"],
+    }
+    return show("settings.html", groups=groups)
 
 
 async def _never_again(letter: DeadLetter, desk: DeskAccess) -> str:

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Protocol
 from uuid import UUID
 
 import orjson
-import polars as pl
 
 from contracts.account import (
     AccountLimits,
@@ -28,7 +26,6 @@ from contracts.account_query import (
     HeldAtClose,
 )
 from contracts.facts import UNKNOWN_SECTOR
-from contracts.http import PriceBar
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
 from libs.quant.returns import ONE, drawdowns
@@ -36,6 +33,7 @@ from libs.quant.standing import AccountStanding, Close
 from libs.quant.ticks import PRICE_STEP
 from services.console import logic
 from services.console.store import Store, sql
+from services.console.views.desk import DeskViews
 from services.console.views.standings import (
     KeptClose,
     held_at,
@@ -44,33 +42,10 @@ from services.console.views.standings import (
     standing_of,
 )
 
-RETURN_STEP = Decimal("0.0001")
-"""Percentages have four places."""
 HELD_MAX = 1_000
 """Positions of an account that are shown."""
 _NO_CYCLE = UUID(int=0)
 """Stands in an account's portfolio where no cycle has placed an order yet."""
-
-
-class PriceSource(Protocol):
-    """Prices over time, as the market source has them."""
-
-    @property
-    def described(self) -> str:
-        """Where they are from."""
-        ...
-
-    async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
-        """The newest bars up to the session's close. Raises `MarketError`."""
-        ...
-
-    async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
-        """The same as a frame (BAR_SCHEMA)."""
-        ...
-
-    async def currency(self, ticker: str, as_of: date) -> str:
-        """The currency that they are in. Raises `MarketError`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,13 +58,13 @@ class AccountState:
     held: tuple[HeldAtClose, ...] = ()
 
 
-async def read(name: str, *, store: Store, synthetic: bool) -> AccountState | None:
-    """The account of this name; None where there is none. `synthetic` says that the market source's
-    prices are made up."""
+async def read(name: str, desk: DeskViews) -> AccountState | None:
+    """The account of this name; None where there is none."""
+    store = desk.store
     row = await store.account(name)
     if row is None:
         return None
-    books = await _portfolio(row, await store.balances(name), store, synthetic=synthetic)
+    books = await _portfolio(row, await store.balances(name), store, synthetic=desk.synthetic)
     stands = await standing_of(name, store)
     if stands is None:
         return AccountState(row, books, None)
@@ -98,13 +73,15 @@ async def read(name: str, *, store: Store, synthetic: bool) -> AccountState | No
     return AccountState(row, books, stands, await held_at(name, session, kept, HELD_MAX, store))
 
 
-async def account(query: AccountQuery, *, store: Store, synthetic: bool) -> AccountView:
+async def account(query: AccountQuery, desk: DeskViews) -> AccountView:
     """One account with the names of all."""
-    names = tuple(await store.accounts())
-    one = await read(query.account, store=store, synthetic=synthetic)
+    names = tuple(await desk.store.accounts())
+    one = await read(query.account, desk)
     if one is None:
         return AccountView(found=False, accounts=names)
-    fills = await store.rows(sql.newest_fills, query.account, query.fills) if query.fills else ()
+    fills = (
+        await desk.store.rows(sql.newest_fills, query.account, query.fills) if query.fills else ()
+    )
     return view_of(one, names, fills)
 
 
@@ -128,7 +105,7 @@ def view_of(
             **{name: getattr(close, name) for name in same},
             "closed_on": close.session,
             "not_counted": not_counted(one.standing),
-            "return_pct": one.standing.return_pct.quantize(RETURN_STEP),
+            "return_pct": one.standing.return_pct.quantize(logic.PCT_STEP),
             "held": one.held,
             # Nothing is ever sold short, so gross and net exposure are one.
             "exposure_gross": close.positions,
@@ -151,7 +128,7 @@ def equity_of(stands: AccountStanding, points: int) -> EquityView:
     deepest = max(falls, key=falls.__getitem__)
     return EquityView(
         points=tuple(_point(it, stands.grown, falls) for it in logic.picked(stands.closes, points)),
-        max_drawdown_pct=_pct(falls[deepest]),
+        max_drawdown_pct=logic.pct(falls[deepest]),
         max_drawdown_on=deepest if falls[deepest] else None,
     )
 
@@ -168,13 +145,9 @@ def _point(
         exposure_gross=close.positions,
         exposure_net=close.positions,
         paid_in=close.paid_in,
-        return_pct=_pct(grown[close.session] - ONE),
-        drawdown_pct=_pct(falls[close.session]),
+        return_pct=logic.pct(grown[close.session] - ONE),
+        drawdown_pct=logic.pct(falls[close.session]),
     )
-
-
-def _pct(part: Decimal) -> Decimal:
-    return (part * 100).quantize(RETURN_STEP)
 
 
 async def _portfolio(

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
-from typing import Protocol
 
 import orjson
 
@@ -16,8 +15,10 @@ from libs.market.errors import MarketError
 from libs.quant import leaderboard as quant
 from libs.quant.returns import ONE, AccountWorth
 from services.console import logic
+from services.console.market_history import MarketHistory
 from services.console.store import Store
-from services.console.views.past_cycles import PastCycle, PastCycles
+from services.console.views.desk import DeskViews
+from services.console.views.past_cycles import PastCycle
 from services.console.views.standings import close_of
 
 CYCLES_MAX = 1_000
@@ -26,20 +27,6 @@ for earlier ones."""
 UNKNOWN_CHARS = 300
 TOO_FEW = "a benchmark is compared from the account's second session on"
 NOT_BEGUN = "there is nothing to compare with before a decision has named priced candidates"
-
-
-class CloseHistory(Protocol):
-    """Closing prices over time."""
-
-    @property
-    def described(self) -> str:
-        """Where the prices are from."""
-        ...
-
-    async def closes(self, ticker: str, first: date, last: date) -> quant.Closes:
-        """The closes from `first` to `last`, adjusted up to it; empty where the source has none.
-        Raises `MarketError` where it could not say."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -73,10 +60,7 @@ async def line(
     benchmark: str,
     account: str,
     sessions: Sequence[date],
-    *,
-    past: PastCycles,
-    store: Store,
-    history: CloseHistory,
+    desk: DeskViews,
 ) -> GrowthLine:
     """The benchmark of an account over its sessions, oldest first."""
     if len(sessions) < 2:
@@ -85,16 +69,16 @@ async def line(
     if benchmark == CASH:
         return GrowthLine(dict.fromkeys(sessions, ONE), opened)
     if benchmark != CANDIDATES:
-        held = await _left_alone([benchmark.upper()], opened, sessions[1:], history)
+        held = await _left_alone([benchmark.upper()], opened, sessions[1:], desk.history)
         if not held.returns:
-            why = f"there is no price of {benchmark.upper()} at {opened}: {history.described}"
+            why = f"there is no price of {benchmark.upper()} at {opened}: {desk.history.described}"
             return GrowthLine(absent=held.absent, message=held.unknown or why)
         return _from(opened, sessions, held)
-    cycles = await past.newest(date.min, newest, CYCLES_MAX)
+    cycles = await desk.past.newest(date.min, newest, CYCLES_MAX)
     decided = _first_decision(cycles, account, opened)
     began = next((day for day in sessions if decided is not None and day >= decided), None)
     later = [day for day in sessions if began is not None and day > began]
-    held = await held_since(store, history, cycles, began if later else None, later)
+    held = await held_since(desk.store, desk.history, cycles, began if later else None, later)
     if began is None or not held.returns:
         return GrowthLine(
             tickers=held.tickers, absent=held.absent, message=held.unknown or NOT_BEGUN
@@ -111,14 +95,12 @@ def _from(began: date, sessions: Sequence[date], held: HeldBasket) -> GrowthLine
     )
 
 
-async def holding(
-    account: str, points: int, *, past: PastCycles, store: Store, history: CloseHistory
-) -> HoldingView:
+async def holding(account: str, points: int, desk: DeskViews) -> HoldingView:
     """The worth of the account had it held, at the sessions that its equity is told of."""
-    if await store.account(account) is None:
+    if await desk.store.account(account) is None:
         return HoldingView(found=False)
-    equity = {row["session"]: close_of(row).worth for row in await store.snapshots([account])}
-    held = await line(CANDIDATES, account, list(equity), past=past, store=store, history=history)
+    equity = {row["session"]: close_of(row).worth for row in await desk.store.snapshots([account])}
+    held = await line(CANDIDATES, account, list(equity), desk)
     view = HoldingView(tickers=held.tickers, absent=held.absent, message=held.message)
     if not held.grown:
         return view
@@ -154,7 +136,7 @@ def _first_decision(cycles: Sequence[PastCycle], account: str, opened: date) -> 
 
 async def held_since(
     store: Store,
-    history: CloseHistory,
+    history: MarketHistory,
     cycles: Sequence[PastCycle],
     began: date | None,
     sessions: Sequence[date],
@@ -168,7 +150,7 @@ async def held_since(
 
 
 async def _left_alone(
-    offered: Sequence[str], began: date, sessions: Sequence[date], history: CloseHistory
+    offered: Sequence[str], began: date, sessions: Sequence[date], history: MarketHistory
 ) -> HeldBasket:
     try:
         closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}

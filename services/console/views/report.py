@@ -1,8 +1,7 @@
 """A session's report for an account, from the record, with all that needs a person now."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -28,7 +27,6 @@ from contracts.report import (
     Worth,
 )
 from contracts.types import Usage
-from libs.bus.dead_letters import DeadLetters
 from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
@@ -39,6 +37,7 @@ from libs.report.reports import Reports
 from libs.runtime.nearest import UnknownAccount
 from services.console import logic
 from services.console.store import Store, sql
+from services.console.views.desk import DeskViews
 from services.console.views.standings import held_at, kept_closes, not_counted, standing_of
 
 REASON_CHARS_MAX = 300
@@ -53,27 +52,17 @@ LISTED = {
 """The command that lists what a report has no room for."""
 
 
-@dataclass(frozen=True)
-class ReportSources:
-    """Where a report's facts come from."""
-
-    store: Store
-    letters: DeadLetters
-    calendar: ExchangeCalendar
-    now: Callable[[], datetime]
-
-
-async def report(query: ReportQuery, *, known: ReportSources) -> ReportView:
+async def report(query: ReportQuery, desk: DeskViews) -> ReportView:
     """The session's report, as data and as Markdown."""
-    store = known.store
+    store = desk.store
     row = await store.account(query.account)
     if row is None:
         error = UnknownAccount(query.account, await store.accounts())
         return ReportView(found=False, message=error.message)
     session = query.session or row["clock"]
-    if not known.calendar.is_session(session):
-        return ReportView(found=False, message=_no_session(session, known.calendar))
-    day_report = await _build(row, session, known)
+    if not desk.calendar.is_session(session):
+        return ReportView(found=False, message=_no_session(session, desk.calendar))
+    day_report = await _build(row, session, desk)
     return ReportView(report=day_report, markdown=markdown(day_report))
 
 
@@ -83,8 +72,8 @@ def _no_session(day: date, calendar: ExchangeCalendar) -> str:
     return f"{day:%a %Y-%m-%d} is a {calendar.kind(day)}, no session; the one before is {before}"
 
 
-async def _build(row: Record, session: date, known: ReportSources) -> DayReport:
-    name, store = row["account"], known.store
+async def _build(row: Record, session: date, desk: DeskViews) -> DayReport:
+    name, store = row["account"], desk.store
     cycles = await _cycles(session, name, store)
     closes = [dict(snapshot) for snapshot in await store.day_snapshots(name, session)]
     is_closed = bool(closes) and closes[0]["session"] == session
@@ -103,12 +92,12 @@ async def _build(row: Record, session: date, known: ReportSources) -> DayReport:
         account=name,
         session=session,
         currency=row["currency"],
-        made_at=known.now(),
+        made_at=desk.now(),
         worth=_worth(closes, session),
         not_counted=not_counted(stands) if stands and is_newest else NotCounted(),
         attention=(
             # What stands still now belongs to the newest report, and to no day before it.
-            *(await _waiting(name, known) if session >= row["clock"] else ()),
+            *(await _waiting(name, desk) if session >= row["clock"] else ()),
             *_unclosed(closes, session, row),
             *_unpriced(held, session),
             *_ended_badly(cycles),
@@ -212,10 +201,10 @@ def _decisions(listed: str | None) -> tuple[DecisionLine, ...]:
 # --- what needs a person ----------------------------------------------------------------------
 
 
-async def _waiting(account: str, known: ReportSources) -> Sequence[Attention]:
+async def _waiting(account: str, desk: DeskViews) -> Sequence[Attention]:
     """Everything that stands still until somebody does something."""
     lines = []
-    for row in await known.store.rows(sql.waiting_approvals, None, PAGE_MAX):
+    for row in await desk.store.rows(sql.waiting_approvals, None, PAGE_MAX):
         if row["account"] == account:
             until = f"{row['deadline_at']:%Y-%m-%d %H:%M} UTC"
             short = _short(row["cycle_id"])
@@ -225,10 +214,10 @@ async def _waiting(account: str, known: ReportSources) -> Sequence[Attention]:
             )
     lines += [
         Attention(what="halt", text=halted(halt), todo=remedy(halt))
-        for halt in map(logic.halt_of, await known.store.rows(sql.halts))
+        for halt in map(logic.halt_of, await desk.store.rows(sql.halts))
         if halt.account in {None, account}
     ]
-    letters = await known.letters.newest(PAGE_MAX)
+    letters = await desk.letters.newest(PAGE_MAX)
     if letters:
         number = f"{len(letters)}{'+' if len(letters) == PAGE_MAX else ''}"
         many = "dead letter" if len(letters) == 1 else "dead letters; the newest"

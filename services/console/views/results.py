@@ -6,13 +6,16 @@ from uuid import UUID
 
 from contracts.cycle_query import CycleView
 from contracts.execution import DecisionView
-from contracts.performance import OrderResult
-from contracts.types import Money
+from contracts.performance import OrderResult, RoundTrip
+from contracts.types import Money, plain_shares
 from libs.postgres.pool import Record
+from libs.quant.sizing import SHARE_STEP
 from libs.quant.standing import AccountStanding
+from libs.quant.ticks import PRICE_STEP
+from libs.quant.trades import Closing, Trip
 from libs.report.results import pending
+from services.console.logic import rounded
 from services.console.store import Store
-from services.console.views.performance import round_trip
 from services.console.views.standings import standings_of
 
 Key = tuple[UUID, str]
@@ -78,6 +81,37 @@ def _result(order: Record, stands: AccountStanding | None) -> OrderResult:
     )
     # A value that is not known has its reason beside it.
     return result.model_copy(update={"reason": result.reason or pending(result)})
+
+
+def round_trip(trip: Trip, stands: AccountStanding) -> RoundTrip:
+    """One round trip for people."""
+    left, entered = trip.exit, trip.entry
+    closing = left.closing if left else None
+    if trip.closed is not None and left is None:
+        closing = Closing.SPLIT
+    return RoundTrip(
+        ticker=trip.ticker,
+        as_of=stands.close.session,
+        opened=trip.opened,
+        closed=trip.closed,
+        sessions=trip.sessions(list(stands.grown)),
+        quantity=plain_shares(trip.shares.quantize(SHARE_STEP)),
+        sold=plain_shares(trip.shares_sold.quantize(SHARE_STEP)),
+        held=trip.held,
+        entry_price=rounded(trip.entry_price, PRICE_STEP),
+        exit_price=rounded(trip.exit_price, PRICE_STEP),
+        gain=trip.gain,
+        gain_pct=rounded(trip.gain_pct),
+        unrealised=trip.unrealised,
+        dividends=trip.dividends,
+        fees=trip.fees,
+        sold_by=closing.value if closing else None,
+        rules=left.rules if left else (),
+        entry_cycle_id=entered.cycle_id if entered else None,
+        entry_pipeline=entered.pipeline if entered else None,
+        exit_cycle_id=left.cycle_id if left else None,
+        exit_pipeline=left.pipeline if left else None,
+    )
 
 
 def _money(amount: Decimal | None, currency: str) -> Money | None:

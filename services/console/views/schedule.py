@@ -1,37 +1,27 @@
 """The schedule as people see it: the settings' jobs, with what is on record of them."""
 
-from collections.abc import Callable
 from datetime import datetime
 
 from contracts.schedule import JobRun, JobView, ScheduleQuery, ScheduleView
-from libs.market.calendar import ExchangeCalendar
 from libs.market.same_close import same_close
 from libs.market.slots import next_slot
 from libs.postgres.pool import Record
 from libs.runtime.schedule_settings import Job
-from libs.runtime.settings import Settings
-from services.console.store import Store
+from services.console.views.desk import DeskViews
 
 
-async def schedule(
-    _: ScheduleQuery,
-    *,
-    store: Store,
-    settings: Settings,
-    calendar: ExchangeCalendar,
-    now: Callable[[], datetime],
-) -> ScheduleView:
+async def schedule(_: ScheduleQuery, desk: DeskViews) -> ScheduleView:
     """The jobs, in the settings' order."""
-    jobs, ticking = settings.schedule.jobs, settings.schedule.clock == "wall"
-    known = await store.jobs(list(jobs))
-    at = now()
+    planned, calendar, at = desk.settings.schedule, desk.calendar, desk.now()
+    jobs, ticking = planned.jobs, planned.clock == "wall"
+    known = await desk.store.jobs(list(jobs))
 
     def coming(job: Job) -> datetime | None:
         slot = next_slot(job.moments, calendar, at)
         return slot.at if slot is not None else None
 
     return ScheduleView(
-        clock=settings.schedule.clock,
+        clock=planned.clock,
         exchange=calendar.exchange,
         zone=calendar.zone.key,
         jobs=tuple(

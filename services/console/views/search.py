@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 
 from contracts.http import SearchResult, SearchView
 from libs.facts import amounts
-from libs.report import story
+from libs.report import links, story
 from libs.report.settings import meanings
 from libs.runtime import ids
 from libs.runtime.settings import PREFIX, Settings
@@ -26,10 +26,12 @@ async def search(text: str, *, store: Store, settings: Settings) -> SearchView:
     return SearchView(
         results=(
             *await _by_id(sought, store),
-            *_accounts(sought, await store.accounts()),
-            *_tickers(await store.tickers_like(sought, OF_A_KIND_MAX)),
-            *_strategies(sought, await store.strategy_names()),
-            *_jobs(sought, settings),
+            *(
+                SearchResult.model_validate(
+                    {"kind": kind, "title": name, "detail": detail, "page": page}
+                )
+                for kind, name, detail, page in await _by_name(sought, store, settings)
+            ),
             *_settings(sought),
         )
     )
@@ -44,7 +46,7 @@ async def _by_id(digits: str, store: Store) -> Sequence[SearchResult]:
             kind="cycle",
             title=f"{amounts.short(row['cycle_id'])} {story.title(row['kind'], row['as_of'])}",
             detail=row["status"],
-            page=f"/cycles/{row['cycle_id']}",
+            page=links.cycle(row["cycle_id"]),
         )
         for row in await store.rows(sql.cycles_beginning, *between, OF_A_KIND_MAX)
     ]
@@ -60,42 +62,26 @@ async def _by_id(digits: str, store: Store) -> Sequence[SearchResult]:
     return (*cycles, *operations)
 
 
-def _accounts(sought: str, names: Iterable[str]) -> Sequence[SearchResult]:
-    return [
-        SearchResult(
-            kind="account", title=name, detail="portfolio", page=_at("/portfolio", account=name)
-        )
-        for name in _like(sought, names)
-    ]
-
-
-def _tickers(names: Iterable[str]) -> Sequence[SearchResult]:
-    return [
-        SearchResult(
-            kind="ticker",
-            title=name,
-            detail="chart and trades",
-            page=f"/tickers/{quote(name, safe='')}",
-        )
-        for name in names
-    ]
-
-
-def _strategies(sought: str, names: Iterable[str]) -> Sequence[SearchResult]:
-    return [
-        SearchResult(kind="strategy", title=name, page=f"/strategies/{quote(name, safe='')}")
-        for name in _like(sought, names)
-    ]
-
-
-def _jobs(sought: str, settings: Settings) -> Sequence[SearchResult]:
+async def _by_name(
+    sought: str, store: Store, settings: Settings
+) -> Sequence[tuple[str, str, str, str]]:
+    """Kind, name, detail and page of each."""
     jobs = settings.schedule.jobs
-    return [
-        SearchResult(
-            kind="job", title=name, detail=f"{jobs[name].kind}, schedule", page=f"/schedule#{name}"
-        )
-        for name in _like(sought, jobs)
-    ]
+    accounts = _like(sought, await store.accounts())
+    tickers = await store.column(sql.tickers_like, sought, OF_A_KIND_MAX)
+    strategies = _like(sought, await store.strategy_names())
+    return (
+        *(
+            ("account", it, "portfolio", f"/portfolio?{urlencode({'account': it})}")
+            for it in accounts
+        ),
+        *(("ticker", it, "chart and trades", f"/tickers/{quote(it, safe='')}") for it in tickers),
+        *(("strategy", it, "", f"/strategies/{quote(it, safe='')}") for it in strategies),
+        *(
+            ("job", it, f"{jobs[it].kind}, schedule", f"/schedule#{it}")
+            for it in _like(sought, jobs)
+        ),
+    )
 
 
 def _settings(sought: str) -> Sequence[SearchResult]:
@@ -118,7 +104,3 @@ def _like(sought: str, names: Iterable[str]) -> Sequence[str]:
     text = sought.casefold()
     holding = [name for name in names if text in name.casefold()]
     return sorted(holding, key=lambda name: not name.casefold().startswith(text))[:OF_A_KIND_MAX]
-
-
-def _at(page: str, **filters: str) -> str:
-    return f"{page}?{urlencode(filters)}"

@@ -7,23 +7,22 @@ from contracts.account import Portfolio
 from contracts.performance import AccountSummaries, AccountSummary
 from libs.quant.standing import AccountStanding
 from services.console import logic
-from services.console.store import Store
 from services.console.views import accounts
+from services.console.views.desk import DeskViews
 from services.console.views.ticker import stop_of
 
 THROW_AWAY = re.compile(r"run-[0-9a-f]{8}")
 """Accounts that `deskbus run` opens for one look."""
 CURVE_POINTS = 40
 CENT = Decimal("0.01")
-PCT_STEP = Decimal("0.0001")
 ZERO = Decimal(0)
 
 
-async def summaries(limit: int, *, store: Store, synthetic: bool) -> AccountSummaries:
+async def summaries(limit: int, desk: DeskViews) -> AccountSummaries:
     """The first `limit` accounts that people watch."""
-    names = await store.watched_accounts()
+    names = await desk.store.watched_accounts()
     lasting = [name for name in names if not THROW_AWAY.fullmatch(name)] or names
-    read = [await accounts.read(name, store=store, synthetic=synthetic) for name in lasting[:limit]]
+    read = [await accounts.read(name, desk) for name in lasting[:limit]]
     lines = [summary(one.books, one.standing) for one in read if one and one.standing]
     return AccountSummaries(accounts=tuple(lines), more=max(len(lasting) - limit, 0))
 
@@ -40,15 +39,15 @@ def summary(books: Portfolio, stands: AccountStanding) -> AccountSummary:
         as_of=close.session,
         equity=close.equity,
         day_gain=gain,
-        day_gain_pct=_pct(gain, begun) if gain is not None and begun else None,
+        day_gain_pct=logic.pct(gain / begun) if gain is not None and begun else None,
         total_gain=close.gain,
-        return_pct=stands.return_pct.quantize(PCT_STEP),
-        exposure_pct=close.exposure_pct.quantize(PCT_STEP),
+        return_pct=stands.return_pct.quantize(logic.PCT_STEP),
+        exposure_pct=close.exposure_pct.quantize(logic.PCT_STEP),
         positions=len(books.positions),
         risk=risk.quantize(CENT),
         unprotected=unprotected.quantize(CENT),
         curve=tuple(
-            value.quantize(PCT_STEP)
+            value.quantize(logic.PCT_STEP)
             for value in logic.picked(list(stands.grown.values()), CURVE_POINTS)
         ),
     )
@@ -71,7 +70,3 @@ def _at_risk(books: Portfolio) -> tuple[Decimal, Decimal]:
         unprotected += (held.quantity - covered) * held.price.amount
         risk += ZERO if stop is None else max(stop.risk, ZERO)
     return risk, unprotected
-
-
-def _pct(part: Decimal, whole: Decimal) -> Decimal:
-    return (part / whole * 100).quantize(PCT_STEP) if whole else ZERO

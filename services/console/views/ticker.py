@@ -20,8 +20,8 @@ from libs.quant.indicators import averages
 from libs.quant.returns import ONE
 from libs.quant.ticks import places_of
 from libs.report import performance as words
+from services.console.market_history import MarketHistory
 from services.console.store import Store
-from services.console.views.accounts import PriceSource
 from services.console.views.standings import closing_of
 
 ENTRIES_MAX = 5_000
@@ -46,13 +46,6 @@ class Lot:
 
 
 @dataclass(frozen=True)
-class TradeHistory:
-    """The account's trades in a ticker, a session each, oldest first."""
-
-    days: tuple[TickerDay, ...]
-
-
-@dataclass(frozen=True)
 class StopDistance:
     """The stop order that waits, as the ticker trades: how far below the price it is, as a part of
     it, and what would be lost down to there of the shares that it sells, in the account's currency.
@@ -63,10 +56,9 @@ class StopDistance:
     risk: Decimal
 
 
-async def history(account: str, ticker: str, *, store: Store) -> TradeHistory:
-    """All that the account did in the ticker."""
-    entries = await store.ticker_entries(account, ticker, ENTRIES_MAX)
-    return TradeHistory(_days(entries))
+async def history(account: str, ticker: str, *, store: Store) -> tuple[TickerDay, ...]:
+    """The account's trades in the ticker, a session each, oldest first."""
+    return _days(await store.ticker_entries(account, ticker, ENTRIES_MAX))
 
 
 def position_of(books: Portfolio, ticker: str) -> Position | None:
@@ -94,7 +86,7 @@ async def chart(
     adjusted_to: date | None = None,
     *,
     store: Store,
-    prices: PriceSource,
+    prices: MarketHistory,
 ) -> TickerChart | None:
     """The ticker as the account has seen it: nothing is newer than the account's clock. Prices are
     adjusted up to it, or up to an earlier session, `adjusted_to`. None where there is no such

@@ -2,6 +2,8 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -69,7 +71,8 @@ def usage(tokens_in: int, tokens_out: int, cost: str) -> Usage:
 
 async def seen(servers: Servers, days: int) -> CostsView:
     async with open_pool(servers.postgres_dsn(CONSOLE_ROLE), size_max=1) as pool:
-        return await costs.costs(days, store=Store(pool), now=lambda: TODAY)
+        desk: Any = SimpleNamespace(store=Store(pool), now=lambda: TODAY)
+        return await costs.costs(days, desk)
 
 
 async def test_costs_are_told_by_day_provider_model_and_step(

@@ -38,3 +38,15 @@ def test_without_rows_each_column_is_an_empty_array(sql: Queries) -> None:
 def test_a_row_that_lacks_a_column_is_refused(sql: Queries) -> None:
     with pytest.raises(KeyError, match="price"):
         sql.arrays(sql.book_fills, fills=[{"ticker": "AAPL"}])
+
+
+def test_a_part_stands_in_each_statement_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "queries.sql"
+    path.write_text(
+        "-- part: columns\naccount, clock\n\n-- name: one\nselect {columns} from accounts where "
+        "account = $1\n\n-- name: fields\nselect notice #>> '{a,b}' from notices\n"
+    )
+    assert dict(Queries(path)) == {
+        "one": "select account, clock from accounts where account = $1",
+        "fields": "select notice #>> '{a,b}' from notices",
+    }

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from contracts.operation import CallKind, JournalEntry
+from contracts.operation import CallKind
 from contracts.reasons import Figure, Loose
 from libs.report.cited import cited_texts, results_by_id
 
@@ -13,13 +13,6 @@ def figure(text: str, start: int, **fields: object) -> Figure:
     return Figure.model_validate(
         {"field": "assets.1.reasoning", "start": start, "text": text, "facts": ("A.close",)}
         | fields
-    )
-
-
-def entry(index: int, kind: CallKind) -> JournalEntry:
-    sha256 = "0" * 64
-    return JournalEntry(
-        index=index, kind=kind, name="x", request_sha256=sha256, request={}, reply={}
     )
 
 
@@ -51,8 +44,8 @@ def test_a_result_without_marks_or_cut_on_the_way_has_no_texts_to_show() -> None
 
 def test_results_are_the_calls_of_tools_and_what_was_read_before_the_first_turn() -> None:
     tool, read, model = CallKind.TOOL, CallKind.READ, CallKind.MODEL
-    asked = [entry(n, kind) for n, kind in enumerate((model, tool, tool, model, tool, model, read))]
+    asked = dict(enumerate((model, tool, tool, model, tool, model, read)))
     assert results_by_id(asked) == {"E0": 1, "E1": 2, "E2": 4}
-    given = [entry(n, kind) for n, kind in enumerate((read, read, model, read))]
+    given = dict(enumerate((read, read, model, read)))
     assert results_by_id(given) == {"E0": 0, "E1": 1}
-    assert results_by_id([entry(0, read), entry(1, read)]) == {}
+    assert results_by_id({0: read, 1: read}) == {}

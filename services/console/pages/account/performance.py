@@ -4,53 +4,52 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.performance import Benchmark, PerformancePoint, PerformanceQuery
 from contracts.types import Name
 from libs.report import performance as words
 from services.console.http.books import MAIN_ACCOUNT
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import POINTS_SHOWN, moment, no_account
 from services.console.pages.choices import OrAll
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
+from services.console.views import performance
 
 TRIPS_SHOWN = 100
 
 
-def performance(desk: DeskAccess, show: Show) -> APIRouter:
-    """One page."""
-    router = APIRouter()
+pages = APIRouter()
 
-    @router.get("/performance")
-    async def performance_page(
-        request: Request,
-        account: Name = MAIN_ACCOUNT,
-        benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
-    ) -> Response:
-        query = PerformanceQuery(
-            account=account, benchmark=benchmark, trips=TRIPS_SHOWN, points=POINTS_SHOWN
-        )
-        view = await desk.performance(query)
-        if not view.found:
-            return no_account(show, request, account, view.accounts)
-        return show(
-            request,
-            "performance.html",
-            it=view,
-            account=account,
-            benchmark=words.benchmark(view),
-            under=words.heading(view),
-            notes=words.notes(view),
-            figures=words.figures(view),
-            trading=words.trading(view.trades, view.currency or ""),
-            months=words.months(view),
-            trips=words.trips(view, account),
-            tickers=words.tickers(view, account),
-            plots=_plots(view.points),
-        )
 
-    return router
+@pages.get("/performance")
+async def performance_page(
+    desk: Desk,
+    show: ShowPage,
+    account: Name = MAIN_ACCOUNT,
+    benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
+) -> Response:
+    """The page with its charts."""
+    query = PerformanceQuery(
+        account=account, benchmark=benchmark, trips=TRIPS_SHOWN, points=POINTS_SHOWN
+    )
+    view = await performance.performance(query, desk)
+    if not view.found:
+        return no_account(show, account, view.accounts)
+    return show(
+        "performance.html",
+        it=view,
+        account=account,
+        benchmark=words.benchmark(view),
+        under=words.heading(view),
+        notes=words.notes(view),
+        figures=words.figures(view),
+        trading=words.trading(view.trades, view.currency or ""),
+        months=words.months(view),
+        trips=words.trips(view, account),
+        tickers=words.tickers(view, account),
+        plots=_plots(view.points),
+    )
 
 
 def _plots(points: Sequence[PerformancePoint]) -> dict[str, Any]:

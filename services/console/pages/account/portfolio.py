@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from contracts.account_query import EquityPoint, EquityView
 from contracts.exit_signal import ExitDistancesQuery
@@ -15,8 +15,8 @@ from libs.report.exits import distances
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
 from services.console.http.books import MAIN_ACCOUNT
-from services.console.http.requests import DeskAccess
-from services.console.pages.show import Show
+from services.console.http.requests import Desk
+from services.console.pages.show import ShowPage
 from services.console.store import sql
 from services.console.views import accounts
 
@@ -24,75 +24,71 @@ FILLS_SHOWN = 20
 POINTS_SHOWN = 200
 
 
-def money(desk: DeskAccess, show: Show) -> APIRouter:
-    """Two pages of one account point."""
-    router = APIRouter()
-
-    @router.get("/portfolio")
-    async def portfolio_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
-        names = tuple(await desk.store.accounts())
-        one = await accounts.read(account, store=desk.store, synthetic=desk.synthetic)
-        if one is None:
-            return no_account(show, request, account, names)
-        fills = await desk.store.rows(sql.newest_fills, account, FILLS_SHOWN)
-        books, equity = one.books, EquityView()
-        if one.standing is not None:
-            equity = accounts.equity_of(one.standing, POINTS_SHOWN)
-        view = accounts.view_of(one, names, fills)
-        decided = {fill["order_id"]: (fill["cycle_id"], fill["pipeline"]) for fill in fills}
-        return show(
-            request,
-            "portfolio.html",
-            it=view,
-            under=words.heading(view),
-            notes=words.notes(view),
-            gains=words.gains(view),
-            positions=words.positions(view),
-            held_now=frozenset(held.ticker for held in books.positions),
-            fills=words.fills(view, decided),
-            books=books,
-            account=account,
-            # Of recorded data the newest session may be years after the account's.
-            sell_at=books.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
-            equity=equity,
-            points=equity.points,
-            plots=_plots(equity.points),
-            points_shown=POINTS_SHOWN,
-        )
-
-    @router.get("/exits")
-    async def exits_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
-        names = tuple(await desk.store.accounts())
-        if account not in names:
-            return no_account(show, request, account, names)
-        # The rules are another service's: without it the page says who does not answer.
-        try:
-            view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
-        except DeskError as error:
-            view, why = None, str(error)
-        return show(
-            request,
-            "exits.html",
-            it=view,
-            positions=distances(view, account) if view else None,
-            why=why,
-            account=account,
-            accounts=names,
-        )
-
-    return router
+pages = APIRouter()
 
 
-def no_account(
-    show: Show, request: Request, account: str, names: Sequence[str], title: str = ""
-) -> Response:
+@pages.get("/portfolio")
+async def portfolio_page(desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUNT) -> Response:
+    """Holdings of an account, and their worth."""
+    names = tuple(await desk.store.accounts())
+    one = await accounts.read(account, desk)
+    if one is None:
+        return no_account(show, account, names)
+    fills = await desk.store.rows(sql.newest_fills, account, FILLS_SHOWN)
+    books, equity = one.books, EquityView()
+    if one.standing is not None:
+        equity = accounts.equity_of(one.standing, POINTS_SHOWN)
+    view = accounts.view_of(one, names, fills)
+    decided = {fill["order_id"]: (fill["cycle_id"], fill["pipeline"]) for fill in fills}
+    return show(
+        "portfolio.html",
+        it=view,
+        under=words.heading(view),
+        notes=words.notes(view),
+        gains=words.gains(view),
+        positions=words.positions(view),
+        held_now=frozenset(held.ticker for held in books.positions),
+        fills=words.fills(view, decided),
+        books=books,
+        account=account,
+        # Of recorded data the newest session may be years after the account's.
+        sell_at=books.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
+        equity=equity,
+        points=equity.points,
+        plots=_plots(equity.points),
+        points_shown=POINTS_SHOWN,
+    )
+
+
+@pages.get("/exits")
+async def exits_page(desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUNT) -> Response:
+    """How far each position is from its exit."""
+    names = tuple(await desk.store.accounts())
+    if account not in names:
+        return no_account(show, account, names)
+    # The rules are another service's: without it the page says who does not answer.
+    try:
+        view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
+    except DeskError as error:
+        view, why = None, str(error)
+    return show(
+        "exits.html",
+        it=view,
+        positions=distances(view, account) if view else None,
+        why=why,
+        account=account,
+        accounts=names,
+    )
+
+
+def no_account(show: ShowPage, account: str, names: Sequence[str], title: str = "") -> Response:
     """The page of an account that is not there; `title` where the menu has none of it.
 
     Before the first cycle there is none, which is no mistake of whoever asks. Raises
     `UnknownAccount` where there are others."""
     if names:
         raise UnknownAccount(account, names)
-    return show(request, "no_account.html", account=account, title=title)
+    return show("no_account.html", account=account, title=title)
 
 
 def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:

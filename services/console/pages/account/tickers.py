@@ -2,16 +2,16 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.types import Name, Ticker
 from libs.quant import ticks
 from services.console.http.bodies import Day
 from services.console.http.books import MAIN_ACCOUNT
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import no_account
 from services.console.pages.choices import OrAll
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
 from services.console.views import accounts
 from services.console.views import ticker as view
 
@@ -20,48 +20,46 @@ DAYS_SHOWN = 100
 """Days of trades in the table; the chart has them all."""
 
 
-def tickers(desk: DeskAccess, show: Show) -> APIRouter:
-    """One page a ticker."""
-    router = APIRouter()
+pages = APIRouter()
 
-    @router.get("/tickers/{ticker:path}")
-    async def ticker_page(
-        request: Request,
-        ticker: Ticker,
-        account: Annotated[Name | None, OrAll, Query()] = None,
-        as_of: Annotated[Day | None, OrAll, Query()] = None,
-        span: Annotated[Span | None, OrAll, Query()] = None,
-    ) -> Response:
-        # Where no account is named, it is the first one that there is.
-        account = account or next(iter(await desk.store.accounts()), MAIN_ACCOUNT)
-        names = tuple(await desk.store.accounts())
-        one = await accounts.read(account, store=desk.store, synthetic=desk.synthetic)
-        if one is None:
-            return no_account(show, request, account, names, title=ticker)
-        position = next((held for held in one.held if held.ticker == ticker), None)
-        average_cost = None
-        if position is not None:
-            exact = position.cost / position.quantity
-            average_cost = ticks.priced(exact, one.books.cash.currency)
-        history = await view.history(account, ticker, store=desk.store)
-        return show(
-            request,
-            "ticker.html",
-            ticker=ticker,
-            account=account,
-            it=accounts.view_of(one, names),
-            books=one.books,
-            position=position,
-            average_cost=average_cost,
-            held_now=view.position_of(one.books, ticker),
-            realised=one.standing.realised_of(ticker) if one.standing else None,
-            stop=view.stop_of(one.books, ticker),
-            history=history,
-            days=history.days[::-1][:DAYS_SHOWN],
-            traded=await desk.store.traded_tickers(account),
-            bad_files=await desk.bad_files(ticker),
-            as_of=as_of,
-            span=span or "",
-        )
 
-    return router
+@pages.get("/tickers/{ticker:path}")
+async def ticker_page(
+    desk: Desk,
+    show: ShowPage,
+    ticker: Ticker,
+    account: Annotated[Name | None, OrAll, Query()] = None,
+    as_of: Annotated[Day | None, OrAll, Query()] = None,
+    span: Annotated[Span | None, OrAll, Query()] = None,
+) -> Response:
+    """The page of one ticker."""
+    # Where no account is named, it is the first one that there is.
+    account = account or next(iter(await desk.store.accounts()), MAIN_ACCOUNT)
+    names = tuple(await desk.store.accounts())
+    one = await accounts.read(account, desk)
+    if one is None:
+        return no_account(show, account, names, title=ticker)
+    position = next((held for held in one.held if held.ticker == ticker), None)
+    average_cost = None
+    if position is not None:
+        exact = position.cost / position.quantity
+        average_cost = ticks.priced(exact, one.books.cash.currency)
+    history = await view.history(account, ticker, store=desk.store)
+    return show(
+        "ticker.html",
+        ticker=ticker,
+        account=account,
+        it=accounts.view_of(one, names),
+        books=one.books,
+        position=position,
+        average_cost=average_cost,
+        held_now=view.position_of(one.books, ticker),
+        realised=one.standing.realised_of(ticker) if one.standing else None,
+        stop=view.stop_of(one.books, ticker),
+        history=history,
+        days=history[::-1][:DAYS_SHOWN],
+        traded=await desk.store.traded_tickers(account),
+        bad_files=await desk.bad_files(ticker),
+        as_of=as_of,
+        span=span or "",
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.leaderboard import (
     ROWS_MAX,
@@ -13,43 +13,42 @@ from contracts.leaderboard import (
     RowKey,
 )
 from libs.report import board as words
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import moment
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
+from services.console.views.board import leaderboard
 
 DRAWN_MAX = 6
 """Rows on the chart, the best ones: more are not told apart."""
 
 
-def leaderboard(desk: DeskAccess, show: Show) -> APIRouter:
-    """One page."""
-    router = APIRouter()
+pages = APIRouter()
 
-    @router.get("/leaderboard")
-    async def leaderboard_page(
-        request: Request,
-        row: Annotated[tuple[RowKey, ...], Query(max_length=ROWS_MAX)] = (),
-        everything: Annotated[bool, Query()] = False,
-    ) -> Response:
-        query = LeaderboardQuery(rows=row, everything=everything)
-        it = await desk.leaderboard(query)
-        drawn = _drawn(it.rows)
-        return show(
-            request,
-            "leaderboard.html",
-            it=it,
-            board=words.board(it),
-            notes=words.notes(it),
-            hidden=words.hidden(it),
-            own={one.key: one for one in it.rows if one.kind == "pipeline"},
-            drawn=drawn,
-            plot=_plot(it, drawn),
-            chosen=frozenset(row),
-            everything=everything,
-            has_several=bool(row) or sum(one.kind == "pipeline" for one in it.rows) > 1,
-        )
 
-    return router
+@pages.get("/leaderboard")
+async def leaderboard_page(
+    desk: Desk,
+    show: ShowPage,
+    row: Annotated[tuple[RowKey, ...], Query(max_length=ROWS_MAX)] = (),
+    everything: Annotated[bool, Query()] = False,
+) -> Response:
+    """The page with its chart."""
+    query = LeaderboardQuery(rows=row, everything=everything)
+    it = await leaderboard.board(query, desk)
+    drawn = _drawn(it.rows)
+    return show(
+        "leaderboard.html",
+        it=it,
+        board=words.board(it),
+        notes=words.notes(it),
+        hidden=words.hidden(it),
+        own={one.key: one for one in it.rows if one.kind == "pipeline"},
+        drawn=drawn,
+        plot=_plot(it, drawn),
+        chosen=frozenset(row),
+        everything=everything,
+        has_several=bool(row) or sum(one.kind == "pipeline" for one in it.rows) > 1,
+    )
 
 
 def _drawn(rows: Sequence[LeaderboardRow]) -> Sequence[LeaderboardRow]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from contracts.exit_signal import ExitDistances, ExitDistancesQuery, ExitTrigger, PositionExits
 from libs.runtime.errors import DeskError
@@ -56,27 +56,21 @@ def _trigger(position: PositionExits) -> ExitTrigger | None:
     return min(known, key=lambda trigger: trigger.distance or 0.0, default=None)
 
 
-class AskedRarely:
-    """The exit rules' answers by account, each kept for a while."""
+async def near_exits(desk: DeskAccess, accounts: Sequence[str]) -> NearExits:
+    """The nearest of these accounts; each account's answer is kept for a while."""
+    answers = await asyncio.gather(*(_answer(desk, account) for account in accounts))
+    return nearest(dict(zip(accounts, answers, strict=True)))
 
-    def __init__(self, desk: DeskAccess) -> None:
-        self._desk = desk
-        self._kept: dict[str, tuple[datetime, ExitDistances]] = {}
 
-    async def of(self, accounts: Sequence[str]) -> NearExits:
-        """The nearest of these accounts."""
-        answers = await asyncio.gather(*map(self._answer, accounts))
-        return nearest(dict(zip(accounts, answers, strict=True)))
-
-    async def _answer(self, account: str) -> ExitDistances | None:
-        now = self._desk.now()
-        at, kept = self._kept.get(account, (None, None))
-        if at is not None and now - at < KEPT_FOR:
-            return kept
-        try:
-            async with asyncio.timeout(ASKED_S_MAX):
-                answer = await self._desk.requests.distances(ExitDistancesQuery(account=account))
-        except (TimeoutError, DeskError):
-            return None
-        self._kept[account] = (now, answer)
-        return answer
+async def _answer(desk: DeskAccess, account: str) -> ExitDistances | None:
+    now = desk.now()
+    at, kept = desk.exits_kept.get(account, (None, None))
+    if at is not None and now - at < KEPT_FOR:
+        return kept
+    try:
+        async with asyncio.timeout(ASKED_S_MAX):
+            answer = await desk.requests.distances(ExitDistancesQuery(account=account))
+    except (TimeoutError, DeskError):
+        return None
+    desk.exits_kept[account] = (now, answer)
+    return answer

@@ -1,29 +1,25 @@
 """The first page: what waits for a person, money, what runs, what failed, and what it costs."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
-from contracts.approval import WaitingApproval
 from contracts.cycle import CycleStatus
-from contracts.cycle_query import CycleView
-from contracts.halt import Halt
 from contracts.operation import OperationView
 from contracts.performance import AccountSummaries
-from contracts.risk import UnreadableDecision
-from contracts.upkeep import BudgetQuery, BudgetView, DeadLetter
+from contracts.upkeep import BudgetQuery, DeadLetter
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import Record
-from libs.report.view import Table
-from services.console import logic
-from services.console.http.requests import DeskAccess
-from services.console.pages.folded import Shown, folded, with_results
-from services.console.pages.overview.lines import Failures, by_reason
-from services.console.pages.overview.near_exits import AskedRarely, NearExits
-from services.console.pages.show import Show
+from services.console import handler, logic
+from services.console.http.requests import Desk, DeskAccess
+from services.console.pages.folded import folded, with_results
+from services.console.pages.overview.lines import by_reason
+from services.console.pages.overview.near_exits import NearExits, near_exits
+from services.console.pages.show import ShowPage
 from services.console.store import sql
 from services.console.views import summaries, tree
 
@@ -82,50 +78,30 @@ class Counts:
         return f"{self.waiting:,}{'+' if self.letters >= LETTERS_MAX else ''}"
 
 
-@dataclass(frozen=True)
-class Overview:
+pages = APIRouter()
+
+
+@pages.get("/")
+async def overview_page(desk: Desk, show: ShowPage) -> Response:
+    """The page at the root."""
+    return show("overview.html", **await _read(desk))
+
+
+async def _read(desk: DeskAccess) -> Mapping[str, Any]:
     """The lists of the page, at most SHOWN_MAX each, and how many there are in all.
 
     `letters` is None where NATS, or their stream, did not answer.
     """
-
-    counts: Counts
-    accounts: AccountSummaries
-    near: NearExits
-    running: Sequence[CycleView]
-    failed: Sequence[Failures]
-    approvals: Sequence[WaitingApproval | UnreadableDecision]
-    halts: Sequence[Halt]
-    letters: Sequence[DeadLetter] | None
-    stuck: Sequence[Stuck]
-    decisions: Sequence[Shown]
-    budget: BudgetView
-    bad_files: Table
-
-
-def overview(desk: DeskAccess, show: Show) -> APIRouter:
-    """The page at the root."""
-    router = APIRouter()
-    exits = AskedRarely(desk)
-
-    @router.get("/")
-    async def overview_page(request: Request) -> Response:
-        return show(request, "overview.html", it=await _read(desk, exits))
-
-    return router
-
-
-async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
     store, now = desk.store, desk.now()
     since, due = now - FAILED_WITHIN, now - STUCK_AFTER
     # All at once: one after the other each would wait for its turn of the event loop.
     (accounts, near), letter_page, (counted, halts, budget), lists = await asyncio.gather(
-        _accounts(desk, exits),
+        _accounts(desk),
         _letters(desk),
         asyncio.gather(
-            store.attention(since, STUCK_SENDS, due, FAILED_MAX),
+            store.row(sql.attention, since, STUCK_SENDS, due, FAILED_MAX),
             store.rows(sql.halts),
-            desk.budget(BudgetQuery()),
+            handler.budget(BudgetQuery(), desk),
         ),
         asyncio.gather(
             store.rows(sql.cycles_of_status, CycleStatus.RUNNING, None, SHOWN_MAX),
@@ -136,27 +112,27 @@ async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
         ),
     )
     running, failed, waiting, stuck, decided = lists
-    return Overview(
-        counts=Counts(**counted, halts=len(halts), letters=len(letter_page or ())),
-        accounts=accounts,
-        near=near,
-        running=tuple(map(logic.cycle_view, running)),
-        failed=by_reason(map(logic.cycle_view, failed), SHOWN_MAX),
-        approvals=tuple(map(logic.waiting_approval, waiting)),
-        halts=tuple(map(logic.halt_of, halts)),
-        stuck=tuple(map(_stuck, stuck)),
-        decisions=await with_results(folded(decided, SHOWN_MAX), store=store),
-        budget=budget,
-        bad_files=await desk.bad_files(),
-        letters=None if letter_page is None else letter_page[:SHOWN_MAX],
-    )
+    return {
+        "counts": Counts(**(counted or {}), halts=len(halts), letters=len(letter_page or ())),
+        "accounts": accounts,
+        "near": near,
+        "running": tuple(map(logic.cycle_view, running)),
+        "failed": by_reason(map(logic.cycle_view, failed), SHOWN_MAX),
+        "approvals": tuple(map(logic.waiting_approval, waiting)),
+        "halts": tuple(map(logic.halt_of, halts)),
+        "stuck": tuple(map(_stuck, stuck)),
+        "decisions": await with_results(folded(decided, SHOWN_MAX), store=store),
+        "budget": budget,
+        "bad_files": await desk.bad_files(),
+        "letters": None if letter_page is None else letter_page[:SHOWN_MAX],
+    }
 
 
-async def _accounts(desk: DeskAccess, exits: AskedRarely) -> tuple[AccountSummaries, NearExits]:
+async def _accounts(desk: DeskAccess) -> tuple[AccountSummaries, NearExits]:
     """The accounts, and those of their positions that are near an exit."""
-    accounts = await summaries.summaries(ACCOUNTS_SHOWN, store=desk.store, synthetic=desk.synthetic)
+    accounts = await summaries.summaries(ACCOUNTS_SHOWN, desk)
     holding = [account.account for account in accounts.accounts if account.positions]
-    return accounts, await exits.of(holding)
+    return accounts, await near_exits(desk, holding)
 
 
 def _stuck(row: Record) -> Stuck:

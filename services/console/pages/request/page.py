@@ -17,11 +17,11 @@ from libs.market.choice import is_bundled
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from services.console.http.problems import REFUSALS
-from services.console.http.requests import DeskAccess
+from services.console.http.requests import Desk, DeskAccess
 from services.console.listings.cycles import providers_of
 from services.console.pages.request import form as forms
 from services.console.pages.request.form import WHOLE, Fault, Faults, Form
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
 
 PATH = "/cycles/new"
 
@@ -34,49 +34,53 @@ class FormRefusal:
     faults: Faults
 
 
-def request_form(desk: DeskAccess, show: Show) -> APIRouter:
-    """The form, empty or with what an address says, and what becomes of it."""
-    router = APIRouter()
+pages = APIRouter()
 
-    @router.get(PATH)
-    async def request_page(request: Request) -> Response:
-        form, _ = _read(request.url.query)
-        return await _shown(request, form, {})
 
-    @router.post(PATH)
-    async def send_form(request: Request) -> Response:
-        form, act = _read((await request.body()).decode(errors="replace"))
-        if act:
-            return await _shown(request, form.acted(act), {})
-        answer = await _asked(desk, form)
-        if isinstance(answer, UUID):
-            return RedirectResponse(f"/cycles/{answer}", HTTPStatus.SEE_OTHER)
-        return await _shown(request, form, answer.faults, answer.status)
+@pages.get(PATH)
+async def request_page(desk: Desk, show: ShowPage, request: Request) -> Response:
+    """The form, empty or with what an address says."""
+    form, _ = _read(request.url.query)
+    return await _shown(desk, show, form, {})
 
-    async def _shown(
-        request: Request, form: Form, faults: Faults, status: HTTPStatus = HTTPStatus.OK
-    ) -> Response:
-        standings = await _standings(desk)
-        every = {**forms.standing_faults(form, standings), **faults}
-        if status != HTTPStatus.OK and not form.focus:
-            form = replace(form, focus=_first(form, every))
-        return show(
-            request,
-            "cycle_request.html",
-            status,
-            form=form,
-            faults=every,
-            kinds=forms.KINDS.values(),
-            providers=_offered(desk, standings, form),
-            unusable=[provider for provider in standings if not provider.usable],
-            accounts=await _accounts(desk),
-            rows_max=PIPELINES_MAX,
-            budgets=Budgets(),
-            limits=desk.settings.cycles,
-            bundled=is_bundled(desk.settings),
-        )
 
-    return router
+@pages.post(PATH)
+async def send_form(desk: Desk, show: ShowPage, request: Request) -> Response:
+    """What becomes of the form."""
+    form, act = _read((await request.body()).decode(errors="replace"))
+    if act:
+        return await _shown(desk, show, form.acted(act), {})
+    answer = await _asked(desk, form)
+    if isinstance(answer, UUID):
+        return RedirectResponse(f"/cycles/{answer}", HTTPStatus.SEE_OTHER)
+    return await _shown(desk, show, form, answer.faults, answer.status)
+
+
+async def _shown(
+    desk: DeskAccess,
+    show: ShowPage,
+    form: Form,
+    faults: Faults,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> Response:
+    standings = await _standings(desk)
+    every = {**forms.standing_faults(form, standings), **faults}
+    if status != HTTPStatus.OK and not form.focus:
+        form = replace(form, focus=_first(form, every))
+    return show(
+        "cycle_request.html",
+        status,
+        form=form,
+        faults=every,
+        kinds=forms.KINDS.values(),
+        providers=_offered(desk, standings, form),
+        unusable=[provider for provider in standings if not provider.usable],
+        accounts=await _accounts(desk),
+        rows_max=PIPELINES_MAX,
+        budgets=Budgets(),
+        limits=desk.settings.cycles,
+        bundled=is_bundled(desk.settings),
+    )
 
 
 def _read(text: str) -> tuple[Form, str]:

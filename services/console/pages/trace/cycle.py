@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from contracts.approval import ApprovalsQuery
 from contracts.cycle import STRATEGY
@@ -15,10 +15,10 @@ from contracts.operation import OperationStatus, OperationView
 from libs.postgres.pool import Record
 from services.console import handler
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
-from services.console.http.short_ids import cycle_named
+from services.console.http.requests import Desk, DeskAccess
+from services.console.http.short_ids import CycleId
 from services.console.pages.choices import OrAll, Word
-from services.console.pages.show import Show
+from services.console.pages.show import ShowPage
 from services.console.pages.trace.endings import end_of, is_told, reason_of
 from services.console.pages.trace.waterfall import Noted, trace_of
 from services.console.store import OPERATIONS_OF_CYCLE_MAX, TRIES_MAX, sql
@@ -29,55 +29,53 @@ CALLS_SHOWN = 200
 PROPOSALS_SHOWN = 20
 
 
-def cycle(desk: DeskAccess, show: Show) -> APIRouter:
-    """The page of a cycle. It goes behind /cycles/new, which is none."""
-    router = APIRouter(prefix="/cycles")
+pages = APIRouter(prefix="/cycles")
 
-    @router.get("/{cycle_id}")
-    async def cycle_page(
-        request: Request,
-        cycle_id: Annotated[UUID, Depends(cycle_named(desk))],
-        status: Annotated[OperationStatus | None, OrAll, Query()] = None,
-        pipeline: Word = None,
-        calls: bool = False,
-        first: Annotated[int, Query(ge=0)] = 0,
-    ) -> Response:
-        view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-        if not view.found:
-            raise not_found(f"no cycle has the id {cycle_id}")
-        record = await _record(desk, cycle_id, first, calls=calls)
-        trace = trace_of(record.nodes, desk.now(), calls=record.calls, noted=record.noted)
-        waiting = await handler.approvals(
-            ApprovalsQuery(cycle_id=str(cycle_id), limit=PROPOSALS_SHOWN), store=desk.store
-        )
-        ends = [end_of(view, pipeline_view, record.nodes) for pipeline_view in view.pipelines]
-        return show(
-            request,
-            "cycle.html",
-            it=view,
-            ends=ends,
-            strategy=_strategy(view, record.nodes),
-            waiting=waiting.approvals,
-            axis=trace.axis,
-            lines=[
-                line
-                for line in trace.lines
-                if status in {None, line.node.status} and pipeline in {None, line.node.pipeline}
-            ],
-            reason=reason_of(view, ends),
-            is_told=partial(is_told, ends=ends),
-            calls_made=record.calls_made,
-            pipelines=list(dict.fromkeys(filter(None, (n.pipeline for n in record.nodes)))),
-            statuses=OperationStatus,
-            status=status,
-            pipeline=pipeline,
-            calls=calls,
-            first=first,
-            last=min(first + CALLS_SHOWN, record.calls_made),
-            step=CALLS_SHOWN,
-        )
 
-    return router
+@pages.get("/{cycle_id}")
+async def cycle_page(
+    desk: Desk,
+    show: ShowPage,
+    cycle_id: CycleId,
+    status: Annotated[OperationStatus | None, OrAll, Query()] = None,
+    pipeline: Word = None,
+    calls: bool = False,
+    first: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """The page of a cycle."""
+    view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
+    if not view.found:
+        raise not_found(f"no cycle has the id {cycle_id}")
+    record = await _record(desk, cycle_id, first, calls=calls)
+    trace = trace_of(record.nodes, desk.now(), calls=record.calls, noted=record.noted)
+    waiting = await handler.approvals(
+        ApprovalsQuery(cycle_id=str(cycle_id), limit=PROPOSALS_SHOWN), store=desk.store
+    )
+    ends = [end_of(view, pipeline_view, record.nodes) for pipeline_view in view.pipelines]
+    return show(
+        "cycle.html",
+        it=view,
+        ends=ends,
+        strategy=_strategy(view, record.nodes),
+        waiting=waiting.approvals,
+        axis=trace.axis,
+        lines=[
+            line
+            for line in trace.lines
+            if status in {None, line.node.status} and pipeline in {None, line.node.pipeline}
+        ],
+        reason=reason_of(view, ends),
+        is_told=partial(is_told, ends=ends),
+        calls_made=record.calls_made,
+        pipelines=list(dict.fromkeys(filter(None, (n.pipeline for n in record.nodes)))),
+        statuses=OperationStatus,
+        status=status,
+        pipeline=pipeline,
+        calls=calls,
+        first=first,
+        last=min(first + CALLS_SHOWN, record.calls_made),
+        step=CALLS_SHOWN,
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import RedirectResponse
 from pydantic import JsonValue
 
@@ -18,9 +18,9 @@ from libs.report.calls.sent import ROWS_MAX, described
 from libs.report.cited import cited_texts, results_by_id
 from libs.report.view import Table
 from services.console.http.problems import not_found
-from services.console.http.requests import DeskAccess
-from services.console.http.short_ids import operation_named
-from services.console.pages.show import Show
+from services.console.http.requests import Desk, DeskAccess
+from services.console.http.short_ids import OperationId
+from services.console.pages.show import ShowPage
 from services.console.pages.trace.values import RecordedValue, passages, recorded
 from services.console.sizes import cut
 from services.console.store import sql
@@ -39,40 +39,38 @@ CALL_BYTES_SHOWN = 60_000
 Index = Annotated[int, Path(ge=0, le=INDEX_MAX)]
 
 
-def operation(desk: DeskAccess, show: Show) -> APIRouter:
-    """The pages below /operations/ID."""
-    router = APIRouter(prefix="/operations/{operation_id}")
-    named = operation_named(desk)
+pages = APIRouter(prefix="/operations/{operation_id}")
 
-    @router.get("")
-    async def operation_page(
-        request: Request,
-        operation_id: Annotated[UUID, Depends(named)],
-        call: Annotated[str | None, Query(max_length=20)] = None,
-        first: Annotated[int, Query(ge=0, le=INDEX_MAX)] = 0,
-    ) -> Response:
-        row = await desk.store.operation(operation_id)
-        if row is None:
-            if await desk.store.rows(sql.cycles_between, operation_id, operation_id):
-                return RedirectResponse(f"/cycles/{operation_id}", 303)
-            raise not_found(f"no operation has the id {operation_id}")
-        results = await _results(desk, row)
-        sought = results.get(call or "")
-        return show(
-            request, "operation.html", **await _operation(desk, row, first, results, sought)
-        )
 
-    @router.get("/calls/{index}")
-    async def call_page(
-        request: Request, operation_id: Annotated[UUID, Depends(named)], index: Index
-    ) -> Response:
-        row = await desk.store.operation(operation_id)
-        one = await _call(desk, row, index) if row is not None else None
-        if row is None or one is None:
-            raise not_found(f"operation {operation_id} has no call {index}")
-        return show(request, "call.html", node=tree.operation_node(row), one=one, passages=passages)
+@pages.get("")
+async def operation_page(
+    desk: Desk,
+    show: ShowPage,
+    operation_id: OperationId,
+    call: Annotated[str | None, Query(max_length=20)] = None,
+    first: Annotated[int, Query(ge=0, le=INDEX_MAX)] = 0,
+) -> Response:
+    """One operation with its calls."""
+    row = await desk.store.operation(operation_id)
+    if row is None:
+        if await desk.store.rows(sql.cycles_between, operation_id, operation_id):
+            return RedirectResponse(f"/cycles/{operation_id}", 303)
+        raise not_found(f"no operation has the id {operation_id}")
+    results = await _results(desk, row)
+    sought = results.get(call or "")
+    return show("operation.html", **await _operation(desk, row, first, results, sought))
 
-    return router
+
+@pages.get("/calls/{index}")
+async def call_page(
+    desk: Desk, show: ShowPage, operation_id: OperationId, index: Index
+) -> Response:
+    """One call."""
+    row = await desk.store.operation(operation_id)
+    one = await _call(desk, row, index) if row is not None else None
+    if row is None or one is None:
+        raise not_found(f"operation {operation_id} has no call {index}")
+    return show("call.html", node=tree.operation_node(row), one=one, passages=passages)
 
 
 async def _results(desk: DeskAccess, row: Record) -> Mapping[str, int]:
@@ -80,15 +78,7 @@ async def _results(desk: DeskAccess, row: Record) -> Mapping[str, int]:
     kinds = await desk.store.rows(
         sql.kinds_of_calls, row["started_on"], row["op_id"], EVIDENCE_SEARCHED
     )
-    return results_by_id([_Kind(record["index"], CallKind(record["kind"])) for record in kinds])
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A call as it is numbered."""
-
-    index: int
-    kind: CallKind
+    return results_by_id({record["index"]: CallKind(record["kind"]) for record in kinds})
 
 
 async def _operation(

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from contracts.operation import CallKind, OperationStatus, OperationView
+from contracts.operation import OperationStatus, OperationView
 from contracts.subjects.approvals import APPROVAL
-from contracts.types import Usage, total_cost
+from libs.report import operations
 from libs.report.calls import sentence
 from libs.runtime import recorded_call as recorded
 from services.console.pages.trace.axis import Axis, Bar, Interval, axis_of
 
-CALLS = frozenset(kind.value for kind in CallKind)
 BRANCHES = frozenset({"cycle", "pipeline", "agent_research"})
 """Nodes that only hold others."""
 OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
@@ -60,7 +59,7 @@ class WaterfallLine:
     @property
     def is_call(self) -> bool:
         """Whether it is a single call, or several of one name."""
-        return self.node.type in CALLS
+        return self.node.type in operations.CALLS
 
     @property
     def is_branch(self) -> bool:
@@ -135,7 +134,7 @@ def trace_of(
     drawn = _Drawing(axis, now, calls, marks)
     lines = [
         _line(node, depth, count, drawn, within=within)
-        for node, depth, count, within in _walk(_children(nodes))
+        for node, depth, count, within in _walk(operations.children_of(nodes))
     ]
     return Trace(lines, axis)
 
@@ -146,14 +145,6 @@ def _work(nodes: Iterable[OperationView], now: datetime) -> Iterable[Interval]:
         if node.type in BRANCHES or node.name == APPROVAL.what or node.started_at is None:
             continue
         yield node.started_at, node.finished_at or now
-
-
-def _children(nodes: Sequence[OperationView]) -> Mapping[UUID | None, Sequence[OperationView]]:
-    known = {node.op_id for node in nodes}
-    children: dict[UUID | None, list[OperationView]] = {}
-    for node in nodes:
-        children.setdefault(node.parent_id if node.parent_id in known else None, []).append(node)
-    return children
 
 
 def _walk(
@@ -172,16 +163,8 @@ def _walk(
 
 def _gathered(nodes: Iterable[OperationView]) -> Sequence[tuple[OperationView, int, bool]]:
     """Calls of one name that follow one another: their sum, with their number, then each."""
-    runs: list[list[OperationView]] = []
-    for node in nodes:
-        last = runs[-1][-1] if runs else None
-        same = last is not None and (last.type, last.name) == (node.type, node.name)
-        if same and node.type in CALLS:
-            runs[-1].append(node)
-        else:
-            runs.append([node])
     gathered: list[tuple[OperationView, int, bool]] = []
-    for run in runs:
+    for run in operations.runs_of(nodes):
         is_group = len(run) >= GROUP_MIN
         gathered += [(_as_one(run), len(run), False)] if is_group else []
         gathered += [(node, 1, is_group) for node in run]
@@ -191,9 +174,7 @@ def _gathered(nodes: Iterable[OperationView]) -> Sequence[tuple[OperationView, i
 def _as_one(run: Sequence[OperationView]) -> OperationView:
     return run[0].model_copy(
         update={
-            "tokens": sum(node.tokens for node in run),
-            "cost_usd": total_cost(node.cost_usd for node in run),
-            "usage": sum((node.usage for node in run), start=Usage()),
+            **operations.spent_by(run),
             "started_at": min(node.started_at or node.created_at for node in run),
             "finished_at": max(node.finished_at or node.created_at for node in run),
             "metadata": {"arguments": [node.metadata.get("arguments") for node in run]},
@@ -206,7 +187,7 @@ def _line(
 ) -> WaterfallLine:
     started = node.started_at or (None if node.status in OPEN else node.finished_at)
     began, ended = started or drawn.now, node.finished_at or drawn.now
-    waits = node.type not in CALLS and node.type not in BRANCHES
+    waits = node.type not in operations.CALLS and node.type not in BRANCHES
     waited = max((began - node.created_at).total_seconds(), 0.0)
     ran = max((ended - began).total_seconds(), 0.0)
     bar = drawn.axis.bar

@@ -21,24 +21,23 @@ from libs.quant.returns import AccountWorth
 from libs.quant.strategy import performance as figures
 from services.console import logic
 from services.console.store import Store, sql
-from services.console.views.benchmark import CYCLES_MAX, CloseHistory, held_since
+from services.console.views.benchmark import CYCLES_MAX, held_since
 from services.console.views.board import counted
 from services.console.views.board.counted import CountedSpan, Seat
-from services.console.views.past_cycles import PastCycle, PastCycles
+from services.console.views.desk import DeskViews
+from services.console.views.past_cycles import PastCycle
 from services.console.views.summaries import THROW_AWAY
 
 CASH, HOLDING = "cash", "buy-and-hold"
 FALLBACK = "fallback"
 """Whose the sessions after a decision with a fallback are: no row's."""
-STEP = Decimal("0.0001")
 
 T = TypeVar("T")
 
 
-async def board(
-    query: LeaderboardQuery, *, past: PastCycles, store: Store, history: CloseHistory
-) -> LeaderboardView:
+async def board(query: LeaderboardQuery, desk: DeskViews) -> LeaderboardView:
     """How the pipelines did, on the sessions that all compared ones have a return of."""
+    store, past, history = desk.store, desk.past, desk.history
     first, last = query.since or date.min, query.until or date.max
     cycles = await past.newest(first, last, CYCLES_MAX)
     everybody = counted.seats(cycles)
@@ -185,9 +184,11 @@ def _with_figures(
         update={
             "sessions": len(days),
             "return_pct": quant.return_pct(worth),
-            "sharpe": Decimal(str(sharpe)).quantize(STEP) if np.isfinite(sharpe) else None,
+            "sharpe": Decimal(str(sharpe)).quantize(logic.PCT_STEP)
+            if np.isfinite(sharpe)
+            else None,
             "max_drawdown_pct": quant.max_drawdown_pct(worth),
-            "curve": tuple(value.quantize(STEP) for value in _thinned(worth)),
+            "curve": tuple(value.quantize(logic.PCT_STEP) for value in _thinned(worth)),
         }
     )
 

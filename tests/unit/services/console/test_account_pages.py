@@ -1,21 +1,22 @@
 """An account's pages, rendered from a ledger with fills after its newest close."""
 
+from collections.abc import Awaitable, Callable
 from decimal import Decimal
-from types import MethodType, SimpleNamespace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from fastapi import APIRouter, Request
+from fastapi import Response
 
 from contracts.account import Side
 from libs.report import market_files
 from libs.report.view import Table
 from libs.runtime.settings import Settings
-from services.console.desk import DeskViews
-from services.console.pages.account.performance import performance as performance_page
-from services.console.pages.account.portfolio import money
-from services.console.pages.account.tickers import tickers
-from services.console.pages.board.leaderboard import leaderboard
+from services.console.pages.account.performance import performance_page
+from services.console.pages.account.portfolio import portfolio_page
+from services.console.pages.account.tickers import ticker_page
+from services.console.pages.board.leaderboard import leaderboard_page
 from tests.fakes.console_ledger import NAME, Ledger, Reading, session
 from tests.unit.services.console.test_no_account import SHOW, asked
 from tests.unit.services.console.views.test_one_computation import NoPrices, Past
@@ -56,16 +57,12 @@ class Pages:
                 bad_files=self.bad_files,
             ),
         )
-        for question in ("performance", "leaderboard"):
-            setattr(self.desk, question, MethodType(getattr(DeskViews, question), self.desk))
 
     async def bad_files(self, ticker: str) -> Table:
         return market_files.bad_files((), (), ())
 
-    async def html(self, router: APIRouter, path: str, **named: str) -> str:
-        route = next(it for it in router.routes if getattr(it, "path", "") == path)
-        request: Request = asked(path)
-        answer = await cast("Any", route).endpoint(request, **named)
+    async def html(self, page: Callable[..., Awaitable[Response]], path: str, **named: Any) -> str:
+        answer = await page(desk=self.desk, show=partial(SHOW, asked(path)), **named)
         return " ".join(bytes(answer.body).decode().split())
 
 
@@ -75,7 +72,7 @@ def pages() -> Pages:
 
 
 async def test_the_portfolio_shows_the_close_and_what_came_after_it(pages: Pages) -> None:
-    text = await pages.html(money(pages.desk, SHOW), "/portfolio", account=NAME)
+    text = await pages.html(portfolio_page, "/portfolio", account=NAME)
     assert "As of the close of Wed 2012-06-06, amounts in USD" in text.replace(
         '<span class="day">', ""
     ).replace("</span>", "")
@@ -86,9 +83,7 @@ async def test_the_portfolio_shows_the_close_and_what_came_after_it(pages: Pages
 
 
 async def test_the_performance_values_open_trades_and_marks_a_part(pages: Pages) -> None:
-    text = await pages.html(
-        performance_page(pages.desk, SHOW), "/performance", account=NAME, benchmark="cash"
-    )
+    text = await pages.html(performance_page, "/performance", account=NAME, benchmark="cash")
     assert ">12.00*</td>" in text
     assert "30 of 100: exit signal: momentum" in text
     # 30 sold at +2, 70 held at +1, two fees of 1.07.
@@ -107,13 +102,11 @@ async def test_the_performance_values_open_trades_and_marks_a_part(pages: Pages)
 async def test_a_tickers_page_has_the_position_of_the_close(
     pages: Pages, ticker: str, position: str
 ) -> None:
-    text = await pages.html(
-        tickers(pages.desk, SHOW), "/tickers/{ticker:path}", ticker=ticker, account=NAME
-    )
+    text = await pages.html(ticker_page, "/tickers/AAA", ticker=ticker, account=NAME)
     assert position in text
 
 
 async def test_the_leaderboard_says_what_it_does_not_count(pages: Pages) -> None:
-    text = await pages.html(leaderboard(pages.desk, SHOW), "/leaderboard", row=("rules@main",))
+    text = await pages.html(leaderboard_page, "/leaderboard", row=("rules@main",))
     assert "ot counted yet, as they came after" in text
     assert "2 fills." in text

@@ -1,6 +1,7 @@
 """The page of a desk without an account, wherever it is asked for."""
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from fastapi import Request
@@ -38,10 +39,10 @@ def test_it_names_the_command_that_this_desks_data_can_be_asked_by() -> None:
 
 
 def test_a_tickers_page_is_titled_by_the_ticker() -> None:
-    answer = no_account(SHOW, asked("/tickers/AAPL"), "main", (), title="AAPL")
+    answer = no_account(partial(SHOW, asked("/tickers/AAPL")), "main", (), title="AAPL")
     assert "<h1>AAPL</h1>" in bytes(answer.body).decode()
 
 
 def test_where_there_are_accounts_a_mistyped_one_is_refused() -> None:
     with pytest.raises(UnknownAccount, match="main"):
-        no_account(SHOW, asked("/portfolio"), "mian", ("main",))
+        no_account(partial(SHOW, asked("/portfolio")), "mian", ("main",))

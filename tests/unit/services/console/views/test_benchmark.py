@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,15 +31,8 @@ class History:
 async def line(
     closes: Mapping[str, Mapping[date, Decimal]], error: MarketError | None = None
 ) -> benchmark.GrowthLine:
-    nothing: Any = None
-    return await benchmark.line(
-        "IBM",
-        "main",
-        SESSIONS,
-        past=nothing,
-        store=nothing,
-        history=History(closes, error),
-    )
+    desk: Any = SimpleNamespace(history=History(closes, error), past=None, store=None)
+    return await benchmark.line("IBM", "main", SESSIONS, desk)
 
 
 async def test_a_ticker_is_bought_at_the_opening_and_held() -> None:

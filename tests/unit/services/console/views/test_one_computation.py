@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any, cast
 
 from hypothesis import given, settings
@@ -101,32 +102,32 @@ def do(made: Ledger, act: tuple[str, str, int, Decimal, Decimal], day: date, rat
 
 async def show(ledger: Ledger) -> Shown:
     store = cast("Any", Reading(ledger))
-    past, history, letters = Past(store), cast("Any", NoPrices()), cast("Any", NoLetters())
-    view = await performance.performance(
-        PerformanceQuery(account=NAME, benchmark="cash", trips=200),
-        store=store,
-        past=cast("Any", past),
-        history=history,
-        settings=Settings(),
+    desk = cast(
+        "Any",
+        SimpleNamespace(
+            store=store,
+            past=Past(store),
+            history=NoPrices(),
+            letters=NoLetters(),
+            calendar=exchange_calendar(),
+            settings=Settings(),
+            synthetic=False,
+            now=lambda: datetime.now(UTC),
+        ),
     )
-    known = report.ReportSources(store, letters, exchange_calendar(), lambda: datetime.now(UTC))
-    books = await accounts.account(AccountQuery(account=NAME), store=store, synthetic=False)
-    one = await accounts.read(NAME, store=store, synthetic=False)
+    asked = PerformanceQuery(account=NAME, benchmark="cash", trips=200)
+    books = await accounts.account(AccountQuery(account=NAME), desk)
+    one = await accounts.read(NAME, desk)
     assert one is not None
     assert one.standing is not None
     return Shown(
         ledger,
-        view,
+        await performance.performance(asked, desk),
         books,
         await accounts.equity(EquityQuery(account=NAME), store=store),
-        await report.report(ReportQuery(account=NAME), known=known),
+        await report.report(ReportQuery(account=NAME), desk),
         summaries.summary(one.books, one.standing),
-        await leaderboard.board(
-            LeaderboardQuery(rows=("rules@main",)),
-            past=cast("Any", past),
-            store=store,
-            history=history,
-        ),
+        await leaderboard.board(LeaderboardQuery(rows=("rules@main",)), desk),
         cast("shapes.PortfolioShape", shapes.portfolio(books)).model_dump(mode="json"),
     )
 

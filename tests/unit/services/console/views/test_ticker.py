@@ -172,7 +172,7 @@ async def test_trades_of_a_session_are_one_day_with_what_how_much_why_and_where(
     stop = entry(TUE, -4, "-400", type="stop", gain=D("-41.50"))
     tables = Tables([entry(TUE, 10, "1000"), stop, entry(WED, -6, "-600")], [])
     history = await view.history("main", "AAPL", store=tables)  # type: ignore[arg-type]
-    tuesday, wednesday = history.days
+    tuesday, wednesday = history
     assert (tuesday.bought, tuesday.sold, tuesday.gain) == (10, 4, D("-42.50"))
     assert [fill.why for fill in tuesday.fills] == ["it rises", "stop"]
     assert wednesday.fills[0].why == "exit signal: momentum"
