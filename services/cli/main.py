@@ -15,7 +15,7 @@ from libs.runtime.errors import DeskError, StartError
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.utf8 import use_utf8
 from services.cli.shell.examples import with_examples
-from services.cli.shell.problem import ARROW, WHO, CliProblem, ExitCode
+from services.cli.shell.problem import ARROW, WHO, CliProblem, ExitCode, WrongUsage
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class LazyGroup(TyperGroup):
             near = ELSEWHERE.get(word.lower()) or nearest(word, ENTRIES)
             hint = f"deskbus {near} --help" if near else "`deskbus --help` lists the commands"
             message = f"unknown command {word!r}{did_you_mean(near)}"
-            raise CliProblem(ExitCode.USAGE, message, hint)
+            raise WrongUsage(message, hint)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

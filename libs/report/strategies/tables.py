@@ -9,7 +9,7 @@ from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import ending, links, view
 from libs.report.tones import Tone
-from libs.report.view import Cell, Column, NoRows, Table
+from libs.report.view import Cell, Column, Facts, NoRows, Table
 
 NAME_CHARS_MAX = 28
 PART, GAIN, RATIO, COUNT, LOSS = ".1%", "+.2%", ".2f", ",d", ".3f"
@@ -26,20 +26,23 @@ LISTED = (
 FIGURES = (
     ("out-of-sample accuracy", "accuracy", PART),
     ("base rate", "base_rate", PART),
+    ("first loss", "initial_loss", LOSS),
     ("final loss", "final_loss", LOSS),
     ("return", "total_return", GAIN),
     ("buy-and-hold", "benchmark_return", GAIN),
     ("CAGR", "cagr", GAIN),
     ("Sharpe", "sharpe_ratio", RATIO),
+    ("buy-and-hold's Sharpe", "benchmark_sharpe_ratio", RATIO),
     ("Sortino", "sortino_ratio", RATIO),
     ("deflated Sharpe", "deflated_sharpe", PART),
+    ("trials", "trials", COUNT),
     ("max drawdown", "max_drawdown", PART),
     ("trades", "total_trades", COUNT),
     ("win rate", "win_rate", PART),
-    ("turnover", "turnover", RATIO),
+    ("turnover a year", "turnover", RATIO),
     ("exposure", "exposure", PART),
 )
-"""The figures of a comparison, as in LISTED."""
+"""The figures of one strategy and of a comparison, as in LISTED."""
 SHARPE, YEAR_DAYS = "sharpe_ratio", 365.25
 RANKED = {
     **dict.fromkeys(("accuracy", "total_return", SHARPE, "sortino_ratio"), 1),
@@ -77,6 +80,15 @@ def listed(of: Sequence[StrategyView]) -> Table:
             for it in of
         ),
         empty=NoRows("No strategy yet; start a cycle:", todo="deskbus agent trigger --wait"),
+    )
+
+
+def figures(of: StrategyView) -> Facts:
+    """What its training and its backtest came to."""
+    rows = ((label, _figure(of, field, form)) for label, field, form in FIGURES)
+    return Facts(
+        tuple((label, cell) for label, cell in rows if cell.value is not None),
+        notes=view.notes("deflated Sharpe: 1 - chance of it by luck, the best of so many trials"),
     )
 
 

@@ -17,8 +17,8 @@ from libs.report.tones import Tone
 from libs.report.view import Column, NoRows, Table
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import err
+from services.cli.shell.running import with_record
+from services.cli.shell.terminal import aside
 
 THROW_AWAY = "run-"
 """The beginning of the names that `deskbus run` opens for a single decision."""
@@ -52,20 +52,18 @@ def accounts(
 
     All figures are as of each account's newest valued close; later fills are not in them.
     """
-    settings = load_settings()
 
-    async def work() -> tuple[Sequence[AccountRow], int]:
-        async with reading_client(settings) as client:
-            names = await _names(client)
-            shown = [name for name in names if everything or not name.startswith(THROW_AWAY)]
-            rows = [await _row(client, name) for name in shown]
-            return rows, len(names) - len(shown)
+    async def work(client: Client) -> tuple[Sequence[AccountRow], int]:
+        names = await _names(client)
+        shown = [name for name in names if everything or not name.startswith(THROW_AWAY)]
+        rows = [await _row(client, name) for name in shown]
+        return rows, len(names) - len(shown)
 
-    rows, hidden = asking(work())
+    rows, hidden = with_record(work)
     show(rows, [_table(rows)], json=json)
     if hidden and not json:
         count = amounts.count(hidden, "account")
-        err().print(f"{count} of single runs not shown: deskbus accounts --all", style="dim")
+        aside(f"{count} of single runs not shown: deskbus accounts --all")
 
 
 async def _names(client: Client) -> Sequence[str]:
@@ -107,7 +105,7 @@ def _table(rows: Sequence[AccountRow]) -> Table:
         ),
         tuple(
             view.row(
-                view.say(row.account),
+                row.account,
                 view.money(row.equity, row.currency or ""),
                 view.gain(row.gain, ""),
                 view.gain_percent(row.return_pct),

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -23,10 +22,10 @@ from services.cli.demo.sealed import EXIT_RULES, MAIN, seal, settings_in
 from services.cli.demo.tour import tour
 from services.cli.desk.console import shown
 from services.cli.shell.options import group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem
 from services.cli.shell.progress import CycleProgress
-from services.cli.shell.running import RunningDesk, find_desk
-from services.cli.shell.terminal import err, out
+from services.cli.shell.running import RunningDesk, find_desk, until_stopped
+from services.cli.shell.terminal import aside, err, out
 
 FOLDER = Path(".deskbus-demo")
 SESSIONS_MIN, SESSIONS_MAX = 5, 260
@@ -75,7 +74,6 @@ def demo(
     running = _running(place)
     if running is not None and fresh:
         raise CliProblem(
-            ExitCode.FAILED,
             f"this demo is running (process {running.pid})",
             "stop it with Ctrl-C in its terminal, then: deskbus demo --fresh",
         )
@@ -92,7 +90,9 @@ def demo(
     (place.folder / "exit_signals.toml").write_text(EXIT_RULES)
     settings = settings_in(place.folder, port)
     configure_logging(settings.log.level, settings.log.format)
-    run_loop(_live(place, mark, settings, browser=browser, once=once))
+    if run_loop(until_stopped(_hold(place, mark, settings, browser=browser, once=once))):
+        rest = "opens it again" if (place.mark or mark).filled else "continues filling it"
+        aside(f"stopped; `deskbus demo` {rest}")
 
 
 def _running(place: DemoFolder) -> RunningDesk | None:
@@ -117,21 +117,6 @@ async def _show(desk: RunningDesk | launcher.Desk, place: DemoFolder) -> None:
         console.print(line, soft_wrap=True)
 
 
-async def _live(
-    place: DemoFolder, mark: DemoMark, settings: Settings, *, browser: bool, once: bool
-) -> None:
-    """The demo until a signal; what was filled then stays."""
-    living = asyncio.ensure_future(_hold(place, mark, settings, browser=browser, once=once))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, living.cancel)
-    try:
-        await living
-    except asyncio.CancelledError:
-        filled = (place.mark or mark).filled
-        rest = "opens it again" if filled else "continues filling it"
-        err().print(f"stopped; `deskbus demo` {rest}", style="dim")
-
-
 async def _hold(
     place: DemoFolder, mark: DemoMark, settings: Settings, *, browser: bool, once: bool
 ) -> None:
@@ -140,14 +125,14 @@ async def _hold(
         os.environ.update(addresses)
         async with launcher.desk(settings) as desk:
             _open(f"The demo is open: {desk.http_url}", desk.http_url, browser=browser)
-            err().print(HONEST, style="dim")
+            aside(HONEST)
             lost = asyncio.ensure_future(desk.finished())
             filling = asyncio.ensure_future(_fill(desk, place, mark))
             try:
                 await asyncio.wait({filling, lost}, return_when=asyncio.FIRST_COMPLETED)
                 await (filling if filling.done() else lost)
                 if not once:
-                    err().print("Ctrl-C stops it; `deskbus demo` opens it again", style="dim")
+                    aside("Ctrl-C stops it; `deskbus demo` opens it again")
                     await lost
             finally:
                 filling.cancel()
@@ -164,6 +149,6 @@ async def _fill(desk: launcher.Desk, place: DemoFolder, mark: DemoMark) -> None:
 
 def _open(text: str, url: str | None, *, browser: bool) -> None:
     """Say where it is; for a person at a terminal open a browser there, if there is one."""
-    err().print(text, style="bold green", soft_wrap=True)
+    aside(text, "bold green")
     if browser and url and sys.stdout.isatty() and sys.stderr.isatty():
         shown(url)

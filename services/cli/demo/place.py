@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from libs.runtime.whole_file import beside
 from libs.servers.server_record import LOCK_NAME, RECORD_NAME, ServerRecord
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import WrongUsage
 
 MARK = "demo.json"
 """The file that says a directory is a demo's."""
@@ -55,14 +55,12 @@ class DemoFolder:
         except FileNotFoundError:
             pass
         except (OSError, ValidationError) as error:
-            raise CliProblem(
-                ExitCode.USAGE,
+            raise WrongUsage(
                 f"{path} cannot be read, so {self.folder} is not taken for a demo's",
                 "name another directory: deskbus demo --dir DIR",
             ) from error
         if self.folder.is_dir() and any(self.folder.iterdir()):
-            raise CliProblem(
-                ExitCode.USAGE,
+            raise WrongUsage(
                 f"{self.folder} is not empty and no demo made it: nothing in it was touched",
                 "name another directory: deskbus demo --dir DIR",
             )

@@ -79,22 +79,18 @@ def _ready(child: "subprocess.Popen[bytes]", settings: Settings, words: Path) ->
             return desk
         time.sleep(LOOK_EVERY_S)
     raise CliProblem(
-        ExitCode.TIMED_OUT,
         f"the desk is not ready after {START_S_MAX:g} s, and was stopped",
         f"its log may say why: {log_path(settings)}",
+        ExitCode.TIMED_OUT,
     )
 
 
 def _not_started(code: int, words: Path) -> CliProblem:
     problem = CliProblem.in_words(log_tail(words))
     if problem is not None:
-        return CliProblem(
-            ExitCode.FAILED, f"the desk did not start: {problem.message}", problem.hint
-        )
+        return CliProblem(f"the desk did not start: {problem.message}", problem.hint)
     how = f"signal {-code} ended it" if code < 0 else f"it ended with exit code {code}"
-    return CliProblem(
-        ExitCode.FAILED, f"the desk did not start: {how}", f"its last words stand in {words}"
-    )
+    return CliProblem(f"the desk did not start: {how}", f"its last words stand in {words}")
 
 
 def stop(desk: RunningDesk) -> None:
@@ -110,18 +106,16 @@ def stop(desk: RunningDesk) -> None:
         return
     except PermissionError:
         raise CliProblem(
-            ExitCode.FAILED,
-            f"the desk (process {mark.pid}) is another user's",
-            "stop it as the user who started it",
+            f"the desk (process {mark.pid}) is another user's", "stop it as the user who started it"
         ) from None
     until = time.monotonic() + STOP_S_MAX
     while runs(mark):
         if time.monotonic() > until:
             raise CliProblem(
-                ExitCode.TIMED_OUT,
                 f"the desk (process {mark.pid}) still runs after {STOP_S_MAX:g} s",
                 f"`deskbus logs` may say why; `kill -9 {mark.pid}` ends it at once: nothing is "
                 "lost, and the next start cleans up",
+                ExitCode.TIMED_OUT,
             )
         time.sleep(LOOK_EVERY_S)
 

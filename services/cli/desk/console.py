@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 from pydantic import BaseModel
-from rich.text import Text
 
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem
 from services.cli.shell.running import RunningDesk, find_desk, load_settings
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import aside, emit, put
 
 app = group()
 
@@ -44,16 +43,15 @@ def open_console(
     if json:
         emit([Page(url=url, opened=opened)])
         return
-    out().print(Text(url), soft_wrap=True)
+    put(url)
     if browser and not opened:
-        err().print("no browser here: open the address in yours", style="dim")
+        aside("no browser here: open the address in yours")
 
 
 def page_url(desk: RunningDesk, page: str = "") -> str:
     """The address of a page of the console. Raises `CliProblem` where the desk serves none."""
     if desk.http_url is None:
         raise CliProblem(
-            ExitCode.FAILED,
             "this desk serves no console, or it is not known from here where",
             "`deskbus up` serves one unless it is told --no-http; of servers of your own, the "
             "console's service has it at its DESKBUS_HTTP_PORT",

@@ -1,13 +1,12 @@
 """`deskbus down`: stop the desk that runs here."""
 
 from pydantic import BaseModel
-from rich.text import Text
 
 from services.cli.desk import background
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.progress import CycleProgress
 from services.cli.shell.running import load_settings
-from services.cli.shell.terminal import emit, err
+from services.cli.shell.terminal import aside, emit, err
 
 app = group()
 
@@ -33,7 +32,7 @@ def down(json: JsonOption = False) -> None:
             emit([StoppedDesk(status="off")])
         else:
             where = settings.data_dir.absolute()
-            err().print(Text(f"no desk is running in {where}", style="dim"), soft_wrap=True)
+            aside(f"no desk is running in {where}")
         return
     with CycleProgress(err()) as progress:
         progress.says(f"stopping the desk (process {desk.pid})")
@@ -41,4 +40,4 @@ def down(json: JsonOption = False) -> None:
     if json:
         emit([StoppedDesk(status="stopped", pid=desk.pid)])
     else:
-        err().print(Text("the desk is stopped; `deskbus up` continues where it stopped"))
+        aside("the desk is stopped; `deskbus up` continues where it stopped", "")

@@ -10,9 +10,9 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
+from services.cli.shell.invalid import writing
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import aside, emit, put
 
 TEMPLATES = Path(__file__).parent / "folder"
 EXAMPLES = ("AAPL", "GOOG", "IBM", "MSFT")
@@ -88,27 +88,22 @@ def init(
         mark, style = ("✓", "green") if row.written else ("·", "dim")
         words = row.meaning if row.written else "was there, and is as it was"
         line = Text.assemble((f"{mark} ", style), f"{row.file!s:<{width}}  ", (words, "dim"))
-        out().print(line, soft_wrap=True)
-    err().print(Text(_next(folder), style="dim"), soft_wrap=True)
+        put(line)
+    aside(_next(folder))
 
 
 def _write(folder: Path, name: str, meaning: str, text: Callable[[], str]) -> Written:
     path = folder / name
-    if path.exists():
-        return Written(file=path, written=False, meaning=meaning)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x") as file:  # never over one that has come meanwhile
-            file.write(text())
-    except FileExistsError:
-        return Written(file=path, written=False, meaning=meaning)
-    except OSError as error:
-        raise CliProblem(
-            ExitCode.FAILED,
-            f"{path} cannot be written: {error.strerror}",
-            "name a folder of yours: deskbus init my-desk",
-        ) from error
-    return Written(file=path, written=True, meaning=meaning)
+    row = Written(file=path, written=not path.exists(), meaning=meaning)
+    if row.written:
+        with writing(path, "name a folder of yours: deskbus init my-desk"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with path.open("x") as file:  # never over one that has come meanwhile
+                    file.write(text())
+            except FileExistsError:
+                row.written = False
+    return row
 
 
 def _next(folder: Path) -> str:

@@ -18,9 +18,9 @@ from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.desk.background import log_path
 from services.cli.shell.options import group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing, WrongUsage
 from services.cli.shell.running import SERVERS, load_settings
-from services.cli.shell.terminal import err, out, painter
+from services.cli.shell.terminal import aside, out, painter
 
 READ_BYTES_MAX = 4 * 1024 * 1024
 """Of the end of each log, for the first lines that are shown."""
@@ -112,7 +112,7 @@ def logs(
     if len(readers) > 1:
         seen.sort(key=lambda line: line.at)
     if not seen and not follow:
-        err().print(f"nothing in the log yet: {readers[0].path}", style="dim", soft_wrap=True)
+        aside(f"nothing in the log yet: {readers[0].path}")
     _print(seen[len(seen) - min(lines, len(seen)) :], json=json)
     while follow:
         time.sleep(FOLLOW_EVERY_S)
@@ -127,8 +127,7 @@ def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
     """The logs to read. Raises `CliProblem` where there is no such service, or no log."""
     known = (*BACKBONE, *SERVICES, *SERVERS)
     if service is not None and service not in known:
-        raise CliProblem(
-            ExitCode.USAGE,
+        raise WrongUsage(
             f"unknown service {service!r}{did_you_mean(nearest(service, known))}",
             f"there are {', '.join(known)}",
         )
@@ -142,8 +141,7 @@ def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
     there = [path for path in paths if path.exists()]
     if not there:
         named = f" {service}" if service else ""
-        raise CliProblem(
-            ExitCode.NOT_FOUND,
+        raise NoSuchThing(
             f"there is no log yet ({paths[0]})",
             "`deskbus up --detach` writes one; where standard error is no terminal, `deskbus up` "
             f"logs to that. In containers: `docker compose logs{named}`",

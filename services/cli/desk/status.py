@@ -1,12 +1,13 @@
 """`deskbus status`: whether a desk runs here, and how it is, in a few lines."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 from pydantic import BaseModel
-from rich.text import Text
+from rich.text import Text as Line
 
 from contracts.approval import ApprovalsQuery
 from contracts.cycle import CycleStatus
@@ -22,14 +23,16 @@ from libs.bus.client import open_client
 from libs.facts import amounts
 from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.report.account import halted
+from libs.report.tones import Tone
+from libs.report.view import Cell, Facts, say
 from libs.runtime.errors import DeskError
 from libs.runtime.setting_names import as_set
 from services.cli.desk import background
 from services.cli.operating.market_files import market_note
+from services.cli.render.described import Shown, show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
-from services.cli.shell.terminal import emit, facts, out, write
 
 app = group()
 
@@ -72,10 +75,7 @@ def status(json: JsonOption = False) -> None:
     files = tuple(asking(market_note(settings)))
     exit_rules = _fault_of(settings.exit_rules_file)
     view = view.model_copy(update={"files": files, "exit_rules": exit_rules})
-    if json:
-        emit([view])
-    else:
-        _tell(view)
+    show([view], _screen(view), json=json)
     if view.status != "up":
         raise typer.Exit(ExitCode.FAILED)
 
@@ -126,38 +126,35 @@ async def _status(desk: RunningDesk, log: Path | None) -> DeskStatus:
     )
 
 
-def _tell(view: DeskStatus) -> None:
+def _screen(view: DeskStatus) -> Iterable[Shown]:
     word = ("✓ up", "bold green") if view.status == "up" else ("✗ unwell", "bold red")
     since = ""
     if view.started_at is not None:
         took = amounts.roughly(datetime.now(UTC) - view.started_at)
         since = f"  for {took}, process {view.pid}"
-    out().print(Text.assemble(word, (since, "dim")))
-    lines = [
-        ("Problem", Text(view.problem, "red")) if view.problem else None,
-        ("Console", Text(view.console)) if view.console else None,
-        ("Services", Text(_services(view))) if view.services else None,
-        ("Cycles", Text(f"{_many(view.running_cycles)} running")),
+    yield Line.assemble(word, (since, "dim"))
+    answering = f"{view.services} of {view.services + len(view.services_missing)} answer"
+    rows = [
+        ("Problem", say(view.problem, Tone.BAD)),
+        ("Console", say(view.console or "")),
+        ("Services", say(answering if view.services else "")),
+        ("Cycles", say(f"{_many(view.running_cycles)} running")),
         ("Approvals", _asking(view.waiting_approvals, "waiting", "deskbus approvals list")),
         ("Letters", _asking(view.dead_letters, "kept", "deskbus dlq list")),
-        *(("Halt", Text(halt, "yellow")) for halt in view.halts),
-        *(("Files", Text(note, "yellow")) for note in view.files),
-        ("Exit rules", Text(view.exit_rules, "yellow")) if view.exit_rules else None,
-        ("Data", Text(str(view.data_dir))) if view.data_dir else None,
-        ("Log", Text(str(view.log))) if view.log else None,
+        *(("Halt", say(halt, Tone.WARN)) for halt in view.halts),
+        *(("Files", say(note, Tone.WARN)) for note in view.files),
+        ("Exit rules", say(view.exit_rules, Tone.WARN)),
+        ("Data", say(str(view.data_dir or ""))),
+        ("Log", say(str(view.log or ""))),
     ]
-    write(facts([line for line in lines if line is not None]), out())
+    yield Facts(tuple(it for it in rows if it[1].text))
 
 
-def _services(view: DeskStatus) -> str:
-    return f"{view.services} of {view.services + len(view.services_missing)} answer"
-
-
-def _asking(count: int, word: str, command: str) -> Text:
+def _asking(count: int, word: str, command: str) -> Cell:
     """A count; where there is something to do, how."""
     if not count:
-        return Text(f"none {word}", "dim")
-    return Text(f"{_many(count)} {word}: {command}", "yellow")
+        return say(f"none {word}", Tone.QUIET)
+    return say(f"{_many(count)} {word}: {command}", Tone.WARN)
 
 
 def _many(count: int) -> str:

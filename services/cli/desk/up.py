@@ -1,11 +1,9 @@
 """`deskbus up`: the desk, until it is told to stop."""
 
-import asyncio
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +11,6 @@ from urllib.parse import urlsplit
 
 import typer
 from pydantic import BaseModel
-from rich.text import Text
 
 from libs.market.choice import first_request
 from libs.runtime.loop import keep_started
@@ -26,11 +23,19 @@ from services import launcher
 from services.cli.desk import background
 from services.cli.desk.narrator import narrated
 from services.cli.operating.market_files import market_note, require_exit_rules
+from services.cli.shell.invalid import writing
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, WrongUsage
 from services.cli.shell.progress import CycleProgress
-from services.cli.shell.running import RECORD_DIR, RunningDesk, asking, find_desk, load_settings
-from services.cli.shell.terminal import emit, err
+from services.cli.shell.running import (
+    RECORD_DIR,
+    RunningDesk,
+    asking,
+    find_desk,
+    load_settings,
+    until_stopped,
+)
+from services.cli.shell.terminal import aside, emit, err
 
 REPLICAS_MAX = 64
 STARTING = "starting NATS, Postgres and the services"
@@ -87,15 +92,15 @@ def up(
         settings = settings.changed(http={"port": port})
     counts = _counts(replicas or ())
     if counts and not processes:
-        raise CliProblem(ExitCode.USAGE, "--replicas needs --processes")
+        raise WrongUsage("--replicas needs --processes")
     _refuse_second(settings)
     require_exit_rules(settings)
     if detach:
         _start_in_background(settings, json=json)
         return
-    log = _log_to(settings)
-    holding = _hold(settings, processes=processes, replicas=counts, json=json, log=log)
-    run_loop(holding)
+    desk = launcher.desk(settings, processes=processes, replicas=counts)
+    if run_loop(until_stopped(_until_lost(desk, settings, log=_log_to(settings), json=json))):
+        aside("stopped")
 
 
 def _start_in_background(settings: Settings, *, json: bool) -> None:
@@ -133,21 +138,15 @@ def _log_to(settings: Settings) -> Path | None:
         configure_logging(settings.log.level, settings.log.format)
         return None
     path = background.log_path(settings)
-    try:
+    with writing(path, "make it writable, or set DESKBUS_DATA_DIR"):
         settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
         file = LogFile(path)
-    except OSError as error:
-        raise CliProblem(
-            ExitCode.FAILED,
-            f"the log {path} cannot be written: {error.strerror}",
-            "make it writable, or set DESKBUS_DATA_DIR",
-        ) from error
     configure_logging(settings.log.level, "json", file, on_error=_point_at_log)
     return path
 
 
 def _point_at_log(event: str) -> None:
-    err().print(Text(f"  error: {event}; `deskbus logs` has more", style="red"), soft_wrap=True)
+    aside(f"  error: {event}; `deskbus logs` has more", "red")
 
 
 def _counts(options: Sequence[str]) -> Mapping[str, int]:
@@ -155,8 +154,7 @@ def _counts(options: Sequence[str]) -> Mapping[str, int]:
     for text in options:
         name, _, count = text.partition("=")
         if not name or not count.isdecimal() or not 1 <= int(count) <= REPLICAS_MAX:
-            raise CliProblem(
-                ExitCode.USAGE,
+            raise WrongUsage(
                 f"--replicas {text!r} is not valid",
                 f"write SERVICE=N with N from 1 to {REPLICAS_MAX}, for example research=3",
             )
@@ -172,48 +170,24 @@ def _refuse_second(settings: Settings) -> None:
     except CliProblem:
         return
     raise CliProblem(
-        ExitCode.FAILED,
         f"a desk is running in {settings.data_dir} already (process {desk.pid})",
         "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
     )
 
 
-async def _hold(
+async def _until_lost(
+    starting: AbstractAsyncContextManager[launcher.Desk],
     settings: Settings,
     *,
-    processes: bool,
-    replicas: Mapping[str, int],
-    json: bool,
     log: Path | None,
-) -> None:
-    holding = asyncio.ensure_future(
-        _desk_until_lost(settings, processes=processes, replicas=replicas, json=json, log=log)
-    )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, holding.cancel)
-    try:
-        await holding
-    except asyncio.CancelledError:
-        err().print("stopped", style="dim")
-
-
-async def _desk_until_lost(
-    settings: Settings,
-    *,
-    processes: bool,
-    replicas: Mapping[str, int],
     json: bool,
-    log: Path | None,
 ) -> None:
     is_new = not (settings.data_dir / RECORD_DIR).is_dir()
     async with AsyncExitStack() as stack:
-        starting = launcher.desk(settings, processes=processes, replicas=replicas)
-        if log is None:
-            desk = await stack.enter_async_context(starting)
-        else:
-            with CycleProgress(err()) as progress:
+        with nullcontext() if log is None else CycleProgress(err()) as progress:
+            if progress is not None:
                 progress.says(STARTING)
-                desk = await stack.enter_async_context(starting)
+            desk = await stack.enter_async_context(starting)
         running = RunningDesk(
             nats_url=desk.nats_url,
             postgres_dsn=desk.settings.postgres_public,
@@ -259,7 +233,7 @@ def announce(
         *((f"  {line}", "dim") for line in _next_steps(first, in_background=in_background)),
     ]
     for text, style in lines:
-        err().print(Text(text, style=style), soft_wrap=True)
+        aside(text, style)
 
 
 def _port_note(desk: RunningDesk, settings: Settings) -> Sequence[str]:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from pydantic import BaseModel
-from rich.text import Text
 
 from libs.market.replay.checked import CheckedFile, checked_files
 from libs.market.replay.store import ReplayStore
@@ -17,9 +16,9 @@ from libs.report.view import Cell, Column, Table
 from services.cli.operating.market_files import require_exit_rules
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, WrongUsage
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import err
+from services.cli.shell.terminal import aside
 
 app = group()
 
@@ -54,20 +53,19 @@ def check(
     require_exit_rules(settings)
     folder = directory or settings.market.replay_dir
     if folder is not None and not folder.is_dir():
-        raise CliProblem(ExitCode.USAGE, f"{folder} is not a folder", "name one, or none")
+        raise WrongUsage(f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
     rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
     show(rows, [_table(rows)], json=json)
     refused = [file for file in files if file.refused]
     if refused:
         raise CliProblem(
-            ExitCode.FAILED,
             f"{len(refused)} of {len(files)} files have faults; the first: {refused[0].refused}",
             "until then a ticker of such a file is left out of decisions, and a bad row of records",
         )
     if not json:
         where = folder or "the bundled prices"
-        err().print(Text(f"all files of {where} can be used", style="dim"))
+        aside(f"all files of {where} can be used")
 
 
 async def _files(folder: Path | None) -> Sequence[CheckedFile]:
@@ -87,10 +85,10 @@ def _table(files: Sequence[FileRow]) -> Table:
         tuple(
             view.row(
                 _name(it),
-                view.say(it.what),
+                it.what,
                 view.BLANK if it.rows is None else view.count(it.rows),
-                view.say(str(it.first or "")),
-                view.say(str(it.last or "")),
+                str(it.first or ""),
+                str(it.last or ""),
                 view.say("; ".join(filter(None, (it.refused, it.note))), Tone.WARN),
             )
             for it in files

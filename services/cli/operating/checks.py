@@ -27,6 +27,11 @@ def ok(name: str, finding: str) -> DoctorCheck:
     return DoctorCheck(name=name, verdict=CheckVerdict.OK, said=finding)
 
 
+def off(name: str, finding: str, todo: str = "") -> DoctorCheck:
+    """Something is not there, which is no problem."""
+    return DoctorCheck(name=name, verdict=CheckVerdict.OFF, said=finding, todo=todo)
+
+
 def problem(name: str, finding: str, todo: str = "") -> DoctorCheck:
     """Something is wrong."""
     return DoctorCheck(name=name, verdict=CheckVerdict.PROBLEM, said=finding, todo=todo)

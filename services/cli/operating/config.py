@@ -33,7 +33,7 @@ def config(json: JsonOption = False) -> None:
         ),
         tuple(
             view.row(
-                view.say(entry.name),
+                entry.name,
                 view.say(entry.value, tone).strong if tone else view.say(entry.value),
                 view.say(entry.source, tone or Tone.QUIET),
                 view.say(entry.meaning, Tone.QUIET),

@@ -23,9 +23,9 @@ from libs.servers.postgres_server import note_backup
 from services.cli.render.described import show
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import aside, emit, put
 from services.launcher import servers_of
 
 app = group()
@@ -63,19 +63,19 @@ def migrate(json: JsonOption = False) -> None:
         if not is_outage(error) and not isinstance(error, PostgresError):
             raise
         raise CliProblem(
-            ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
             f"the migration did not run at {without_login(dsn)}: {error or type(error).__name__}",
             "is Postgres running, does DESKBUS_POSTGRES_DSN name its owner, and are the roles made "
             "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console, "
             "deskbus_study)?",
+            ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
         ) from error
     if json:
         emit([Migrated(version=migration.version, name=migration.name) for migration in done])
         return
     for migration in done:
-        out().print(f"{migration.version:04} {migration.name}")
+        put(f"{migration.version:04} {migration.name}")
     if not done:
-        err().print(f"nothing to do: version {migrations()[-1].version} is there", style="dim")
+        aside(f"nothing to do: version {migrations()[-1].version} is there")
 
 
 @app.command()
@@ -133,11 +133,11 @@ def retain(
         ),
         tuple(
             view.row(
-                view.say(f"{it.month:%Y-%m}"),
-                view.say(it.verdict),
+                f"{it.month:%Y-%m}",
+                it.verdict,
                 view.count(it.cycles),
                 view.count(it.size_bytes),
-                view.say(it.reason),
+                it.reason,
             )
             for it in outcomes
         ),
@@ -156,7 +156,7 @@ def _require_dump(file: Path) -> None:
     except OSError as error:
         why = f"{file} cannot be read: {error.strerror}"
     if why:
-        raise CliProblem(ExitCode.USAGE, why, "name a file that `deskbus db backup FILE` wrote")
+        raise WrongUsage(why, "name a file that `deskbus db backup FILE` wrote")
 
 
 async def _restore(settings: Settings, file: Path) -> None:
@@ -165,7 +165,6 @@ async def _restore(settings: Settings, file: Path) -> None:
         async with open_pool(dsn, size_max=1) as pool:
             if await pool.fetchval("select to_regclass('cycles') is not null"):
                 raise CliProblem(
-                    ExitCode.FAILED,
                     f"the database at {without_login(dsn)} has a desk's tables already",
                     "restore into a new database: with embedded servers, name a new folder by "
                     "DESKBUS_DATA_DIR",
@@ -179,4 +178,4 @@ def _tell(file: Path, what: str, json: bool) -> None:
     if json:
         emit([BackedUp(file=file, size_bytes=size)])
     else:
-        out().print(f"{file}: {size:,} bytes {what}")
+        put(f"{file}: {size:,} bytes {what}")

@@ -15,9 +15,9 @@ from libs.report.view import Text
 from services.cli.render.described import show
 from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing, WrongUsage, refusal
 from services.cli.shell.running import ask
-from services.cli.shell.terminal import err
+from services.cli.shell.terminal import aside
 
 app = group()
 
@@ -49,9 +49,7 @@ def show_letter(
     """Show one dead letter with its body."""
     found = read_letters(DeadLettersQuery(sequence=number))
     if not found:
-        raise CliProblem(
-            ExitCode.NOT_FOUND, f"there is no dead letter {number}", "see `deskbus dlq list`"
-        )
+        raise NoSuchThing(f"there is no dead letter {number}", "see `deskbus dlq list`")
     show(found, _letter(found[0]), json=json)
 
 
@@ -76,7 +74,7 @@ def discard_letter(
     """Delete a letter. Who did it stays on record; its operation is not touched."""
     if len(reason) > REASON_CHARS_MAX:
         text = f"the reason has {len(reason):,} characters; the limit is {REASON_CHARS_MAX}"
-        raise CliProblem(ExitCode.USAGE, text)
+        raise WrongUsage(text)
     _tell(ask(DISCARD_LETTER, DiscardLetter(sequence=number, reason=reason)), json=json)
 
 
@@ -87,12 +85,10 @@ def read_letters(query: DeadLettersQuery) -> Sequence[DeadLetter]:
 
 def _tell(answer: LetterAnswer, *, json: bool) -> None:
     if answer.outcome == "rejected":
-        missing = answer.code == "not_found"
-        code = ExitCode.NOT_FOUND if missing else ExitCode.REJECTED
-        raise CliProblem(code, f"{answer.message} ({answer.code})")
+        raise refusal(answer.code, f"{answer.message} ({answer.code})")
     show([answer], [Text(answer.message, None)], json=json)
     if answer.cycle_id is not None and not json:
-        err().print(f"deskbus operations tree {answer.cycle_id}", style="dim")
+        aside(f"deskbus operations tree {answer.cycle_id}")
 
 
 def _letter(of: DeadLetter) -> Iterable[Text]:

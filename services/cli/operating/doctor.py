@@ -5,7 +5,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -44,14 +44,14 @@ from libs.servers.placement import server_identity
 from libs.servers.server_record import DataDirError, ServerRecord, check_path
 from services.cli.operating import certificates, surroundings
 from services.cli.operating.channels import channels_here, channels_of
-from services.cli.operating.checks import CheckVerdict, DoctorCheck, ok, problem
+from services.cli.operating.checks import CheckVerdict, DoctorCheck, off, ok, problem
 from services.cli.operating.market_files import market_files
 from services.cli.operating.model_call import SETTINGS, called
 from services.cli.operating.source_words import edgar_words, replay_words, yahoo_words
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
-from services.cli.shell.terminal import emit, out, write
+from services.cli.shell.terminal import emit, out, put, write
 
 PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 500 * 1024**2
@@ -98,7 +98,7 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
     else:
         for check in checks:
             if check.name == SETTINGS:
-                out().print(Text(f"\nfor deskbus.toml:\n\n{check.said}"), soft_wrap=True)
+                put(f"\nfor deskbus.toml:\n\n{check.said}")
             else:
                 _show(check)
     if any(check.verdict is CheckVerdict.PROBLEM for check in checks):
@@ -109,9 +109,9 @@ def _show(check: DoctorCheck) -> None:
     mark, style = STYLES[check.verdict]
     if not out().is_terminal:  # a line a check, for programs that read lines
         line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH - 1}} ", check.said)
-        out().print(line, soft_wrap=True)
+        put(line)
         if check.todo:
-            out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}"), soft_wrap=True)
+            put(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}")
         return
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
@@ -225,8 +225,7 @@ def _provider(standing: ProviderStanding, offer: str) -> DoctorCheck:
     name = f"model {standing.name}"
     if standing.usable:
         return ok(name, "; ".join(filter(None, (offer or "can be used", standing.described))))
-    verdict = CheckVerdict.PROBLEM if standing.expected else CheckVerdict.OFF
-    return DoctorCheck(name=name, verdict=verdict, said=standing.why)
+    return (problem if standing.expected else off)(name, standing.why)
 
 
 def _source(settings: Settings, name: SourceName | PartName) -> str:
@@ -266,7 +265,7 @@ def _kinds(settings: Settings) -> Sequence[DoctorCheck]:
             finding = (
                 f"none: {name} has none; set DESKBUS_MARKET_{kind.upper()} to {others} for them"
             )
-            checks.append(DoctorCheck(name=kind, verdict=CheckVerdict.OFF, said=finding))
+            checks.append(off(kind, finding))
         elif name != source_of(settings):
             checks.append(_tried(kind, partial(_source, settings, name)))
     return checks
@@ -275,7 +274,7 @@ def _kinds(settings: Settings) -> Sequence[DoctorCheck]:
 def _credentials(directory: Path) -> DoctorCheck:
     if not directory.exists():
         finding = f"{directory} is made at the first start"
-        return DoctorCheck(name="credentials", verdict=CheckVerdict.OFF, said=finding)
+        return off("credentials", finding)
     allowed = {directory: DIRECTORY_MODE, **{p: mode_of(p.name) for p in _files(directory)}}
     wide = {
         path: mode for path, mode in allowed.items() if stat.S_IMODE(path.stat().st_mode) & ~mode
@@ -303,8 +302,8 @@ async def running(settings: Settings) -> Sequence[DoctorCheck]:
     try:
         desk = find_desk(settings)
     except CliProblem as none:
-        off = DoctorCheck(name="desk", verdict=CheckVerdict.OFF, said=none.message, todo=none.hint)
-        return [*await channels_here(settings), off]
+        none_here = off("desk", none.message, none.hint)
+        return [*await channels_here(settings), none_here]
     since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
     where = f"process {desk.pid}{since}" if desk.pid else "own servers"
     checks = [ok("desk", where), *await _bus(desk, settings)]
@@ -313,8 +312,7 @@ async def running(settings: Settings) -> Sequence[DoctorCheck]:
         checks.append(await _database(desk, dsn))
     checks += await certificates.shown(desk, dsn)
     if desk.data_dir is not None and settings.nats.url is None:
-        checks += await _nats(desk.data_dir)
-        checks += await asyncio.to_thread(_monitored, desk.data_dir)
+        checks += await _server(desk.data_dir)
     return checks
 
 
@@ -363,17 +361,14 @@ async def _answers(client: Client, settings: Settings) -> Sequence[DoctorCheck]:
         ok("console", finding),
         *_trading(halts),
         await models_of(client, settings),
-        await _storing(client),
+        await _stream_storing(client),
     ]
 
 
 def _trading(halts: Halts) -> Sequence[DoctorCheck]:
     if not halts.halts:
         return [ok("trading", "no halt: buys are allowed")]
-    return [
-        DoctorCheck(name="trading", verdict=CheckVerdict.OFF, said=halted(halt), todo=remedy(halt))
-        for halt in halts.halts
-    ]
+    return [off("trading", halted(halt), todo=remedy(halt)) for halt in halts.halts]
 
 
 async def models_of(client: Client, settings: Settings) -> DoctorCheck:
@@ -391,29 +386,31 @@ async def models_of(client: Client, settings: Settings) -> DoctorCheck:
     if absent := [name for name in here if name not in usable]:
         finding += f", not {' or '.join(absent)}, which is set up here: it started without"
         todo = "start it again from here: deskbus down && deskbus up --detach"
-        return DoctorCheck(name="models", verdict=CheckVerdict.OFF, said=finding, todo=todo)
+        return off("models", finding, todo)
     return ok("models", finding)
 
 
-async def _storing(client: Client) -> DoctorCheck:
+async def _storing(
+    client: Client, name: str, query: StoringQuery, well: str, todos: tuple[str, str]
+) -> DoctorCheck:
+    """Whether a server stores; `todos` are for where nobody says so, and for where it does not."""
     try:
-        storing = await client.ask(STORING, StoringQuery(), timeout_s=STORING_S_MAX)
+        storing = await client.ask(STORING, query, timeout_s=STORING_S_MAX)
     except DeskError as error:
-        return problem("storing", error.message, "see the console's log")
-    if storing.problem:
-        return problem("storing", storing.problem, "make room on the disk of NATS")
-    return ok("storing", "NATS stores what it is given")
+        return problem(name, error.message, todos[0])
+    return problem(name, storing.problem, todos[1]) if storing.problem else ok(name, well)
 
 
-async def _committing(client: Client) -> DoctorCheck:
+def _stream_storing(client: Client) -> Awaitable[DoctorCheck]:
+    todos = ("see the console's log", "make room on the disk of NATS")
+    return _storing(client, "storing", StoringQuery(), "NATS stores what it is given", todos)
+
+
+def _committing(client: Client) -> Awaitable[DoctorCheck]:
     """The database as the console finds it: its address is not known here."""
-    try:
-        storing = await client.ask(STORING, StoringQuery(server="postgres"))
-    except DeskError as error:
-        return problem("database", error.message, "see the log of the console and of Postgres")
-    if storing.problem:
-        return problem("database", storing.problem, "see the log of Postgres")
-    return ok("database", "Postgres commits")
+    query = StoringQuery(server="postgres")
+    todos = ("see the log of the console and of Postgres", "see the log of Postgres")
+    return _storing(client, "database", query, "Postgres commits", todos)
 
 
 async def _database(desk: RunningDesk, dsn: str) -> DoctorCheck:
@@ -441,15 +438,17 @@ async def _database(desk: RunningDesk, dsn: str) -> DoctorCheck:
     return ok("database", f"{address}, version {version} of {newest}")
 
 
-async def _nats(data_dir: Path) -> Sequence[DoctorCheck]:
-    """The embedded NATS server's own report."""
+async def _server(data_dir: Path) -> Sequence[DoctorCheck]:
+    """The embedded NATS server's own report, and its streams."""
     port = ServerRecord.load(data_dir).ports.get("nats_monitor")
     if port is None:
         return []
     finding = await nats_problem(port)
-    if finding:
-        return [problem("server nats", finding, _last_word(data_dir, "nats"))]
-    return [ok("server nats", "is well")]
+    is_well = ok("server nats", "is well")
+    return [
+        problem("server nats", finding, _last_word(data_dir, "nats")) if finding else is_well,
+        await asyncio.to_thread(_streams, port),
+    ]
 
 
 def _last_word(data_dir: Path | None, server: str) -> str:
@@ -460,21 +459,17 @@ def _last_word(data_dir: Path | None, server: str) -> str:
     return f"the desk starts it again for as long as it takes; {path} ends: {last_line(path)}"
 
 
-def _monitored(data_dir: Path) -> Sequence[DoctorCheck]:
-    """The streams of the embedded NATS server."""
-    port = ServerRecord.load(data_dir).ports.get("nats_monitor")
-    if port is None:
-        return []
+def _streams(port: int) -> DoctorCheck:
     try:
         details = monitored(port, "jsz?streams=true")["account_details"]
     except (OSError, KeyError, ValueError) as error:
-        return [problem("monitor", f"port {port} does not answer: {error}")]
+        return problem("monitor", f"port {port} does not answer: {error}")
     from libs.bus.streams import streams  # noqa: PLC0415 - only beside servers of the desk's own
 
     names = {entry["name"] for detail in details for entry in detail.get("stream_detail", ())}
     wanted = {stream.name or "" for stream in streams()}
     todo = "the provisioner makes them within a second; if not, restart the desk"
-    return [_complete("streams", sorted(wanted - names), sorted(wanted), todo)]
+    return _complete("streams", sorted(wanted - names), sorted(wanted), todo)
 
 
 def _complete(name: str, missing: Sequence[str], wanted: Sequence[str], todo: str) -> DoctorCheck:

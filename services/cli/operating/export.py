@@ -15,7 +15,7 @@ from libs.runtime.ids import NotFound
 from services.cli.render.described import show
 from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing, WrongUsage
 from services.cli.shell.running import asking, load_settings
 
 app = group()
@@ -43,7 +43,7 @@ def export(
     """
     first, last = since.date() if since else None, until.date() if until else None
     if first and last and last < first:
-        raise CliProblem(ExitCode.USAGE, f"--until {last} is before --since {first}")
+        raise WrongUsage(f"--until {last} is before --since {first}")
     settings = load_settings()
     dsn = database_dsn(settings, CONSOLE_ROLE)
 
@@ -55,11 +55,11 @@ def export(
     try:
         manifest = asking(work())
     except NotFound as error:
-        raise CliProblem(ExitCode.NOT_FOUND, error.message, "deskbus cycle list") from None
+        raise NoSuchThing(error.message, "deskbus cycle list") from None
     files = Table(
         (Column("File"), Column("Rows", right=True), Column("Bytes", right=True)),
         tuple(
-            view.row(view.say(it.file), view.count(it.rows), view.count(it.size_bytes))
+            view.row(it.file, view.count(it.rows), view.count(it.size_bytes))
             for it in manifest.tables
         ),
     )

@@ -42,7 +42,7 @@ from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request_options import UniverseOption
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import emit, err, facts, out, write
+from services.cli.shell.terminal import aside, emit, err, facts, out, put, write
 
 app = group()
 
@@ -126,8 +126,8 @@ def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
                     Tone.GOOD if row.usable else Tone.BAD,
                 ),
                 view.BLANK if row.tickers is None else view.count(row.tickers),
-                view.say(str(row.latest_session or "")),
-                view.say(row.said or row.label),
+                str(row.latest_session or ""),
+                row.said or row.label,
             )
             for row in rows
         ),
@@ -136,13 +136,9 @@ def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
         (Column("Data"), Column("From"), Column("Could come from", wraps=True)),
         tuple(
             view.row(
-                view.say(kind),
-                view.say(next((row.name for row in rows if kind in row.used_for), "nowhere")),
-                view.say(
-                    ", ".join(
-                        row.name for row in rows if kind in row.can and kind not in row.used_for
-                    )
-                ),
+                kind,
+                next((row.name for row in rows if kind in row.used_for), "nowhere"),
+                ", ".join(row.name for row in rows if kind in row.can and kind not in row.used_for),
             )
             for kind in DataKind
         ),
@@ -182,7 +178,7 @@ def show(
     else:
         label = market_of(settings).label
         synthetic = ", synthetic prices" if label.synthetic else ""
-        out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{synthetic}"))
+        put(f"{ticker.upper()} at the close of {day}, from {label.name}{synthetic}")
         rows: list[tuple[str, RenderableType]] = [
             (SHOWN[answer.tool], _with_source(answer, label.name)) for answer in answers
         ]
@@ -200,7 +196,7 @@ async def _answers(
     try:
         require_session(data.calendar, day)
     except NotASession as error:
-        raise CliProblem(ExitCode.FAILED, f"{error.message} [{error.code}]") from None
+        raise CliProblem(f"{error.message} [{error.code}]") from None
     tools = MarketTools(data, day, frozenset(SHOWN))
 
     async def ask(name: str) -> TickerAnswer:
@@ -214,7 +210,7 @@ async def _answers(
 
 def _no_such_ticker(ticker: str, answer: TickerAnswer, settings: Settings) -> CliProblem:
     near = nearest(ticker, tickers_of(settings))
-    return CliProblem(ExitCode.FAILED, f"{answer.message}{did_you_mean(near)} [{answer.code}]")
+    return CliProblem(f"{answer.message}{did_you_mean(near)} [{answer.code}]")
 
 
 def _odd(answers: Sequence[TickerAnswer]) -> Sequence[str]:
@@ -263,15 +259,14 @@ def record(
     """
     settings = load_settings().changed(market={"source": SourceName.YAHOO})
     names = [name.upper() for part in universe or () for name in part.split(",") if name.strip()]
-    err().print(Text(TERMS, style="dim"), soft_wrap=True)
+    aside(TERMS)
     rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
     failed = [_missing(row) for row in rows if row.failure is not None or not row.is_final]
     if not rows:
-        err().print("nothing new: every ticker of this session is recorded", style="dim")
+        aside("nothing new: every ticker of this session is recorded")
     if failed:
         shown = ", ".join(failed[:10])
         raise CliProblem(
-            ExitCode.FAILED,
             f"{len(failed)} of {len(rows)} were not recorded, or not whole: {shown}",
             "run the same command again to retry those that got no answer",
         )
@@ -298,7 +293,7 @@ async def _record(
 
     def pause(wait_s: float) -> None:
         text = f"Yahoo says: too many requests; waiting {amounts.duration(wait_s)}"
-        err().print(Text(text, style="yellow"))
+        aside(text, "yellow")
 
     used = {kind for kind in CAN[PartName.EDGAR] if chosen(settings, kind) is PartName.EDGAR}
     edgar = edgar_of(settings) if used else None
@@ -332,7 +327,7 @@ def _missing(recorded: TickerRecording) -> str:
 
 def _line(recorded: TickerRecording) -> None:
     if recorded.failure is not None:
-        out().print(Text(f"✗ {recorded.ticker:<10} {recorded.failure}", style="red"))
+        put(f"✗ {recorded.ticker:<10} {recorded.failure}", "red")
         return
     parts = [f"{count} {kind}" for kind, count in recorded.rows.items() if kind != "sectors"]
     parts += [f"no {kind} ({why})" for kind, why in recorded.absent.items()]
@@ -342,4 +337,4 @@ def _line(recorded: TickerRecording) -> None:
         else ""
     )
     mark = "✓" if recorded.is_final else "~"
-    out().print(Text(f"{mark} {recorded.ticker:<10} {', '.join(filter(None, [span, *parts]))}"))
+    put(f"{mark} {recorded.ticker:<10} {', '.join(filter(None, [span, *parts]))}")

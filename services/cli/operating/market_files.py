@@ -15,7 +15,7 @@ from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.operating.checks import DoctorCheck, ok, problem
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem
 from services.cli.shell.running import find_desk
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def require_exit_rules(settings: Settings) -> None:
     try:
         terms_in(settings.exit_rules_file)
     except BadExitTerms as error:
-        raise CliProblem(
-            ExitCode.FAILED, error.message, "correct the file, then try again"
-        ) from error
+        raise CliProblem(error.message, "correct the file, then try again") from error
 
 
 async def market_note(settings: Settings) -> Sequence[str]:

@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
@@ -12,7 +13,6 @@ from typing import Annotated
 import polars as pl
 import typer
 from pydantic import BaseModel
-from rich.text import Text
 
 from libs.facts import amounts
 from libs.files.dates import months_first, year_last
@@ -42,15 +42,20 @@ from libs.report import view
 from libs.report.view import Column, Table
 from libs.runtime.settings import Settings
 from services.cli.render.described import show
+from services.cli.shell.invalid import pairs_of, writing
 from services.cli.shell.options import DateOrder, DecimalMark, JsonOption
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, WrongUsage
 from services.cli.shell.questions import CommandQuestions, is_confirmed
 from services.cli.shell.running import find_desk, load_settings
-from services.cli.shell.terminal import emit, err
+from services.cli.shell.terminal import aside, emit
 
 DEFAULT_FOLDER = Path("data")
 SETTINGS_FILE = Path("deskbus.toml")
+COLUMNS = frozenset(
+    {"date", "open", "high", "low", "close", "volume", "dividend", "split_factor", "ticker"}
+)
 NOTES_MAX = 12
+NOTHING_WRITTEN = "nothing was written"
 NAMED_MAX = 5
 """Tickers that a note names."""
 COST = (
@@ -99,9 +104,7 @@ class _Read:
     ticker: str
     place: TradingPlace
     change: Change
-    rows: int
-    first: date
-    last: date
+    days: Sequence[date]
 
 
 @dataclass
@@ -187,20 +190,21 @@ def import_files(
     order = None if dates is None else dates is DateOrder.MONTH_FIRST
     wanted = ImportForm(
         vendor.value if vendor else None,
-        _columns(columns),
+        pairs_of("--columns date=Date,close=Close/Last", columns.split(","), COLUMNS)
+        if columns is not None
+        else None,
         order,
         None if decimal is None else decimal is DecimalMark.COMMA,
     )
     money = currency(money) if money else None
-    work = _Import(_folder(where), _Answers(ticker, adjusted, exchange, money))
+    with _whole():
+        work = _Import(open_folder(where), _Answers(ticker, adjusted, exchange, money))
     _read_all(work, files, wanted)
     work.questions.settle(_again())
     if not work.reads:
-        raise CliProblem(ExitCode.FAILED, _first(work.refused), "nothing was written")
-    try:
+        raise CliProblem(_first(work.refused), NOTHING_WRITTEN)
+    with _whole():
         labels = dict(labels_for(work.folder, {read.ticker: read.place for read in work.reads}))
-    except BadFile as error:
-        raise CliProblem(ExitCode.FAILED, error.message, "nothing was written") from error
     if is_first and not SETTINGS_FILE.exists():
         labels[SETTINGS_FILE] = (
             "# Every command in this folder reads these prices.\n"
@@ -217,26 +221,13 @@ def import_files(
     _end(work, settings, where, is_done=is_done, is_set=SETTINGS_FILE in labels)
 
 
-def _columns(text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
-    pairs = [part.partition("=") for part in text.split(",")]
-    known = {"date", "open", "high", "low", "close", "volume", "dividend", "split_factor", "ticker"}
-    columns = {name.strip().lower(): heading.strip() for name, mark, heading in pairs}
-    if not columns.keys() <= known or not all(columns.values()):
-        raise CliProblem(
-            ExitCode.USAGE,
-            f"--columns {text!r} is not valid",
-            f"write date=Date,close=Close/Last; the desk's columns are {', '.join(sorted(known))}",
-        )
-    return columns
-
-
-def _folder(path: Path) -> Folder:
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Raises `CliProblem` where the folder cannot be used."""
     try:
-        return open_folder(path)
+        yield
     except (BadReplayData, BadFile) as error:
-        raise CliProblem(ExitCode.FAILED, error.message, "nothing was written") from error
+        raise CliProblem(error.message, NOTHING_WRITTEN) from error
 
 
 def _read_all(work: _Import, files: Sequence[Path], wanted: ImportForm) -> None:
@@ -252,10 +243,10 @@ def _read_all(work: _Import, files: Sequence[Path], wanted: ImportForm) -> None:
             work.refused.append(error.message)
     nameless = [one for one in series if not one.ticker]
     if len(series) > TICKERS_MAX:
-        raise CliProblem(ExitCode.FAILED, f"more than {TICKERS_MAX:,} tickers, the limit")
+        raise CliProblem(f"more than {TICKERS_MAX:,} tickers, the limit")
     if work.answers.ticker and len(nameless) > 1:
         names = ", ".join(one.path.name for one in nameless[:3])
-        raise CliProblem(ExitCode.USAGE, f"--ticker is for one file, and {names} have none")
+        raise WrongUsage(f"--ticker is for one file, and {names} have none")
     tickers = [one.ticker or spelled(work.answers.ticker or "") for one in series]
     work.is_of_suffixes = _is_of_suffixes(work.answers, tickers)
     for one in series:
@@ -310,7 +301,7 @@ def _read(work: _Import, series: ImportedSeries) -> None:
     days = prices.frame["date"]
     series = replace(series, notes=[*series.notes, *_read_notes(series, prices)])
     series = replace(series, opened=replace(series.opened, form=prices.form))
-    work.reads.append(_Read(series, ticker, place, change, len(days), days[0], days[-1]))
+    work.reads.append(_Read(series, ticker, place, change, days.to_list()))
 
 
 def _other_currency(signs: frozenset[str], place: TradingPlace) -> str:
@@ -412,9 +403,9 @@ def _row(read: _Read, *, is_done: bool) -> ImportedRow:
         file=read.series.path.name,
         form=form.name,
         is_tried=form.is_tried,
-        rows=read.rows,
-        first=read.first,
-        last=read.last,
+        rows=len(read.days),
+        first=read.days[0],
+        last=read.days[-1],
         exchange=read.place.exchange,
         currency=read.place.currency,
         place_from=read.place.source,
@@ -440,25 +431,25 @@ def _preview(work: _Import, labels: dict[Path, str], where: Path) -> None:
         ),
         tuple(
             view.row(
-                view.say(read.ticker),
-                view.count(read.rows),
-                view.say(read.first.isoformat()),
-                view.say(read.last.isoformat()),
-                view.say(f"{read.place.exchange} {read.place.currency}"),
-                view.say("adjusted" if read.change.adjusted else "as traded"),
-                view.say(_effect(read.change)),
-                view.say(read.series.opened.form.name),
+                read.ticker,
+                view.count(len(read.days)),
+                read.days[0].isoformat(),
+                read.days[-1].isoformat(),
+                f"{read.place.exchange} {read.place.currency}",
+                "adjusted" if read.change.adjusted else "as traded",
+                _effect(read.change),
+                read.series.opened.form.name,
             )
             for read in work.reads
         ),
     )
     show((), [table], json=False)
     for note in _notes(work, labels, where):
-        err().print(Text(f"- {note}", style="yellow"), soft_wrap=True)
+        aside(f"- {note}", "yellow")
     for text in work.refused[:NOTES_MAX]:
-        err().print(Text(f"✗ {text}", style="red"), soft_wrap=True)
+        aside(f"✗ {text}", "red")
     if len(work.refused) > NOTES_MAX:
-        err().print(Text(f"✗ and {len(work.refused) - NOTES_MAX} more", style="red"))
+        aside(f"✗ and {len(work.refused) - NOTES_MAX} more", "red")
 
 
 def _effect(change: Change) -> str:
@@ -517,7 +508,8 @@ def _named(tickers: Sequence[str]) -> str:
 
 def _write(work: _Import, labels: dict[Path, str]) -> None:
     changes = [read.change for read in work.reads if not read.change.is_nothing]
-    try:
+    hint = "the same command continues: files that were written are whole"
+    with writing(work.folder.path, hint):
         # Prices come after what says their currency and exchange: a running desk may look between.
         for path, text in labels.items():
             if path != SETTINGS_FILE:
@@ -526,28 +518,20 @@ def _write(work: _Import, labels: dict[Path, str]) -> None:
             write_prices(change)
         if SETTINGS_FILE in labels:
             write(SETTINGS_FILE, labels[SETTINGS_FILE])
-    except OSError as error:
-        raise CliProblem(
-            ExitCode.FAILED,
-            f"{error.filename or work.folder.path} cannot be written: {error.strerror}",
-            "the same command continues: files that were written are whole",
-        ) from error
 
 
 def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_set: bool) -> None:
     """Say what was done, and the next command. Raises `CliProblem` where a file could not be
     used."""
     if not is_done:
-        err().print("nothing has been written yet; to do it:", style="dim")
-        err().print(f"  {_again(work.questions.options())} --yes", soft_wrap=True)
+        aside("nothing has been written yet; to do it:")
+        aside(f"  {_again(work.questions.options())} --yes", "")
     else:
         count = sum(not read.change.is_nothing for read in work.reads)
         done = f"{amounts.count(count, 'file')} written into {where}" if count else "nothing new"
-        err().print(Text(f"✓ {done}", style="green"))
+        aside(f"✓ {done}", "green")
         if source_of(settings) is not SourceName.REPLAY:
-            err().print(
-                "this desk reads another source: set DESKBUS_MARKET_SOURCE=replay", style="yellow"
-            )
+            aside("this desk reads another source: set DESKBUS_MARKET_SOURCE=replay", "yellow")
         own = settings.market.replay_dir
         is_read = own is not None and own.resolve() == where.resolve()
         start = "" if is_set or is_read else f"DESKBUS_MARKET_REPLAY_DIR={shlex.quote(str(where))} "
@@ -555,10 +539,10 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
         command = f"{stop}{start}deskbus up --detach"
         if stop and is_read:
             command = "deskbus cycle request --wait (the running desk reads changes within seconds)"
-        err().print(f"next: {command}", style="dim", soft_wrap=True)
+        aside(f"next: {command}")
     if work.refused:
         text = f"{amounts.count(len(work.refused), 'file or ticker')} left out: {work.refused[0]}"
-        raise CliProblem(ExitCode.FAILED, text, "the others are as shown")
+        raise CliProblem(text, "the others are as shown")
 
 
 def _stop(settings: Settings) -> str:

@@ -1,8 +1,6 @@
 """`deskbus mcp`: the desk for models of other programs, over standard input or HTTP."""
 
 import asyncio
-import signal
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +13,11 @@ from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
+from services.cli.shell.invalid import writing
 from services.cli.shell.options import group
-from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.running import as_the_desk, find_desk, load_settings
-from services.cli.shell.terminal import err
+from services.cli.shell.problem import CliProblem
+from services.cli.shell.running import as_the_desk, find_desk, load_settings, until_stopped
+from services.cli.shell.terminal import aside
 
 PORT_DEFAULT = 8765
 TOKEN_FILE = "mcp.token"  # noqa: S105 - its name, not what is in it
@@ -63,37 +62,21 @@ def mcp(
 
     def ready() -> None:
         if address is not None:
-            err().print(f"MCP at {address.url}/mcp", soft_wrap=True)
-            err().print(f"  token  {_token_path(settings)}", soft_wrap=True)
+            aside(f"MCP at {address.url}/mcp", "")
+            aside(f"  token  {_token_path(settings)}", "")
 
     serving = launcher.mcp(market, where, address, may_request=allow_requests, ready=ready)
-    asyncio.run(_until_stopped(serving))
+    if asyncio.run(until_stopped(serving)):
+        aside("stopped")
 
 
 def _address(settings: Settings, host: str, port: int) -> HttpAddress:
     path = _token_path(settings)
-    try:
+    with writing(path, "make its folder writable for this user, or set DESKBUS_MCP_TOKEN_FILE"):
         token = ensure_token(path)
-    except OSError as error:
-        raise CliProblem(
-            ExitCode.FAILED,
-            f"the token {path} cannot be written: {error.strerror}",
-            "make its folder writable for this user, or set DESKBUS_MCP_TOKEN_FILE",
-        ) from error
     port = port or choose_port(None, set())
     return HttpAddress(host, port, token, http_certificate(settings))
 
 
 def _token_path(settings: Settings) -> Path:
     return settings.mcp.token_file or settings.secrets_path / TOKEN_FILE
-
-
-async def _until_stopped(serving: "launcher.Serving") -> None:
-    task = asyncio.ensure_future(serving)
-    if sys.platform != "win32":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        err().print("stopped", style="dim")

@@ -15,8 +15,8 @@ from libs.llm.registry import NotUsable, all_providers
 from libs.runtime.model_settings import MODEL_TIMEOUT_S_MAX, EndpointSettings
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import CheckVerdict, DoctorCheck, ok, problem
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.operating.checks import CheckVerdict, DoctorCheck, off, ok, problem
+from services.cli.shell.problem import CliProblem, WrongUsage
 
 CALL_TOKENS = (12_000, 3_000)
 """Sent and written in the longest call of a decision on ten tickers: a report of the analyst."""
@@ -70,10 +70,10 @@ def _endpoint(settings: Settings, name: str) -> ModelEndpoint:
         else:
             why = f"no provider {name!r}{did_you_mean(nearest(name, endpoints_of(settings)))}"
         known = ", ".join(endpoints_of(settings))
-        raise CliProblem(ExitCode.USAGE, why, f"name one of {known}")
+        raise WrongUsage(why, f"name one of {known}")
     provider = all_providers(settings)[name]
     if isinstance(provider, NotUsable):
-        raise CliProblem(ExitCode.FAILED, provider.why)
+        raise CliProblem(provider.why)
     return endpoint
 
 
@@ -148,7 +148,7 @@ def _spent(trial: Trial) -> DoctorCheck:
 
 def _unknown(name: str, why: str = "") -> DoctorCheck:
     reason = why or "a further call could pass the trial's budget"
-    return DoctorCheck(name=name, verdict=CheckVerdict.OFF, said=f"not known: {reason}")
+    return off(name, f"not known: {reason}")
 
 
 # --- the settings that follow -------------------------------------------------------------------

@@ -31,9 +31,13 @@ from libs.runtime.settings import Settings
 from services.cli.render.described import described, stacked
 from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import UNREADABLE, CliProblem, ExitCode
-from services.cli.shell.running import asking, desk_client, load_settings, reading_client
-from services.cli.shell.terminal import emit, err, out, write
+from services.cli.shell.problem import UNREADABLE, ExitCode, NoSuchThing, WrongUsage
+from services.cli.shell.running import (
+    load_settings,
+    with_desk,
+    with_record,
+)
+from services.cli.shell.terminal import aside, emit, out, put, write
 
 NO_CHANNEL = "no channel is configured"
 DOCS_HINT = "docs/notifications.md shows how to get a message on your phone"
@@ -93,17 +97,16 @@ def send_test(
     """
     settings = load_settings()
 
-    async def work() -> Sequence[ChannelTested]:
-        async with desk_client(settings) as client:
-            names = [channel] if channel is not None else await _names(client)
-            return [await _tested(client, name, settings) for name in names]
+    async def work(client: Client) -> Sequence[ChannelTested]:
+        names = [channel] if channel is not None else await _names(client)
+        return [await _tested(client, name, settings) for name in names]
 
-    tested = asking(work())
+    tested = with_desk(work)
     if json:
         emit(tested)
     for answer in tested:
         if answer.code == "channel_unknown":
-            raise CliProblem(ExitCode.NOT_FOUND, answer.message, "deskbus notify list")
+            raise NoSuchThing(answer.message, "deskbus notify list")
         if not json:
             _tell(answer)
     if not all(answer.sent for answer in tested):
@@ -114,7 +117,7 @@ async def _names(client: Client) -> Sequence[str]:
     """All channels of the notifier. Raises `CliProblem` where it has none."""
     view = await client.ask(CHANNELS, ChannelsQuery())
     if not view.channels:
-        raise CliProblem(ExitCode.NOT_FOUND, NO_CHANNEL, DOCS_HINT)
+        raise NoSuchThing(NO_CHANNEL, DOCS_HINT)
     return [channel.name for channel in view.channels]
 
 
@@ -137,9 +140,9 @@ def unknown(name: str, settings: Settings) -> ChannelTested:
 
 def _tell(answer: ChannelTested) -> None:
     mark, style = ("✓", "green") if answer.sent else ("✗", "bold red")
-    out().print(Text.assemble((f"{mark} ", style), answer.message), soft_wrap=True)
+    put(Text.assemble((f"{mark} ", style), answer.message))
     if not answer.sent:
-        out().print(Text(f"  → {channels.todo_of(answer.code)}", "yellow"), soft_wrap=True)
+        put(f"  → {channels.todo_of(answer.code)}", "yellow")
 
 
 # --- list -----------------------------------------------------------------------------------------
@@ -153,12 +156,11 @@ def list_channels(json: JsonOption = False) -> None:
     """
     settings = load_settings()
 
-    async def work() -> tuple[ChannelsView | None, NotificationsPage]:
-        async with reading_client(settings) as client:
-            page = await client.ask(NOTIFICATIONS, NotificationsQuery(limit=1))
-            return await view_of(client), page
+    async def work(client: Client) -> tuple[ChannelsView | None, NotificationsPage]:
+        page = await client.ask(NOTIFICATIONS, NotificationsQuery(limit=1))
+        return await view_of(client), page
 
-    answer, page = asking(work())
+    answer, page = with_record(work)
     view = answer or channels.of_settings(settings.notify, {}, {})
     if json:
         known = {state.channel: state for state in page.channels}
@@ -167,7 +169,7 @@ def list_channels(json: JsonOption = False) -> None:
         return
     if answer is None:
         text = "the notifier does not answer: channels and rules as the settings here have them"
-        err().print(text, style="dim")
+        aside(text)
     lines = channels.standings(view, page.channels, datetime.now(UTC))
     tables = [channels.channel_table(lines), *([channels.rule_table(view.rules)] if lines else [])]
     write(stacked([described(table, out()) for table in tables]), out())
@@ -206,20 +208,19 @@ def history(
         )
     except ValidationError:
         none = unknown(channel or "", settings)
-        raise CliProblem(ExitCode.USAGE, none.message, "deskbus notify list") from None
+        raise WrongUsage(none.message, "deskbus notify list") from None
 
-    async def work() -> NotificationsPage:
-        async with reading_client(settings) as client:
-            return await client.ask(NOTIFICATIONS, query)
+    async def work(client: Client) -> NotificationsPage:
+        return await client.ask(NOTIFICATIONS, query)
 
-    page = asking(work())
+    page = with_record(work)
     if json:
         emit(page.notifications)
         for number in page.unreadable:
-            err().print(f"message {number}: {UNREADABLE}", style="yellow")
+            aside(f"message {number}: {UNREADABLE}", "yellow")
     else:
         filtered = channel is not None or status is not None
         table = channels.message_table(page.notifications, len(page.unreadable), filtered)
         write(described(table, out()), out())
     if page.more:
-        tell_limit(len(page.notifications), HISTORY_MAX, "`deskbus export` writes the whole record")
+        tell_limit(len(page.notifications), HISTORY_MAX)

@@ -12,7 +12,7 @@ from libs.facts import amounts
 from libs.keys.compose_files import write_compose_files
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import aside, emit, put
 from services.provisioner.secrets import kept_place, provision_secrets
 
 app = group()
@@ -103,23 +103,22 @@ def init(
 
 def _tell(answer: SecretsMade) -> None:
     for name in answer.made:
-        out().print(name)
-    err().print(
+        put(name)
+    aside(
         f"{answer.directory}: {amounts.count(len(answer.made), 'secret')} made, {answer.kept} "
-        "kept; nats.conf and roles.sql written"
+        "kept; nats.conf and roles.sql written",
+        "",
     )
     if answer.compose:
-        err().print(f"for compose.yaml: {', '.join(answer.compose)} written")
+        aside(f"for compose.yaml: {', '.join(answer.compose)} written", "")
     for name, at in answer.expires.items():
         days = (at - datetime.now(UTC)).days
-        err().print(
-            f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days", style="dim"
-        )
+        aside(f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days")
     files = "--file compose.yaml --file deploy/compose.tls.yaml " if answer.expires else ""
-    err().print(
+    aside(
         f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
         "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
         f"DESKBUS_SECRETS_DIR={answer.directory}; docs/deployment.md has both, "
         "docs/kubernetes.md a cluster",
-        soft_wrap=True,
+        "",
     )

@@ -11,7 +11,7 @@ from libs.market.choice import DataKind, PartName, SourceName, chosen
 from libs.runtime.errors import DeskError
 from libs.runtime.proxies import proxy_for, set_proxies
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import CheckVerdict, DoctorCheck, ok, problem
+from services.cli.operating.checks import DoctorCheck, off, ok, problem
 
 OF_SOURCE = {
     SourceName.YAHOO: "https://query1.finance.yahoo.com",
@@ -90,7 +90,7 @@ def variables(settings: Settings) -> Sequence[DoctorCheck]:
     names = sorted(OF_POSTGRES & os.environ.keys())
     if names and settings.postgres.dsn is not None:
         finding = f"{', '.join(names)}: each fills in what DESKBUS_POSTGRES_DSN leaves out"
-        checks.append(DoctorCheck(name="environment", verdict=CheckVerdict.OFF, said=finding))
+        checks.append(off("environment", finding))
     return checks
 
 

@@ -12,7 +12,7 @@ from libs.report.tones import Tone
 from libs.report.view import Absence, Cell, Facts, NoRows, Part, Table, Text
 from services.cli.render import chart
 from services.cli.render.chart import TerminalChart
-from services.cli.shell.terminal import TONE_STYLES, Sheet, emit, err, out, table, write
+from services.cli.shell.terminal import TONE_STYLES, Sheet, aside, emit, out, table, write
 
 Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
@@ -35,12 +35,14 @@ def write_screen(parts: Iterable[Shown], console: Console) -> None:
     empty table are on stderr."""
     for number, part in enumerate(parts):
         if isinstance(part, Table) and not part.rows:
-            err().print(absent(part.empty), soft_wrap=True)
+            aside(absent(part.empty), "")
             continue
         if number and isinstance(part, Table | Facts | tuple | TerminalChart):
             write(Line(), console)
         if isinstance(part, Table | Facts | Text | tuple):
             write(placed(part, console), console)
+        elif isinstance(part, str):
+            console.print(part, soft_wrap=True)
         else:
             write(part, console)
 

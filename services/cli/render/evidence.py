@@ -1,8 +1,9 @@
 """The evidence of a decision, of one ticker or one stage, from contracts and journal."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
+from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -15,14 +16,14 @@ from libs.facts import amounts
 from libs.report import ticker_facts
 from libs.report.operations import took
 from libs.report.reports import Reports
-from libs.report.sections import SectionFact, words
+from libs.report.sections import SectionFact
 from libs.report.tickers import rows
 from libs.report.tones import MARKS
 from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.render import sources
 from services.cli.render import values as outline
 from services.cli.render.cited import cited
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing
 from services.cli.shell.terminal import (
     STATUS_STYLES,
     TONE_STYLES,
@@ -30,8 +31,6 @@ from services.cli.shell.terminal import (
     table,
 )
 
-INDICATOR_COLUMNS = 3
-INDICATOR_CELL = 30
 FIELD_WIDTH = 22
 TICKER_WIDTH = 15
 
@@ -54,11 +53,7 @@ def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Seq
         near = nearest(ticker, known)
         listed = f"its tickers: {' '.join(known)}" if known else ""
         shown = f"deskbus cycle show {amounts.short(view.cycle_id)}"
-        raise CliProblem(
-            ExitCode.NOT_FOUND,
-            f"{ticker} is not in this cycle{did_you_mean(near)}",
-            listed or shown,
-        )
+        raise NoSuchThing(f"{ticker} is not in this cycle{did_you_mean(near)}", listed or shown)
     return about
 
 
@@ -78,7 +73,7 @@ def _known(view: CycleView) -> Sequence[str]:
 
 
 def ticker_screen(
-    view: CycleView, records: Sequence[Recording], ticker: str, width: int
+    view: CycleView, records: Sequence[Recording], ticker: str
 ) -> Iterable[RenderableType]:
     """All that is on record of one ticker, stage by stage, then the calls behind it."""
     under = f"{view.kind} of {amounts.session(view.as_of)} · cycle {amounts.short(view.cycle_id)}"
@@ -86,7 +81,7 @@ def ticker_screen(
     for pipeline in view.pipelines:
         if len(view.pipelines) > 1:
             yield Text.assemble("\n", (pipeline.name, "bold"), f"  provider {pipeline.provider}")
-        yield facts(_of_pipeline(pipeline, ticker, width))
+        yield facts(list(_of_pipeline(pipeline, ticker)))
     yield Text("\n  Calls that asked about it", style="cyan")
     for record in records:
         for entry in record.journal:
@@ -96,54 +91,33 @@ def ticker_screen(
     yield Text()
 
 
-def _of_pipeline(
-    pipeline: PipelineView, ticker: str, width: int
-) -> Sequence[tuple[str, RenderableType]]:
+def _of_pipeline(pipeline: PipelineView, ticker: str) -> Iterable[tuple[str, RenderableType]]:
     reports = Reports.of(pipeline)
     row = next((candidate for candidate in rows(reports) if candidate.ticker == ticker), None)
-    facts = list(ticker_facts.named(reports, ticker))
-    causes = list(ticker_facts.not_bought(pipeline.not_bought, ticker))
-    if row is None:
-        unplanned = words("not among the tickers that were looked into")
-        facts += [SectionFact("Plan", unplanned)] if reports.plan else []
-        return _shown([*facts, *causes], width)
-    facts += ticker_facts.finding_facts(row)
-    facts += ticker_facts.decided(row)
-    facts += causes
-    facts += ticker_facts.executed(row)
-    sourced = sources.of_ticker(row)
-    return [
-        *_shown(facts, width),
-        *([("Sources", sourced)] if sourced is not None else []),
-        *_shown(ticker_facts.result(pipeline.results, ticker), width),
-        *_shown(ticker_facts.outcome(pipeline.outcomes, ticker), width),
-    ]
+    yield from map(_shown, ticker_facts.named(reports, ticker))
+    if row is not None:
+        yield from map(_shown, ticker_facts.finding_facts(row))
+        yield from map(_shown, ticker_facts.decided(row))
+    elif reports.plan:
+        yield "Plan", "not among the tickers that were looked into"
+    yield from map(_shown, ticker_facts.not_bought(pipeline.not_bought, ticker))
+    if row is not None:
+        yield from map(_shown, ticker_facts.executed(row))
+        sourced = sources.of_ticker(row)
+        if sourced is not None:
+            yield "Sources", sourced
+        yield from map(_shown, ticker_facts.result(pipeline.results, ticker))
+        yield from map(_shown, ticker_facts.outcome(pipeline.outcomes, ticker))
 
 
-def _shown(facts: Iterable[SectionFact], width: int) -> Sequence[tuple[str, RenderableType]]:
-    return [(fact.label, _whole(fact, width)) for fact in facts]
-
-
-def _whole(fact: SectionFact, width: int) -> RenderableType:
+def _shown(fact: SectionFact) -> tuple[str, RenderableType]:
     if fact.values:
-        return _indicators(fact.values, width)
+        listed = [f"{name}  {value}" for name, value in fact.values.items()]
+        return fact.label, Columns(listed, padding=(0, 3), equal=True)
     text = Text("\n").join(map(cited, fact.lines.items))
     if fact.tone:
         text.stylize(TONE_STYLES[fact.tone])
-    return text
-
-
-def _indicators(values: Mapping[str, str], width: int) -> RenderableType:
-    columns = max(1, min(INDICATOR_COLUMNS, (width - FIELD_WIDTH) // INDICATOR_CELL))
-    grid = Table.grid(padding=(0, 3, 0, 0))
-    for _ in range(columns):
-        grid.add_column(no_wrap=True)
-        grid.add_column(justify="right", no_wrap=True)
-    items = list(values.items())
-    for start in range(0, len(items), columns):
-        part = items[start : start + columns]
-        grid.add_row(*(cell for name, value in part for cell in (name, value)))
-    return grid
+    return fact.label, text
 
 
 # --- one stage ----------------------------------------------------------------------------------
@@ -159,8 +133,7 @@ def of_stage(
     if not wanted:
         steps = list(dict.fromkeys(node.name for node in work))
         near = nearest(stage, steps)
-        raise CliProblem(
-            ExitCode.NOT_FOUND,
+        raise NoSuchThing(
             f"this cycle has no stage {stage!r}{did_you_mean(near)}",
             f"its stages: {' '.join(steps) or 'none yet'}",
         )
@@ -206,26 +179,15 @@ def _operation(node: OperationView, record: Recording, width: int) -> Iterable[R
 
 
 def _answer(record: Recording, width: int) -> RenderableType:
-    shown = _without_indicators(record.result)
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True, max_width=FIELD_WIDTH)
     grid.add_column()
-    for name, value in outline.lines(shown):
+    for name, value in outline.lines(record.result):
         grid.add_row(name, value)
     views = _views(record.result)
     if not any(view.technical_indicators for view in views):
         return grid
     return Group(grid, Text(), *_indicator_tables(views, width))
-
-
-def _without_indicators(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return {
-            key: _without_indicators(inner)
-            for key, inner in value.items()
-            if key != "technical_indicators"
-        }
-    return [_without_indicators(item) for item in value] if isinstance(value, list) else value
 
 
 def _views(value: JsonValue) -> Sequence[AssetView]:

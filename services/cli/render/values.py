@@ -11,8 +11,13 @@ from libs.facts import amounts
 
 ITEMS_SHOWN_MAX = 4
 """Of a long list: half from its beginning, half from its end."""
-HIDDEN = frozenset({"version", "cycle_id", "op_id", "system_sha256", "proposal_hash", "raw"})
-"""Ids and hashes: exact with --json, of no use to a reader here."""
+HIDDEN = frozenset(
+    {
+        *("version", "cycle_id", "op_id", "system_sha256", "proposal_hash", "raw"),
+        "technical_indicators",
+    }
+)
+"""Ids and hashes: exact with --json, of no use to a reader here. Indicators have a table."""
 
 Fields = Mapping[str, JsonValue]
 
@@ -56,15 +61,14 @@ def _scalar(value: JsonValue) -> str:
     return "nothing" if value is None else " ".join(amounts.plain(str(value)).split())
 
 
-def lines(value: JsonValue, leave_out: Iterable[str] = ()) -> Sequence[tuple[str, str]]:
+def lines(value: JsonValue) -> Sequence[tuple[str, str]]:
     """A result as fields: a list of objects is one line an object."""
     if not isinstance(value, dict):
         return [("", flat(value))]
-    left_out = {*HIDDEN, *leave_out}
     return [
         line
         for key, inner in value.items()
-        if key not in left_out and not _empty(inner)
+        if key not in HIDDEN and not _empty(inner)
         for line in _field(key, inner)
     ]
 

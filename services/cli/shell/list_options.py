@@ -12,11 +12,12 @@ from pydantic import BaseModel, ValidationError
 from libs.facts import amounts
 from libs.runtime.wording import describe
 from services.cli.shell import completion
-from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.terminal import err
+from services.cli.shell.problem import WrongUsage
+from services.cli.shell.terminal import aside
 
 Query = TypeVar("Query", bound=BaseModel)
 
+EXPORT = "`deskbus export` writes the whole record"
 DAY = ["%Y-%m-%d"]
 AccountFilter = Annotated[
     str | None,
@@ -45,9 +46,7 @@ def query_of(model: type[Query], **filters: object) -> Query:
     """The query of these filters. Raises `CliProblem` (usage) where one cannot be."""
     since, until = filters.get("since"), filters.get("until")
     if isinstance(since, datetime) and isinstance(until, datetime) and until < since:
-        raise CliProblem(
-            ExitCode.USAGE, f"--until {until:%Y-%m-%d} is before --since {since:%Y-%m-%d}"
-        )
+        raise WrongUsage(f"--until {until:%Y-%m-%d} is before --since {since:%Y-%m-%d}")
     try:
         return model.model_validate(
             {
@@ -56,7 +55,7 @@ def query_of(model: type[Query], **filters: object) -> Query:
             }
         )
     except ValidationError as error:
-        raise CliProblem(ExitCode.USAGE, describe(error, model)) from error
+        raise WrongUsage(describe(error, model)) from error
 
 
 def tell_more(command: str, filters: Mapping[str, object], before: UUID | None) -> None:
@@ -72,16 +71,18 @@ def tell_next(what: str, command: str, filters: Mapping[str, object]) -> None:
         for name, value in filters.items()
         if value not in {None, False}
     ]
-    err().print(" ".join([f"{what}:", command, *typed]), style="dim", soft_wrap=True)
+    aside(" ".join([f"{what}:", command, *typed]))
 
 
-def tell_limit(shown: int, limit_max: int, beyond: str, *, option: str = "--limit") -> None:
+def tell_limit(
+    shown: int, limit_max: int, beyond: str = EXPORT, *, option: str = "--limit"
+) -> None:
     """Say on stderr that a list ends at its limit: a larger one shows more, up to `limit_max`;
     from there on `beyond` says what does."""
     text = f"there are more than these {shown}: {option} shows up to {limit_max}"
     if shown >= limit_max:
         text = f"these {shown} are as many as are listed: {beyond}"
-    err().print(text, style="dim", soft_wrap=True)
+    aside(text)
 
 
 def _quoted(value: object) -> str:

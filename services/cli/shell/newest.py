@@ -11,11 +11,10 @@ from contracts.cycle_query import CyclesQuery, CycleView
 from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.market.choice import first_request
-from libs.runtime.settings import Settings
 from services.cli.shell import completion
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing
 from services.cli.shell.request import show
-from services.cli.shell.running import as_the_desk
+from services.cli.shell.running import as_the_desk, load_settings
 
 LAST = "last"
 """The newest cycle that decides: reports and snapshots, which follow by themselves, do not."""
@@ -32,12 +31,12 @@ CycleOrLast = Annotated[
 ]
 
 
-def first_cycle(settings: Settings) -> str:
+def first_cycle() -> str:
     """The command for a first cycle, by the running desk's own market data."""
-    return first_request(as_the_desk(settings))
+    return first_request(as_the_desk(load_settings()))
 
 
-async def newest(client: Client, settings: Settings) -> UUID:
+async def newest(client: Client) -> UUID:
     """The id of the newest cycle that decides. Raises `CliProblem` (not found) where there is
     none."""
     views = list((await client.ask(CYCLES, CyclesQuery(limit=1))).cycles)
@@ -47,12 +46,12 @@ async def newest(client: Client, settings: Settings) -> UUID:
     times = {view.accepted_at: view.cycle_id for view in views if view.accepted_at}
     cycle_id = times[max(times)] if times else None
     if cycle_id is None:
-        raise CliProblem(ExitCode.NOT_FOUND, "this desk has no cycles yet", first_cycle(settings))
+        raise NoSuchThing("this desk has no cycles yet", first_cycle())
     return cycle_id
 
 
-async def cycle_named(client: Client, settings: Settings, name: str) -> CycleView:
+async def cycle_named(client: Client, name: str) -> CycleView:
     """The cycle with this id, or `last`. Raises `CliProblem` (not found, or usage where it is no
     id)."""
-    whole = str(await newest(client, settings)) if name.lower() == LAST else name
+    whole = str(await newest(client)) if name.lower() == LAST else name
     return await show(client, whole)

@@ -21,17 +21,19 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+NOT_THERE = frozenset({"not_found", "unknown_account"})
+"""Codes of a desk's no that say that what was named is not there."""
 UNREADABLE = "this version of Deskbus cannot read it; a later one wrote it"
 
 
 class CliProblem(Exception):
     """Ends the command: `message` says what, `hint` what to do, both on stderr."""
 
-    def __init__(self, code: ExitCode, message: str, hint: str = "") -> None:
+    code = ExitCode.FAILED
+
+    def __init__(self, message: str, hint: str = "", code: ExitCode | None = None) -> None:
         super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
+        self.message, self.hint, self.code = message, hint, code or self.code
 
     @classmethod
     def in_words(cls, words: str) -> Self | None:
@@ -41,4 +43,22 @@ class CliProblem(Exception):
         if not mark:
             return None
         message, _, hint = problem.partition(f"\n  {ARROW} ")
-        return cls(ExitCode.FAILED, message.strip(), hint.strip())
+        return cls(message.strip(), hint.strip())
+
+
+class WrongUsage(CliProblem):
+    """What was typed cannot be used."""
+
+    code = ExitCode.USAGE
+
+
+class NoSuchThing(CliProblem):
+    """What was named is not there."""
+
+    code = ExitCode.NOT_FOUND
+
+
+def refusal(code: str | None, message: str, hint: str = "") -> CliProblem:
+    """The desk's no, by its code."""
+    exit_code = ExitCode.NOT_FOUND if code in NOT_THERE else ExitCode.REJECTED
+    return CliProblem(message, hint, exit_code)

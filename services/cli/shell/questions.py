@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import typer
 
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import WrongUsage
 
 
 def is_terminal() -> bool:
@@ -69,4 +69,4 @@ class CommandQuestions:
         if self.open:
             texts = "; ".join(dict.fromkeys(text for text, _ in self.open))
             options = " ".join(dict.fromkeys(option for _, option in self.open))
-            raise CliProblem(ExitCode.USAGE, texts, f"{command} {options}")
+            raise WrongUsage(texts, f"{command} {options}")

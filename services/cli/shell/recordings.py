@@ -10,7 +10,7 @@ from contracts.cycle_query import Recording, RecordingQuery
 from contracts.subjects.cycles import RECORDING
 from libs.bus.client import Client
 from libs.facts import amounts
-from services.cli.shell.terminal import err, out
+from services.cli.shell.terminal import aside, put
 
 PARTS_MAX = 10_000
 DIFFERENCES_SHOWN_MAX = 20
@@ -74,10 +74,10 @@ def tell(replayed: Replayed) -> None:
         count = len(replayed.differences)
         word = "difference" if count == 1 else "differences"
         head = Text.assemble((f"✗ {count} {word}", "bold red"), f"  {replayed.status}")
-    out().print(head)
-    out().print(Text(f"  {work}", style="dim"), soft_wrap=True)
+    put(head)
+    put(f"  {work}", "dim")
     for difference in replayed.differences[:DIFFERENCES_SHOWN_MAX]:
         line = f"  {difference.step} {amounts.short(difference.op_id)}: {difference.what}"
-        out().print(Text(line, style="red"), soft_wrap=True)
+        put(line, "red")
     if not replayed.same:
-        err().print(NOT_THE_SAME, style="dim")
+        aside(NOT_THE_SAME)

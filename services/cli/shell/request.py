@@ -4,9 +4,8 @@ import asyncio
 import contextlib
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 from contracts.audit import Event, EventType
 from contracts.constraints import ENFORCED
 from contracts.cycle import (
+    DECISION,
     EXIT,
     TIMEOUT_S_DEFAULT,
     CancelCycle,
@@ -25,7 +25,6 @@ from contracts.cycle import (
 from contracts.cycle_query import CycleQuery, CycleView
 from contracts.message import MAIN_ACCOUNT, PAGE_MAX, Pipeline
 from contracts.operation import OperationsQuery, OperationView
-from contracts.strategy import StrategyWish
 from contracts.subjects.cycles import CANCEL_CYCLE, CYCLE, REQUEST_CYCLE
 from contracts.subjects.operations import OPERATIONS
 from libs.bus.client import Client, DeskNotReachable
@@ -33,8 +32,11 @@ from libs.runtime import ids
 from libs.runtime.errors import ClockBack
 from libs.runtime.nearest import slip
 from libs.runtime.wording import first_field
-from services.cli.shell.invalid import day_of, invalid, typed
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.invalid import amount_of, day_of, invalid, typed
+from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing, WrongUsage, refusal
+from services.cli.shell.progress import CycleProgress
+from services.cli.shell.request_options import DecisionOptions
+from services.cli.shell.terminal import err
 
 REQUESTER = "cli"
 LOOK_EVERY_S = 2.0
@@ -56,73 +58,44 @@ ENDS = {
 }
 """The exit code that a cycle's end means."""
 
-NOT_THERE = {"not_found", "unknown_account"}
 _PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<account>[^=@]+))?$")
 
 
-@dataclass(frozen=True)
-class CycleOptions:
-    """A person's input, not yet a request."""
-
-    kind: str = "decision"
-    as_of: str | None = None
-    universe: Sequence[str] = ()
-    sources: Sequence[str] = ()
-    providers: Sequence[str] = ("rules",)
-    account: str | None = None
-    key: str | None = None
-    timeout_s: float | None = None
-    money: str | None = None
-    tokens: int | None = None
-    cost_usd: str | None = None
-    approval_required: bool = False
-    constraints: Sequence[str] = ()
-    rotation: Sequence[str] = ()
-    strategy: StrategyWish | None = None
-    sell_now: Mapping[str, object] | None = None
-
-
-def new_key() -> str:
-    """An idempotency key that nobody has used."""
-    return f"cli-{secrets.token_hex(8)}"
-
-
-def build(wish: CycleOptions) -> CycleRequest:
-    """The request. Raises `CliProblem` (usage) that names the option at fault."""
-    budgets: dict[str, object] = {}
-    if wish.money is not None:
-        budgets["money"] = {"amount": _number("--max-money", wish.money)}
-    if wish.tokens is not None:
-        budgets["tokens"] = wish.tokens
-    if wish.cost_usd is not None:
-        budgets["cost_usd"] = _number("--max-cost", wish.cost_usd)
-    fields: dict[str, object] = {} if wish.timeout_s is None else {"timeout_s": wish.timeout_s}
-    if wish.approval_required:
-        fields["approval_required"] = True
-    if budgets:
-        fields["budgets"] = budgets
-    if wish.constraints:
-        fields["constraints"] = _constraints(wish.constraints)
-    if wish.sell_now is not None:
-        fields["sell_now"] = wish.sell_now
-    if wish.strategy is not None:
-        fields["strategy"] = wish.strategy
-    if wish.universe:
-        fields["universe"] = tuple(_tickers(wish.universe))
-    if wish.rotation and wish.kind != EXIT:
-        fields["rotation"] = Rotation(account=MAIN_ACCOUNT, order=tuple(wish.rotation))
-    if wish.sources:
-        fields["sources"] = tuple(_sources(wish.sources))
+def build(
+    wish: DecisionOptions,
+    *,
+    kind: str = DECISION,
+    account: str | None = None,
+    key: str | None = None,
+    rotation: Sequence[str] = (),
+    **others: object,
+) -> CycleRequest:
+    """The request that was typed, with `others` of its fields. Raises `CliProblem` (usage) that
+    names the option at fault."""
+    money, cost = wish.max_money, wish.max_cost
+    budgets = {
+        "money": None if money is None else {"amount": amount_of("--max-money", money)},
+        "tokens": wish.max_tokens,
+        "cost_usd": None if cost is None else amount_of("--max-cost", cost),
+    }
+    turns = Rotation(account=MAIN_ACCOUNT, order=tuple(rotation)) if rotation else None
+    tickers = [name.upper() for name in wish.universe or ()]
+    fields = {
+        "idempotency_key": f"cli-{secrets.token_hex(8)}" if key is None else key,
+        "kind": kind,
+        "as_of": day_of("--as-of", wish.as_of),
+        "pipelines": pipelines(wish.provider or ("rules",), account),
+        "timeout_s": wish.timeout_s,
+        "approval_required": wish.approval,
+        "budgets": {name: limit for name, limit in budgets.items() if limit is not None},
+        "constraints": _constraints(wish.constraint or ()),
+        "universe": listed("--universe", tickers, "let the sources propose") or None,
+        "sources": listed("--source", wish.source or (), "use all sources"),
+        "rotation": None if kind == EXIT else turns,
+        **others,
+    }
     try:
-        return CycleRequest.model_validate(
-            {
-                "idempotency_key": new_key() if wish.key is None else wish.key,
-                "kind": wish.kind,
-                "as_of": day_of("--as-of", wish.as_of),
-                "pipelines": pipelines(wish.providers, wish.account),
-                **fields,
-            }
-        )
+        return CycleRequest.model_validate(fields)
     except ValidationError as error:
         raise invalid("request", error) from error
 
@@ -133,8 +106,7 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
         name, is_pair, value = text.partition("=")
         key = name.strip().lower().replace("-", "_")
         if not is_pair or not key or not value.strip():
-            raise CliProblem(
-                ExitCode.USAGE,
+            raise WrongUsage(
                 f"--constraint {text!r} is not valid",
                 "write KEY=VALUE, for example --constraint max_positions=3",
             )
@@ -142,8 +114,7 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
     # The desk refuses it too; here it is told before `deskbus run` has started one.
     if mistyped := slip(versions, ENFORCED):
         name, near = mistyped
-        raise CliProblem(
-            ExitCode.USAGE,
+        raise WrongUsage(
             f"--constraint {name} would only be a note to the agents; did you mean {near}?",
             f"enforced constraints: {', '.join(ENFORCED)}",
         )
@@ -159,8 +130,7 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
     for number, text in enumerate(providers):
         match = _PROVIDER.match(text)
         if match is None:
-            raise CliProblem(
-                ExitCode.USAGE,
+            raise WrongUsage(
                 f"--provider {text!r} is not valid",
                 "write NAME, or PIPELINE=PROVIDER@ACCOUNT, for example --provider rules",
             )
@@ -176,75 +146,35 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
     return chosen
 
 
-def _listed(options: Sequence[str]) -> Sequence[str]:
-    """`a,b` or several options: each name once."""
-    names = (name.strip() for text in options for name in text.split(","))
-    return list(dict.fromkeys(filter(None, names)))
-
-
-def _sources(options: Sequence[str]) -> Sequence[str]:
-    """An empty list would mean all sources: said by mistake, it must not pass."""
-    names = _listed(options)
-    if not names:
-        raise CliProblem(
-            ExitCode.USAGE,
-            "--source is empty",
-            "leave it out to use all sources, or write --source screener,news",
-        )
-    return names
-
-
-def _tickers(options: Sequence[str]) -> Sequence[str]:
-    """An empty universe is a mistake, not everything."""
-    names = [name.upper() for name in _listed(options)]
-    if not names:
-        raise CliProblem(
-            ExitCode.USAGE,
-            "--universe is empty",
-            "leave it out to let the sources propose, or write --universe AAPL,MSFT",
-        )
-    return list(dict.fromkeys(names))
-
-
-def _number(option: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text.replace(",", ""))
-    except InvalidOperation:
-        raise CliProblem(
-            ExitCode.USAGE, f"{option} must be an amount, e.g. 5000 (got {text!r})"
-        ) from None
-    if not number.is_finite():
-        raise CliProblem(
-            ExitCode.USAGE, f"{option} must be a finite amount, e.g. 5000 (got {text!r})"
-        )
-    return number
+def listed(option: str, typed: Sequence[str], without: str) -> tuple[str, ...]:
+    """`a,b` or several options: each name once. One that names nothing is a mistake: an empty list
+    would mean all."""
+    names = (name.strip() for text in typed for name in text.split(","))
+    once = tuple(dict.fromkeys(filter(None, names)))
+    if typed and not once:
+        raise WrongUsage(f"{option} is empty", f"leave it out to {without}, or write {option} A,B")
+    return once
 
 
 async def send(client: Client, request: CycleRequest) -> RequestAnswer:
     """Send until it is answered. Raises `CliProblem` where the desk says no."""
-    for left in reversed(range(ASK_AGAIN_MAX)):
-        try:
-            answer = await client.ask(REQUEST_CYCLE, request)
-        except DeskNotReachable:
-            if not left:
-                raise
-        else:
-            return accepted(answer)
-    raise AssertionError("the last round returns or raises")
+    for _ in range(ASK_AGAIN_MAX - 1):
+        with contextlib.suppress(DeskNotReachable):
+            return accepted(await client.ask(REQUEST_CYCLE, request))
+    return accepted(await client.ask(REQUEST_CYCLE, request))
 
 
 def accepted(answer: RequestAnswer) -> RequestAnswer:
     """The answer, where it is a yes."""
     if answer.outcome == "accepted":
         return answer
-    code = ExitCode.NOT_FOUND if answer.code in NOT_THERE else ExitCode.REJECTED
     where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
     hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
     if answer.suggestion is not None and answer.suggestion not in answer.message:
         hint = f"try {answer.suggestion}"
     if answer.code == ClockBack.code:
         hint = f"decide as of {answer.suggestion}, or for another account: --account test"
-    raise CliProblem(code, f"{answer.message}{where} [{answer.code}]", hint)
+    raise refusal(answer.code, f"{answer.message}{where} [{answer.code}]", hint)
 
 
 async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswer:
@@ -257,7 +187,7 @@ async def show(client: Client, cycle_id: str) -> CycleView:
     """The cycle with its contracts. Raises `CliProblem` (not found, or usage where it is no id)."""
     view = await client.ask(CYCLE, typed("cycle", CycleQuery, cycle_id=cycle_id))
     if not view.found:
-        raise CliProblem(ExitCode.NOT_FOUND, view.message, "`deskbus cycle list` shows the newest")
+        raise NoSuchThing(view.message, "`deskbus cycle list` shows the newest")
     return view
 
 
@@ -289,6 +219,13 @@ async def request_and_follow(
         return await follow(client, cycle_id, events, heard)
 
 
+async def to_its_end(client: Client, request: CycleRequest) -> CycleTree:
+    """Send the request, show how far it is, and give the cycle at its end."""
+    with CycleProgress(err()) as progress:
+        view = await request_and_follow(client, request, progress.heard)
+    return await with_nodes(client, view)
+
+
 async def follow(
     client: Client,
     cycle_id: UUID,
@@ -302,9 +239,9 @@ async def follow(
             return await _ended(client, cycle_id, events, _patient(limit, heard))
     except TimeoutError:
         raise CliProblem(
-            ExitCode.TIMED_OUT,
             f"cycle {cycle_id} is still running after {timeout_s + GRACE_S:g} s",
             f"the cycle continues: deskbus cycle show {cycle_id}",
+            ExitCode.TIMED_OUT,
         ) from None
 
 
@@ -336,9 +273,9 @@ async def _ended(
                 unanswered += 1
                 if unanswered >= UNANSWERED_MAX:
                     raise CliProblem(
-                        ExitCode.NOT_REACHABLE,
                         f"the desk stopped answering; cycle {cycle_id} has not ended",
                         f"it continues when the desk is up: deskbus cycle show {cycle_id}",
+                        ExitCode.NOT_REACHABLE,
                     ) from None
                 continue
             unanswered = 0

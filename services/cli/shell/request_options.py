@@ -1,11 +1,18 @@
 """The options that make up a request, for every command that sends one."""
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Signature, signature
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from contracts.constraints import ENFORCED
 from services.cli.shell import completion
+from services.cli.shell.options import ApprovalOption
+
+Options = TypeVar("Options", bound="RequestOptions")
 
 AS_OF_DEFAULT = "2010-05-06"
 AS_OF_CHOSEN = (
@@ -14,37 +21,83 @@ AS_OF_CHOSEN = (
 )
 """Why that one. Found by trying: a change of the rules may move it."""
 
-AsOfOption = Annotated[
-    str | None,
-    typer.Option(
-        help=f"Decide as of this session's close, e.g. {AS_OF_DEFAULT}; no newer data is used."
-    ),
-]
 UniverseOption = Annotated[
     list[str] | None,
     typer.Option(help="Only these tickers: AAPL,MSFT.", autocompletion=completion.tickers),
 ]
-SourceOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Only these candidate sources: screener,news,earnings, or one of your own."),
+KeyOption = Annotated[
+    str | None,
+    typer.Option(help="Idempotency key: repeating the same request with it starts nothing new."),
 ]
-ProviderOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Provider: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
+WaitOption = Annotated[
+    bool, typer.Option("--wait", help="Wait for the cycle to end, then show it.")
 ]
-TimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout-s",
-        help="The cycle's time limit in seconds; by default the desk's (setting `cycles`).",
-    ),
-]
-ConstraintOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="KEY=VALUE, may be repeated. Enforced: " + ", ".join(ENFORCED) + "; others are notes."
-    ),
-]
-MaxMoneyOption = Annotated[str | None, typer.Option(help="Most cash to spend on buys, e.g. 5000.")]
-MaxTokensOption = Annotated[int | None, typer.Option(help="Most tokens the models may use.")]
-MaxCostOption = Annotated[str | None, typer.Option(help="Most US dollars to spend on models.")]
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """The options of every request for a cycle."""
+
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Decide as of this session's close, e.g. {AS_OF_DEFAULT}; no newer data is used."
+        ),
+    ] = None
+    universe: UniverseOption = None
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout-s",
+            help="The cycle's time limit in seconds; by default the desk's (setting `cycles`).",
+        ),
+    ] = None
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens the models may use.")] = None
+    max_cost: Annotated[str | None, typer.Option(help="Most US dollars to spend on models.")] = None
+
+
+@dataclass(frozen=True)
+class DecisionOptions(RequestOptions):
+    """The options of a request for a decision."""
+
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these candidate sources: screener,news,earnings, or one of your own."
+        ),
+    ] = None
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(help="Provider: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
+    ] = None
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="KEY=VALUE, may be repeated. Enforced: "
+            + ", ".join(ENFORCED)
+            + "; others are notes."
+        ),
+    ] = None
+    max_money: Annotated[
+        str | None, typer.Option(help="Most cash to spend on buys, e.g. 5000.")
+    ] = None
+    approval: ApprovalOption = False
+
+
+def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function whose first argument is a dataclass of `options`: it has an
+    option for each of their fields, before its own."""
+
+    def command_of(function: Callable[..., None]) -> Callable[..., None]:
+        _, *own = signature(function, eval_str=True).parameters.values()
+        fields = signature(options, eval_str=True).parameters
+
+        @wraps(function)
+        def command(**typed: Any) -> None:
+            function(options(**{name: typed.pop(name) for name in fields}), **typed)
+
+        # typer reads a command's options from its signature.
+        command.__signature__ = Signature([*fields.values(), *own])  # type: ignore[attr-defined]
+        return command
+
+    return command_of

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +18,8 @@ from libs.runtime.own_text import UnreadableFile
 from libs.runtime.settings import Settings, WrongSetting, settings_in_force
 from libs.runtime.wording import describe
 from libs.telemetry.logging import configure_logging
-from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.terminal import err
+from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
+from services.cli.shell.terminal import aside
 
 SERVERS = ("nats", "postgres")
 """Servers that a desk starts; each has a log in its own words."""
@@ -29,6 +31,8 @@ START_HINT = (
 )
 
 T = TypeVar("T")
+Work = Callable[[Client], Coroutine[Any, Any, T]]
+"""What a command does with a client."""
 
 
 ENDED = frozenset("ZXx")
@@ -57,8 +61,7 @@ def load_settings() -> Settings:
     try:
         return settings_in_force()
     except (UnreadableFile, WrongSetting) as error:
-        raise CliProblem(
-            ExitCode.USAGE,
+        raise WrongUsage(
             error.message,
             "docs/configuration.md shows how settings are written; `deskbus config --help`",
         ) from error
@@ -79,18 +82,18 @@ def find_desk(settings: Settings) -> RunningDesk:
         desk = RunningDesk.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise CliProblem(
-            ExitCode.NOT_REACHABLE, f"no desk is running here ({path} does not exist)", START_HINT
+            f"no desk is running here ({path} does not exist)", START_HINT, ExitCode.NOT_REACHABLE
         ) from None
     except (OSError, ValidationError) as error:
         what = describe(error) if isinstance(error, ValidationError) else str(error)
         raise CliProblem(
-            ExitCode.NOT_REACHABLE, f"{path} cannot be read: {what}", START_HINT
+            f"{path} cannot be read: {what}", START_HINT, ExitCode.NOT_REACHABLE
         ) from error
     if desk.pid is not None and not is_alive(desk.pid):
         raise CliProblem(
-            ExitCode.NOT_REACHABLE,
             f"the desk of {path} has crashed (its process {desk.pid} is gone)",
             "start it again with `deskbus up`: it continues where it stopped",
+            ExitCode.NOT_REACHABLE,
         )
     return desk
 
@@ -154,7 +157,7 @@ async def reading_client(settings: Settings, service: str = "console") -> AsyncI
         return
     from services import launcher  # noqa: PLC0415 - loads the servers' packages
 
-    err().print("no desk is running; reading its record", style="dim")
+    aside("no desk is running; reading its record")
     async with launcher.console(settings, service) as reading, _client_of(reading) as client:
         yield client
 
@@ -169,25 +172,41 @@ def asking(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+async def until_stopped(work: Awaitable[None]) -> bool:
+    """Work until it ends, or SIGINT or SIGTERM stops it; whether one did."""
+    task = asyncio.ensure_future(work)
+    if sys.platform != "win32":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return True
+    return False
+
+
+def with_desk(work: Work[T]) -> T:
+    """What comes of work with the running desk."""
+    return asking(_connected(desk_client(load_settings()), work))
+
+
+def with_record(work: Work[T], service: str = "console") -> T:
+    """What comes of work that only asks, of the record where no desk runs."""
+    return asking(_connected(reading_client(load_settings(), service), work))
+
+
+async def _connected(client: AbstractAsyncContextManager[Client], work: Work[T]) -> T:
+    async with client as connected:
+        return await work(connected)
+
+
 def ask(
     row: Subject[Asked, Answered], question: Asked, *, timeout_s: float = ASK_TIMEOUT_S
 ) -> Answered:
     """The running desk's answer to one request or question."""
-    settings = load_settings()
-
-    async def work() -> Answered:
-        async with desk_client(settings) as client:
-            return await client.ask(row, question, timeout_s=timeout_s)
-
-    return asking(work())
+    return with_desk(lambda client: client.ask(row, question, timeout_s=timeout_s))
 
 
 def read(row: Subject[Asked, Answered], question: Asked) -> Answered:
     """The answer to one question, from the record where no desk runs."""
-    settings = load_settings()
-
-    async def work() -> Answered:
-        async with reading_client(settings) as client:
-            return await client.ask(row, question)
-
-    return asking(work())
+    return with_record(lambda client: client.ask(row, question))

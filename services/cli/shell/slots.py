@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 
+from contracts.account import Portfolio
 from contracts.account_query import AccountQuery
 from contracts.audit import Event
 from contracts.cycle import CycleStatus
@@ -29,7 +30,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
 from services.cli.shell.invalid import typed
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, ExitCode, refusal
 from services.cli.shell.request import follow
 
 EQUITY_EVERY_S = 1.0
@@ -63,19 +64,14 @@ class Slots:
         """The desk's no to a run, and what to do where its accounts have gone past it: another
         account of the same job finds its slots done, and a clock never goes back."""
         if run is None:
-            return CliProblem(ExitCode.REJECTED, f"the desk refused {job}, and gave no reason")
+            return CliProblem(f"the desk refused {job}, and gave no reason", code=ExitCode.REJECTED)
         jobs = (await self.client.ask(SCHEDULE_QUERY, ScheduleQuery())).jobs
         accounts = [name for view in jobs if view.name == job for name in view.accounts]
-        clocks = [await self._clock(name) for name in accounts]
-        is_past = any(clock is not None and clock > run.as_of for clock in clocks)
+        books = [await books_of(self.client, name) for name in accounts]
+        is_past = any(one is not None and one.as_of > run.as_of for one in books)
         hint = REPLAY_HINT if is_past else ""
         text = f"the desk refused {job} of {run.session}: {run.reason}"
-        return CliProblem(ExitCode.REJECTED, text, hint)
-
-    async def _clock(self, account: str) -> date | None:
-        """The newest session that an account has seen, None where it is not open."""
-        books = (await self.client.ask(ACCOUNT, AccountQuery(account=account, fills=0))).portfolio
-        return books.as_of if books else None
+        return CliProblem(text, hint, ExitCode.REJECTED)
 
     async def to_its_end(self, job: str, at: datetime) -> JobRun:
         """The run once its cycle has ended."""
@@ -86,6 +82,11 @@ class Slots:
                 return run
             view = await follow(self.client, cycle_id, events, self.heard)
         return run.model_copy(update={"status": view.status, "reason": view.reason})
+
+
+async def books_of(client: Client, account: str) -> Portfolio | None:
+    """The books of an account; None where it is not open."""
+    return (await client.ask(ACCOUNT, AccountQuery(account=account, fills=0))).portfolio
 
 
 class RunningEquity:
@@ -107,9 +108,8 @@ class RunningEquity:
         if now - self._asked_at.get(account, -EQUITY_EVERY_S) < EQUITY_EVERY_S:
             return self._text.get(account, "")
         self._asked_at[account] = now
-        query = AccountQuery(account=account, fills=0)
         try:
-            books = (await self._client.ask(ACCOUNT, query)).portfolio
+            books = await books_of(self._client, account)
         except DeskError:
             books = None  # a figure beside the replay ends none; who waits for a slot says it
         if books is not None:
@@ -141,5 +141,4 @@ def accepted(answer: JobAnswer) -> JobAnswer:
     no."""
     if answer.outcome == "accepted":
         return answer
-    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
-    raise CliProblem(code, answer.message, "deskbus schedule list")
+    raise refusal(answer.code, answer.message, "deskbus schedule list")

@@ -52,6 +52,16 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+def put(text: str | Text, style: str = "") -> None:
+    """Data: a line on stdout, which only a terminal breaks."""
+    out().print(text, style=style, soft_wrap=True)
+
+
+def aside(text: str | Text, style: str = "dim") -> None:
+    """Words: a line on stderr, which only a terminal breaks."""
+    err().print(text, style=style, soft_wrap=True)
+
+
 class _Piped(Console):
     """rich's, but that a reader who has seen enough is no failure of the command."""
 

@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from contracts.study import Study
-from libs.runtime.own_text import UnreadableFile, text_in, yaml_in
-from services.cli.shell.invalid import invalid
-from services.cli.shell.problem import CliProblem, ExitCode
+from libs.runtime.own_text import text_in, yaml_in
+from services.cli.shell.invalid import own_file
 
 FILE_BYTES_MAX = 200_000
 """A study with every field written out has a few thousand."""
@@ -26,14 +24,8 @@ NameArgument = Annotated[
 
 def read_study(path: Path) -> Study:
     """The study in a file. What is wrong with it is a `CliProblem` that names the field."""
-    try:
-        read = yaml_in(text_in(path, FILE_BYTES_MAX))
-    except OSError as error:
-        why = f"{path} cannot be read: {error.strerror}"
-        raise CliProblem(ExitCode.USAGE, why, EXAMPLE_HINT) from None
-    except UnreadableFile as error:
-        raise CliProblem(ExitCode.USAGE, f"{path}: {error.message}", EXAMPLE_HINT) from None
-    try:
-        return Study.model_validate(read)
-    except ValidationError as error:
-        raise invalid(path.name, error) from None
+
+    def study_in(file: Path) -> Study:
+        return Study.model_validate(yaml_in(text_in(file, FILE_BYTES_MAX)))
+
+    return own_file(path, study_in, EXAMPLE_HINT, Study)

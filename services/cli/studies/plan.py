@@ -1,7 +1,7 @@
 """`deskbus study plan`: what a study would cost, and what it could tell. Asks nobody."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -10,7 +10,7 @@ from statistics import median
 from types import MappingProxyType
 
 from pydantic import BaseModel
-from rich.text import Text
+from rich.text import Text as Line
 
 from contracts.cycle import DECISION, EXIT, PROBE
 from contracts.study import FREE_PROVIDERS, Study, StudyArm, StudyCallsQuery, StudyKind
@@ -19,15 +19,18 @@ from libs.bus.client import DeskNotReachable
 from libs.facts import amounts
 from libs.market.errors import MarketError, UnknownTicker
 from libs.quant.ticks import priced
+from libs.report.tones import Tone
+from libs.report.view import Column, Row, Table, Text, count, money, row, say, unknown
+from libs.report.view import notes as notes_of
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
-from libs.study.cells import designed, over
+from libs.study.cells import caveats, designed, over
 from libs.study.statistics.design import DesignError
+from services.cli.render.described import Shown, show
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, WrongUsage
 from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, out, table, write
 from services.cli.studies.estimate import (
     FREE_ARM_S,
     Calls,
@@ -39,9 +42,13 @@ from services.cli.studies.estimate import (
     sources,
 )
 from services.cli.studies.file import EXAMPLE_HINT, FileArgument, read_study
-from services.cli.studies.notes import notes
 
 NO_RECORD: StageSteps = MappingProxyType({})
+FAILS = "its arms would fail for want of budget; raise cell_tokens"
+LIVE_TICKERS = (
+    "tickers: of live data only the desk can say which there are; it asks before the study begins, "
+    "and refuses one that the source does not know"
+)
 HAS = "the source has {}"
 MINUTES_WHOLE = 10
 """From so many on no part of one is printed."""
@@ -104,10 +111,7 @@ def plan(file: FileArgument, json: JsonOption = False) -> None:
     """
     study, settings = read_study(file), load_settings()
     result = plan_of(study, settings, asking(_recorded(study, settings)))
-    if json:
-        emit([result])
-        return
-    _show(study, result)
+    show([result], _screen(study, result), json=json)
 
 
 async def _recorded(study: Study, settings: Settings) -> StageSteps:
@@ -137,9 +141,9 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
         cells = asking(designed(study, sessions))
         last = asking(sessions.latest())
     except DesignError as error:
-        raise CliProblem(ExitCode.USAGE, f"{error.field}: {error}", EXAMPLE_HINT) from None
+        raise WrongUsage(f"{error.field}: {error}", EXAMPLE_HINT) from None
     except MarketError as error:
-        raise CliProblem(ExitCode.USAGE, f"dates: {error.message}", EXAMPLE_HINT) from None
+        raise WrongUsage(f"dates: {error.message}", EXAMPLE_HINT) from None
     dates = tuple(dict.fromkeys(cell.as_of for cell in cells))
     kinds = Counter(cell.kind for cell in cells)
     providers = Providers.of(settings)
@@ -148,7 +152,13 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
     gaps = [len(calendar.sessions(a, b)) - 1 for a, b in pairwise(dates)]
     gap = max(1, round(median(gaps))) if gaps else 1
     reached = over(dates, study.horizons, calendar, last)
-    cell_tokens = [sum(it.tokens for it in estimate.decision(arm)) for arm in study.arms]
+    notes = [*caveats(study, settings, dates, calendar, last)]
+    needed = sum(it.tokens for arm in study.arms for it in estimate.decision(arm))
+    if needed > study.budget.cell_tokens:
+        most = f"about {needed:,.0f} tokens and may cost {study.budget.cell_tokens:,}"
+        notes.insert(0, f"budget: a cell takes {most}: {FAILS}")
+    if not is_recorded:
+        notes.append(LIVE_TICKERS)
     return StudyPlan(
         study=study.name,
         kind=study.kind,
@@ -163,17 +173,14 @@ def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) 
         horizons=tuple(
             _horizon(study, horizon, reached[horizon], gap) for horizon in study.horizons
         ),
-        notes=tuple(
-            notes(study, settings, dates, calendar, last, cell_tokens, is_live=not is_recorded)
-        ),
+        notes=tuple(notes),
     )
 
 
 def _arm(arm: StudyArm, estimate: "_Estimate", providers: Providers) -> ArmPlan:
     if arm.provider not in providers.known:
         near = did_you_mean(nearest(arm.provider, providers.known))
-        raise CliProblem(
-            ExitCode.USAGE,
+        raise WrongUsage(
             f"arms: {arm.name}: no provider is named {arm.provider!r}{near}",
             "docs/providers.md lists them",
         )
@@ -233,73 +240,72 @@ def _known_tickers(study: Study, settings: Settings) -> None:
         if ticker not in there:
             near = did_you_mean(nearest(ticker, there))
             error = UnknownTicker(ticker, sessions_of(settings).source)
-            raise CliProblem(
-                ExitCode.USAGE, f"universe: {error.message}{near}", HAS.format(few(there))
-            )
+            raise WrongUsage(f"universe: {error.message}{near}", HAS.format(few(there)))
 
 
 def _horizon(study: Study, horizon: int, dates: int, gap: int) -> HorizonPlan:
     from libs.study.statistics.means import dates_least, smallest_difference  # noqa: PLC0415 - scipy
 
     overlap = ceil(horizon / gap)
-    least = dates_least(overlap)
-    if dates < least:
-        return HorizonPlan(horizon=horizon, dates=dates, overlap=overlap, dates_least=least)
-    hits = (APART / min(len(study.universe), ASSETS_ALONE)) ** 0.5
-    returns = DAY_DEVIATION * horizon**0.5
-    return HorizonPlan(
-        horizon=horizon,
-        dates=dates,
-        overlap=overlap,
-        dates_least=least,
-        hits_pct=round(100 * smallest_difference(dates, hits, overlap), 1),
-        return_bps=round(10_000 * smallest_difference(dates, returns, overlap)),
+    plan = HorizonPlan(
+        horizon=horizon, dates=dates, overlap=overlap, dates_least=dates_least(overlap)
     )
+    if dates >= plan.dates_least:
+        hits = (APART / min(len(study.universe), ASSETS_ALONE)) ** 0.5
+        returns = DAY_DEVIATION * horizon**0.5
+        plan.hits_pct = round(100 * smallest_difference(dates, hits, overlap), 1)
+        plan.return_bps = round(10_000 * smallest_difference(dates, returns, overlap))
+    return plan
 
 
-def _show(study: Study, result: StudyPlan) -> None:
-    console = out()
+def _screen(study: Study, result: StudyPlan) -> Iterable[Shown]:
     dates, number = amounts.count(result.dates, "date"), amounts.count(result.cells, "cell")
-    cells = f"{dates} from {result.first} to {result.last}, {number}"
-    console.print(Text.assemble((study.name, "bold"), f": {study.kind}, {cells}"), soft_wrap=True)
-    columns = (("calls", "right"), ("probes", "right"), ("tokens", "right"), ("USD", "right"))
-    grid = table("arm", "provider", *columns)
-    for arm in result.arms:
-        usd = "no price" if arm.usd is None else amounts.money(priced(arm.usd, "USD"), "USD")
-        counts = (f"{count:,}" for count in (arm.calls, arm.probes, arm.tokens))
-        grid.add_row(arm.arm, arm.provider, *counts, usd)
-    write(grid, console)
+    under = f"{study.kind}, {dates} from {result.first} to {result.last}, {number}"
+    yield Line.assemble((study.name, "bold"), f": {under}")
+    yield Table(
+        (
+            Column("Arm"),
+            Column("Provider"),
+            *(Column(title, right=True) for title in ("Calls", "Probes", "Tokens", "USD")),
+        ),
+        tuple(
+            row(
+                arm.arm,
+                arm.provider,
+                *map(count, (arm.calls, arm.probes, arm.tokens)),
+                say("no price") if arm.usd is None else money(arm.usd, "USD"),
+            )
+            for arm in result.arms
+        ),
+        currency="USD",
+    )
     budget = study.budget
     if result.usd_most:
         most = amounts.money(priced(budget.cost_usd, "USD"))
-        console.print(
-            f"at most {most} and {budget.tokens:,} tokens: its budget",
-            soft_wrap=True,
-        )
+        yield f"at most {most} and {budget.tokens:,} tokens: its budget"
     minutes = f"{result.minutes:g}" if result.minutes < MINUTES_WHOLE else f"{result.minutes:.0f}"
-    console.print(f"about {minutes} min, if the desk has nothing else to do")
-    for line in result.estimates:
-        console.print(Text(f"  {line}", "dim"), soft_wrap=True)
-    for line in result.notes:
-        console.print(Text(f"note: {line}", "yellow"), soft_wrap=True)
-    console.print()
-    console.print("differences between two arms that would be seen with a chance of 80 %:")
-    grid = table(
-        ("horizon", "right"), ("right judgements", "right"), ("return a date", "right"), "note"
+    yield f"about {minutes} min, if the desk has nothing else to do"
+    yield from (Text(f"  {line}") for line in result.estimates)
+    yield from (Text(f"note: {line}", Tone.WARN) for line in result.notes)
+    yield Table(
+        (
+            *(Column(it, right=True) for it in ("Horizon", "Right judgements", "Return a date")),
+            Column("Note", wraps=True),
+        ),
+        tuple(map(_horizon_row, result.horizons)),
+        title="differences between two arms that would be seen with a chance of 80 %:",
+        notes=notes_of(
+            f"supposed: two arms differ in {APART:.0%} of judgements, and by {DAY_DEVIATION:.0%} a "
+            "session; the report has the figures of this study"
+        ),
     )
-    for row in result.horizons:
-        if row.hits_pct is None or row.return_bps is None:
-            few_dates = amounts.count(row.dates, "date")
-            why = f"not shown: {few_dates}, an interval needs {row.dates_least}"
-            grid.add_row(f"{row.horizon}", "-", "-", why)
-            continue
-        why = f"each horizon reaches into {row.overlap} dates" if row.overlap > 1 else ""
-        points, bps = f"{row.hits_pct:.1f} points", f"{row.return_bps:,} bp"
-        grid.add_row(f"{row.horizon}", points, bps, why)
-    write(grid, console)
-    console.print(
-        f"supposed: two arms differ in {APART:.0%} of judgements, and by {DAY_DEVIATION:.0%} a "
-        "session; the report has the figures of this study",
-        style="dim",
-        soft_wrap=True,
-    )
+
+
+def _horizon_row(of: HorizonPlan) -> Row:
+    if of.hits_pct is None or of.return_bps is None:
+        dates = amounts.count(of.dates, "date")
+        why = f"not shown: {dates}, an interval needs {of.dates_least}"
+        return row(count(of.horizon), unknown(), unknown(), why)
+    why = f"each horizon reaches into {of.overlap} dates" if of.overlap > 1 else ""
+    points, bps = say(f"{of.hits_pct:.1f} points"), say(f"{of.return_bps:,} bp")
+    return row(count(of.horizon), points, bps, why)

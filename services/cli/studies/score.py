@@ -1,11 +1,9 @@
 """`deskbus study score|cells`: what a study shows, and the cycles that it is from."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -15,18 +13,18 @@ from contracts.study import CELLS_MAX, CellView, StudyCells, StudyCellsQuery
 from contracts.study_score import StudyScore, StudyScoreQuery
 from contracts.subjects.studies import STUDY_CELLS, STUDY_SCORE
 from contracts.subjects.subject import STUDY
+from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report.tones import Tone
 from libs.report.view import Column, Table, count, day, row, say
-from libs.runtime.settings import Settings
 from libs.study.report.compose import compose
 from libs.study.report.parts import StudyReport
 from services.cli.render.described import described, line
-from services.cli.shell.invalid import invalid
+from services.cli.render.described import show as show_answer
+from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.list_options import tell_next
 from services.cli.shell.options import JsonOption
-from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.running import asking, load_settings, reading_client
+from services.cli.shell.running import with_record
 from services.cli.shell.terminal import emit, out, write
 from services.cli.studies.file import NameArgument
 from services.cli.studies.run import no_such_study
@@ -56,7 +54,7 @@ def score(
 
     Reads the record and the prices alone: it costs nothing, for any horizon, cost and benchmark.
     """
-    result = asking(scored(study_name, horizon, cost_bps, benchmark))
+    result = scored(study_name, horizon, cost_bps, benchmark)
     if json:
         emit([result])
     else:
@@ -75,27 +73,17 @@ def cells(
     json: JsonOption = False,
 ) -> None:
     """List the cycles that a study's figures are from."""
-    settings = load_settings()
-    try:
-        query = StudyCellsQuery(
-            name=study_name,
-            kind=PROBE if probes else DECISION,
-            arm=arm,
-            on=date.fromisoformat(on) if on else None,
-            skip=skip,
-        )
-    except ValidationError as error:
-        raise invalid("study", error) from None
-    except ValueError:
-        raise CliProblem(
-            ExitCode.USAGE, f"--on must be a date, e.g. 2012-06-29 (got {on!r})"
-        ) from None
-
-    view = asking(_cells(settings, query, limit))
-    if json:
-        emit(view.cells)
-    else:
-        write(described(_table(view.cells, probes=probes), out()), out())
+    query = typed(
+        "study",
+        StudyCellsQuery,
+        name=study_name,
+        kind=PROBE if probes else DECISION,
+        arm=arm,
+        on=day_of("--on", on),
+        skip=skip,
+    )
+    view = with_record(lambda client: _cells(client, query, limit), STUDY)
+    show_answer(view.cells, [_table(view.cells, probes=probes)], json=json)
     if view.more:
         filters = {"arm": arm, "on": on, "probes": probes, "limit": limit}
         following = {**filters, "skip": skip + len(view.cells)}
@@ -110,41 +98,40 @@ def _table(cells: Sequence[CellView], *, probes: bool) -> Table:
         made = identified or "nobody" if probes else bought or "nothing"
         tone = Tone.BAD if cell.status == "failed" else None
         figures = (day(cell.on), count(cell.sample), say(cell.arm), say(cell.status, tone))
-        rows.append(row(*figures, say(amounts.short(cell.cycle_id)), say(made)))
+        rows.append(row(*figures, amounts.short(cell.cycle_id), made))
     heads = ("Date", "Sample", "Arm", "Status", "Cycle", "Identified" if probes else "Bought")
     return Table(tuple(Column(head) for head in heads), tuple(rows))
 
 
-async def _cells(settings: Settings, query: StudyCellsQuery, limit: int) -> StudyCells:
+async def _cells(client: Client, query: StudyCellsQuery, limit: int) -> StudyCells:
     """The first `limit` cells, read page by page. Raises `CliProblem` where there is no such
     study."""
     cells: list[CellView] = []
     more = True
-    async with reading_client(settings, STUDY) as client:
-        while more and len(cells) < limit:
-            here = {"skip": query.skip + len(cells), "limit": min(PAGE_MAX, limit - len(cells))}
-            page = await client.ask(STUDY_CELLS, query.model_copy(update=here))
-            if not page.found:
-                raise await no_such_study(client, query.name)
-            cells += page.cells
-            more = page.more and bool(page.cells)
+    while more and len(cells) < limit:
+        here = {"skip": query.skip + len(cells), "limit": min(PAGE_MAX, limit - len(cells))}
+        page = await client.ask(STUDY_CELLS, query.model_copy(update=here))
+        if not page.found:
+            raise await no_such_study(client, query.name)
+        cells += page.cells
+        more = page.more and bool(page.cells)
     return StudyCells(cells=tuple(cells), more=more)
 
 
-async def scored(
+def scored(
     name: str, horizon: int | None, cost_bps: float | None, benchmark: str | None
 ) -> StudyScore:
     """The score of a study that there is. Raises `CliProblem`."""
-    settings = load_settings()
-    try:
-        query = StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
-    except ValidationError as error:
-        raise invalid("study", error) from None
-    async with reading_client(settings, STUDY) as client:
+    asked = {"horizon": horizon, "cost_bps": cost_bps, "benchmark": benchmark}
+    query = typed("study", StudyScoreQuery, name=name, **asked)
+
+    async def work(client: Client) -> StudyScore:
         result = await client.ask(STUDY_SCORE, query, timeout_s=SCORE_S)
         if not result.found:
             raise await no_such_study(client, name)
-    return result
+        return result
+
+    return with_record(work, STUDY)
 
 
 def show(report: StudyReport, console: Console) -> None:

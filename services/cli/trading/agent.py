@@ -6,9 +6,8 @@ from typing import Annotated
 from uuid import UUID
 
 import typer
-from pydantic import ValidationError
 
-from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
+from contracts.cycle import STRATEGY, CycleRequest, CycleStatus, RequestAnswer
 from contracts.cycle_query import CyclesQuery
 from contracts.http import AgentStatus
 from contracts.operation import OperationsQuery, OperationView
@@ -19,30 +18,32 @@ from contracts.subjects.operations import OPERATIONS
 from libs.bus.client import Client
 from libs.report.strategies.files import spec_in
 from libs.runtime.errors import DeskError
-from libs.runtime.own_text import UnreadableFile
-from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
-from services.cli.shell import progress as meanwhile
-from services.cli.shell.invalid import invalid
+from services.cli.render.described import show
+from services.cli.shell.invalid import own_file, typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing
+from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request import (
     ENDS,
-    CycleOptions,
     build,
     cancelled,
     request_and_follow,
     send,
 )
 from services.cli.shell.request_options import (
-    AsOfOption,
-    MaxCostOption,
-    MaxTokensOption,
-    TimeoutOption,
-    UniverseOption,
+    DecisionOptions,
+    KeyOption,
+    RequestOptions,
+    WaitOption,
+    takes,
 )
-from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.running import (
+    with_desk,
+    with_record,
+)
 from services.cli.shell.terminal import emit, err, out
+from services.cli.trading.cycle_steps import tell_begun
 from services.cli.trading.strategies import strategy_named
 
 LOOK_EVERY_S = 1.0
@@ -60,7 +61,9 @@ def agent() -> None:
 
 
 @app.command()
+@takes(RequestOptions)
 def trigger(
+    wish: RequestOptions,
     spec: Annotated[
         Path | None,
         typer.Option(
@@ -71,64 +74,35 @@ def trigger(
         int, typer.Option(min=1, help="How many designs to try until one passes the gates.")
     ] = 1,
     provider: Annotated[str, typer.Option(help="Provider that designs and assesses.")] = "rules",
-    as_of: AsOfOption = None,
-    universe: UniverseOption = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            help="Idempotency key: repeating the same request with it starts nothing new."
-        ),
-    ] = None,
-    timeout_s: TimeoutOption = None,
-    max_tokens: MaxTokensOption = None,
-    max_cost: MaxCostOption = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the cycle to end, then show it.")
-    ] = False,
+    key: KeyOption = None,
+    wait: WaitOption = False,
     json: JsonOption = False,
 ) -> None:
     """Ask the running desk for a strategy cycle. Without --wait the answer is its id.
 
     A design that a gate stops ends the cycle as failed, with each value and threshold: exit 1.
     """
-    settings = load_settings()
-    wish = CycleOptions(
-        kind=STRATEGY,
-        as_of=as_of,
-        universe=universe if universe is not None else (),
-        providers=(provider,),
-        key=key,
-        timeout_s=timeout_s,
-        tokens=max_tokens,
-        cost_usd=max_cost,
-        strategy=_wish(spec, attempts),
-    )
+    options = DecisionOptions(**vars(wish), provider=[provider])
+    request = build(options, kind=STRATEGY, key=key, strategy=_wish(spec, attempts))
     if wait:
-        node, view = asking(_request_and_wait(settings, wish))
+        node, view = with_desk(lambda client: _request_and_wait(client, request))
         if json:
             emit([node])
         else:
             strategy_story.tell(node, view, out())
         raise typer.Exit(ENDS[_cycle_status(node)])
-    answer = asking(_request(settings, wish))
-    if json:
-        emit([answer])
-    else:
-        out().print(str(answer.cycle_id))
-        err().print(f"{answer.status}: deskbus agent status", style="dim")
+    tell_begun(with_desk(lambda client: send(client, request)), "deskbus agent status", json=json)
 
 
 @app.command()
 def status(json: JsonOption = False) -> None:
     """Show the strategy cycle's phase, or how the last one ended."""
-    settings = load_settings()
 
-    async def work() -> AgentStatus:
-        async with reading_client(settings) as client:
-            newest = await _newest(client)
-            return AgentStatus.of(() if newest is None else await _nodes(client, newest))
+    async def work(client: Client) -> AgentStatus:
+        newest = await _newest(client)
+        return AgentStatus.of(() if newest is None else await _nodes(client, newest))
 
-    view = asking(work())
+    view = with_record(work)
     if json:
         emit([view])
     else:
@@ -141,68 +115,40 @@ def cancel(
     json: JsonOption = False,
 ) -> None:
     """Stop the running strategy cycle and its computations."""
-    settings = load_settings()
 
-    async def work() -> RequestAnswer:
-        async with desk_client(settings) as client:
-            running = await _newest(client, CycleStatus.RUNNING)
-            if running is None:
-                raise CliProblem(ExitCode.NOT_FOUND, "no strategy cycle is running")
-            return await cancelled(client, running, reason)
+    async def work(client: Client) -> RequestAnswer:
+        running = await _newest(client, CycleStatus.RUNNING)
+        if running is None:
+            raise NoSuchThing("no strategy cycle is running")
+        return await cancelled(client, running, reason)
 
-    answer = asking(work())
-    if json:
-        emit([answer])
-    else:
-        out().print(f"{answer.cycle_id} {answer.status}")
+    answer = with_desk(work)
+    show([answer], [f"{answer.cycle_id} {answer.status}"], json=json)
 
 
 def _wish(path: Path | None, attempts: int) -> StrategyWish:
-    try:
-        return StrategyWish(spec=_spec(path) if path else None, attempts=attempts)
-    except ValidationError as error:
-        raise invalid("request", error) from error
-
-
-def _spec(path: Path) -> StrategySpec:
-    """The design in a file. Raises `CliProblem` (usage) that names the field at fault."""
-    try:
-        return spec_in(path)
-    except OSError as error:
-        why = f"{path} cannot be read: {error.strerror}"
-        raise CliProblem(ExitCode.USAGE, why, DESIGN_HINT) from error
-    except UnreadableFile as error:
-        raise CliProblem(ExitCode.USAGE, f"{path}: {error.message}", DESIGN_HINT) from error
-    except ValidationError as error:
-        raise invalid(f"spec ({path})", error, StrategySpec) from error
-
-
-async def _request(settings: Settings, wish: CycleOptions) -> RequestAnswer:
-    request = build(wish)
-    async with desk_client(settings) as client:
-        return await send(client, request)
+    spec = own_file(path, spec_in, DESIGN_HINT, StrategySpec) if path else None
+    return typed("request", StrategyWish, spec=spec, attempts=attempts)
 
 
 async def _request_and_wait(
-    settings: Settings, wish: CycleOptions
+    client: Client, request: CycleRequest
 ) -> tuple[OperationView, StrategyView | None]:
     """The cycle's parent operation at its end, and the strategy that it designed last."""
-    request = build(wish)
-    async with desk_client(settings) as client:
-        with meanwhile.CycleProgress(err(), _continues) as progress:
-            looking = asyncio.create_task(_look(client, progress))
-            try:
-                view = await request_and_follow(client, request, progress.heard)
-            finally:
-                looking.cancel()
-        if view.cycle_id is None:
-            raise CliProblem(ExitCode.NOT_FOUND, view.message)
-        node = (await _nodes(client, view.cycle_id))[0]
-        name = node.metadata.get("strategy_name")
-        return node, await strategy_named(client, str(name)) if name else None
+    with CycleProgress(err(), _continues) as progress:
+        looking = asyncio.create_task(_look(client, progress))
+        try:
+            view = await request_and_follow(client, request, progress.heard)
+        finally:
+            looking.cancel()
+    if view.cycle_id is None:
+        raise NoSuchThing(view.message)
+    node = (await _nodes(client, view.cycle_id))[0]
+    name = node.metadata.get("strategy_name")
+    return node, await strategy_named(client, str(name)) if name else None
 
 
-async def _look(client: Client, progress: meanwhile.CycleProgress) -> None:
+async def _look(client: Client, progress: CycleProgress) -> None:
     """Show how far the computation is: it tells no event of its parts."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)

@@ -1,16 +1,14 @@
 """`deskbus approvals`: the proposals that wait for a person, and the answers to them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from typing import Annotated
 from uuid import UUID
 
 import typer
 from pydantic import ValidationError
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from contracts.approval import (
     AnswerProposal,
@@ -27,16 +25,16 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report import approval, rules, story
 from libs.report.sections import ShownItems
-from libs.runtime.settings import Settings
-from services.cli.render.described import described, show
+from libs.report.view import Text
+from services.cli.render.described import Shown, head, show
 from services.cli.render.story import shown
-from services.cli.shell.invalid import invalid
+from services.cli.shell.invalid import typed
 from services.cli.shell.newest import CycleArgument, cycle_named
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.request import accepted
-from services.cli.shell.running import ask, asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.running import ask, with_desk
+from services.cli.shell.terminal import aside
 
 CHECKS_SHOWN_MAX = 12
 REASON_CHARS = 600
@@ -65,12 +63,13 @@ def list_approvals(json: JsonOption = False) -> None:
     """List waiting proposals, the one that expires first on top."""
     page = ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
     for one in page.unreadable:
-        err().print(unreadable(one), style="yellow")
-    show(page.approvals, map(proposal_screen, page.approvals), json=json)
+        aside(unreadable(one), "yellow")
+    screens = chain.from_iterable(map(proposal_screen, page.approvals))
+    show(page.approvals, screens, json=json)
     if not page.approvals and not page.unreadable and not json:
-        err().print("no proposal waits for approval", style="dim")
+        aside("no proposal waits for approval")
     if page.more:
-        err().print("more proposals wait; answer these first", style="dim")
+        aside("more proposals wait; answer these first")
 
 
 @app.command()
@@ -137,9 +136,7 @@ def _edit(option: str, text: str, ticker: str, number: str) -> QuantityEdit:
         return QuantityEdit(asset=ticker.strip().upper(), quantity=Decimal(number))
     except (InvalidOperation, ValidationError):
         example = "AAPL=10: a ticker and a number of shares" if "q" in option else "a ticker: AAPL"
-        raise CliProblem(
-            ExitCode.USAGE, f"{option} {text!r} is not valid", f"write {example}"
-        ) from None
+        raise WrongUsage(f"{option} {text!r} is not valid", f"write {example}") from None
 
 
 def _answer(
@@ -152,46 +149,33 @@ def _answer(
     edits: tuple[QuantityEdit, ...],
     reason: str,
 ) -> None:
-    settings = load_settings()
 
-    async def work() -> RequestAnswer:
-        async with desk_client(settings) as client:
-            asked = await _asked(client, settings, cycle_id, pipeline)
-            known = asked.proposal_hash
-            if proposal is not None and not known.startswith(proposal.lower()):
-                raise CliProblem(
-                    ExitCode.REJECTED,
-                    f"the proposal's hash is {known}, not {proposal}...",
-                    "review it again: deskbus approvals list",
-                )
-            try:
-                decision = AnswerProposal(
-                    cycle_id=asked.cycle_id,
-                    pipeline=asked.pipeline,
-                    proposal_hash=known,
-                    verdict=verdict,
-                    edits=edits,
-                    reason=reason,
-                )
-            except ValidationError as error:
-                raise invalid("answer", error) from error
-            answer = await client.ask(ANSWER_PROPOSAL, decision)
-            return accepted(answer)
+    async def work(client: Client) -> RequestAnswer:
+        asked = await _asked(client, cycle_id, pipeline)
+        known = asked.proposal_hash
+        if proposal is not None and not known.startswith(proposal.lower()):
+            raise CliProblem(
+                f"the proposal's hash is {known}, not {proposal}...",
+                "review it again: deskbus approvals list",
+                ExitCode.REJECTED,
+            )
+        decision = typed(
+            "answer",
+            AnswerProposal,
+            **{**vars(asked), "verdict": verdict, "edits": edits, "reason": reason},
+        )
+        return accepted(await client.ask(ANSWER_PROPOSAL, decision))
 
-    answer = asking(work())
-    if json:
-        emit([answer])
-    else:
-        out().print(f"{answer.cycle_id} {approval.VERDICTS[verdict]}")
-        err().print(f"deskbus cycle show {answer.cycle_id}", style="dim")
+    answer = with_desk(work)
+    show([answer], [f"{answer.cycle_id} {approval.VERDICTS[verdict]}"], json=json)
+    if not json:
+        aside(f"deskbus cycle show {answer.cycle_id}")
 
 
-async def _asked(
-    client: Client, settings: Settings, cycle_id: str, pipeline: str | None
-) -> ProposalKey:
+async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> ProposalKey:
     """The proposal that is meant. Raises `CliProblem`: not found, none was asked, or several
     wait."""
-    view = await cycle_named(client, settings, cycle_id)
+    view = await cycle_named(client, cycle_id)
     page = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=view.cycle_id))
     waiting = [
         ProposalKey(entry.cycle_id, entry.pipeline, entry.proposal.proposal_hash)
@@ -199,20 +183,20 @@ async def _asked(
     ]
     for one in page.unreadable:
         if pipeline in {None, one.pipeline}:
-            raise CliProblem(ExitCode.REJECTED, unreadable(one))
+            raise CliProblem(unreadable(one), code=ExitCode.REJECTED)
     # Where none waits, the desk itself says what became of the one that did.
     waiting = [entry for entry in waiting or _answered(view) if pipeline in {None, entry.pipeline}]
     if not waiting:
         status = view.status.value if view.status else "unknown"
         whose = f"pipeline {pipeline} of cycle" if pipeline else "cycle"
         raise CliProblem(
-            ExitCode.REJECTED,
             f"{whose} {view.cycle_id} ({status}) does not wait for approval",
             "`deskbus approvals list` shows the waiting proposals",
+            ExitCode.REJECTED,
         )
     if len(waiting) > 1:
         names = ", ".join(entry.pipeline for entry in waiting)
-        raise CliProblem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
+        raise WrongUsage(f"several pipelines wait: {names}", "name one: --pipeline")
     return waiting[0]
 
 
@@ -237,33 +221,20 @@ def _answered(view: CycleView) -> list[ProposalKey]:
     return answered
 
 
-def proposal_screen(waiting: WaitingApproval) -> RenderableType:
+def proposal_screen(waiting: WaitingApproval) -> Iterable[Shown]:
     """One proposal: what would be ordered, what the rules cut, until when, how to answer."""
     short = amounts.short(waiting.cycle_id)
-    head = Text.assemble(
-        ("▸ ", "cyan"),
-        (f"{waiting.pipeline} of {amounts.session(waiting.as_of)}", "bold"),
-        f"  account {waiting.account}",
-        (f"  cycle {short} · asked by {waiting.requester}", "dim"),
+    yield head(
+        f"▸ {waiting.pipeline} of {amounts.session(waiting.as_of)}",
+        f"account {waiting.account}  cycle {short} · asked by {waiting.requester}",
     )
-    until = Text(
-        f"  waits until {waiting.expires_at:%Y-%m-%d %H:%M:%S} UTC"
-        f" · hash {waiting.proposal.proposal_hash[:12]}",
-        style="dim",
-    )
-    how = Text(
-        f"  deskbus approvals approve {short} [--drop TICKER] [--quantity TICKER=N]\n"
-        f"  deskbus approvals reject {short} --reason WHY\n",
-        style="dim",
-    )
-    findings = ShownItems(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
-    parts: list[RenderableType] = [head, until, Text()]
-    parts.append(
-        Padding(described(approval.orders(waiting.proposal.decisions), out()), (0, 0, 0, 2))
-    )
-    parts.append(Text())
+    until = f"{waiting.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield Text(f"  waits until {until} · hash {waiting.proposal.proposal_hash[:12]}")
+    yield approval.orders(waiting.proposal.decisions)
     if answered := story.answered_by(waiting.proposal.substitutes):
-        parts += [shown(answered), Text()]
+        yield from (Text(""), shown(answered))
+    findings = ShownItems(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
     if findings.items:
-        parts += [Padding(described(rules.table(findings), out()), (0, 0, 0, 2)), Text()]
-    return Group(*parts, how)
+        yield rules.table(findings)
+    yield Text(f"\n  deskbus approvals approve {short} [--drop TICKER] [--quantity TICKER=N]")
+    yield Text(f"  deskbus approvals reject {short} --reason WHY\n")

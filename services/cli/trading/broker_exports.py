@@ -145,6 +145,8 @@ def _one(**columns: str) -> Mapping[str, frozenset[str]]:
     return {meaning: frozenset(heads.split("|")) for meaning, heads in columns.items()}
 
 
+NOBODY: Final = BrokerExport("", "", frozenset())
+"""For a file in no broker's form."""
 IBKR: Final = BrokerExport("ibkr", "Interactive Brokers' statement", frozenset(), is_tried=True)
 BROKERS: Final = (
     BrokerExport(
@@ -225,8 +227,7 @@ class Export:
     """How the file's cash is read."""
     beside: list[str] = field(default_factory=list)
     """All cells of the table, which show how its numbers are written."""
-    broker: BrokerExport | None = None
-    """None for a file in nobody's form."""
+    broker: BrokerExport = NOBODY
 
 
 def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
@@ -254,7 +255,7 @@ def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
     heads = _without_copies([_heading(cell) for cell in filled[at][1]], filled[at + 1 :])
     by_meaning = _meanings(path, filled[at][0], heads, named)
     export = Export(meanings=[*by_meaning], separator=separator.decode(), broker=broker)
-    if broker is not None and broker.is_trades and "currency" not in by_meaning:
+    if broker.is_trades and "currency" not in by_meaning:
         beside = by_meaning.get("cost", len(heads)) + 1
         if beside < len(heads) and not heads[beside]:  # Degiro's currency has no heading
             by_meaning["currency"] = beside
@@ -327,17 +328,16 @@ def _heading(cell: str) -> str:
 
 def _heading_row(
     rows: Sequence[tuple[int, list[str]]], columns: Mapping[str, str]
-) -> tuple[int | None, BrokerExport | None, Mapping[str, frozenset[str]]]:
+) -> tuple[int | None, BrokerExport, Mapping[str, frozenset[str]]]:
     """Where the headings stand, whose they are, and what each heading means there."""
     chosen = {name: frozenset({_heading(head)}) for name, head in columns.items()}
     for at, (_, cells) in enumerate(rows[:PREAMBLE_ROWS_MAX]):
         heads = {_heading(cell) for cell in cells}
-        broker = next((known for known in BROKERS if known.marks <= heads), None)
-        own = broker.columns if broker is not None else {}
-        named = {**MEANINGS, **own, **chosen}
+        broker = next((known for known in BROKERS if known.marks <= heads), NOBODY)
+        named = {**MEANINGS, **broker.columns, **chosen}
         if heads & named["ticker"] and heads & named["quantity"]:
             return at, broker, named
-    return None, None, {**MEANINGS, **chosen}
+    return None, NOBODY, {**MEANINGS, **chosen}
 
 
 def _meanings(
@@ -363,7 +363,6 @@ def _fill(
     heads: Sequence[str],
     by_meaning: Mapping[str, int],
 ) -> None:
-    is_trades = export.broker is not None and export.broker.is_trades
     for line, cells in rows:
         export.beside += cells
         meant = {name: cells[n] for name, n in by_meaning.items() if n < len(cells)}
@@ -371,7 +370,7 @@ def _fill(
         texts = [cell for cell in cells if cell]
         if [_heading(cell) for cell in cells if cell] == [head for head in heads if head]:
             continue  # the table of another account
-        if not is_trades and _is_cash(label, meant):
+        if not export.broker.is_trades and _is_cash(label, meant):
             amount = meant.get("value") or meant.get("quantity", "")
             export.cash.append((amount, meant.get("currency", "")))
         elif label.casefold() == PENDING:
@@ -381,13 +380,9 @@ def _fill(
             export.notes.append(f"left out: {label[:40]!r}, a sum (line {line})")
         elif len(texts) == 1 and " " in texts[0]:
             continue  # a line of text below the table
-        elif len(cells) > len(heads) and any(cells[len(heads) :]):
-            meant["too many"] = f"{len(cells)} cells under a header of {len(heads)}"
-            export.rows.append(ExportRow(line, meant))
-        elif len(cells) < len(heads):
-            meant["too few"] = f"{len(cells)} cells under a header of {len(heads)}"
-            export.rows.append(ExportRow(line, meant))
         else:
+            if len(cells) < len(heads) or any(cells[len(heads) :]):
+                meant["other width"] = f"{len(cells)} cells under a header of {len(heads)}"
             export.rows.append(ExportRow(line, meant))
 
 

@@ -9,13 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from pydantic import ValidationError
 from rich.console import Group
 from rich.text import Text as Line
 
@@ -31,12 +29,12 @@ from libs.facts import amounts
 from libs.report import view
 from libs.report.view import Column, Table, Text
 from services.cli.render.described import Shown, head, show
-from services.cli.shell.invalid import day_of, invalid
+from services.cli.shell.invalid import amount_of, day_of, pairs_of, typed
 from services.cli.shell.options import AccountOption, DateOrder, DecimalMark, JsonOption
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.questions import answer_to, is_confirmed, is_terminal
 from services.cli.shell.running import ask
-from services.cli.shell.terminal import emit, err, facts, out, write
+from services.cli.shell.terminal import aside, emit, err, facts, put, write
 
 if TYPE_CHECKING:
     from services.cli.trading.holdings_file import HoldingsFile
@@ -55,7 +53,7 @@ HashOption = Annotated[
 AmountArgument = Annotated[
     str, typer.Argument(help="How much, in the account's currency, e.g. 1000 or 250.50.")
 ]
-HASH_CHARS_MIN = 8
+HASH_CHARS_MIN, HASH_CHARS_MAX = 8, 64
 COLUMNS = frozenset(
     {
         "ticker",
@@ -148,8 +146,8 @@ def import_file(
     reading = Reading(
         opened_on=opened_on.date() if opened_on else None,
         broker=broker.value if broker else None,
-        columns=_pairs("--columns", (columns or "").split(","), COLUMNS),
-        tickers=_pairs("--ticker", tickers or ()),
+        columns=pairs_of("--columns ticker=Symbol", (columns or "").split(","), COLUMNS),
+        tickers=pairs_of("--ticker SAP=SAP.DE", tickers or ()),
         month_first=None if dates is None else dates is DateOrder.MONTH_FIRST,
         decimal_comma=None if decimal is None else decimal is DecimalMark.COMMA,
         is_shares_only=shares_only,
@@ -172,7 +170,14 @@ def import_file(
         stated = None
     if not read.lines:
         _refuse(findings, read, file)
-    request = _import_request(account, read, cash or stated or "0", as_of)
+    request = typed(
+        "import",
+        ImportHoldings,
+        account=account,
+        holdings=tuple(read.lines),
+        cash=amount_of("--cash", cash or stated or "0"),
+        as_of=day_of("--as-of", as_of),
+    )
     shown = ask(IMPORT_HOLDINGS, request, timeout_s=ASK_TIMEOUT_S)
     findings += shown.findings
     if stated is not None and read.cash_currency not in {"", shown.cash.currency}:
@@ -198,9 +203,8 @@ def _answer(
     """The hash to confirm; None where it is not confirmed. Raises `CliProblem` for another hash."""
     if confirmed is not None:
         return _confirmed(confirmed, shown.hash)
-    if shown.opened or not (is_yes or (can_ask and is_confirmed("Open this account?"))):
-        return None
-    return shown.hash
+    is_open = shown.opened or not (is_yes or (can_ask and is_confirmed("Open this account?")))
+    return None if is_open else shown.hash
 
 
 def _end(shown: HoldingsImport, account: str, as_of: str | None) -> None:
@@ -208,12 +212,12 @@ def _end(shown: HoldingsImport, account: str, as_of: str | None) -> None:
     if not shown.opened:
         _how(shlex.join(["deskbus", *sys.argv[1:]]), shown.hash)
     elif shown.changed:
-        out().print(f"account {account} is open")
+        put(f"account {account} is open")
         day = f" --as-of {shown.as_of}" if as_of else ""
         named = "" if account == "main" else f" --account {account}"
-        err().print(f"next: deskbus cycle request{named}{day} --wait", style="dim")
+        aside(f"next: deskbus cycle request{named}{day} --wait")
     else:
-        out().print(f"account {account} was opened with these holdings before; nothing changed")
+        put(f"account {account} was opened with these holdings before; nothing changed")
 
 
 def _day(question: str) -> date:
@@ -221,25 +225,7 @@ def _day(question: str) -> date:
         try:
             return date.fromisoformat(answer_to(question))
         except ValueError:
-            err().print("write YYYY-MM-DD", style="dim")
-
-
-def _pairs(
-    option: str, texts: Sequence[str], known: frozenset[str] = frozenset()
-) -> dict[str, str]:
-    """The values of an option NAME=VALUE by name, in capitals where no name is `known`. Raises
-    `CliProblem`."""
-    pairs = {}
-    for text in filter(None, texts):
-        name, _, value = (part.strip() for part in text.partition("="))
-        name = name.lower() if known else name.upper()
-        if not value or (known and name not in known):
-            example = f"{option} ticker=Symbol" if known else f"{option} SAP=SAP.DE"
-            names = f"; the columns are {', '.join(sorted(known))}" if known else ""
-            what = f"{option} {text!r} is not valid"
-            raise CliProblem(ExitCode.USAGE, what, f"write {example}{names}")
-        pairs[name] = value
-    return pairs
+            aside("write YYYY-MM-DD")
 
 
 def deposit(
@@ -280,20 +266,6 @@ def _asked_for_cash(findings: Sequence[ImportFinding]) -> list[ImportFinding]:
     return [*findings, ImportFinding(field="cash", message=text)]
 
 
-def _import_request(
-    account: str, read: "HoldingsFile", cash: str, as_of: str | None
-) -> ImportHoldings:
-    try:
-        return ImportHoldings(
-            account=account,
-            holdings=tuple(read.lines),
-            cash=_number("--cash", cash),
-            as_of=day_of("--as-of", as_of),
-        )
-    except ValidationError as error:
-        raise invalid("import", error) from None
-
-
 def _move(
     kind: Literal["deposit", "withdrawal"],
     amount: str,
@@ -302,63 +274,44 @@ def _move(
     *,
     json: bool,
 ) -> None:
-    try:
-        request = MoveCash(account=account, kind=kind, amount=_number("AMOUNT", amount))
-    except ValidationError as error:
-        raise invalid(kind, error) from None
-    if confirmed is not None and len(confirmed) == 64:
-        # A whole hash is asked about as it is: what it has posted already is first as that.
-        whole = request.model_copy(update={"confirmed": confirmed.lower()})
-        shown = ask(MOVE_CASH, whole, timeout_s=ASK_TIMEOUT_S)
-    else:
+    request = typed(kind, MoveCash, account=account, kind=kind, amount=amount_of("AMOUNT", amount))
+    whole = (confirmed or "").lower()
+    if len(whole) < HASH_CHARS_MAX:
         shown = ask(MOVE_CASH, request, timeout_s=ASK_TIMEOUT_S)
-        if confirmed is not None:
-            digest = _confirmed(confirmed, shown.hash)
-            whole = request.model_copy(update={"confirmed": digest})
-            shown = ask(MOVE_CASH, whole, timeout_s=ASK_TIMEOUT_S)
+        whole = _confirmed(whole, shown.hash) if confirmed is not None else ""
+    # A whole hash is asked about as it is: what it has posted already is first as that.
+    if whole:
+        confirmed_request = request.model_copy(update={"confirmed": whole})
+        shown = ask(MOVE_CASH, confirmed_request, timeout_s=ASK_TIMEOUT_S)
     if json:
         emit([shown])
         return
-    out().print(_cash_line(shown), soft_wrap=True)
+    put(_cash_line(shown))
     if not shown.posted:
         command = "deposit" if kind == "deposit" else "withdraw"
         _how(f"deskbus portfolio {command} {amount} --account {account}", shown.hash)
     elif not shown.changed:
-        out().print("it was posted before; nothing changed")
+        put("it was posted before; nothing changed")
 
 
-def _number(option: str, text: str) -> Decimal:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise CliProblem(
-            ExitCode.USAGE, f"{option} must be an amount, e.g. 1000 or 250.50 (got {text!r})"
-        ) from None
-    if not number.is_finite():
-        raise CliProblem(ExitCode.USAGE, f"{option} must be a finite amount (got {text!r})")
-    return number
-
-
-def _confirmed(typed: str, known: str) -> str:
+def _confirmed(given: str, known: str) -> str:
     """The whole hash. Raises `CliProblem` where another thing is shown than was confirmed."""
-    if len(typed) < HASH_CHARS_MIN:
-        raise CliProblem(
-            ExitCode.USAGE, f"--hash needs its first {HASH_CHARS_MIN} characters or more"
-        )
-    if known.startswith(typed.lower()):
+    if len(given) < HASH_CHARS_MIN:
+        raise WrongUsage(f"--hash needs its first {HASH_CHARS_MIN} characters or more")
+    if known.startswith(given.lower()):
         return known
     raise CliProblem(
-        ExitCode.REJECTED,
-        f"the hash is {known[:HASH_CHARS]}, not {typed[:HASH_CHARS]}: it was done before, or"
+        f"the hash is {known[:HASH_CHARS]}, not {given[:HASH_CHARS]}: it was done before, or"
         " something has changed",
         "nothing was changed; look at it again without --hash",
+        ExitCode.REJECTED,
     )
 
 
 def _how(command: str, digest: str) -> None:
     """How it is done: what was shown, confirmed."""
-    err().print("\nnothing has changed yet; to do it:", style="dim")
-    err().print(f"  {command} --hash {digest[:HASH_CHARS]}", soft_wrap=True)
+    aside("\nnothing has changed yet; to do it:")
+    aside(f"  {command} --hash {digest[:HASH_CHARS]}", "")
 
 
 def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path) -> None:
@@ -367,22 +320,22 @@ def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path)
     rows = [(f"line {item.line}" if item.line else item.field, item.message) for item in first]
     write(Group(Line(), facts(rows)), err())
     if len(findings) > FINDINGS_SHOWN_MAX:
-        err().print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more", style="dim")
+        aside(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more")
     if not read.lines:
         _tell_unused(read)
     count = amounts.count(len(findings), "thing")
     hint = f"correct {file}"
     if any("is not in source" in item.message for item in findings):
         hint += "; where the desk's market data has a share under another name: --ticker SAP=SAP.DE"
-    raise CliProblem(ExitCode.REJECTED, f"{count} to settle before an account can be opened", hint)
+    raise CliProblem(f"{count} to settle before an account can be opened", hint, ExitCode.REJECTED)
 
 
 def _tell_unused(read: "HoldingsFile") -> None:
     """Say what was made of the file, and what of it is not used."""
     for note in read.notes:
-        err().print(Line(f"- {note}", style="yellow"), soft_wrap=True)
+        aside(f"- {note}", "yellow")
     if read.unused:
-        err().print(f"columns that are not used: {', '.join(read.unused)}", style="dim")
+        aside(f"columns that are not used: {', '.join(read.unused)}")
 
 
 def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> Iterable[Shown]:
@@ -412,10 +365,10 @@ def _positions(shown: HoldingsImport) -> Table:
         ),
         tuple(
             view.row(
-                view.say(it.ticker),
+                it.ticker,
                 view.shares(it.quantity),
                 view.price(it.cost),
-                view.say(it.opened_on.isoformat()),
+                it.opened_on.isoformat(),
                 view.price(it.price),
                 view.money(it.value, currency),
                 view.gain(it.value - it.cost_value, currency),
@@ -427,13 +380,10 @@ def _positions(shown: HoldingsImport) -> Table:
 
 
 def _cash_line(shown: CashMoved) -> str:
-    way = "into" if shown.kind == "deposit" else "out of"
-    amount = amounts.money(shown.amount)
-    did = "paid" if shown.kind == "deposit" else "taken"
+    done, way = ("paid", "into") if shown.kind == "deposit" else ("taken", "out of")
+    amount, before, after = map(amounts.money, (shown.amount, shown.free_before, shown.free_after))
     would = "" if shown.posted else "would be "
-    before, after = amounts.money(shown.free_before), amounts.money(shown.free_after)
-    free = f"free cash {before} before, {after} after"
-    if shown.posted and not shown.changed:
-        free = f"free cash {after}"
+    is_past = shown.posted and not shown.changed
+    free = f"free cash {after}" if is_past else f"free cash {before} before, {after} after"
     since = f"counts from {amounts.session(shown.session)} on"
-    return f"{amount} {would}{did} {way} account {shown.account}; {since}; {free}"
+    return f"{amount} {would}{done} {way} account {shown.account}; {since}; {free}"

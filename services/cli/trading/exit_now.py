@@ -4,13 +4,9 @@ from typing import Annotated
 
 import typer
 
-from contracts.account_query import AccountQuery
-from contracts.cycle import EXIT, CycleRequest, CycleStatus
-from contracts.subjects.accounts import ACCOUNT
+from contracts.cycle import EXIT, CycleRequest
 from libs.bus.client import Client
 from libs.market.choice import SourceName, source_of
-from libs.runtime.settings import Settings
-from services.cli.render import story
 from services.cli.shell.options import (
     AccountOption,
     ApprovalOption,
@@ -18,17 +14,15 @@ from services.cli.shell.options import (
     JsonOption,
     group,
 )
-from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request import (
-    ENDS,
-    CycleOptions,
     CycleTree,
     build,
-    request_and_follow,
-    with_nodes,
+    to_its_end,
 )
-from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.request_options import DecisionOptions
+from services.cli.shell.running import load_settings, with_desk
+from services.cli.shell.slots import books_of
+from services.cli.trading.cycle_steps import end
 
 app = group()
 
@@ -60,32 +54,15 @@ def now(
     An exit cycle does it: through the same rules, approval and execution as a sale by the exit
     rules, which nobody asks this time. Afterwards the ticker cools off like after any sale.
     """
-    settings = load_settings()
     sale = {"ticker": ticker.upper(), "share_pct": share.removesuffix("%")}
-    wish = CycleOptions(
-        kind=EXIT, as_of=as_of, account=account, approval_required=approval, sell_now=sale
-    )
-    outcome = asking(_sold(settings, build(wish)))
-    if json:
-        emit([outcome.view])
-    else:
-        story.tell(outcome.view, out(), outcome.nodes)
-    raise typer.Exit(ENDS[outcome.view.status or CycleStatus.RUNNING])
+    wish = DecisionOptions(as_of=as_of, approval=approval)
+    request = build(wish, kind=EXIT, account=account, sell_now=sale)
+    end(with_desk(lambda client: _sold(client, request)), json=json)
 
 
-async def _sold(settings: Settings, request: CycleRequest) -> CycleTree:
-    async with desk_client(settings) as client:
-        if request.as_of is None and source_of(settings) is SourceName.REPLAY:
-            request = await _at_its_own_session(client, request)
-        with CycleProgress(err()) as progress:
-            view = await request_and_follow(client, request, progress.heard)
-        return await with_nodes(client, view)
-
-
-async def _at_its_own_session(client: Client, request: CycleRequest) -> CycleRequest:
-    """Of recorded data the newest session may be years after the account's."""
-    query = AccountQuery(account=request.pipelines[0].account, fills=0)
-    view = await client.ask(ACCOUNT, query)
-    if view.portfolio is None:
-        return request
-    return request.model_copy(update={"as_of": view.portfolio.as_of})
+async def _sold(client: Client, request: CycleRequest) -> CycleTree:
+    if request.as_of is None and source_of(load_settings()) is SourceName.REPLAY:
+        # Of recorded data the newest session may be years after the account's.
+        books = await books_of(client, request.pipelines[0].account)
+        request = request.model_copy(update={"as_of": books.as_of if books else None})
+    return await to_its_end(client, request)

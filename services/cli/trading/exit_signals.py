@@ -105,7 +105,7 @@ def refused(answer: Mapping[str, Any], account: str) -> CliProblem:
     if code == "unknown_account":
         hint = "`deskbus accounts` lists the accounts"
     exit_code = ExitCode.NOT_FOUND if code in NOT_FOUND else ExitCode.FAILED
-    return CliProblem(exit_code, str(why), hint if code in NOT_FOUND else "")
+    return CliProblem(str(why), hint if code in NOT_FOUND else "", exit_code)
 
 
 def screen(answer: Mapping[str, Any]) -> Iterable[Part]:
@@ -155,11 +155,11 @@ def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
         ),
         tuple(
             view.row(
-                view.say(it["rule_name"]),
-                view.say("primary" if it["is_primary"] else "secondary"),
+                it["rule_name"],
+                "primary" if it["is_primary"] else "secondary",
                 _state(it),
-                view.say(f"{it['severity']:.2f}"),
-                view.say(it.get("detail", "")),
+                f"{it['severity']:.2f}",
+                it.get("detail", ""),
             )
             for it in signals
         ),
@@ -186,13 +186,11 @@ def _actions(actions: Sequence[Mapping[str, Any]], stop: str) -> Table:
             view.row(
                 view.say(it["action"], Tone.BAD),
                 view.count(it["quantity"]),
-                view.say(it["ticker"]),
-                view.say(
-                    "the open"
-                    if it["order_type"] == "market"
-                    else _stop(it) or stop or amounts.UNKNOWN
-                ),
-                view.say(it.get("reason", "")),
+                it["ticker"],
+                "the open"
+                if it["order_type"] == "market"
+                else _stop(it) or stop or amounts.UNKNOWN,
+                it.get("reason", ""),
             )
             for it in actions
         ),

@@ -14,7 +14,7 @@ from services.cli.render.described import show
 from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import ask
-from services.cli.shell.terminal import err
+from services.cli.shell.terminal import aside
 
 AccountOption = Annotated[
     str | None,
@@ -43,7 +43,7 @@ def halt(
         return
     answer = ask(HALT, typed("halt", HaltTrading, account=account, reason=reason))
     if not answer.changed and not json:
-        err().print("already halted; nothing changed", style="dim")
+        aside("already halted; nothing changed")
     show([answer], screen(answer.halts), json=json)
 
 

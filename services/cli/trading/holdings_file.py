@@ -16,7 +16,7 @@ from libs.files.numbers import CURRENCIES, NoNumber, is_amount, number_of, sign_
 from libs.market.symbols import UnknownCurrency, currency, spelled
 from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, WrongUsage
 from services.cli.trading.broker_exports import (
     BROKERS,
     COST_STEP,
@@ -151,7 +151,7 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
         raise _unreadable(path, str(error), "say --decimal comma or --decimal point") from None
     if not {"cost", "basis"} & {*export.meanings}:
         remedy = "name it with --columns cost=..., or add it"
-        if export.broker is not None and export.broker.key == "degiro":
+        if export.broker.key == "degiro":
             remedy = "Degiro's portfolio does not say what shares cost: export its transactions"
         raise _unreadable(path, "its first line has no column cost", remedy)
     if not export.rows:
@@ -160,7 +160,7 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
         many = len(export.rows)
         raise _unreadable(path, f"it has {many} lines, at most {HOLDINGS_MAX} can be read")
     export.rows = [_renamed(row, reading.tickers) for row in export.rows]
-    if export.broker is not None:
+    if export.broker.key:
         untested = "" if export.broker.is_tried else ", untested here: built from documentation"
         export.notes.insert(0, f"read as {export.broker.name}{untested}")
     return export, comma, month_first
@@ -168,7 +168,7 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
 
 def _require_broker(path: Path, export: Export, key: str | None) -> None:
     """Raise BadFile where the file is another broker's than was named."""
-    if key is not None and export.broker is not None and export.broker.key != key:
+    if key is not None and export.broker.key not in {"", key}:
         named = next(it.name for it in (IBKR, *BROKERS) if it.key == key)
         what = f"its headings are those of {export.broker.name}, not of {named}"
         raise bad(path, 1, what, "leave --from out, or name the right one")
@@ -195,8 +195,10 @@ def _order(export: Export, reading: Reading) -> bool | None:
     if not texts:
         return None
     by_dates = months_first(texts)
-    by_broker = export.broker.month_first if export.broker is not None else None
-    order = next((it for it in (reading.month_first, by_dates, by_broker) if it is not None), None)
+    order = next(
+        (it for it in (reading.month_first, by_dates, export.broker.month_first) if it is not None),
+        None,
+    )
     if order is not None:
         export.notes.append(f"dates are read {'month' if order else 'day'} first, as {texts[0]}")
     return order
@@ -211,7 +213,7 @@ def _renamed(row: ExportRow, tickers: Mapping[str, str]) -> ExportRow:
 def _unreadable(path: Path, why: str, remedy: str = "") -> CliProblem:
     shown = EXAMPLE.replace("\n", "\n    ")
     first = f"{remedy}, or " if remedy else ""
-    return CliProblem(ExitCode.USAGE, f"{path}: {why}", f"{first}write it like this:\n    {shown}")
+    return WrongUsage(f"{path}: {why}", f"{first}write it like this:\n    {shown}")
 
 
 def _wrong(
@@ -219,28 +221,9 @@ def _wrong(
 ) -> Iterator[ImportFinding]:
     """The missing values, those that are no number or date, and what is no share."""
     cells = row.cells
-    ticker = cells.get("ticker", "")
-    if kind := other_kind(row):
-        text = (
-            f"{_quoted(ticker)} is {kind}, and the desk holds shares: leave it out (--shares-only)"
-        )
-        yield ImportFinding(line=row.line, field="ticker", message=text)
-        return
-    if ISIN.fullmatch(ticker):
-        name = f" ({_quoted(cells['name'])})" if cells.get("name") else ""
-        text = f"{ticker}{name} is an ISIN: say its ticker with --ticker {ticker}=TICKER"
-        yield ImportFinding(line=row.line, field="ticker", message=text)
-        return
-    if is_short(row):
-        text = (
-            f"{_quoted(ticker)} is a short position ({_quoted(cells['side'])}), and the desk holds"
-            " none: leave the row out"
-        )
-        yield ImportFinding(line=row.line, field="quantity", message=text)
-        return
-    if many := cells.get("too many") or cells.get("too few"):
-        text = f"{many}; write numbers without commas"
-        yield ImportFinding(line=row.line, message=text)
+    if fault := _no_share(row):
+        field, text = fault
+        yield ImportFinding(line=row.line, field=field, message=text)
         return
     cost = "cost" if cells.get("cost") or "cost" in export.meanings else "basis"
     if not cells.get("cost") and cells.get("basis"):
@@ -261,6 +244,24 @@ def _wrong(
                 why = f"{name} is {_quoted(text)}, which is not {stated}: correct one of the two"
         if why:
             yield ImportFinding(line=row.line, field=name, message=why)
+
+
+def _no_share(row: ExportRow) -> tuple[str, str] | None:
+    """Why a whole row is none of a share that the desk can hold, and the field that says so."""
+    cells = row.cells
+    ticker = cells.get("ticker", "")
+    if kind := other_kind(row):
+        why = f"is {kind}, and the desk holds shares: leave it out (--shares-only)"
+        return "ticker", f"{_quoted(ticker)} {why}"
+    if ISIN.fullmatch(ticker):
+        name = f" ({_quoted(cells['name'])})" if cells.get("name") else ""
+        return "ticker", f"{ticker}{name} is an ISIN: say its ticker with --ticker {ticker}=TICKER"
+    if is_short(row):
+        why = f"is a short position ({_quoted(cells['side'])}), and the desk holds none"
+        return "quantity", f"{_quoted(ticker)} {why}: leave the row out"
+    if width := cells.get("other width"):
+        return "", f"{width}; write numbers without commas"
+    return None
 
 
 def _no_number(head: str, text: str, *, comma: bool) -> str:

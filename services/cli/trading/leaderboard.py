@@ -14,7 +14,7 @@ from libs.report.view import notes as notes_of
 from services.cli.render.described import Shown, head, show
 from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing
 from services.cli.shell.running import read
 
 app = group()
@@ -52,7 +52,7 @@ def leaderboard(
     )
     view = read(LEADERBOARD, query)
     if (query.pipelines or query.rows) and not view.rows:
-        raise CliProblem(ExitCode.NOT_FOUND, view.message, "deskbus leaderboard")
+        raise NoSuchThing(view.message, "deskbus leaderboard")
     show([view], screen(view), json=json)
 
 

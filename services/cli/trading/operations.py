@@ -1,7 +1,7 @@
 """`deskbus operations`: what was done, down to single calls."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import orjson
@@ -37,7 +37,6 @@ from libs.report.operations import tree as draw
 from libs.report.tones import MARKS
 from libs.report.view import NoRows
 from libs.runtime import ids
-from libs.runtime.settings import Settings
 from services.cli.render.described import described, show
 from services.cli.shell.list_options import (
     AccountFilter,
@@ -50,15 +49,9 @@ from services.cli.shell.list_options import (
 )
 from services.cli.shell.newest import LAST, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import (
-    STATUS_STYLES,
-    emit,
-    err,
-    out,
-    write,
-)
+from services.cli.shell.problem import NoSuchThing, WrongUsage
+from services.cli.shell.running import with_record
+from services.cli.shell.terminal import STATUS_STYLES, aside, emit, out
 from services.cli.trading import cycle_steps
 from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
@@ -79,6 +72,13 @@ class Whole(OperationDetail):
     """An operation as JSON, with what its models were sent by the index of the call."""
 
     sent: dict[int, Sent] = Field(default_factory=dict)
+
+    @property
+    def node(self) -> OperationView:
+        """The operation, which is there."""
+        if self.operation is None:
+            raise AssertionError("an operation that is found is there")
+        return self.operation
 
 
 app = group()
@@ -113,26 +113,24 @@ def list_operations(
     json: JsonOption = False,
 ) -> None:
     """List operations, the newest first; those of one cycle in order."""
-    settings = load_settings()
     like = {"account": account, "since": since, "until": until, "text": text}
     filters = {"type": kind, "status": status, **like}
     if cycle and (any(like.values()) or before):
-        raise CliProblem(ExitCode.USAGE, "--cycle takes no other filter than --type and --status")
+        raise WrongUsage("--cycle takes no other filter than --type and --status")
     query = query_of(OperationsQuery, **filters, before=before, limit=limit)
 
-    async def work() -> OperationsPage:
-        async with reading_client(settings) as client:
-            full_id = str((await cycle_named(client, settings, cycle)).cycle_id) if cycle else None
-            return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
+    async def work(client: Client) -> OperationsPage:
+        full_id = str((await cycle_named(client, cycle)).cycle_id) if cycle else None
+        return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
 
-    page = asking(work())
+    page = with_record(work)
     if cycle is None and kind in WITHIN_A_CYCLE:
         how = f"deskbus operations list --cycle CYCLE --type {kind}"
         empty = NoRows(f"No {kind} is listed here; a cycle lists its own:", todo=how)
     elif any(filters.values()):
         empty = NoRows("No such operation; completed ones are searched in the newest 2,000 cycles.")
     else:
-        empty = NoRows("No operations yet:", todo=first_cycle(settings))
+        empty = NoRows("No operations yet:", todo=first_cycle())
     show(page.operations, [listed(page.operations, empty)], json=json)
     tell_more("deskbus operations list", {**filters, "limit": limit}, page.before)
 
@@ -147,27 +145,11 @@ def show_operation(
 ) -> None:
     """Show one operation: what it gave, its calls, and how its command begins. Of a cycle: its
     steps."""
-    settings = load_settings()
-
-    async def work() -> tuple[OperationDetail, dict[int, Sent]] | CycleSteps:
-        async with reading_client(settings) as client:
-            detail = await _detail(client, settings, op_id)
-            if isinstance(detail, CycleSteps):
-                return detail
-            whole = full or json
-            return detail, await _sent(client, detail) if whole else {}
-
-    answer = asking(work())
-    if isinstance(answer, CycleSteps):
-        _tell_cycle(answer, json=json)
-        return
-    detail, sent = answer
-    if detail.operation is None:
-        raise CliProblem(ExitCode.NOT_FOUND, detail.message, LISTED)
-    if json:
-        emit([Whole(**dict(detail), sent=sent)])
-    else:
-        _show(detail, detail.operation, sent, full=full)
+    whole = _looked_up(op_id, with_texts=full or json, json=json)
+    if whole is not None:
+        show([whole], _screen(whole, full=full), json=json)
+        if not full and not json:
+            _tell_full(whole.node)
 
 
 @app.command()
@@ -177,55 +159,47 @@ def status(
 ) -> None:
     """Show how an operation stands and what it gave; of a cycle its steps, and of a strategy cycle
     its gates, verdict and file."""
-    settings = load_settings()
-
-    async def work() -> OperationDetail | CycleSteps:
-        async with reading_client(settings) as client:
-            return await _detail(client, settings, op_id)
-
-    answer = asking(work())
-    if isinstance(answer, CycleSteps):
-        _tell_cycle(answer, json=json)
-    elif answer.operation is None:
-        raise CliProblem(ExitCode.NOT_FOUND, answer.message, LISTED)
-    elif json:
-        emit([answer.operation])
-    else:
-        _tell_head(answer.operation)
-        _section("Result", answer.result, SHORT_LINES)
-        _tell_full(answer.operation)
+    whole = _looked_up(op_id, with_texts=False, json=json)
+    if whole is not None:
+        result = _section("Result", whole.result, SHORT_LINES)
+        show([whole.node], [*_head(whole.node), *result], json=json)
+        if not json:
+            _tell_full(whole.node)
 
 
-async def _detail(client: Client, settings: Settings, op_id: str) -> OperationDetail | CycleSteps:
-    """The operation, or the cycle, with this id. Raises `CliProblem` where there is none."""
-    if op_id.lower() == LAST:
-        return await steps_of(client, await cycle_named(client, settings, op_id))
-    try:
-        query = OperationQuery(op_id=op_id)
-    except ValidationError:
-        raise CliProblem(ExitCode.USAGE, ids.no_id("operation", op_id), LISTED) from None
-    detail = await client.ask(OPERATION, query)
-    if detail.found:
-        return detail
-    view = await client.ask(CYCLE, CycleQuery(cycle_id=op_id))
-    if not view.found:
-        raise CliProblem(ExitCode.NOT_FOUND, detail.message, LISTED)
-    return await steps_of(client, view)
+def _looked_up(op_id: str, *, with_texts: bool, json: bool) -> Whole | None:
+    """The operation; None for a cycle, whose steps are printed. Raises `CliProblem` where there is
+    neither."""
 
+    async def work(client: Client) -> Whole | CycleSteps:
+        if op_id.lower() == LAST:
+            return await steps_of(client, await cycle_named(client, op_id))
+        try:
+            query = OperationQuery(op_id=op_id)
+        except ValidationError:
+            raise WrongUsage(ids.no_id("operation", op_id), LISTED) from None
+        detail = await client.ask(OPERATION, query)
+        if detail.found and detail.operation is not None:
+            return Whole(**dict(detail), sent=await _sent(client, detail) if with_texts else {})
+        view = await client.ask(CYCLE, CycleQuery(cycle_id=op_id))
+        if not view.found:
+            raise NoSuchThing(detail.message, LISTED)
+        return await steps_of(client, view)
 
-def _tell_cycle(steps: CycleSteps, *, json: bool) -> None:
+    answer = with_record(work)
+    if isinstance(answer, Whole):
+        return answer
     if json:
-        emit(steps.tree.nodes)
+        emit(answer.tree.nodes)
     else:
-        cycle_steps.tell(steps)
+        cycle_steps.tell(answer)
+    return None
 
 
 async def _sent(client: Client, detail: OperationDetail) -> dict[int, Sent]:
     """The texts that the models of an operation were sent, by the index of the call."""
-    if detail.operation is None:
-        return {}
-    op_id = str(detail.operation.op_id)
     models = [entry.index for entry in detail.journal if entry.kind is CallKind.MODEL]
+    op_id = "" if detail.operation is None else str(detail.operation.op_id)
     return {index: await _whole(client, op_id, index) for index in models}
 
 
@@ -245,52 +219,46 @@ def _changed_lines(page: Sent) -> Sequence[ChangedLine]:
     return page.difference.lines if page.difference is not None else ()
 
 
-def _show(
-    detail: OperationDetail, node: OperationView, sent: Mapping[int, Sent], *, full: bool
-) -> None:
-    _tell_head(node)
+def _screen(whole: Whole, *, full: bool) -> Iterable[RenderableType]:
     lines_max = None if full else SHORT_LINES
-    _section("Result", detail.result, lines_max)
-    if detail.journal:
-        write(Text(f"\nCalls ({len(detail.journal)})", style="cyan"), out())
-        for entry in detail.journal:
-            bodies = full and entry.index not in sent
-            write(Padding(_call(entry, full=bodies), (0, 0, 0, 2)), out())
-            if entry.index in sent:
-                write(Padding(_texts(sent[entry.index]), (0, 0, 0, 4)), out())
-    _section("Command", detail.command, lines_max)
-    if not full:
-        _tell_full(node)
+    yield from _head(whole.node)
+    yield from _section("Result", whole.result, lines_max)
+    if whole.journal:
+        yield Text(f"\nCalls ({len(whole.journal)})", "cyan")
+    for entry in whole.journal:
+        sent = whole.sent.get(entry.index) if full else None
+        yield Padding(_call(entry, full=full and sent is None), (0, 0, 0, 2))
+        if sent is not None:
+            yield Padding(_texts(sent), (0, 0, 0, 4))
+    yield from _section("Command", whole.command, lines_max)
 
 
 def _tell_full(node: OperationView) -> None:
-    more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
-    err().print(f"\n{more}", style="dim")
+    aside(f"\nall of it: deskbus operations show {amounts.short(node.op_id)} --full")
 
 
-def _tell_head(node: OperationView) -> None:
-    title = Text.assemble(
+def _head(node: OperationView) -> Iterable[RenderableType]:
+    yield Text.assemble(
         (f"{node.state}/{node.name}", "bold"),
         f"  {node.service}  ",
         (f"{MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
         f"  {took(node)}  {amounts.cost(node.tokens, node.cost_usd)}",
     )
-    write(title, out())
     under = (
         f"operation {node.op_id} · cycle {node.cycle_id} · pipeline {node.pipeline} · "
         f"attempt {node.attempt} · epoch {node.epoch}"
     )
-    write(Text(under, style="dim"), out())
+    yield Text(under, "dim")
     if node.tokens:
-        write(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"), out())
+        yield Text(f"tokens: {amounts.sorts(node.usage)}", "dim")
     if node.error_message:
-        write(Text(amounts.plain(node.error_message), style="red"), out())
+        yield Text(amounts.plain(node.error_message), "red")
 
 
-def _section(title: str, value: JsonValue, lines_max: int | None) -> None:
+def _section(title: str, value: JsonValue, lines_max: int | None) -> Iterable[RenderableType]:
     if value is not None:
-        write(Text(f"\n{title}", style="cyan"), out())
-        write(Padding(Text(_pretty(value, lines_max)), (0, 0, 0, 2)), out())
+        yield Text(f"\n{title}", "cyan")
+        yield Padding(Text(_pretty(value, lines_max)), (0, 0, 0, 2))
 
 
 def _call(entry: JournalEntry, *, full: bool) -> Text:
@@ -340,17 +308,14 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Draw a cycle's operations as a tree, with time, tokens and cost."""
-    settings = load_settings()
-    nodes = asking(_tree(settings, cycle_id))
+    nodes = with_record(lambda client: _tree(client, cycle_id))
     wanted = [n for n in nodes if calls or n.type not in CALLS]
     show(wanted, [draw(wanted)], json=json)
     if sys.stdout.isatty() and not json:
-        err().print("deskbus operations show ID shows one with all its calls", style="dim")
+        aside("deskbus operations show ID shows one with all its calls")
 
 
-async def _tree(settings: Settings, cycle_id: str) -> tuple[OperationView, ...]:
-    async with reading_client(settings) as client:
-        full_id = (await cycle_named(client, settings, cycle_id)).cycle_id
-        query = OperationsQuery(cycle_id=full_id, limit=PAGE_MAX)
-        page = await client.ask(OPERATIONS, query)
-        return page.operations
+async def _tree(client: Client, cycle_id: str) -> Sequence[OperationView]:
+    full_id = (await cycle_named(client, cycle_id)).cycle_id
+    page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=full_id, limit=PAGE_MAX))
+    return page.operations

@@ -49,8 +49,7 @@ def performance(
         raise UnknownAccount(account, view.accounts)
     show([view], screen(account, view), json=json)
     if view.trips_more and trips:
-        whole = "`deskbus export` writes the whole record"
-        tell_limit(len(view.trips), PAGE_MAX, whole, option="--trips")
+        tell_limit(len(view.trips), PAGE_MAX, option="--trips")
 
 
 def screen(account: str, view: PerformanceView) -> Iterable[Shown]:

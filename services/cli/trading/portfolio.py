@@ -10,6 +10,7 @@ from contracts.account import Portfolio
 from contracts.account_query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.message import PAGE_MAX
 from contracts.subjects.accounts import ACCOUNT, EQUITY
+from libs.bus.client import Client
 from libs.facts import amounts
 from libs.quant.ticks import priced
 from libs.report import account as of_account
@@ -20,7 +21,7 @@ from services.cli.render.described import Shown, head, show
 from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import AccountArgument, Commands, JsonOption, group
-from services.cli.shell.running import asking, load_settings, reading_client
+from services.cli.shell.running import with_record
 from services.cli.trading import capital
 
 SHOW = "show"
@@ -61,25 +62,22 @@ def show_account(
     Figures are as of the newest close at which the account could be valued; what came after it is
     listed, and not counted yet.
     """
-    settings = load_settings()
     asked = min(fills + bool(fills), PAGE_MAX)
     query = typed("name", AccountQuery, account=account, fills=asked)
 
-    async def work() -> tuple[AccountView, EquityView]:
-        async with reading_client(settings) as client:
-            view = await client.ask(ACCOUNT, query)
-            if json or not view.found:
-                return view, EquityView(found=False)
-            return view, await client.ask(EQUITY, EquityQuery(account=account))
+    async def work(client: Client) -> tuple[AccountView, EquityView]:
+        view = await client.ask(ACCOUNT, query)
+        if json or not view.found:
+            return view, EquityView(found=False)
+        return view, await client.ask(EQUITY, EquityQuery(account=account))
 
-    view, over_time = asking(work())
+    view, over_time = with_record(work)
     if not view.found or view.portfolio is None:
         raise UnknownAccount(account, view.accounts)
     shown = view.model_copy(update={"fills": view.fills[:fills]})
     show([shown], screen(shown, view.portfolio, over_time.points), json=json)
     if len(view.fills) > fills or len(view.fills) == PAGE_MAX:
-        whole = "`deskbus export` writes the whole record"
-        tell_limit(len(shown.fills), PAGE_MAX, whole, option="--fills")
+        tell_limit(len(shown.fills), PAGE_MAX, option="--fills")
 
 
 def screen(view: AccountView, books: Portfolio, points: Sequence[EquityPoint]) -> Iterable[Shown]:

@@ -10,9 +10,9 @@ from contracts.subjects.reports import REPORT
 from libs.facts.amounts import plain
 from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.options import AccountOption, JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import NoSuchThing
 from services.cli.shell.running import read
-from services.cli.shell.terminal import emit, out, write
+from services.cli.shell.terminal import emit, out, put, write
 
 app = group()
 
@@ -34,7 +34,7 @@ def report(
     query = typed("--account", ReportQuery, account=account, session=day_of("SESSION", session))
     view = read(REPORT, query)
     if view.report is None:
-        raise CliProblem(ExitCode.NOT_FOUND, view.message)
+        raise NoSuchThing(view.message)
     if json:
         emit([view.report])
         return
@@ -42,7 +42,7 @@ def report(
         write(_rendered(view.markdown), out())
         return
     for line in view.markdown.splitlines():
-        out().print(plain(line), soft_wrap=True)
+        put(plain(line))
 
 
 def _rendered(markdown: str) -> RenderableType:

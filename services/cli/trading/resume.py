@@ -10,7 +10,7 @@ from services.cli.render.described import show
 from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import ask
-from services.cli.shell.terminal import err
+from services.cli.shell.terminal import aside
 from services.cli.trading.halt import screen
 
 AccountOption = Annotated[
@@ -33,5 +33,5 @@ def resume(
     answer = ask(RESUME, typed("halt", ResumeTrading, account=account, reason=reason))
     if not answer.changed and not json:
         whose = account or "all accounts"
-        err().print(f"no halt on {whose}; nothing changed", style="dim")
+        aside(f"no halt on {whose}; nothing changed")
     show([answer], screen(answer.halts), json=json)

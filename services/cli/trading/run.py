@@ -4,11 +4,13 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
+from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView
 from libs.bus.client import Client, open_client
 from libs.market.choice import is_bundled
@@ -16,54 +18,37 @@ from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
-from services.cli.render import story
-from services.cli.shell.options import ApprovalOption, JsonOption, group
+from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem
 from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request import (
     ENDS,
-    CycleOptions,
     CycleTree,
     build,
-    new_key,
     request_and_follow,
     with_nodes,
 )
 from services.cli.shell.request_options import (
     AS_OF_CHOSEN,
     AS_OF_DEFAULT,
-    AsOfOption,
-    ConstraintOption,
-    MaxCostOption,
-    MaxMoneyOption,
-    MaxTokensOption,
-    ProviderOption,
-    SourceOption,
-    TimeoutOption,
-    UniverseOption,
+    DecisionOptions,
+    takes,
 )
 from services.cli.shell.running import RunningDesk, find_desk, load_settings
-from services.cli.shell.terminal import emit, err, facts, out, write
+from services.cli.shell.terminal import err, facts, out, write
+from services.cli.trading.cycle_steps import tell_story
 
 app = group()
 
 
 @app.command()
+@takes(DecisionOptions)
 def run(
-    as_of: AsOfOption = None,
-    universe: UniverseOption = None,
-    source: SourceOption = None,
-    provider: ProviderOption = None,
+    wish: DecisionOptions,
     account: Annotated[
         str | None,
         typer.Option(help="The paper account to trade; by default a new one for this run."),
     ] = None,
-    timeout_s: TimeoutOption = None,
-    constraint: ConstraintOption = None,
-    max_money: MaxMoneyOption = None,
-    max_tokens: MaxTokensOption = None,
-    max_cost: MaxCostOption = None,
-    approval: ApprovalOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run one decision cycle on real prices: start the desk, decide, show why, stop.
@@ -73,21 +58,9 @@ def run(
     already, that one is used and left running.
     """
     settings = load_settings()
-    wish = CycleOptions(
-        as_of=as_of or _chosen(settings),
-        universe=universe or (),
-        sources=source or (),
-        providers=provider or ("rules",),
-        account=account or f"run-{secrets.token_hex(4)}",
-        key=new_key(),
-        timeout_s=timeout_s,
-        constraints=constraint or (),
-        money=max_money,
-        tokens=max_tokens,
-        cost_usd=max_cost,
-        approval_required=approval,
-    )
-    request = build(wish)
+    chosen = None if wish.as_of else _chosen(settings)
+    account = account or f"run-{secrets.token_hex(4)}"
+    request = build(replace(wish, as_of=wish.as_of or chosen), account=account)
     # What goes wrong is told at the end; the log would bury the story, unless it is asked for.
     level = settings.log.level if "level" in settings.log.model_fields_set else "error"
     configure_logging(level, settings.log.format)
@@ -100,14 +73,10 @@ def run(
                 return await with_nodes(client, view)
 
     outcome = run_loop(decide())
-    view = outcome.view
-    if json:
-        emit([view])
-    else:
-        story.tell(view, out(), outcome.nodes)
-        if view.cycle_id is not None:
-            _tell_where(settings, view, chosen=None if as_of else _chosen(settings))
-    raise typer.Exit(ENDS[view.status] if view.status else 0)
+    tell_story(outcome, json=json)
+    if not json and outcome.view.cycle_id is not None:
+        _tell_where(settings, outcome.view, chosen=chosen)
+    raise typer.Exit(ENDS[outcome.view.status or CycleStatus.RUNNING])
 
 
 def _continues(cycle: str) -> str:

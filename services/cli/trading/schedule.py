@@ -6,7 +6,6 @@ from typing import Annotated
 from urllib.parse import quote
 
 import typer
-from rich.text import Text
 
 from contracts.cycle import CycleStatus
 from contracts.performance import PerformanceQuery, PerformanceView
@@ -30,7 +29,7 @@ from services.cli.render.described import show
 from services.cli.shell import completion
 from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import ExitCode, WrongUsage
 from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request import ENDS, CycleTree, with_nodes
 from services.cli.shell.request import show as cycle_view
@@ -41,10 +40,12 @@ from services.cli.shell.running import (
     find_desk,
     load_settings,
     read,
+    with_desk,
 )
 from services.cli.shell.slots import RunningEquity, Slots, accepted, slots_of
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import aside, emit, err, put
 from services.cli.trading import performance
+from services.cli.trading.cycle_steps import tell_begun, tell_story
 
 DOCS_HINT = "docs/schedule.md has examples"
 
@@ -111,30 +112,22 @@ def run(
     settings = load_settings()
     moment = _at(at, exchange_calendar())
 
-    async def work() -> tuple[JobRun, CycleTree | None]:
-        async with desk_client(settings) as client:
-            with CycleProgress(err()) as progress:
-                one = Slots(client, settings, progress.heard)
-                done = await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
-            if not wait or json or done.cycle_id is None:
-                return done, None
-            return done, await with_nodes(client, await cycle_view(client, str(done.cycle_id)))
+    async def work(client: Client) -> tuple[JobRun, CycleTree | None]:
+        with CycleProgress(err()) as progress:
+            one = Slots(client, settings, progress.heard)
+            done = await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
+        if not wait or json or done.cycle_id is None:
+            return done, None
+        return done, await with_nodes(client, await cycle_view(client, str(done.cycle_id)))
 
-    done, ended = asking(work())
-    if json:
-        emit([done])
-    elif ended is not None:
-        from services.cli.render import story  # noqa: PLC0415 - the list of jobs needs none
-
-        story.tell(ended.view, out(), ended.nodes)
-        if ended.view.kind == "report":
-            accounts = dict.fromkeys(pipeline.account for pipeline in ended.view.pipelines)
-            for account in accounts:
-                words = f"the report: deskbus report {done.session} --account {account}"
-                err().print(words, style="dim")
+    done, ended = with_desk(work)
+    if ended is None:
+        tell_begun(done, "deskbus cycle show {}", json=json)
     else:
-        out().print(str(done.cycle_id))
-        err().print(f"{done.status}: deskbus cycle show {done.cycle_id}", style="dim")
+        tell_story(ended, json=False)
+        if ended.view.kind == "report":
+            for account in dict.fromkeys(pipeline.account for pipeline in ended.view.pipelines):
+                aside(f"the report: deskbus report {done.session} --account {account}")
     raise typer.Exit(ENDS[done.status or CycleStatus.RUNNING])
 
 
@@ -156,8 +149,9 @@ def replay(
     async def work() -> tuple[Sequence[JobRun], Mapping[str, PerformanceView]]:
         done: list[JobRun] = []
         async with desk_client(settings) as client:
-            view = await _view(client)
-            _warn(view)
+            view = await client.ask(SCHEDULE_QUERY, ScheduleQuery())
+            for warning in view.warnings:
+                aside(warning, "yellow")
             slots = list(slots_of(view.jobs, calendar, first, last))
             with CycleProgress(err(), _continued_by_itself) as progress:
                 one, equity = Slots(client, settings), RunningEquity(client, view.jobs)
@@ -171,11 +165,11 @@ def replay(
 
     runs, results = asking(work())
     if not runs:
-        raise CliProblem(ExitCode.USAGE, "no job has a slot between these sessions", DOCS_HINT)
+        raise WrongUsage("no job has a slot between these sessions", DOCS_HINT)
     if not json:
         show((), [of_schedule.ends(runs)], json=False)
         for account, result in results.items():
-            out().print()
+            put("")
             show((), performance.result(account, result), json=False)
             _link(settings, account)
     bad = [run for run in runs if ENDS[run.status or CycleStatus.FAILED] is not ExitCode.OK]
@@ -201,29 +195,17 @@ def _link(settings: Settings, account: str) -> None:
     where = f"deskbus performance {account}"
     if url := find_desk(settings).http_url:
         where += f"    {url}/performance?account={quote(account)}"
-    err().print(Text(where, style="dim"), soft_wrap=True)
+    aside(where)
 
 
 def _continued_by_itself(_cycle: str) -> str:
     return "stopped; the same command continues it: what is done is not done again"
 
 
-def _warn(view: ScheduleView) -> None:
-    for warning in view.warnings:
-        err().print(Text(warning, "yellow"), soft_wrap=True)
-
-
-async def _view(client: Client) -> ScheduleView:
-    return await client.ask(SCHEDULE_QUERY, ScheduleQuery())
-
-
 def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:
-    if json:
-        emit([answer])
-    elif answer.changed:
-        out().print(changed)
-    else:
-        err().print(f"{same}: nothing changed", style="dim")
+    show([answer], [changed] if answer.changed else [], json=json)
+    if not answer.changed and not json:
+        aside(f"{same}: nothing changed")
 
 
 def _at(text: str | None, calendar: ExchangeCalendar) -> datetime:
@@ -233,8 +215,6 @@ def _at(text: str | None, calendar: ExchangeCalendar) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise CliProblem(
-            ExitCode.USAGE, f"--at must be a moment, e.g. 2012-06-29T16:30 (got {text!r})"
-        ) from None
+        raise WrongUsage(f"--at must be a moment, e.g. 2012-06-29T16:30 (got {text!r})") from None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=calendar.zone)
     return aware.astimezone(UTC)

@@ -20,9 +20,9 @@ from services.cli.render.described import show as show_answer
 from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import UNREADABLE, CliProblem, ExitCode
+from services.cli.shell.problem import UNREADABLE, CliProblem, NoSuchThing, WrongUsage
 from services.cli.shell.running import read
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import aside, emit, out
 
 app = group()
 
@@ -40,11 +40,10 @@ def list_(
     """List the newest strategies, and how each ended."""
     page = read(STRATEGIES, StrategiesQuery(limit=limit))
     for name in page.unreadable:
-        err().print(f"strategy {name}: {UNREADABLE}", style="yellow")
+        aside(f"strategy {name}: {UNREADABLE}", "yellow")
     show_answer(page.strategies, [tables.listed(page.strategies)], json=json)
     if page.more:
-        whole = "`deskbus export` writes the whole record"
-        tell_limit(len(page.strategies), PAGE_MAX, whole)
+        tell_limit(len(page.strategies), PAGE_MAX)
 
 
 @app.command()
@@ -66,9 +65,7 @@ def compare(
 ) -> None:
     """Compare strategies side by side, figure by figure."""
     if len({*names}) < 2:
-        raise CliProblem(
-            ExitCode.USAGE, "compare needs at least two different names", "deskbus strategies list"
-        )
+        raise WrongUsage("compare needs at least two different names", "deskbus strategies list")
     views = _named(names)
     show_answer(views, [tables.compared(views)], json=json)
 
@@ -84,11 +81,9 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
     page = read(STRATEGIES, typed("strategies", StrategiesQuery, names=tuple(names)))
     for unknown in page.unknown:
         near = " or ".join(unknown.near) or None
-        raise CliProblem(
-            ExitCode.NOT_FOUND,
-            f"no strategy is named {unknown.name!r}{did_you_mean(near)}",
-            "deskbus strategies list",
+        raise NoSuchThing(
+            f"no strategy is named {unknown.name!r}{did_you_mean(near)}", "deskbus strategies list"
         )
     if page.more:
-        raise CliProblem(ExitCode.FAILED, "they do not fit one answer", "name fewer at once")
+        raise CliProblem("they do not fit one answer", "name fewer at once")
     return page.strategies

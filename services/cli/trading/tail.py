@@ -15,12 +15,11 @@ from contracts.subjects.events import EVENTS_AFTER
 from libs.bus.client import Client
 from libs.bus.event_types import require_known
 from libs.report import events
-from libs.runtime.settings import Settings
 from services.cli.render import event_line
 from services.cli.shell.newest import cycle_named
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.running import asking, desk_client, load_settings
-from services.cli.shell.terminal import err, out, painter
+from services.cli.shell.running import with_desk
+from services.cli.shell.terminal import aside, out, painter
 
 BATCH_EVERY_S = 0.05
 """Lines are written together this often: one write for a hundred lines is as cheap as for one."""
@@ -81,23 +80,21 @@ def tail(
 ) -> None:
     """Follow events live; with --cycle from the cycle's first one to its last."""
     require_known(pattern)
-    settings = load_settings()
     wanted = TailFilter(pattern=pattern, errors=errors, limit=limit, json=json)
-    asking(_tail(settings, wanted, cycle))
+    with_desk(lambda client: _tail(client, wanted, cycle))
 
 
-async def _tail(settings: Settings, wanted: TailFilter, cycle: str | None) -> None:
+async def _tail(client: Client, wanted: TailFilter, cycle: str | None) -> None:
     writer = _Writer(wanted)
-    async with desk_client(settings) as client:
-        if cycle is None:
-            async with client.events() as events:
-                err().print("listening; press Ctrl-C to stop", style="dim")
-                await writer.run(_live(events))
-            return
-        cycle_id = (await cycle_named(client, settings, cycle)).cycle_id
-        if cycle_id is not None:
-            async with client.events(cycle_id) as events:
-                await writer.run(_whole(client, cycle_id, events))
+    if cycle is None:
+        async with client.events() as events:
+            aside("listening; press Ctrl-C to stop")
+            await writer.run(_live(events))
+        return
+    cycle_id = (await cycle_named(client, cycle)).cycle_id
+    if cycle_id is not None:
+        async with client.events(cycle_id) as events:
+            await writer.run(_whole(client, cycle_id, events))
 
 
 async def _live(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
@@ -108,7 +105,7 @@ async def _live(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
         if missing is None:
             continue
         if missing:
-            err().print(f"missed {missing} events of {event.cycle_id}", style="yellow")
+            aside(f"missed {missing} events of {event.cycle_id}", "yellow")
         yield event
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -56,8 +57,7 @@ class _Position:
 
 def is_history(export: Export) -> bool:
     """Whether the rows of a file are trades."""
-    is_broker = export.broker is not None and export.broker.is_trades
-    return is_broker or "action" in export.meanings
+    return export.broker.is_trades or "action" in export.meanings
 
 
 def netted(path: Path, export: Export, *, comma: bool, month_first: bool | None = None) -> Export:
@@ -141,20 +141,20 @@ def _held(path: Path, trades: Sequence[_Trade], notes: list[str]) -> dict[str, _
 
 def _trade(path: Path, row: ExportRow, *, comma: bool, month_first: bool | None) -> _Trade | None:
     """The trade in a row; None where it moves cash alone. Raises BadFile."""
-    cells = row.cells
+    cells, wrong = row.cells, partial(bad, path, row.line)
     action = cells.get("action", "")
     if "action" in cells and NO_TRADE.fullmatch(action):
         return None
     if kind := other_kind(row):
         label = cells.get("name") or cells.get("ticker", "")
         what = f"{label[:40]!r} is {kind}, and the desk holds shares"
-        raise bad(path, row.line, what, "leave it out (--shares-only)")
+        raise wrong(what, "leave it out (--shares-only)")
     trade = TRADE.fullmatch(action) if "action" in cells else None
     if "action" in cells and trade is None:
         what = f"the action {action[:40]!r} may change what is held, and is not known"
-        raise bad(path, row.line, what, INSTEAD)
-    if wrong := cells.get("too many") or cells.get("too few"):
-        raise bad(path, row.line, wrong, "correct the row")
+        raise wrong(what, INSTEAD)
+    if width := cells.get("other width"):
+        raise wrong(width, "correct the row")
     text, _, clock = cells.get("time", "").replace("T", " ").partition(" ")
     try:
         quantity = number_of(cells.get("quantity", ""), comma=comma)
@@ -162,17 +162,17 @@ def _trade(path: Path, row: ExportRow, *, comma: bool, month_first: bool | None)
         day = stamp_of(text, month_first=month_first).day
     except NoDate as error:
         what = f"the time {text[:40]!r} cannot be read ({error})"
-        raise bad(path, row.line, what, way_out(error)) from None
+        raise wrong(what, way_out(error)) from None
     except NoNumber as error:
-        raise bad(path, row.line, f"a trade that cannot be read ({error})", "correct it") from None
+        raise wrong(f"a trade that cannot be read ({error})", "correct it") from None
     if is_amount(cells.get("quantity", "")):
         what = f"the quantity {cells['quantity'][:40]!r} is an amount of money"
-        raise bad(path, row.line, what, "write how many shares")
+        raise wrong(what, "write how many shares")
     if not cells.get("ticker") or not quantity or price is None or price < 0:
-        raise bad(path, row.line, "a trade without ticker, quantity or price", "correct it")
+        raise wrong("a trade without ticker, quantity or price", "correct it")
     if trade is not None:
         if quantity < 0 and trade["side"].casefold() == "buy":
-            raise bad(path, row.line, "a purchase of less than nothing", "correct it")
+            raise wrong("a purchase of less than nothing", "correct it")
         quantity = abs(quantity) if trade["side"].casefold() == "buy" else -abs(quantity)
     return _Trade(row, day, cells.get("clock", clock), quantity, price)
 
@@ -180,12 +180,13 @@ def _trade(path: Path, row: ExportRow, *, comma: bool, month_first: bool | None)
 def _post(path: Path, held: dict[str, _Position], trade: _Trade, notes: list[str]) -> None:
     """Add a trade to what is held; less than the books keep is nothing. Raises BadFile."""
     ticker, row = spelled(trade.row.cells["ticker"]), trade.row
+    wrong = partial(bad, path, row.line)
     position = held.setdefault(ticker, _Position(row, trade.day))
     if not position.shares:
         position.first, position.since = row, trade.day
     elif position.first.cells.get("currency") != row.cells.get("currency"):
         what = f"a trade of {ticker} in another currency than the one before"
-        raise bad(path, row.line, what, INSTEAD)
+        raise wrong(what, INSTEAD)
     price = trade.price
     if trade.quantity < 0:
         rest = position.shares + trade.quantity
@@ -196,7 +197,7 @@ def _post(path: Path, held: dict[str, _Position], trade: _Trade, notes: list[str
             return
         if rest < 0:
             what = f"more of {ticker} is sold than was bought: trades are missing, or it was split"
-            raise bad(path, row.line, what, INSTEAD)
+            raise wrong(what, INSTEAD)
         price = position.spent / position.shares
     position.shares += trade.quantity
     position.spent = position.spent + trade.quantity * price if position.shares else Decimal(0)

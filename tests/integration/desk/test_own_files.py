@@ -100,9 +100,9 @@ def test_a_bad_file_is_named_at_the_start_by_doctor_and_in_the_decision(told: To
 
 
 def test_exit_rules_that_broke_after_the_start_are_a_line_of_status(told: Told) -> None:
-    assert "Exit rules" not in told.status.out
+    assert "exit rules" not in told.status.out
     shown = " ".join(told.broken_rules.out.split())
-    assert "Exit rules exit_signals.toml cannot be used: default.stop_pc: unknown field" in shown
+    assert "exit rules exit_signals.toml cannot be used: default.stop_pc: unknown field" in shown
     assert "default.hold_period.sessions: must be at least 1" in shown
     assert "the desk keeps the exit rules that it read before" in shown
 

@@ -135,16 +135,16 @@ def test_show_tells_figures_with_unit_and_age_and_what_the_sample_lacks(
     shown = " ".join(capsys.readouterr().out.split())
     for told in (
         "period to 2009-12-31, 26 days old; 10-Q filed 2010-01-25 (0001193125-10-012085)",
-        "earnings per share, trailing year 10.25 USD",
+        "earnings per share (12 months) 10.25 USD",
         # The label gives way where the line is short; the figure does not.
-        "earnings per share, fiscal year to 2009-09-30",
+        "earnings per share (fiscal year) to 2009-09-30",
         "(118 days old)",
         "9.08 USD",
-        "market value 186,640 million USD",
-        "profit growth +49.80%",
+        "market value 186.64 billion USD",
+        "profit growth on the year +49.8%",
         "the newest known filing is the 10-K/A of 2010-01-25, 1 day old",
         "10-K/A: amended annual report on the period to 2009-09-30 (1 day ago)",
-        "earnings per share, trailing year: none; no trailing year: no earnings per share for",
+        "earnings per share (12 months): none; no trailing year: no earnings per share for",
         "the 10-K on the period to 2009-06-30, due by 2009-09-28, is not here",
     ):
         assert told in shown

@@ -16,7 +16,7 @@ from libs.bus.codec import MessageTooLarge
 from libs.postgres.pool import DatabaseDamaged
 from libs.runtime.errors import DeskError, StartError
 from services.cli import main as cli
-from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing
 
 HEAVY = (
     "apprise",
@@ -272,8 +272,8 @@ def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raised", "code"),
     [
-        (CliProblem(ExitCode.NOT_FOUND, "no such cycle", "look again"), 3),
-        (CliProblem(ExitCode.TIMED_OUT, "not in time"), 124),
+        (NoSuchThing("no such cycle", "look again"), 3),
+        (CliProblem("not in time", code=ExitCode.TIMED_OUT), 124),
         (DeskNotReachable("nobody"), 5),
         (MessageTooLarge("too much"), 2),
         (DeskError("no"), 1),

@@ -1,21 +1,18 @@
 """A proposal that waits, on the approvals page and in the terminal."""
 
-import io
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from rich.console import Console
-
 from contracts.account import AccountLimits
 from contracts.approval import WaitingApproval
 from contracts.risk import DecisionValidation
 from contracts.stages import Substitute, Why
-from services.cli.shell.terminal import write
 from services.cli.trading.approvals import proposal_screen
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
+from tests.unit.services.cli.screens import printed
 
 AT = datetime(2012, 6, 29, 20, tzinfo=UTC)
 SAID = "plan by rules (fallback): answer_invalid: no JSON object was found"
@@ -55,10 +52,7 @@ def page(one: WaitingApproval) -> str:
 
 
 def terminal(one: WaitingApproval) -> str:
-    console = Console(file=io.StringIO(), width=120)
-    write(proposal_screen(one), console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return printed(proposal_screen(one), 120)
 
 
 def test_a_person_who_approves_sees_which_stages_another_than_the_model_answered() -> None:

@@ -16,7 +16,7 @@ from tests.unit.services.cli.screens import printed
 
 def _of_ticker(view: CycleView, records: Sequence[Recording], ticker: str, width: int = 100) -> str:
     found = evidence.of_ticker(view, records, ticker)
-    return _words(evidence.ticker_screen(view, found, ticker, width), width)
+    return _words(evidence.ticker_screen(view, found, ticker), width)
 
 
 def _words(screen: Iterable[RenderableType], width: int = 100) -> str:
@@ -90,7 +90,7 @@ def test_a_cycle_that_names_no_ticker_is_shown_whole_instead(cycle_view: CycleVi
         evidence.of_ticker(view, (), "AAPL")
     assert problem.value.hint == f"deskbus cycle show {str(view.cycle_id)[:8]}"
 
-    screen = evidence.ticker_screen(view, (), "AAPL", 100)
+    screen = evidence.ticker_screen(view, (), "AAPL")
     assert _words(screen).startswith("AAPL strategy of Fri 2012-06-29")
 
 
@@ -144,7 +144,7 @@ def test_a_stage_that_was_not_reached_is_not_found_and_the_others_are_named(
 def test_nothing_is_cut_and_no_line_is_too_long(
     width: int, cycle_view: CycleView, nodes: list[OperationView], records: list[Recording]
 ) -> None:
-    ticker = evidence.ticker_screen(cycle_view, records, "AAPL", width)
+    ticker = evidence.ticker_screen(cycle_view, records, "AAPL")
     stage = evidence.stage_screen(nodes, records, width)
     lines = printed([*ticker, *stage], width).splitlines()
 

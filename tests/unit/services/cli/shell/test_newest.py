@@ -9,7 +9,6 @@ import pytest
 
 from contracts.cycle_query import CyclesPage, CyclesQuery, CycleView
 from contracts.subjects.cycles import CYCLE, CYCLES
-from libs.runtime.settings import Settings
 from services.cli.shell.newest import cycle_named, newest
 from services.cli.shell.problem import CliProblem, ExitCode
 
@@ -48,14 +47,14 @@ async def test_last_is_the_newest_cycle_that_decides_also_after_a_schedule_ended
     kinds: tuple[str, ...], number: int
 ) -> None:
     client = desk(*kinds)
-    assert await newest(client, Settings()) == UUID(int=number)
+    assert await newest(client) == UUID(int=number)
     for name in ("last", "LAST", str(UUID(int=number))):
-        assert (await cycle_named(client, Settings(), name)).cycle_id == UUID(int=number)
+        assert (await cycle_named(client, name)).cycle_id == UUID(int=number)
 
 
 async def test_where_nothing_was_decided_the_command_for_a_first_cycle_is_told() -> None:
     for client in (desk(), desk("report")):
         with pytest.raises(CliProblem) as problem:
-            await newest(client, Settings())
+            await newest(client)
         assert problem.value.code is ExitCode.NOT_FOUND
         assert problem.value.hint.startswith("deskbus ")

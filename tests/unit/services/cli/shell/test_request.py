@@ -1,14 +1,24 @@
 """What a person types becomes a request, or a sentence about the option at fault."""
 
+from dataclasses import fields
+from typing import Any
+
 import pytest
 
-from contracts.cycle import CycleStatus, RequestAnswer
+from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.request import ENDS, CycleOptions, accepted, build
+from services.cli.shell.request import ENDS, accepted, build
+from services.cli.shell.request_options import DecisionOptions
+
+
+def request(**typed: Any) -> CycleRequest:
+    """The request of these options, and of what else commands give."""
+    names = [field.name for field in fields(DecisionOptions) if field.name in typed]
+    return build(DecisionOptions(**{name: typed.pop(name) for name in names}), **typed)
 
 
 def test_the_first_pipeline_trades_main_and_others_an_account_of_their_name() -> None:
-    made = build(CycleOptions(providers=["rules", "second=rules", "third=rules@lab"])).pipelines
+    made = request(provider=["rules", "second=rules", "third=rules@lab"]).pipelines
 
     assert [(each.name, each.provider, each.account, each.account_named) for each in made] == [
         ("rules", "rules", "main", False),
@@ -18,9 +28,7 @@ def test_the_first_pipeline_trades_main_and_others_an_account_of_their_name() ->
 
 
 def test_an_account_given_for_all_is_the_first_pipelines() -> None:
-    asked = build(
-        CycleOptions(providers=["rules", "second=rules"], account="mine", rotation=("rules",))
-    )
+    asked = request(provider=["rules", "second=rules"], account="mine", rotation=("rules",))
     first, second = asked.pipelines
 
     assert (first.account, second.account) == ("mine", "second")
@@ -30,67 +38,69 @@ def test_an_account_given_for_all_is_the_first_pipelines() -> None:
 @pytest.mark.parametrize(
     ("wish", "option"),
     [
-        (CycleOptions(account="é"), "--account"),
-        (CycleOptions(providers=["rules", "second=rules"], account="é"), "--account"),
-        (CycleOptions(providers=["rules@É"]), "--provider"),
-        (CycleOptions(providers=["Rules"], account="mine"), "--provider"),
+        ({"account": "é"}, "--account"),
+        ({"provider": ["rules", "second=rules"], "account": "é"}, "--account"),
+        ({"provider": ["rules@É"]}, "--provider"),
+        ({"provider": ["Rules"], "account": "mine"}, "--provider"),
     ],
 )
 def test_what_no_pipeline_can_have_names_the_option_that_it_was_typed_at(
-    wish: CycleOptions, option: str
+    wish: dict[str, Any], option: str
 ) -> None:
     with pytest.raises(CliProblem, match=option) as refusal:
-        build(wish)
+        request(**wish)
     assert refusal.value.code is ExitCode.USAGE
 
 
 def test_a_universe_is_split_put_in_capitals_and_named_once() -> None:
-    request = build(CycleOptions(universe=("aapl,msft", " AAPL ,ibm")))
+    asked = request(universe=("aapl,msft", " AAPL ,ibm"))
 
-    assert request.universe == ("AAPL", "MSFT", "IBM")
+    assert asked.universe == ("AAPL", "MSFT", "IBM")
 
 
 def test_sources_are_split_and_named_once_and_none_means_all() -> None:
-    request = build(CycleOptions(sources=("news,screener", " news ")))
+    asked = request(source=("news,screener", " news "))
 
-    assert request.sources == ("news", "screener")
-    assert build(CycleOptions()).sources == ()
+    assert asked.sources == ("news", "screener")
+    assert request().sources == ()
 
 
 def test_without_a_key_every_request_has_its_own() -> None:
-    assert build(CycleOptions()).idempotency_key != build(CycleOptions()).idempotency_key
+    assert request().idempotency_key != request().idempotency_key
 
 
 @pytest.mark.parametrize(
     ("wish", "names"),
     [
-        (CycleOptions(as_of="tomorrow"), "--as-of"),
-        (CycleOptions(as_of="2012-13-01"), "--as-of"),
-        (CycleOptions(universe=(",",)), "--universe"),
-        (CycleOptions(sources=("",)), "--source"),
-        (CycleOptions(sources=("no such name",)), "sources"),
-        (CycleOptions(universe=("AAPL,bad ticker",)), "universe"),
-        (CycleOptions(money="much"), "--max-money"),
-        (CycleOptions(money="nan"), "--max-money"),
-        (CycleOptions(money="-1"), "money: must not be negative"),
-        (CycleOptions(cost_usd="1e999999999"), "cost_usd"),
-        (CycleOptions(tokens=-1), "budgets.tokens"),
-        (CycleOptions(timeout_s=-1), "timeout_s"),
-        (CycleOptions(timeout_s=float("nan")), "timeout_s"),
-        (CycleOptions(key="no spaces"), "idempotency_key"),
-        (CycleOptions(providers=("a=b=c",)), "--provider"),
-        (CycleOptions(providers=("UPPER",)), "--provider"),
-        (CycleOptions(providers=("rules", "rules")), "two have the same name"),
-        (CycleOptions(providers=("a=rules@x", "b=rules@x")), "two trade the same account"),
-        (CycleOptions(kind="Not A Name"), "kind"),
-        (CycleOptions(constraints=("max_position=3",)), "did you mean max_positions?"),
-        (CycleOptions(constraints=("max_positions",)), "KEY=VALUE"),
-        (CycleOptions(constraints=("max_positions=few",)), "a whole number from 0 to 500"),
+        ({"as_of": "tomorrow"}, "--as-of"),
+        ({"as_of": "2012-13-01"}, "--as-of"),
+        ({"universe": (",",)}, "--universe"),
+        ({"source": ("",)}, "--source"),
+        ({"source": ("no such name",)}, "sources"),
+        ({"universe": ("AAPL,bad ticker",)}, "universe"),
+        ({"max_money": "much"}, "--max-money"),
+        ({"max_money": "nan"}, "--max-money"),
+        ({"max_money": "-1"}, "money: must not be negative"),
+        ({"max_cost": "1e999999999"}, "cost_usd"),
+        ({"max_tokens": -1}, "budgets.tokens"),
+        ({"timeout_s": -1}, "timeout_s"),
+        ({"timeout_s": float("nan")}, "timeout_s"),
+        ({"key": "no spaces"}, "idempotency_key"),
+        ({"provider": ("a=b=c",)}, "--provider"),
+        ({"provider": ("UPPER",)}, "--provider"),
+        ({"provider": ("rules", "rules")}, "two have the same name"),
+        ({"provider": ("a=rules@x", "b=rules@x")}, "two trade the same account"),
+        ({"kind": "Not A Name"}, "kind"),
+        ({"constraint": ("max_position=3",)}, "did you mean max_positions?"),
+        ({"constraint": ("max_positions",)}, "KEY=VALUE"),
+        ({"constraint": ("max_positions=few",)}, "a whole number from 0 to 500"),
     ],
 )
-def test_what_is_typed_wrong_is_a_usage_error_that_names_it(wish: CycleOptions, names: str) -> None:
+def test_what_is_typed_wrong_is_a_usage_error_that_names_it(
+    wish: dict[str, Any], names: str
+) -> None:
     with pytest.raises(CliProblem) as caught:
-        build(wish)
+        request(**wish)
 
     assert caught.value.code is ExitCode.USAGE
     assert names in caught.value.message + caught.value.hint

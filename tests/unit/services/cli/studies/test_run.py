@@ -6,7 +6,8 @@ import pytest
 
 from contracts.study import Study, StudyAnswer, StudyStatus, StudyView
 from services.cli.shell.problem import CliProblem
-from services.cli.studies.run import PLANNED, accepted, is_bad_end, show
+from services.cli.studies.run import PLANNED, accepted, is_bad_end, screen
+from tests.unit.services.cli.screens import printed
 
 
 def view(status: StudyStatus, completed: int = 0, failed: int = 0) -> StudyView:
@@ -45,12 +46,10 @@ def test_a_study_without_a_cell_to_score_or_that_was_stopped_ends_badly(
     assert is_bad_end(view(status, completed)) is is_bad
 
 
-def test_where_cells_failed_the_way_to_the_reason_is_told(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    show(view(StudyStatus.COMPLETED, completed=1, failed=1))
+def test_where_cells_failed_the_way_to_the_reason_is_told() -> None:
+    shown = printed(screen(view(StudyStatus.COMPLETED, completed=1, failed=1)))
 
-    assert "deskbus study cells it" in capsys.readouterr().out
+    assert "deskbus study cells it" in shown
 
 
 @pytest.mark.parametrize(

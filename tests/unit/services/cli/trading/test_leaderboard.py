@@ -8,7 +8,8 @@ import pytest
 
 from contracts.leaderboard import LeaderboardRow, LeaderboardView
 from contracts.types import Usage
-from services.cli.shell.request import CycleOptions, build
+from services.cli.shell.request import build
+from services.cli.shell.request_options import DecisionOptions
 from services.cli.trading.leaderboard import screen
 from tests.unit.services.cli.screens import lines
 
@@ -132,11 +133,12 @@ def test_accounts_in_several_currencies_are_said_to_be() -> None:
 
 
 def test_a_request_with_the_rotation_of_the_settings_leaves_the_accounts_to_the_turns() -> None:
-    request = build(CycleOptions(providers=("claude", "rules"), rotation=("rules", "claude")))
+    both = DecisionOptions(provider=["claude", "rules"])
+    request = build(both, rotation=("rules", "claude"))
 
     assert request.accounts == ("claude", "rules", "main")
     assert request.rotation is not None
     assert (request.rotation.account, request.rotation.order) == ("main", ("rules", "claude"))
-    plain = build(CycleOptions(providers=("claude", "rules")))
+    plain = build(both)
     assert [each.account for each in plain.pipelines] == ["main", "rules"]
     assert plain.rotation is None

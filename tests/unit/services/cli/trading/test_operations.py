@@ -8,13 +8,14 @@ import pytest
 from contracts.operation import (
     CallKind,
     JournalEntry,
-    OperationDetail,
     OperationStatus,
     OperationView,
     Sent,
     SentText,
 )
-from services.cli.trading.operations import SHORT_LINES, _show
+from services.cli.render.described import write_screen
+from services.cli.shell.terminal import out
+from services.cli.trading.operations import SHORT_LINES, Whole, _screen, _tell_full
 
 ID = UUID(int=7)
 NODE = OperationView(
@@ -34,7 +35,9 @@ def test_a_command_of_thousands_of_lines_is_shown_by_its_first_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     curve = {"equity": list(range(DAYS))}
-    _show(OperationDetail(found=True, operation=NODE, command=curve), NODE, {}, full=False)
+    whole = Whole(found=True, operation=NODE, command=curve)
+    write_screen(_screen(whole, full=False), out())
+    _tell_full(NODE)
 
     shown, words = capsys.readouterr()
     assert len(shown.splitlines()) < SHORT_LINES + 10
@@ -57,15 +60,15 @@ def test_in_full_nothing_is_cut_and_no_line_ends_with_blanks(
     )
     model = read.model_copy(update={"index": 1, "kind": CallKind.MODEL, "name": "rules:rules"})
     sent = {1: Sent(texts=(SentText(role="system", text="Be brief.\n" + "word " * 400),))}
-    detail = OperationDetail(
-        found=True, operation=NODE, command=curve, result=curve, journal=(read, model)
+    whole = Whole(
+        found=True, operation=NODE, command=curve, result=curve, journal=(read, model), sent=sent
     )
-    _show(detail, NODE, sent, full=True)
+    write_screen(_screen(whole, full=True), out())
 
     shown, words = capsys.readouterr()
-    whole = "".join(shown.split())
+    text = "".join(shown.split())
     for part in (*(f'"bar-{n}"' for n in range(DAYS)), *(f'"T{n}"' for n in range(200))):
-        assert part in whole
+        assert part in text
     assert shown.count(f"{DAYS - 1}\n") == 2, "result and command to their last line"
     assert "…" not in shown
     assert "more lines" not in shown

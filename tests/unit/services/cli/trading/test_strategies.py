@@ -158,12 +158,14 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
         "rsi(14), sma_distance(20)",
         "base rate 55.6%",
         "buy-and-hold +65.50%",
-        "deflated Sharpe 39.7% (1 - chance of it by luck; best of 13 trials)",
+        "deflated sharpe 39.7%",
+        "trials 13",
+        "1 - chance of it by luck",
         "✗ win rate below threshold (40.0% < 45.0%)",
         "strategies/rise-and-fall/report.html",
         "█",
     ):
-        assert word in text
+        assert " ".join(word.split()) in " ".join(text.split())
     assert "\x1b[2J" not in text, "a model's words move no cursor"
 
 
