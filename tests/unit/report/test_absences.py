@@ -338,7 +338,7 @@ def _terminal(record: Record) -> Iterator[tuple[str, str]]:
     yield "", _printed(console)
     for ticker in TICKERS:
         console = Console(file=StringIO(), width=400)
-        console.print(*evidence.ticker_screen(record.view, (), ticker, 400), sep="\n")
+        console.print(*evidence.ticker_screen(record.view, (), ticker), sep="\n")
         yield ticker, _printed(console)
 
 
