@@ -170,7 +170,7 @@ def problem(*, slow: bool = False) -> str:
             network.slow(network.hosts[0])
     except (OSError, subprocess.CalledProcessError) as error:
         return (
-            f"root: no network namespaces here: {getattr(error, 'stderr', None) or error}".strip()
+            f"root: no hosts of network namespaces here: {getattr(error, 'stderr', None) or error}".strip()
         )
     finally:
         with suppress(OSError):
