@@ -169,9 +169,8 @@ def problem(*, slow: bool = False) -> str:
         if slow:
             network.slow(network.hosts[0])
     except (OSError, subprocess.CalledProcessError) as error:
-        return (
-            f"root: no hosts of network namespaces here: {getattr(error, 'stderr', None) or error}".strip()
-        )
+        why = getattr(error, "stderr", None) or error
+        return f"root: no hosts of network namespaces here: {why}".strip()
     finally:
         with suppress(OSError):
             network.remove()

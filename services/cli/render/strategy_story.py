@@ -93,10 +93,11 @@ def _screen(view: StrategyView, about: Mapping[str, str]) -> Iterable[Shown]:
         equity = [Decimal(str(value)) for value in view.backtest.equity]
         if len(equity) > 1:
             yield TerminalChart(equity, "{:,.0f}".format, "equity over the backtest")
-    for tested in (view.training, view.backtest):
-        for check in tested.gate.checks if tested and tested.gate else ():
+    tested = (view.training, view.backtest)
+    for gate in filter(None, (figures.gate for figures in tested if figures)):
+        for check in gate.checks:
             mark, tone = ("✓", Tone.GOOD) if check.passed else ("✗", Tone.BAD)
-            yield Text(f"{mark} {ending.in_words(check.reason)}", tone)
+            yield Text(f"{mark} {gate.gate} gate: {ending.in_words(check.reason)}", tone)
     if view.assessment:
         yield Line.assemble("\nassessment  ", end_of(view), f"  {folder}/assessment.json")
         for name, mark in POINTS.items():

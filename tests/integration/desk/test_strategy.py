@@ -384,7 +384,7 @@ def test_the_status_of_the_cycle_has_its_steps_gates_verdict_and_file(
     for command in ("operations status", "operations show", "cycle show"):
         shown = deskbus(f"{command} {parent['cycle_id']}")
         assert shown.code == 0
-        for words in ("completed", "gate  ", "mediocre", "whole/assessment.json", "backtest"):
+        for words in ("completed", "backtest gate: ", "mediocre", "whole/assessment.json"):
             assert words in shown.out, command
 
 

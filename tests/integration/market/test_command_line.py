@@ -137,8 +137,8 @@ def test_show_tells_figures_with_unit_and_age_and_what_the_sample_lacks(
         "period to 2009-12-31, 26 days old; 10-Q filed 2010-01-25 (0001193125-10-012085)",
         "earnings per share (12 months) 10.25 USD",
         # The label gives way where the line is short; the figure does not.
-        "earnings per share (fiscal year) to 2009-09-30",
-        "(118 days old)",
+        "earnings per share (fiscal year) to",
+        "2009-09-30 (118 days old)",
         "9.08 USD",
         "market value 186.64 billion USD",
         "profit growth on the year +49.8%",
