@@ -161,7 +161,7 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
         "deflated sharpe 39.7%",
         "trials 13",
         "1 - chance of it by luck",
-        "✗ win rate below threshold (40.0% < 45.0%)",
+        "✗ backtest gate: win rate below threshold (40.0% < 45.0%)",
         "strategies/rise-and-fall/report.html",
         "█",
     ):
