@@ -186,12 +186,12 @@ async def until_stopped(work: Awaitable[None]) -> bool:
 
 
 def with_desk(work: Work[T]) -> T:
-    """What comes of work with the running desk."""
+    """Connect to the running desk, do the work and give its result."""
     return asking(_connected(desk_client(load_settings()), work))
 
 
 def with_record(work: Work[T], service: str = "console") -> T:
-    """What comes of work that only asks, of the record where no desk runs."""
+    """The same for work that only asks; where no desk runs, the record alone answers."""
     return asking(_connected(reading_client(load_settings(), service), work))
 
 
