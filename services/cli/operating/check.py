@@ -50,13 +50,13 @@ def check(
     refused where they cannot be used. Exit 1 where a file has a fault.
     """
     settings = load_settings()
-    require_exit_rules(settings)
     folder = directory or settings.market.replay_dir
     if folder is not None and not folder.is_dir():
         raise WrongUsage(f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
     rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
     show(rows, [_table(rows)], json=json)
+    require_exit_rules(settings)
     refused = [file for file in files if file.refused]
     if refused:
         raise CliProblem(

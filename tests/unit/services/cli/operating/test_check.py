@@ -17,3 +17,14 @@ def test_a_bad_row_hides_no_other_finding_of_its_file(tmp_path: Path) -> None:
     told = " ".join(done.output.split())
     assert "line 3: rate is 'abc'" in told
     assert "1 rows without known_at are left out" in told
+
+
+def test_bad_exit_rules_hide_no_finding_of_the_files(tmp_path: Path) -> None:
+    rules, data = tmp_path / "exit_signals.toml", tmp_path / "data"
+    rules.write_text("[default]\nstop_pc = 1\n")
+    data.mkdir()
+    (data / "AAA.csv").write_text("date,open,high,low,close,volume\n2024-01-02,abc,1,1,1,1\n")
+    done = CliRunner().invoke(app, [str(data)], env={"DESKBUS_EXIT_RULES_FILE": str(rules)})
+    assert "open is 'abc'" in " ".join(done.output.split())
+    assert done.exit_code == 1
+    assert "stop_pc: unknown field" in str(done.exception)
