@@ -107,7 +107,7 @@ COMMIT_SECONDS = Histogram(
 COMMIT_RETRIES = Counter(
     "deskbus_commit_retries_total",
     "Groups that were folded again.",
-    (Label("why", "raced, overtaken (another orchestrator was first), postgres_lost"),),
+    (Label("why", "raced (another orchestrator was first), postgres_lost"),),
 )
 INPUTS_WAITING = Gauge("deskbus_inputs_waiting", "Inputs that wait to be committed.")
 INPUTS_REFUSED = Counter(

@@ -22,7 +22,6 @@ from libs.postgres.pool import (
     Pool,
     PoolConnection,
     PostgresError,
-    SerializationError,
     UniqueViolationError,
     is_not_storable,
     is_outage,
@@ -33,16 +32,13 @@ from libs.telemetry import metrics
 from services.orchestrator import store
 from services.orchestrator.group import inputs, measured
 from services.orchestrator.group.batch import InputBatch, WorkflowUnknown
-from services.orchestrator.group.changes import Loaded, NewOperation, Stop
-from services.orchestrator.group.recent import Recent
+from services.orchestrator.group.changes import Stop
 from services.orchestrator.machine.workflow import Workflow
 
 GROUP_MAX = 64
 """Inputs that are committed in one transaction."""
 INPUTS_MAX = 4096
 """Inputs that may wait in an orchestrator; a caller may take up a quarter of them."""
-CYCLES_RECENT_MAX = 1_000
-"""Running cycles whose rows an orchestrator keeps in memory; others it reads again."""
 RACES_MAX = 3
 """How often a group is folded again on rows that another orchestrator has just inserted."""
 RETRY_AFTER_S = 0.2
@@ -62,15 +58,10 @@ class OutgoingCommand:
     cycle_id: UUID
     op_id: UUID
     body: bytes
-    granted: ClaimAnswer | None = None
-    """The claim, where it was committed with the operation."""
 
 
 class Outbox(Protocol):
     """The way out of the orchestrator after a commit. Nothing here may raise: the sweep heals."""
-
-    def free_workers(self, service: str, step: str) -> int:
-        """How many of the step's commands a service of this process would begin at once."""
 
     async def send(self, command: OutgoingCommand) -> None:
         """Send a command for the first time."""
@@ -118,7 +109,6 @@ class Committer:
         self._outbox = outbox
         self._on_commit = on_commit
         self._on_freed = on_freed
-        self._recent = Recent(CYCLES_RECENT_MAX)
         self._queue: asyncio.Queue[inputs.PendingInput] = asyncio.Queue(INPUTS_MAX)
         self._waiting = 0
         self._loaded = False
@@ -235,10 +225,9 @@ class Committer:
             asks[0].answer.set_exception(refused)
 
     async def _commit(self, db: PoolConnection, asks: Sequence[inputs.PendingInput]) -> None:
+        """Commit a group, answer those who asked, and send what follows."""
         began = time.perf_counter()
-        items = [ask.item for ask in asks]
-        committed = await self._from_memory(db, items) or await self._under_locks(db, items)
-        self._recent.keep(committed.group)
+        committed = await self._transaction(db, [ask.item for ask in asks])
         for ask, answer in zip(asks, committed.answers, strict=True):
             if not ask.answer.done():
                 ask.answer.set_result(answer)
@@ -249,51 +238,16 @@ class Committer:
         # By itself: a fault in counting must not touch what is committed.
         asyncio.get_running_loop().call_soon(measured.count, committed.group, committed.answers)
 
-    async def _from_memory(
-        self, db: PoolConnection, items: Sequence[inputs.GroupInput]
-    ) -> Committed | None:
-        """Fold on rows that need no reading, and write if they still hold: one statement, which
-        is a transaction. None where that cannot be, and nothing was written."""
-        loaded = self._recent.take(items)
-        if loaded is None:
-            return None
-        try:
-            await store.load_for_requests(db, items, loaded, self._settings)
-            group, answers = self._fold(items, loaded)
-            # A request is new here only because no cycle of it was read. Where that is wrong, the
-            # insert says so, but nothing would where a new one is refused.
-            if any(map(_is_refusal, answers)):
-                return None
-            return await self._write(db, group, answers, loaded)
-        except SerializationError as error:
-            log.info("orchestrator.overtaken", why=str(error))
-            metrics.COMMIT_RETRIES.add("overtaken")
-            self._recent.pause()
-            return None
-        except UniqueViolationError:
-            return None
-
-    async def _under_locks(
+    async def _transaction(
         self, db: PoolConnection, items: Sequence[inputs.GroupInput]
     ) -> Committed:
-        """Lock, read, fold, write."""
+        """Lock and read the cycles, take one input after the other, write what follows."""
         async with db.transaction():
             loaded = await store.load(db, items, self._settings)
-            return await self._write(db, *self._fold(items, loaded), loaded)
-
-    def _fold(
-        self, items: Sequence[inputs.GroupInput], loaded: Loaded
-    ) -> tuple[InputBatch, Answers]:
-        group = InputBatch(self._workflows, self._settings, loaded, datetime.now(UTC))
-        answers = [group.take(item) for item in items]
-        group.claim_starts(self._outbox.free_workers)
-        return group, answers
-
-    async def _write(
-        self, db: PoolConnection, group: InputBatch, answers: Answers, loaded: Loaded
-    ) -> Committed:
-        await store.write_paces(db, loaded)
-        commands = await store.write(db, group, self._settings)
+            group = InputBatch(self._workflows, self._settings, loaded, datetime.now(UTC))
+            answers = [group.take(item) for item in items]
+            await store.write_paces(db, loaded)
+            commands = await store.write(db, group, self._settings)
         return Committed(group, answers, commands)
 
     async def _publish(self, committed: Committed) -> None:
@@ -304,10 +258,7 @@ class Committer:
             # fails its operation.
             if body is not None and not step.asks and len(body) <= MESSAGE_BYTES_MAX:
                 owner, cycle_id = step.serves.owner, new.cycle.cycle_id
-                granted = self._granted(new)
-                command = OutgoingCommand(
-                    owner, step.name, cycle_id, new.start.op_id, body, granted
-                )
+                command = OutgoingCommand(owner, step.name, cycle_id, new.start.op_id, body)
                 await self._outbox.send(command)
         for stop in committed.group.stops:
             await self._outbox.stop(stop)
@@ -316,17 +267,6 @@ class Committer:
             self._on_commit(hurry=awaited and not self._loaded)
         if not all(row.at_work for row in committed.group.cycles):
             self._on_freed()
-
-    def _granted(self, new: NewOperation) -> ClaimAnswer | None:
-        if not new.epoch:
-            return None
-        return ClaimAnswer(
-            outcome="granted", epoch=new.epoch, lease_s=self._settings.orchestrator.lease_s
-        )
-
-
-def _is_refusal(answer: Message | None) -> bool:
-    return isinstance(answer, RequestAnswer) and answer.outcome == "rejected"
 
 
 def _is_its_own_fault(error: Exception) -> bool:

@@ -20,26 +20,28 @@ from (
 ) ordered
 
 -- name: load_cycles
-select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
-       reason, state, accepted_at, data_version, deadline_at, tokens_max, cost_usd_max, tokens_spent,
-       tokens_reserved, cost_usd_spent, cost_usd_reserved, revision,
-       waiting_since is null and deadline_at <= (select desk_now()) and not exists (
-           select from operations o where o.cycle_id = cycles.cycle_id and o.status = 'pending'
-                                      and o.rests_since is not null) as is_late,
-       waiting_since is not null as waiting
-from cycles
-where cycle_id = any(array(
+-- Each cycle with each operation that an input names or that has not ended; those columns as "op.…".
+select c.cycle_id, c.kind, c.workflow_version, c.requester, c.body_sha256, c.request, c.as_of,
+       c.started_on, c.status, c.reason, c.state, c.accepted_at, c.data_version, c.tokens_max,
+       c.cost_usd_max, c.tokens_spent, c.tokens_reserved, c.cost_usd_spent, c.cost_usd_reserved,
+       c.waiting_since is null and c.deadline_at <= (select desk_now()) and not exists (
+           select from operations r where r.cycle_id = c.cycle_id and r.status = 'pending'
+                                      and r.rests_since is not null) as is_late,
+       c.waiting_since is not null as waiting,
+       o.op_id as "op.op_id", o.cycle_id as "op.cycle_id", o.started_on as "op.started_on",
+       o.pipeline as "op.pipeline", o.state as "op.state", o.step as "op.step",
+       o.service as "op.service", o.attempt as "op.attempt", o.status as "op.status",
+       o.claimed as "op.claimed", o.must_answer as "op.must_answer", o.epoch as "op.epoch",
+       o.tokens as "op.tokens", o.cost_usd as "op.cost_usd",
+       o.tokens_reserved as "op.tokens_reserved", o.cost_usd_reserved as "op.cost_usd_reserved",
+       o.due_at > (select desk_now()) as "op.lease_live",
+       coalesce(o.reserved_on = (now() at time zone 'utc')::date, false) as "op.reserved_today"
+from cycles c
+left join operations o
+    on o.cycle_id = c.cycle_id and (o.finished_at is null or o.op_id = any($2::uuid[]))
+where c.cycle_id = any(array(
     select unnest($1::uuid[]) union select cycle_id from operations where op_id = any($2::uuid[])
 ))
-
--- name: load_operations
-select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, claimed,
-       must_answer, epoch, tokens, cost_usd, tokens_reserved, cost_usd_reserved,
-       due_at > (select desk_now()) as lease_live,
-       coalesce(reserved_on = (now() at time zone 'utc')::date, false) as reserved_today
-from operations
-where op_id = any($1::uuid[])
-   or (cycle_id = any($2::uuid[]) and finished_at is null)
 
 -- name: load_proposals
 -- Run under the cycles' locks, so that whoever answers in time is in time when it counts.
@@ -168,22 +170,13 @@ set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_ful
 
 -- name: write_group
 -- What nearly every group writes, in one statement: cycles; ended, new and claimed operations;
--- finished calls; events. A cycle that somebody else has locked, or that is no longer as it was read,
--- refuses the whole; so does an operation that another claim has had since, and a cycle ($bound) that
--- would order or ask a person although its time is up.
+-- finished calls; events. It runs under the cycles' locks.
 -- A command of a study's cell rests while a live cycle is at work, if it may: the one that begins in
 -- this very statement is not seen, and the cell's next command rests instead. Returns what rests, and
 -- the time by Postgres' clock, from which all times on record come.
-with bound as (select cycle_id from rows($bound) as t (cycle_id uuid)),
-held as materialized (
-    select count(*) = cardinality($changed.cycle_id) + cardinality($accepted.cycle_id)
-        + cardinality($touched.cycle_id) as complete
-    from unnest($changed.cycle_id || $accepted.cycle_id || $touched.cycle_id) as t (id)
-    where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
-),
-updated as (
+with updated as (
     update cycles c
-    set revision = c.revision + 1, status = t.status, reason = t.reason, state = t.state,
+    set status = t.status, reason = t.reason, state = t.state,
         tokens_spent = t.tokens_spent, tokens_reserved = t.tokens_reserved,
         cost_usd_spent = t.cost_usd_spent, cost_usd_reserved = t.cost_usd_reserved,
         ended_at = case when t.status <> 'running' then clock_timestamp() end,
@@ -193,16 +186,10 @@ updated as (
             else extract(epoch from clock_timestamp() - c.waiting_since) end,
         deadline_at = c.deadline_at + case when t.waiting or c.waiting_since is null then interval '0'
             else clock_timestamp() - c.waiting_since end
-    from rows($changed) as t (cycle_id uuid, revision int, status text, reason text, state bytea,
+    from rows($changed) as t (cycle_id uuid, status text, reason text, state bytea,
           tokens_spent bigint, tokens_reserved bigint, cost_usd_spent numeric, cost_usd_reserved numeric,
           waiting bool)
-    where c.cycle_id = t.cycle_id and c.revision = t.revision
-      and (select complete from held)
-      and (c.cycle_id not in (select cycle_id from bound) or c.waiting_since is not null
-           or c.deadline_at > (select desk_now())
-           or exists (select from operations r where r.cycle_id = c.cycle_id and r.status = 'pending'
-                                                 and r.rests_since is not null))
-    returning c.cycle_id
+    where c.cycle_id = t.cycle_id
 ),
 accepted as (
     insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
@@ -225,25 +212,22 @@ ended as (
         tokens_reserved = 0, cost_usd_reserved = 0,
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
     from rows($ended) as t (op_id uuid, status text, result bytea, failure text, tokens bigint,
-          cost_usd numeric, epoch int)
-    where o.op_id = t.op_id and o.finished_at is null and o.epoch = coalesce(t.epoch, o.epoch)
-    returning t.epoch
+          cost_usd numeric)
+    where o.op_id = t.op_id and o.finished_at is null
 ),
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
                             attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
-                            created_at, rests_since, epoch, started_at)
+                            created_at, rests_since)
     select op_id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of,
-           case when epoch = 0 then 'pending' else 'running' end,
-           claimed, must_answer, command,
+           'pending', claimed, must_answer, command,
            case when rests then 'infinity'
                 else coalesce(clock_timestamp() + due_in_s * interval '1 second', 'infinity') end,
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
-           clock_timestamp(), case when rests then clock_timestamp() end,
-           epoch, case when epoch > 0 then clock_timestamp() end
+           clock_timestamp(), case when rests then clock_timestamp() end
     from rows($started) as t (op_id uuid, cycle_id uuid, started_on date, pipeline text, account text,
           state text, step text, service text, attempt int, as_of date, claimed bool,
-          must_answer bool, command bytea, due_in_s float8, limit_s float8, may_rest bool, epoch int),
+          must_answer bool, command bytea, due_in_s float8, limit_s float8, may_rest bool),
          lateral (select may_rest and (select live_at_work()) > 0 as rests) r
     returning op_id, rests_since
 ),
@@ -265,24 +249,16 @@ touched as (
         progress = coalesce(t.progress::jsonb, o.progress),
         started_at = coalesce(o.started_at, clock_timestamp()),
         due_at = clock_timestamp() + t.lease_s * interval '1 second'
-    from rows($touched) as t (op_id uuid, cycle_id uuid, revision int, epoch_before int, epoch int,
-          tokens bigint, cost_usd numeric, tokens_reserved bigint, cost_usd_reserved numeric,
-          reserved_today bool, progress text, lease_s float8)
-    where o.op_id = t.op_id and o.finished_at is null and o.epoch = t.epoch_before
-      and (select c.revision from cycles c where c.cycle_id = t.cycle_id) = t.revision
-      and (select complete from held)
-    returning o.op_id
+    from rows($touched) as t (op_id uuid, epoch int, tokens bigint, cost_usd numeric,
+          tokens_reserved bigint, cost_usd_reserved numeric, reserved_today bool, progress text,
+          lease_s float8)
+    where o.op_id = t.op_id and o.finished_at is null
 ),
 called as (
     insert into journal (started_on, op_id, index, epoch, entry)
     select * from rows($called) as t (started_on date, op_id uuid, index int, epoch int, entry bytea)
 )
-select refuse_stale(
-    (select count(*) from updated) + (select count(*) from touched)
-        + (select count(epoch) from ended) + (select complete::int from held),
-    cardinality($changed.cycle_id) + cardinality($touched.op_id)
-        + cardinality(array_remove($ended.epoch, null)) + 1
-), array(select op_id from started where rests_since is not null) as resting, statement_timestamp() as at
+select array(select op_id from started where rests_since is not null) as resting, statement_timestamp() as at
 
 -- name: keep_texts
 -- Last in its transaction, and in the order of the keys: whoever writes the same text waits for the
@@ -380,7 +356,7 @@ stood as materialized (
 of_cycles as (
     update cycles c
     set deadline_at = c.deadline_at + s.by,
-        waited_s = c.waited_s + greatest(extract(epoch from s.by), 0), revision = c.revision + 1
+        waited_s = c.waited_s + greatest(extract(epoch from s.by), 0)
     from stood s
     where c.status = 'running' and c.waiting_since is null
           and not (s.is_back and exists (

@@ -55,11 +55,12 @@ async def load(
     cycle_ids = [cycle_id for cycle_id in map(inputs.cycle_of, items) if cycle_id is not None]
     loaded = Loaded()
     await db.execute(sql.lock_cycles, cycle_ids, op_ids)
-    cycles = await db.fetch(sql.load_cycles, cycle_ids, op_ids)
-    loaded.cycles = {row["cycle_id"]: CycleRow.of(row) for row in cycles}
-    if loaded.cycles:
-        rows = await db.fetch(sql.load_operations, op_ids, list(loaded.cycles))
-        loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
+    for row in await db.fetch(sql.load_cycles, cycle_ids, op_ids):
+        if row["cycle_id"] not in loaded.cycles:
+            loaded.cycles[row["cycle_id"]] = CycleRow.of(row)
+        if row["op.op_id"] is not None:
+            operation = OperationRow.of(row)
+            loaded.operations[operation.op_id] = operation
     await _load_proposals(db, items, loaded)
     await _load_journal(db, items, loaded)
     await load_for_requests(db, items, loaded, settings)
@@ -175,8 +176,7 @@ def _purse(row: Record, settings: Settings) -> CallBudget:
 async def write(db: PoolConnection, group: InputBatch, settings: Settings) -> Mapping[UUID, bytes]:
     """Write all that the group changed; returns the new commands that do not rest (decision 0028).
 
-    Raises `SerializationError` where a cycle is not as the group read it, or too late for what
-    it begins, and `UniqueViolationError` where a new one is not new.
+    Raises `UniqueViolationError` where a new cycle is not new.
     """
     cycles = group.changed_cycles()
     results = await _results(db, group)
@@ -201,9 +201,8 @@ async def write(db: PoolConnection, group: InputBatch, settings: Settings) -> Ma
             ended=[_ended(op_id, *end) for op_id, end in group.ends.items()],
             started=[_started(new, commands[new.start.op_id], settings) for new in group.starts],
             event=[_event(event) for event in group.events],
-            touched=[_touched(group, row, settings) for row in group.touched],
+            touched=[_touched(row, settings) for row in group.touched],
             called=[_called(new) for new in group.entries],
-            bound=[{"cycle_id": new.cycle.cycle_id} for new in group.starts if new.binds],
         ),
     )
     day = group.day
@@ -294,7 +293,6 @@ def _accepted(row: CycleRow) -> Row:
 def _changed(row: CycleRow) -> Row:
     return {
         "cycle_id": row.cycle_id,
-        "revision": row.revision,
         "status": row.state.status,
         "reason": row.state.reason,
         "state": dump_state(row.state),
@@ -325,16 +323,12 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
         "due_in_s": new.due_in_s(settings),
         "limit_s": settings.approval.timeout_s if start.step.asks else start.step.time_limit_s,
         "may_rest": cycle.of_study,
-        "epoch": new.epoch,
     }
 
 
-def _touched(group: InputBatch, row: OperationRow, settings: Settings) -> Row:
+def _touched(row: OperationRow, settings: Settings) -> Row:
     return {
         "op_id": row.op_id,
-        "cycle_id": row.cycle_id,
-        "revision": group.cycle(row.cycle_id).revision,
-        "epoch_before": row.epoch_stored,
         "epoch": row.epoch,
         "tokens": row.tokens,
         "cost_usd": row.cost_usd,
@@ -368,7 +362,6 @@ def _ended(op_id: UUID, row: OperationRow | None, end: EndedOperation) -> Row:
         "failure": end.failure.decode() if end.failure else None,
         "tokens": row.tokens if row else None,
         "cost_usd": row.cost_usd if row else None,
-        "epoch": row.epoch_stored if row and row.claimed else None,
     }
 
 

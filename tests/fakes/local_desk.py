@@ -2,12 +2,11 @@
 
 As a program (`python -m tests.fakes.local_desk`) it kills itself at the point that DIE_AT names,
 such as `3-before`: right before the third word that passes inside the process; `3-after`, after it;
-or `locks/reserve/committed`: at that point of the commit of a group with a reservation, which is
-read under locks, the second time: by then several cycles are under way.
+or `reserve/committed`: at that point of the commit of a group with a reservation, the second time:
+by then several cycles are under way.
 """
 
 import asyncio
-import inspect
 import os
 import signal
 import sys
@@ -32,13 +31,13 @@ from libs.runtime.settings import Settings
 from services.orchestrator import app, store
 from services.orchestrator.commit import Committer
 from services.orchestrator.group import inputs
-from services.orchestrator.group.recent import Recent
 from services.orchestrator.handler import BusOutbox
 from services.orchestrator.machine.workflow import State, Step, Workflow
 
 LANE = "alpha"
 WORDS = (
     "picks over",
+    "claim",
     "free record",
     "reserve",
     "record",
@@ -46,29 +45,21 @@ WORDS = (
     "review over",
     "result of review",
 )
-"""What passes inside the process for one cycle, in this order. The claim comes with its command. A
-free call that is made before a paid one goes with the reserve, and one that is made after it with
-the result; progress is told by a record of its own."""
+"""What passes inside the process for one cycle, in this order. A free call that is
+made before a paid one goes with the reserve, and one that is made after it with the result;
+progress is told by a record of its own."""
 
-SORTS = {
-    "memory": ("request", "free record", "result"),
-    "locks": ("reserve", "paid record"),
-}
-"""How a group with such an input is folded: on rows from memory, or on those read under locks."""
-POINTS = {
-    "memory": ("taken", "folded", "committed", "kept", "answered", "sent", "published"),
-    "locks": ("locked", "folded", "written", "committed", "kept", "answered", "published"),
-}
-"""Between the steps of a commit, in this order: rows are taken out of memory, or locked and read;
-the inputs are folded; what follows is written, for what was locked in a transaction that is
-committed then; the rows are kept in memory; those who asked are answered; commands are sent, one
-after the other."""
+SORTS = ("request", "free record", "reserve", "paid record", "result")
+"""Inputs that a group has when it is killed."""
+POINTS = ("locked", "folded", "written", "committed", "answered", "sent", "published")
+"""Between the steps of a commit, in this order: the cycles are locked and read; the inputs are
+taken; what follows is written in the same transaction, which is committed then; those who asked are
+answered; commands are sent, one after the other."""
 COMMIT_POINTS = tuple(
-    f"{path}/{sort}/{point}"
-    for path, sorts in SORTS.items()
-    for sort in sorts
-    for point in POINTS[path]
-    # No command follows from these two.
+    f"{sort}/{point}"
+    for sort in SORTS
+    for point in POINTS
+    # Commands follow from these two alone.
     if point != "sent" or sort in {"request", "result"}
 )
 TIMES = 2
@@ -229,52 +220,29 @@ class DiesInCommit:
     """Kills this process at one of COMMIT_POINTS, the second time that it comes there."""
 
     def __init__(self, point: str) -> None:
-        self._path, self._sort, self._point = point.split("/")
+        self._sort, self._point = point.split("/")
         self._times = 0
-        self._path_taken: ContextVar[str] = ContextVar("path", default="")
         self._sorts: ContextVar[frozenset[str]] = ContextVar("sorts", default=frozenset())
 
     def passes(self, point: str) -> None:
         """A point of the present loop's commit."""
-        here = (self._path_taken.get(), point) == (self._path, self._point)
-        self._times += here and self._sort in self._sorts.get()
+        self._times += point == self._point and self._sort in self._sorts.get()
         if self._times == TIMES:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def begin(self) -> None:
         """Put the points into the commit loop of this process."""
-        commit, take = Committer._commit, Recent.take
-        memory, locks = Committer._from_memory, Committer._under_locks
+        commit = Committer._commit
 
         async def mortal_commit(committer: Committer, db: Any, asks: Any) -> None:
             self._sorts.set(_sorts(ask.item for ask in asks))
             await commit(committer, db, asks)
 
-        async def from_memory(committer: Committer, *of: Any) -> Any:
-            self._path_taken.set("memory")
-            return await memory(committer, *of)
-
-        async def under_locks(committer: Committer, *of: Any) -> Any:
-            self._path_taken.set("locks")
-            return await locks(committer, *of)
-
-        def taken(recent: Recent, items: Any) -> Any:
-            rows = take(recent, items)
-            if rows is not None:
-                self.passes("taken")
-            return rows
-
-        for owner, name, mortal in (
-            (Committer, "_commit", mortal_commit),
-            (Committer, "_from_memory", from_memory),
-            (Committer, "_under_locks", under_locks),
-            (Recent, "take", taken),
-        ):
-            setattr(owner, name, mortal)
+        setattr(Committer, "_commit", mortal_commit)  # noqa: B010 - of this process alone
         self._between(store, "load", after="locked")
-        self._between(Committer, "_fold", after="folded")
+        self._between(store, "write_paces", before="folded")
         self._between(store, "write", after="written")
-        self._between(Recent, "keep", before="committed", after="kept")
+        self._between(Committer, "_transaction", after="committed")
         self._between(Committer, "_publish", before="answered", after="published")
         self._between(BusOutbox, "send", after="sent")
 
@@ -282,19 +250,13 @@ class DiesInCommit:
         """Put points around a step."""
         step = getattr(owner, name)
 
-        async def waited_for(*of: Any) -> Any:
+        async def mortal_step(*of: Any) -> Any:
             self.passes(before)
             value = await step(*of)
             self.passes(after)
             return value
 
-        def done(*of: Any) -> Any:
-            self.passes(before)
-            value = step(*of)
-            self.passes(after)
-            return value
-
-        setattr(owner, name, waited_for if inspect.iscoroutinefunction(step) else done)
+        setattr(owner, name, mortal_step)
 
 
 def doomed(point: str) -> None:

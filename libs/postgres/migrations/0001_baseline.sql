@@ -29,7 +29,6 @@ create table cycles (
     cost_usd_reserved numeric(18, 8) not null default 0,
     -- How often it was written. An orchestrator that still has a cycle's row from its last group
     -- writes the next one without reading it again, and is refused where another has been faster.
-    revision         int not null default 0,
     -- Its clock stands while a person is asked: since when it does, and how long it has stood.
     waiting_since    timestamptz,
     waited_s         double precision not null default 0,
@@ -74,14 +73,6 @@ begin
     perform pg_logical_emit_message(true, 'can_commit', '');
     with kept as materialized (select repeat('x', 1000) || n as filler from generate_series(1, 640) n)
     select count(*) into strict rows from kept one where filler >= (select max(filler) from kept two);
-end $$;
-
-create function refuse_stale(written bigint, given int) returns void language plpgsql as $$
-begin
-    if written <> given then
-        raise exception '% of % cycles were changed by another orchestrator', given - written, given
-            using errcode = 'serialization_failure';
-    end if;
 end $$;
 
 -- A PENDING row is the command's outbox. There is no foreign key to cycles: both are written in one
@@ -828,7 +819,7 @@ grant select, insert, update, delete on notifications to deskbus_orchestrator;
 grant select, insert, delete on study_answers to deskbus_orchestrator;
 grant select, update on relay_cursor, desk_clock, letter_cursor to deskbus_orchestrator;
 grant select on account_clocks to deskbus_orchestrator;
-grant execute on function ensure_partitions(date), refuse_stale(bigint, int), desk_now(),
+grant execute on function ensure_partitions(date), desk_now(),
     live_at_work() to deskbus_orchestrator;
 grant execute on function can_commit()
     to deskbus_orchestrator, deskbus_execution, deskbus_console, deskbus_study;

@@ -6,7 +6,6 @@ No I/O: `store.py` loads the rows before and writes them after, in one transacti
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from typing import Literal, assert_never
 from uuid import UUID
 
@@ -34,7 +33,7 @@ from services.orchestrator.group.changes import (
     refused_event,
     step_event,
 )
-from services.orchestrator.group.leases import NO_USAGE, FreeWorkers, Leases
+from services.orchestrator.group.leases import NO_USAGE, Leases
 from services.orchestrator.group.rows import CallBudget, CycleRow, EndedOperation, OperationRow
 from services.orchestrator.machine.logic import (
     SHARED,
@@ -100,16 +99,21 @@ class InputBatch:
         return [row for row in rows if row.touched and not row.ended]
 
     def take(self, item: inputs.GroupInput) -> Message | None:
-        """Fold one input; returns its answer, which counts once the group has committed."""
+        """Take one input; returns its answer, which counts once the batch has committed."""
+        answer: Message | None = None
         match item:
-            case inputs.CycleRequested() | inputs.CancelRequested() | inputs.ProposalAnswered():
-                return self._request(item)
+            case inputs.CycleRequested():
+                answer = self._cycle_requested(item)
+            case inputs.CancelRequested():
+                answer = self._cancel(item)
+            case inputs.ProposalAnswered():
+                answer = self._answered(item)
             case inputs.Claimed():
-                return self._claim(item)
+                answer = self._claim(item)
             case inputs.CallsRecorded():
-                return self._record(item)
+                answer = self._record(item)
             case inputs.Resulted():
-                return self._result(item.service, item.result)
+                answer = self._result(item.service, item.result)
             case inputs.OperationOverdue():
                 self._overdue(item)
             case inputs.CycleOverdue():
@@ -118,20 +122,9 @@ class InputBatch:
                 self._refused(item)
             case _:
                 assert_never(item)
-        return None
+        return answer
 
     # --- requests ---------------------------------------------------------------------------
-
-    def _request(
-        self, item: inputs.CycleRequested | inputs.CancelRequested | inputs.ProposalAnswered
-    ) -> RequestAnswer:
-        match item:
-            case inputs.CycleRequested():
-                return self._cycle_requested(item)
-            case inputs.CancelRequested():
-                return self._cancel(item)
-            case inputs.ProposalAnswered():
-                return self._answered(item)
 
     def _cycle_requested(self, asked: inputs.CycleRequested) -> RequestAnswer:
         running = self._loaded.cycles.get(asked.cycle_id)
@@ -403,22 +396,12 @@ class InputBatch:
         """All cycles to write, with those whose purse alone has changed."""
         return [row for row in self._loaded.cycles.values() if row.changed]
 
-    def claim_starts(self, free_workers: FreeWorkers) -> None:
-        """Claim what services of this process will begin at once."""
-        self.starts = self._leases.claim_starts(self.starts, free_workers)
-
     # --- after the commit ---------------------------------------------------------------------
 
     @property
     def cycles(self) -> Sequence[CycleRow]:
         """All cycles that were read or have begun."""
         return list(self._loaded.cycles.values())
-
-    @cached_property
-    def live_operations(self) -> Sequence[OperationRow]:
-        """The operations that run on, old and new."""
-        old = [row for row in self._loaded.operations.values() if not row.ended]
-        return [*old, *(new.row() for new in self.starts)]
 
 
 def hash_of(*parts: str) -> int:

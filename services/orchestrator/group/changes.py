@@ -22,13 +22,10 @@ RECALIBRATED_FROM = "recalibrated_from"
 
 @dataclass(frozen=True)
 class NewOperation:
-    """An operation to insert, in the cycle that it belongs to; with an `epoch` above 0 it has been
-    claimed, for the service of this process that it is handed to.
-    """
+    """An operation to insert, in the cycle that it belongs to."""
 
     cycle: CycleRow
     start: Start
-    epoch: int = 0
 
     def row(self) -> OperationRow:
         """The operation as it will stand in the database."""
@@ -42,26 +39,21 @@ class NewOperation:
             step=step.name,
             service=step.serves.owner,
             attempt=self.start.attempt,
-            status="running" if self.epoch else "pending",
+            status="pending",
             claimed=step.serves.claimed,
             must_answer=step.must_answer,
-            epoch=self.epoch,
-            lease_live=self.epoch > 0,
+            epoch=0,
+            lease_live=False,
             tokens=0,
             cost_usd=ZERO,
             reserved=Reserve(),
         )
 
-    @property
-    def binds(self) -> bool:
-        """Whether it has effects or asks a person: no cycle begins that whose time is up."""
-        return self.start.step.must_answer or self.start.step.asks is not None
-
     def due_in_s(self, settings: Settings) -> float | None:
         """How long until the sweep sends it again; None for what a person is asked."""
         if self.start.step.asks:
             return None
-        return settings.orchestrator.lease_s if self.epoch else settings.orchestrator.resend_after_s
+        return settings.orchestrator.resend_after_s
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -56,12 +56,11 @@ class CallBudget:
 
 @dataclass
 class CycleRow:
-    """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
+    """A cycle as it stands under its lock.
 
     `state` is the state machine's; the rest is what its commands need. `waiting` is whether it
-    waits for a person; `is_late` whether its time limit had passed when it was locked, which memory
-    does not know. The limit itself is in the database alone: it moves while it waits, rests, or the
-    desk's clock stands.
+    waits for a person; `is_late` whether its time limit had passed when it was locked. The limit
+    itself is in the database alone: it moves while it waits, rests, or the desk's clock stands.
     """
 
     cycle_id: UUID
@@ -78,7 +77,6 @@ class CycleRow:
     timeout_s: float
     is_late: bool = False
     waiting: bool = False
-    revision: int = 0
     data_version: str | None = None
     idempotency_key: str = ""
     new: bool = False
@@ -111,13 +109,7 @@ class CycleRow:
             timeout_s=orjson.loads(row["request"])["timeout_s"],
             is_late=row["is_late"],
             waiting=row["waiting"],
-            revision=row["revision"],
         )
-
-    def stored(self) -> None:
-        """It is in the database as it stands here."""
-        self.revision += self.changed and not self.new
-        self.new = self.changed = self.is_late = False
 
     @cached_property
     def pipelines(self) -> Mapping[str, Mapping[str, Any]]:
@@ -152,11 +144,10 @@ class CycleRow:
 
 @dataclass
 class OperationRow:
-    """An operation, at its cycle's revision.
+    """An operation, under its cycle's lock.
 
     `reserved` is held back by its cycle's budget and by that of the UTC day of the reservation;
-    `reserved_today` says whether this is that day. `epoch_stored` is the epoch in the database,
-    where this group grants another one.
+    `reserved_today` says whether this is that day.
     """
 
     op_id: UUID
@@ -178,22 +169,15 @@ class OperationRow:
     reserved_today: bool = False
     progress: bytes | None = None
     touched: bool = False
-    epoch_stored: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        """A row that was read, or inserted, is stored."""
-        self.epoch_stored = self.epoch
 
     @classmethod
     def of(cls, row: Record) -> "OperationRow":
-        """The row as the statement load_operations reads it."""
-        reserved = Reserve(tokens=row["tokens_reserved"], cost_usd=row["cost_usd_reserved"])
-        names = ("tokens_reserved", "cost_usd_reserved")
-        return cls(**{k: v for k, v in row.items() if k not in names}, reserved=reserved)
-
-    def stored(self) -> None:
-        """It is in the database as it stands here."""
-        self.epoch_stored, self.touched, self.progress = self.epoch, False, None
+        """The operation of a row that the statement load_cycles reads."""
+        columns = {k.removeprefix("op."): v for k, v in row.items() if k.startswith("op.")}
+        reserved = Reserve(
+            tokens=columns.pop("tokens_reserved"), cost_usd=columns.pop("cost_usd_reserved")
+        )
+        return cls(**columns, reserved=reserved)
 
     @property
     def ended(self) -> bool:

@@ -4,8 +4,7 @@
 -- Commands that rest and are to be sent: all where no live cycle is at work, else those of cells that
 -- have rested for $1 s. What nobody sends after this is found by the sweep; the time limits of what
 -- rested, and of its cycle, move by that time. Like the sweep's, this statement takes no cycle's lock
--- and changes neither its revision nor what is folded from memory. It waits for no row, so it is in
--- nobody's way: what is locked just now is resumed at the next look.
+-- and waits for no row, so it is in nobody's way: what is locked just now is resumed at the next look.
 with resting as (
     select op_id, cycle_id, rests_since from operations
     where rests_since is not null and status = 'pending'

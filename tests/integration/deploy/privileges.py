@@ -210,7 +210,6 @@ CALLS: Mapping[str, str] = {
     "can_commit": f"{CONSOLE_ROLE} {EXECUTION_ROLE} {ORCHESTRATOR_ROLE} {STUDY_ROLE}",
     "desk_now": ORCHESTRATOR_ROLE,
     "ensure_partitions": ORCHESTRATOR_ROLE,
-    "refuse_stale": ORCHESTRATOR_ROLE,
     "hold_halts": EXECUTION_ROLE,
     "change_halts": EXECUTION_ROLE,
     "cost": f"{CONSOLE_ROLE} {STUDY_ROLE}",

@@ -27,9 +27,7 @@ from libs.postgres.pool import Pool
 from libs.runtime import ids
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
-from services.orchestrator import store
 from services.orchestrator.commit import Committer
-from services.orchestrator.group import recent
 from services.orchestrator.group.inputs import (
     CallsRecorded,
     CancelRequested,
@@ -132,8 +130,7 @@ def call(index: int, tokens: int = 0) -> JournalEntry:
 
 
 @pytest.fixture
-async def two(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Two]:
-    monkeypatch.setattr(recent, "PAUSE_S", 0.0)  # what was overtaken is not spared the next time
+async def two(pool: Pool) -> AsyncIterator[Two]:
     sent = Sent()
     settings = Settings(orchestrator={"lease_s": 0.3})
     committers = [Committer(pool, (WORKFLOW,), settings, sent, sent) for _ in range(2)]
@@ -141,23 +138,7 @@ async def two(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Two]
         yield Two(pool, committers)
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What was read under locks."""
-    seen: list[object] = []
-    load = store.load
-
-    async def counted(*given: object) -> object:
-        seen.append(given[1])
-        return await load(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(store, "load", counted)
-    return seen
-
-
-async def test_a_claim_free_records_and_the_result_are_folded_without_reading(
-    two: Two, reads: list[object]
-) -> None:
+async def test_a_claim_free_records_and_the_result_are_kept(two: Two) -> None:
     cycle_id = await two.begin()
     left = operation(cycle_id, "left")
 
@@ -166,13 +147,10 @@ async def test_a_claim_free_records_and_the_result_are_folded_without_reading(
     assert (await two.record(0, left, 1, call(2))).outcome == "ok"
     assert (await two.result(0, cycle_id, "left", 1)).outcome == "ok"
 
-    assert reads == []
     assert await two.row(left) == ("completed", 1, 0, [0, 1, 2])
 
 
-async def test_free_calls_travel_with_the_result_that_follows_from_them(
-    two: Two, reads: list[object]
-) -> None:
+async def test_free_calls_travel_with_the_result_that_follows_from_them(two: Two) -> None:
     cycle_id = await two.begin()
     left = operation(cycle_id, "left")
     assert (await two.claim(0, left)).epoch == 1
@@ -180,7 +158,6 @@ async def test_free_calls_travel_with_the_result_that_follows_from_them(
 
     assert (await two.result(0, cycle_id, "left", 1, call(1), call(2))).outcome == "ok"
 
-    assert reads == []
     assert await two.row(left) == ("completed", 1, 0, [0, 1, 2])
 
 
@@ -196,18 +173,14 @@ async def test_a_call_that_comes_again_with_the_result_is_kept_once(two: Two) ->
     assert await two.row(left) == ("completed", 1, 0, [0, 1])
 
 
-async def test_what_calls_in_a_result_have_used_is_counted_under_locks(
-    two: Two, reads: list[object]
-) -> None:
+async def test_what_calls_in_a_result_have_used_is_counted(two: Two) -> None:
     cycle_id = await two.begin()
     left = operation(cycle_id, "left")
     assert (await two.claim(0, left)).epoch == 1
     assert (await two.record(0, left, 1, reserve=500)).outcome == "ok"
-    before = len(reads)
 
     assert (await two.result(0, cycle_id, "left", 1, call(0, tokens=300))).outcome == "ok"
 
-    assert len(reads) == before + 1
     assert await two.row(left) == ("completed", 1, 300, [0])
     spent = await two.pool.fetchrow(
         "select tokens_spent, tokens_reserved from cycles where cycle_id = $1", cycle_id
@@ -230,14 +203,11 @@ async def test_calls_of_an_old_epoch_are_not_kept(two: Two) -> None:
     assert await two.row(left) == ("running", 2, 0, None)
 
 
-async def test_of_two_first_claims_at_two_orchestrators_that_remember_one_is_granted(
-    two: Two, reads: list[object]
-) -> None:
+async def test_of_two_first_claims_at_two_orchestrators_one_is_granted(two: Two) -> None:
     cycle_id = await two.begin(0)
     left, right = operation(cycle_id, "left"), operation(cycle_id, "right")
 
-    assert (await two.claim(1, left)).outcome == "granted"  # now both remember both
-    assert len(reads) == 1
+    assert (await two.claim(1, left)).outcome == "granted"
     assert (await two.claim(0, left)).outcome == "busy"
     assert (await two.claim(1, right)).outcome == "granted"
     assert (await two.claim(0, right)).outcome == "busy"
@@ -246,7 +216,7 @@ async def test_of_two_first_claims_at_two_orchestrators_that_remember_one_is_gra
     assert await two.row(right) == ("running", 1, 0, None)
 
 
-async def test_who_lost_its_lease_is_fenced_by_an_orchestrator_that_remembers_its_epoch(
+async def test_who_lost_its_lease_is_fenced_by_every_orchestrator(
     two: Two,
 ) -> None:
     cycle_id = await two.begin(0)

@@ -127,10 +127,10 @@ async def test_a_lease_is_live_as_long_after_an_outage_as_it_was_before(
     await away(orchestrators, cycle_id)
 
     async def is_live() -> bool:
-        [row] = await pool.fetch(sql.load_operations, [op_id], [])
+        rows = await pool.fetch(sql.load_cycles, [], [op_id])
         due = await pool.fetch(sql.due_operations, 1_000, 2.0, 30.0, EPOCHS_MAX)
         assert op_id not in {each["op_id"] for each in due}
-        return bool(row["lease_live"])
+        return any(row["op.lease_live"] for row in rows if row["op.op_id"] == op_id)
 
     assert await is_live()
     await clock.beat()
@@ -312,8 +312,8 @@ async def test_what_is_claimed_right_after_a_jump_back_keeps_its_lease(
     other = await orchestrators.begin()
     before_s = await left_s(pool, other)
     await clock.beat()
-    [row] = await pool.fetch(sql.load_operations, [op_id], [])
-    assert row["lease_live"]
+    rows = await pool.fetch(sql.load_cycles, [], [op_id])
+    assert {row["op.op_id"]: row["op.lease_live"] for row in rows}[op_id]
     assert await left_s(pool, other) == pytest.approx(before_s, abs=60)
 
 
