@@ -19,6 +19,13 @@ from libs.bus.server import Server
 
 Take = Callable[[LocalDelivery], bool]
 """Takes a command if a worker is free; False where it is to be sent over NATS."""
+Free = Callable[[], int]
+"""Says how many workers are free."""
+
+
+def _unknown() -> int:
+    """Nobody is promised a worker."""
+    return 0
 
 
 class LocalBus:
@@ -30,7 +37,7 @@ class LocalBus:
     def __init__(self, commands: Sequence[AnySubject] = COMMANDS) -> None:
         self._permissions = permissions(commands)
         self._server: Server | None = None
-        self._workers: dict[tuple[str, str], Take] = {}
+        self._workers: dict[tuple[str, str], tuple[Take, Free]] = {}
 
     def open(self, server: Server) -> None:
         """From now on this server answers."""
@@ -47,12 +54,17 @@ class LocalBus:
 
     def hand_over(self, service: str, step: str, command: LocalDelivery) -> bool:
         """Give a service its command; False where it is not here or has no free worker."""
-        take = self._workers.get((service, step))
-        return take is not None and take(command)
+        workers = self._workers.get((service, step))
+        return workers is not None and workers[0](command)
 
-    def put_worker(self, row: AnySubject, take: Take) -> None:
+    def free_workers(self, service: str, step: str) -> int:
+        """How many workers are free here for a service's command."""
+        workers = self._workers.get((service, step))
+        return 0 if workers is None else workers[1]()
+
+    def put_worker(self, row: AnySubject, take: Take, free: Free) -> None:
         """From now on the row's commands are taken here."""
-        self._workers[row.owner, row.what] = take
+        self._workers[row.owner, row.what] = take, free
 
     async def ask(self, row: Subject[Asked, Answered], identity: str, body: bytes) -> bytes | None:
         """The answer of this process's orchestrator; None where it has none."""
@@ -74,8 +86,11 @@ class LocalLine:
             return None
         return await self._bus.ask(row, self._identity, body)
 
-    def hear(self, row: AnySubject, take: Take) -> None:
-        """Take the identity's own commands. Raises ValueError for another service's."""
+    def hear(self, row: AnySubject, take: Take, free: Free = _unknown) -> None:
+        """Take the identity's own commands; as many as workers are `free` come with their claim.
+
+        Raises ValueError for another service's.
+        """
         if row.owner != self._identity:
             raise ValueError(f"{self._identity} does not own {row.address}")
-        self._bus.put_worker(row, take)
+        self._bus.put_worker(row, take, free)

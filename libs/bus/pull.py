@@ -21,6 +21,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from contracts.operation import ClaimAnswer
 from libs.bus.dropped import drop_message
 from libs.bus.streams import ACK_WAIT_S
 
@@ -160,13 +161,21 @@ class Pull:
             self._turn.set()
         self._begin(self._handle(message))
 
-    def take(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-        """Do other work of the same sort, where a worker is free; False where none is.
+    @property
+    def free(self) -> int:
+        """How many workers are free for other work of the same sort."""
+        open_for = max(self._asked_for, 0)
+        return 0 if self._leaving else self._at_once_max - len(self._tasks) - open_for
+
+    def take(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, promised: bool = False
+    ) -> bool:
+        """Do other work of the same sort, where a worker is free; False where none is. What was
+        promised one is done even so: it was counted as free a commit ago.
 
         Whoever calls this has a context of its own, which is not the work's.
         """
-        free = self._at_once_max - len(self._tasks) - max(self._asked_for, 0)
-        if self._leaving or free <= 0:
+        if self._leaving or (self.free <= 0 and not promised):
             return False
         self._begin(work())
         return True
@@ -207,6 +216,11 @@ class Delivery(Protocol):
     @property
     def traceparent(self) -> str | None:
         """The operation's place in the traces, as a W3C header."""
+        ...
+
+    @property
+    def granted(self) -> ClaimAnswer | None:
+        """The claim, where it comes with the command and need not be asked for."""
         ...
 
     def in_progress(self) -> AbstractAsyncContextManager[None]:
@@ -252,6 +266,11 @@ class Streamed:
         """The message's header."""
         return (self.message.headers or {}).get("traceparent")
 
+    @property
+    def granted(self) -> None:
+        """Whoever hears it first asks for the claim."""
+        return None
+
     @contextlib.asynccontextmanager
     async def in_progress(self) -> AsyncIterator[None]:
         """Renew its time: deliveries are counted, and neither long work nor an outage may use them
@@ -295,6 +314,7 @@ class LocalDelivery:
 
     body: bytes
     traceparent: str
+    granted: ClaimAnswer | None = None
     sent_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     number: int = 1
 

@@ -149,7 +149,7 @@ class ServiceRunner:
             await pull.start()
             self._pulls.append(pull)
             if self._line is not None:
-                self._line.hear(route.hears, partial(self._take, route, pull))
+                self._line.hear(route.hears, partial(self._take, route, pull), partial(_free, pull))
             pulling = asyncio.create_task(pull.run())
             pulling.add_done_callback(self._pull_ended)
             self._pulling.append(pulling)
@@ -164,7 +164,8 @@ class ServiceRunner:
 
     def _take(self, route: Route, pull: Pull, delivery: Delivery) -> bool:
         """Do a command that is handed over in this process, where a worker is free."""
-        return pull.take(partial(self._on_command, route, delivery))
+        work = partial(self._on_command, route, delivery)
+        return pull.take(work, promised=delivery.granted is not None)
 
     def _pull_ended(self, pulling: asyncio.Task[None]) -> None:
         """A service that hears no commands must not look alive."""
@@ -267,7 +268,7 @@ class ServiceRunner:
         """A claimed command: it is ours alone once the claim is granted."""
         async with delivery.in_progress():
             claim = Claim(op_id=command.op_id, instance=self._instance)
-            answer = await self._orchestrator.claim(claim)
+            answer = delivery.granted or await self._orchestrator.claim(claim)
             await delivery.acknowledge()
         if answer.outcome != "granted":
             return "not_granted"
@@ -387,6 +388,10 @@ class ServiceRunner:
         stored, why = written(delivery.body, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, stored, headers=why)
         await delivery.end()
+
+
+def _free(pull: Pull) -> int:
+    return pull.free
 
 
 def _how(result: Result) -> str:

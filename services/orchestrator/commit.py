@@ -32,7 +32,7 @@ from libs.telemetry import metrics
 from services.orchestrator import store
 from services.orchestrator.group import inputs, measured
 from services.orchestrator.group.batch import InputBatch, WorkflowUnknown
-from services.orchestrator.group.changes import Stop
+from services.orchestrator.group.changes import NewOperation, Stop
 from services.orchestrator.machine.workflow import Workflow
 
 GROUP_MAX = 64
@@ -58,10 +58,15 @@ class OutgoingCommand:
     cycle_id: UUID
     op_id: UUID
     body: bytes
+    granted: ClaimAnswer | None = None
+    """The claim, where it was committed with the operation."""
 
 
 class Outbox(Protocol):
     """The way out of the orchestrator after a commit. Nothing here may raise: the sweep heals."""
+
+    def free_workers(self, service: str, step: str) -> int:
+        """How many of the step's commands a service of this process would begin at once."""
 
     async def send(self, command: OutgoingCommand) -> None:
         """Send a command for the first time."""
@@ -246,6 +251,7 @@ class Committer:
             loaded = await store.load(db, items, self._settings)
             group = InputBatch(self._workflows, self._settings, loaded, datetime.now(UTC))
             answers = [group.take(item) for item in items]
+            group.claim_starts(self._outbox.free_workers)
             await store.write_paces(db, loaded)
             commands = await store.write(db, group, self._settings)
         return Committed(group, answers, commands)
@@ -258,7 +264,10 @@ class Committer:
             # fails its operation.
             if body is not None and not step.asks and len(body) <= MESSAGE_BYTES_MAX:
                 owner, cycle_id = step.serves.owner, new.cycle.cycle_id
-                command = OutgoingCommand(owner, step.name, cycle_id, new.start.op_id, body)
+                granted = self._granted(new)
+                command = OutgoingCommand(
+                    owner, step.name, cycle_id, new.start.op_id, body, granted
+                )
                 await self._outbox.send(command)
         for stop in committed.group.stops:
             await self._outbox.stop(stop)
@@ -267,6 +276,13 @@ class Committer:
             self._on_commit(hurry=awaited and not self._loaded)
         if not all(row.at_work for row in committed.group.cycles):
             self._on_freed()
+
+    def _granted(self, new: NewOperation) -> ClaimAnswer | None:
+        if not new.epoch:
+            return None
+        return ClaimAnswer(
+            outcome="granted", epoch=new.epoch, lease_s=self._settings.orchestrator.lease_s
+        )
 
 
 def _is_its_own_fault(error: Exception) -> bool:

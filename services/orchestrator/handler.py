@@ -195,13 +195,19 @@ class BusOutbox:
         self._publisher = publisher
         self._local = local
 
+    def free_workers(self, service: str, step: str) -> int:
+        """How many of the step's commands a service of this process would begin at once."""
+        return 0 if self._local is None else self._local.free_workers(service, step)
+
     async def send(self, command: OutgoingCommand) -> None:
         """Send a command for the first time."""
         if self._local is not None:
             place = traceparent(command.cycle_id, command.op_id)
-            handed = LocalDelivery(command.body, place)
+            handed = LocalDelivery(command.body, place, command.granted)
             if self._local.hand_over(command.service, command.step, handed):
                 return
+        if command.granted is not None:
+            return  # its service has just stopped; nobody else gets it before the lease is over
         await self._publisher.command(
             command.service, command.step, command.cycle_id, command.op_id, command.body, 1
         )

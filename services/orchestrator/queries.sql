@@ -218,16 +218,18 @@ ended as (
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
                             attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
-                            created_at, rests_since)
+                            created_at, rests_since, epoch, started_at)
     select op_id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of,
-           'pending', claimed, must_answer, command,
+           case when epoch = 0 then 'pending' else 'running' end,
+           claimed, must_answer, command,
            case when rests then 'infinity'
                 else coalesce(clock_timestamp() + due_in_s * interval '1 second', 'infinity') end,
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
-           clock_timestamp(), case when rests then clock_timestamp() end
+           clock_timestamp(), case when rests then clock_timestamp() end,
+           epoch, case when epoch > 0 then clock_timestamp() end
     from rows($started) as t (op_id uuid, cycle_id uuid, started_on date, pipeline text, account text,
           state text, step text, service text, attempt int, as_of date, claimed bool,
-          must_answer bool, command bytea, due_in_s float8, limit_s float8, may_rest bool),
+          must_answer bool, command bytea, due_in_s float8, limit_s float8, may_rest bool, epoch int),
          lateral (select may_rest and (select live_at_work()) > 0 as rests) r
     returning op_id, rests_since
 ),

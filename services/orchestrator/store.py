@@ -323,6 +323,7 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
         "due_in_s": new.due_in_s(settings),
         "limit_s": settings.approval.timeout_s if start.step.asks else start.step.time_limit_s,
         "may_rest": cycle.of_study,
+        "epoch": new.epoch,
     }
 
 

@@ -37,7 +37,6 @@ from services.orchestrator.machine.workflow import State, Step, Workflow
 LANE = "alpha"
 WORDS = (
     "picks over",
-    "claim",
     "free record",
     "reserve",
     "record",
@@ -45,9 +44,9 @@ WORDS = (
     "review over",
     "result of review",
 )
-"""What passes inside the process for one cycle, in this order. A free call that is
-made before a paid one goes with the reserve, and one that is made after it with the result;
-progress is told by a record of its own."""
+"""What passes inside the process for one cycle, in this order. The claim comes with its command. A
+free call that is made before a paid one goes with the reserve, and one that is made after it with
+the result; progress is told by a record of its own."""
 
 SORTS = ("request", "free record", "reserve", "paid record", "result")
 """Inputs that a group has when it is killed."""

@@ -33,7 +33,7 @@ from services.orchestrator.group.changes import (
     refused_event,
     step_event,
 )
-from services.orchestrator.group.leases import NO_USAGE, Leases
+from services.orchestrator.group.leases import NO_USAGE, FreeWorkers, Leases
 from services.orchestrator.group.rows import CallBudget, CycleRow, EndedOperation, OperationRow
 from services.orchestrator.machine.logic import (
     SHARED,
@@ -395,6 +395,10 @@ class InputBatch:
     def changed_cycles(self) -> Sequence[CycleRow]:
         """All cycles to write, with those whose purse alone has changed."""
         return [row for row in self._loaded.cycles.values() if row.changed]
+
+    def claim_starts(self, free_workers: FreeWorkers) -> None:
+        """Claim what services of this process will begin at once."""
+        self.starts = self._leases.claim_starts(self.starts, free_workers)
 
     # --- after the commit ---------------------------------------------------------------------
 

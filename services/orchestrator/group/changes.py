@@ -22,10 +22,13 @@ RECALIBRATED_FROM = "recalibrated_from"
 
 @dataclass(frozen=True)
 class NewOperation:
-    """An operation to insert, in the cycle that it belongs to."""
+    """An operation to insert, in the cycle that it belongs to; with an `epoch` above 0 it has been
+    claimed, for the service of this process that it is handed to.
+    """
 
     cycle: CycleRow
     start: Start
+    epoch: int = 0
 
     def row(self) -> OperationRow:
         """The operation as it will stand in the database."""
@@ -39,11 +42,11 @@ class NewOperation:
             step=step.name,
             service=step.serves.owner,
             attempt=self.start.attempt,
-            status="pending",
+            status="running" if self.epoch else "pending",
             claimed=step.serves.claimed,
             must_answer=step.must_answer,
-            epoch=0,
-            lease_live=False,
+            epoch=self.epoch,
+            lease_live=self.epoch > 0,
             tokens=0,
             cost_usd=ZERO,
             reserved=Reserve(),
@@ -53,7 +56,7 @@ class NewOperation:
         """How long until the sweep sends it again; None for what a person is asked."""
         if self.start.step.asks:
             return None
-        return settings.orchestrator.resend_after_s
+        return settings.orchestrator.lease_s if self.epoch else settings.orchestrator.resend_after_s
 
 
 @dataclass(frozen=True)

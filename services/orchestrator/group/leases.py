@@ -1,6 +1,8 @@
 """Claims, leases and budgets: who has an operation, what it recorded, what it may still spend."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -26,6 +28,7 @@ from services.orchestrator.group.changes import (
     Loaded,
     NewEntry,
     NewEvent,
+    NewOperation,
     NewUsage,
     step_event,
 )
@@ -41,6 +44,8 @@ CALL_EVENTS = {
 SEQ_REQUESTS = 20_000
 """Numbers of `llm_requested` events begin above those of calls."""
 CALLS_PER_EPOCH = 20_000
+FreeWorkers = Callable[[str, str], int]
+"""How many of a service's commands of a step would begin at once, in this process."""
 NO_USAGE = Usage()
 NOTHING = Reserve()
 
@@ -98,6 +103,26 @@ class Leases:
         row.epoch += 1
         _hold(row)
         return self._granted(row, 0)
+
+    def claim_starts(
+        self, starts: Sequence[NewOperation], free_workers: FreeWorkers
+    ) -> list[NewOperation]:
+        """The new operations, claimed where a service of this process begins them at once, so that
+        it need not ask. A study's cells are left as they are: they may rest instead."""
+        handed: Counter[tuple[str, str]] = Counter()
+
+        def claimed(new: NewOperation) -> NewOperation:
+            serves = new.start.step.serves
+            command = serves.owner, new.start.step.name
+            if not serves.claimed or new.cycle.of_study:
+                return new
+            if handed[command] >= free_workers(*command):
+                return new
+            handed[command] += 1
+            self._tell_start(new.row())
+            return replace(new, epoch=1)
+
+        return list(map(claimed, starts))
 
     def _tell_start(self, row: OperationRow) -> None:
         cycle = self._loaded.cycles[row.cycle_id]

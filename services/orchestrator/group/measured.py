@@ -47,6 +47,9 @@ def count(group: InputBatch, answers: Sequence[Message | None]) -> None:
     for answer in answers:
         if isinstance(answer, ClaimAnswer | RecordAnswer | ResultAnswer | RequestAnswer):
             metrics.ANSWERS.add(QUESTIONS[type(answer)], answer.outcome)
+    for start in group.starts:
+        if start.epoch:
+            metrics.ANSWERS.add("claim", "granted")
     for event in group.events:
         _event(group, event)
         if event.type in LOGGED:

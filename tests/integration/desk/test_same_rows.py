@@ -72,10 +72,18 @@ def free_calls_alone(patch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @contextmanager
+def claims_asked_for(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Inside the process; each claim asked for, as where no worker was known to be free."""
+    patch.setattr(LocalBus, "free_workers", lambda *_: 0)
+    yield
+
+
+@contextmanager
 def over_the_wire(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every command, claim, record and result over NATS."""
     patch.setattr(LocalBus, "ask", never)
     patch.setattr(LocalBus, "hand_over", lambda *_: False)
+    patch.setattr(LocalBus, "free_workers", lambda *_: 0)
     yield
 
 
@@ -108,7 +116,9 @@ async def rows_of(
     }
 
 
-@pytest.mark.parametrize("way", [free_calls_alone, over_the_wire], ids=lambda way: way.__name__)
+@pytest.mark.parametrize(
+    "way", [free_calls_alone, claims_asked_for, over_the_wire], ids=lambda way: way.__name__
+)
 async def test_a_decision_cycle_has_the_same_rows_either_way_but_for_ids_and_times(
     desk: Desk, user: Caller, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:

@@ -17,6 +17,7 @@ from contracts.operation import (
     RecordAnswer,
     Reserve,
 )
+from contracts.subjects.commands import MAKE_PLAN, OPEN_BOOKS, PICK_TRADES
 from contracts.subjects.subject import STUDY, AnySubject
 from contracts.types import Usage
 from libs.bus import operation as bus
@@ -24,7 +25,7 @@ from libs.bus.codec import decode, encode
 from libs.bus.operation import Lease
 from libs.runtime.journal import Known
 from libs.runtime.settings import Settings
-from services.orchestrator.group.changes import Loaded, NewEntry, NewOperation
+from services.orchestrator.group.changes import Loaded, NewEntry, NewEvent, NewOperation
 from services.orchestrator.group.leases import Leases
 from services.orchestrator.group.rows import CallBudget, CycleRow, OperationRow
 from services.orchestrator.machine.logic import Start
@@ -93,6 +94,37 @@ def starts_of(cycle: CycleRow, *rows: AnySubject) -> list[NewOperation]:
         NewOperation(cycle, Start(UUID(int=number), "alpha", "working", Step(row), 1, {}))
         for number, row in enumerate(rows)
     ]
+
+
+def test_as_many_new_operations_as_workers_are_free_here_are_claimed_and_begun() -> None:
+    events: list[NewEvent] = []
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: cycle()}), [], events)
+    starts = starts_of(cycle(), PICK_TRADES, PICK_TRADES, PICK_TRADES, MAKE_PLAN, OPEN_BOOKS)
+
+    after = leases.claim_starts(starts, lambda service, _: 2 if service == "trader" else 0)
+
+    assert [new.epoch for new in after] == [1, 1, 0, 0, 0]
+    assert [(new.row().status, new.row().lease_live) for new in after[1:3]] == [
+        ("running", True),
+        ("pending", False),
+    ]
+    assert [event.node for event in events] == [new.start.op_id for new in after[:2]]
+    due = [
+        new.due_in_s(
+            Settings(
+                orchestrator={"lease_s": 7, "resend_after_s": 3},
+            )
+        )
+        for new in after[1:3]
+    ]
+    assert due == [7, 3]
+
+
+def test_plain_work_and_a_studys_cell_are_not_claimed_however_many_workers_are_free() -> None:
+    cell = cycle_row(cycle_id=CYCLE, requester=STUDY)
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: cell}), [], [])
+    starts = [*starts_of(cell, PICK_TRADES), *starts_of(cycle(), OPEN_BOOKS)]
+    assert [new.epoch for new in leases.claim_starts(starts, lambda *_: 9)] == [0, 0]
 
 
 def holding(*, today: bool) -> tuple[Leases, OperationRow, CallBudget]:
