@@ -1,7 +1,7 @@
 """The market source of each kind of data, as the settings choose it; nothing of a source is loaded.
 
-`market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). Kinds of data
-beside prices may have a source of their own, and that may have nothing else (`edgar`).
+`market` of the settings is `replay` (recorded data, the default), `yahoo` or `alpaca` (live). Kinds
+of data beside prices may have a source of their own, and that may have nothing else (`edgar`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +30,7 @@ class SourceName(StrEnum):
 
     REPLAY = "replay"
     YAHOO = "yahoo"
+    ALPACA = "alpaca"
 
 
 class PartName(StrEnum):
@@ -41,6 +42,7 @@ class PartName(StrEnum):
 CAN: Mapping[SourceName | PartName, Sequence[DataKind]] = {
     SourceName.REPLAY: tuple(DataKind),
     SourceName.YAHOO: tuple(kind for kind in DataKind if kind is not DataKind.EVENTS),
+    SourceName.ALPACA: (DataKind.PRICES, DataKind.HEADLINES),
     PartName.EDGAR: (DataKind.FUNDAMENTALS, DataKind.EVENTS),
 }
 """The kinds of data that each source can be asked for."""
@@ -82,6 +84,11 @@ def first_request(settings: Settings) -> str:
 def yahoo_tickers(settings: Settings) -> tuple[str, ...]:
     """The tickers that the settings make Yahoo's universe."""
     return named(settings.yahoo.tickers)
+
+
+def alpaca_tickers(settings: Settings) -> tuple[str, ...]:
+    """The tickers that the settings make the universe of Alpaca's prices."""
+    return named(settings.alpaca.tickers)
 
 
 def named(names: str) -> tuple[str, ...]:

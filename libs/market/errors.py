@@ -178,6 +178,15 @@ class ContactMissing(MarketError):
         )
 
 
+class KeysMissing(MarketError):
+    """A source that wants a key was not asked, because there is none that can be used."""
+
+    code = "keys_missing"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Alpaca needs your key, so it was not asked: {why}")
+
+
 def is_silence(answer: object) -> TypeGuard[Failure]:
     """True where this failure says that a source gave no answer."""
     return isinstance(answer, Failure) and answer.code in {SourceUnavailable.code, RateLimited.code}

@@ -4,7 +4,7 @@ Each source keeps its own known-at and refuses what it does not have; nothing fa
 The sessions are those of the prices' source, and so is everything that execution reads.
 """
 
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Protocol, TypeVar
@@ -25,7 +25,11 @@ from libs.market.source import (
     ListingSearch,
     MarketData,
     NewsItem,
+    SessionMove,
+    SessionMoves,
     SourceLabel,
+    move_of,
+    notes_on,
 )
 
 T = TypeVar("T")
@@ -92,12 +96,12 @@ class MixedMarket:
     def __init__(self, prices: MarketData, parts: Parts) -> None:
         self._prices = prices
         self._parts = parts
-        self._labels: Mapping[DataKind, SourceLabel] = {
-            DataKind.PRICES: prices.label,
-            DataKind.FUNDAMENTALS: parts.figures.label,
-            DataKind.EVENTS: parts.events.label,
-            DataKind.HEADLINES: parts.headlines.label,
-            DataKind.CALENDAR: parts.calendar.label,
+        self._sources: Mapping[DataKind, Labelled] = {
+            DataKind.PRICES: prices,
+            DataKind.FUNDAMENTALS: parts.figures,
+            DataKind.EVENTS: parts.events,
+            DataKind.HEADLINES: parts.headlines,
+            DataKind.CALENDAR: parts.calendar,
         }
 
     @property
@@ -107,7 +111,7 @@ class MixedMarket:
 
     def label_of(self, kind: DataKind) -> SourceLabel:
         """See ManySources.label_of."""
-        return self._labels[kind]
+        return self._sources[kind].label
 
     @property
     def calendar(self) -> ExchangeCalendar:
@@ -127,6 +131,16 @@ class MixedMarket:
     def caveat(self, ticker: str) -> str:
         """See HasFiles.caveat."""
         return self._prices.caveat(ticker) if isinstance(self._prices, HasFiles) else ""
+
+    def session_notes(self, as_of: date) -> Sequence[str]:
+        """See SessionNotes.session_notes: of the prices."""
+        return notes_on(self._prices, as_of)
+
+    async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
+        """See SessionMoves.session_moves."""
+        if isinstance(self._prices, SessionMoves):
+            return await self._prices.session_moves(as_of, tickers)
+        return {name: move_of(await self.bars(name, as_of, 2)) for name in tickers}
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         """See MarketData.bars."""

@@ -6,6 +6,7 @@ Only execution and the console are given rates: everyone else finds those of as_
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Protocol
@@ -16,6 +17,15 @@ from libs.market.replay.store import ReplayStore
 from libs.market.replay.versions import HasVersions
 from libs.market.source import MarketData, price_kept
 from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, PriceMark, inverse, price_in
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The value of one unit of a currency in another at the end of the day `on`, in London."""
+
+    on: date
+    rate: float
+    known_at: datetime
 
 
 class ExchangeRates(Protocol):

@@ -12,22 +12,25 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 import polars as pl
 
 from libs.facts.cells import as_text
 from libs.files.text import text_of
+from libs.market.calendar import ExchangeCalendar
 from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
+from libs.market.rates import Quote
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.layout import DEFAULT_CURRENCY, LABEL_FILE
-from libs.market.yahoo.market import YahooMarket
+from libs.market.source import EarningsReport, Fundamentals, Listing, NewsItem
 
 BATCH = 8
 """Tickers asked at once and then written: what a run that is cut off loses at most."""
 WAITS_MAX = 3
-"""Pauses that Yahoo may ask for before the rest is left for another run."""
+"""Pauses that a source may ask for before the rest is left for another run."""
 YEARS_DEFAULT = 4
 """Whole years of prices before this one: enough for every indicator of the first one replayed."""
 STATE_FILE = "recording.json"
@@ -100,7 +103,7 @@ _COLUMNS = {
 _ONCE = {"filings"}
 """What happened once: a later row of the same key is none, whatever it says."""
 _LABEL = """\
-name = "yahoo-recorded"
+name = "{name}-recorded"
 description = "recorded from {sources} by deskbus market record; for your own use only"
 currency = "USD"
 exchange = "XNYS"
@@ -108,6 +111,76 @@ exchange = "XNYS"
 
 Cell = str | float | date | datetime | None
 Record = Mapping[str, Cell]
+
+
+class Recordable(Protocol):
+    """A live source of prices that can be recorded; each question raises MarketError."""
+
+    @property
+    def calendar(self) -> ExchangeCalendar:
+        """The sessions that as_of counts in."""
+        ...
+
+    def settled(self) -> date:
+        """The newest session that can be asked about."""
+        ...
+
+    def resting_s(self) -> float | None:
+        """The seconds for which the source is left alone after a rate limit or faults, if it is."""
+        ...
+
+    async def raw_bars(self, ticker: str, as_of: date, days: int) -> pl.DataFrame:
+        """The raw bars of `days` days up to as_of, with splits and dividends."""
+        ...
+
+    async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
+        """The dated headlines that the source still has."""
+        ...
+
+    async def rates(self, currency: str, into: str, at: datetime, since: date) -> Sequence[Quote]:
+        """Daily rates from `since` on, ascending, with all that were known at `at`."""
+        ...
+
+    async def universe(
+        self, as_of: date, tickers: Collection[str] | None = None
+    ) -> tuple[Listing, ...]:
+        """See MarketData.universe."""
+        ...
+
+    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
+        """See MarketData.fundamentals."""
+        ...
+
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
+        """See MarketData.earnings."""
+        ...
+
+
+class Headlined(Protocol):
+    """A source of headlines that can be recorded."""
+
+    async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
+        """See Recordable.headlines."""
+        ...
+
+
+@dataclass(frozen=True)
+class RecordedSource:
+    """The source of a recording: its `name` of one word, and `said` to people.
+
+    With `keeps_first` bars that are recorded stay as they were first answered, since the source
+    corrects them later; splits and dividends are still added to them.
+    """
+
+    name: str
+    said: str
+    keeps_first: bool = False
+
+
+FROM_YAHOO = RecordedSource("yahoo", "Yahoo Finance")
+FROM_ALPACA = RecordedSource("alpaca", "Alpaca's market data", keeps_first=True)
 
 
 @dataclass
@@ -122,7 +195,7 @@ class TickerRecording:
     absent: dict[str, str] = field(default_factory=dict)
     failure: str | None = None
     is_final: bool = True
-    """False where another run may get it: Yahoo did not answer, for the ticker or a page of it."""
+    """False where another run may get it: there was no answer, for the ticker or a page of it."""
 
     @property
     def is_limited(self) -> bool:
@@ -147,24 +220,28 @@ class _Page:
 class Recorder:
     """Saves what `market` answers for its newest session into `directory`.
 
-    With `edgar` the companies' filings too, and with `figures_of_edgar` the figures that they
+    `headlines` come from another source where one is given. With `edgar` the companies' filings
+    are saved too, and with `figures_of_edgar` the figures that they
     reported, in the place of the market's. `begin` hears how many tickers there are to record,
     `tell` of each, `pause` of seconds to wait.
     """
 
     def __init__(
         self,
-        market: YahooMarket,
+        market: Recordable,
         directory: Path,
         *,
+        source: RecordedSource = FROM_YAHOO,
+        headlines: Headlined | None = None,
         edgar: EdgarFeed | None = None,
         figures_of_edgar: bool = False,
         tell: Callable[[TickerRecording], None],
         pause: Callable[[float], object] = lambda _: None,
         begin: Callable[[int], object] = lambda _: None,
     ) -> None:
-        self._feed = market.feed
+        self._source = source
         self._market = market
+        self._headlines = headlines or market
         self._directory = directory
         self._edgar = edgar
         self._figures_of_edgar = figures_of_edgar and edgar is not None
@@ -181,16 +258,15 @@ class Recorder:
         get what is missing. A page that fails costs no other page. Raises MarketError where not
         even the universe is known.
         """
-        as_of = self._feed.settled()
+        as_of = self._market.settled()
         since = since or date(as_of.year - YEARS_DEFAULT, 1, 1)
         names = tickers or [listing.ticker for listing in await self._market.universe(as_of)]
         self._directory.mkdir(parents=True, exist_ok=True)
         label = self._directory / LABEL_FILE
         if not label.exists():
-            sources = (
-                "Yahoo Finance" if self._edgar is None else "Yahoo Finance and the SEC's EDGAR"
-            )
-            _write(label, _LABEL.format(sources=sources))
+            said = self._source.said
+            sources = said if self._edgar is None else f"{said} and the SEC's EDGAR"
+            _write(label, _LABEL.format(name=self._source.name, sources=sources))
         state = _State.load(self._directory / STATE_FILE, as_of, since)
         for name in sorted(set(names) & set(state.done)):
             self._tell(TickerRecording(name, absent={"all": "recorded already"}))
@@ -211,7 +287,7 @@ class Recorder:
         pages = await asyncio.gather(*(self._page(name, as_of, since) for name in names))
         for _ in range(WAITS_MAX):
             again = [n for n, page in enumerate(pages) if page.recorded.is_limited]
-            wait_s = self._feed.resting_s()
+            wait_s = self._market.resting_s()
             if not again or wait_s is None:
                 break
             self._pause(wait_s)
@@ -224,10 +300,8 @@ class Recorder:
         page = _Page(TickerRecording(ticker))
         recorded = page.recorded
         try:
-            series = await self._market.raw(ticker, as_of, (as_of - since).days)
-            page.bars = series.frame.filter(pl.col("date") >= since).select(
-                *BAR_COLUMNS, *ACTION_COLUMNS
-            )
+            frame = await self._market.raw_bars(ticker, as_of, (as_of - since).days)
+            page.bars = frame.filter(pl.col("date") >= since).select(*BAR_COLUMNS, *ACTION_COLUMNS)
             dates = page.bars["date"]
             recorded.sessions, recorded.first, recorded.last = len(dates), dates[0], dates[-1]
         except SourceUnavailable as error:
@@ -252,7 +326,7 @@ class Recorder:
             ]
 
         async def news() -> Iterable[Record]:
-            return [asdict(item) for item in await self._feed.news(ticker, as_of)]
+            return [asdict(item) for item in await self._headlines.headlines(ticker, as_of)]
 
         async def fundamentals() -> Iterable[Record]:
             latest = await self._market.fundamentals(ticker, as_of)
@@ -303,7 +377,7 @@ class Recorder:
             recorded = TickerRecording(f"({pair})")
             results.append(recorded)
             try:
-                quotes = await self._feed.rates(currency, DEFAULT_CURRENCY, at, since)
+                quotes = await self._market.rates(currency, DEFAULT_CURRENCY, at, since)
             except MarketError as error:
                 recorded.without("fx", error)
                 self._tell(recorded)
@@ -334,8 +408,10 @@ class Recorder:
     def _keep_bars(self, ticker: str, bars: pl.DataFrame) -> None:
         path = self._directory / f"{ticker}.csv"
         if path.exists():
-            older = read_bars(path).filter(pl.col("date") < bars["date"][0])
-            bars = pl.concat([older, bars])
+            stored = read_bars(path)
+            if self._source.keeps_first:
+                bars = bars.update(stored.select("date", *BAR_COLUMNS[1:]), on="date")
+            bars = pl.concat([stored.filter(pl.col("date") < bars["date"][0]), bars])
         _write(path, bars.write_csv())
 
     def _append(self, kind: str, rows: Sequence[Record]) -> None:

@@ -5,7 +5,7 @@ to trade at lie after as_of, so they have a Protocol of their own (`FillPrices`)
 is given: code that holds a `MarketData` has no way to reach them.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -265,11 +265,12 @@ class ListingSearch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionMove:
-    """A session of a ticker: the traded value, and the change of its close from the bar before in
-    percent, adjusted as bars are; None where there is no bar before.
+    """A session of a ticker: the traded value, None where the source does not know all of it; and
+    the change of its close from the bar before in percent, adjusted as bars are, None where there
+    is no bar before.
     """
 
-    turnover: float
+    turnover: float | None
     change_pct: float | None
 
 
@@ -281,6 +282,26 @@ class SessionMoves(Protocol):
     async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
         """The session of as_of of each ticker, as its last two bars say; raises as `bars` does."""
         ...
+
+
+@runtime_checkable
+class SessionNotes(Protocol):
+    """A source whose prices of a session have something that their reader has to know."""
+
+    def session_notes(self, as_of: date) -> Sequence[str]:
+        """Sentences on the prices of a session: provisional, or of a part of the market. Asks
+        nobody, and says what is known so far."""
+        ...
+
+
+def notes_on(market: "MarketData", as_of: date) -> Sequence[str]:
+    """The notes of a source on the prices of a session; none where it has none to give."""
+    return market.session_notes(as_of) if isinstance(market, SessionNotes) else ()
+
+
+def said_of(market: "MarketData", as_of: date) -> str:
+    """The source of prices in words, with the notes on that session."""
+    return ", ".join((market.label.in_words, *notes_on(market, as_of)))
 
 
 async def bars_until(market: MarketData, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:

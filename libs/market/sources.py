@@ -7,7 +7,7 @@ Where a further one is forgotten here, mypy says so. What reads past as_of is ha
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from libs.market.choice import (
     DataKind,
     PartName,
     SourceName,
+    alpaca_tickers,
     chosen,
     named,
     source_of,
@@ -34,15 +35,18 @@ from libs.market.replay.versioned import VersionedFills, VersionedMarket
 from libs.market.replay.versions import Versions
 from libs.market.sessions import Sessions, SessionSpan
 from libs.market.source import FillPrices, ListingSearch, MarketData
+from libs.runtime.key_pair import key_pair_in
 from libs.runtime.settings import Settings
 
 if TYPE_CHECKING:
+    from libs.market.alpaca.feed import AlpacaFeed
+    from libs.market.alpaca.market import AlpacaMarket
     from libs.market.edgar.feed import EdgarFeed
     from libs.market.edgar.market import EdgarMarket
     from libs.market.yahoo.feed import YahooFeed
     from libs.market.yahoo.market import YahooMarket
 
-    Whole = ReplayMarket | VersionedMarket | YahooMarket
+    Whole = ReplayMarket | VersionedMarket | YahooMarket | AlpacaMarket
 
 CACHE_DIR = "cache/yahoo"
 """Where yfinance keeps cookies and time zones, below the data directory."""
@@ -50,6 +54,8 @@ VERSIONS_DIR = "market"
 """Where all processes keep the versions of a folder of recorded data, below the data directory."""
 EDGAR_PACE = "cache/edgar/pace"
 """Where all processes keep EDGAR's pace, below the data directory."""
+ALPACA_DIR = "cache/alpaca"
+"""Where all processes keep Alpaca's pace, and what the account may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,18 @@ def _whole(settings: Settings, name: SourceName) -> "Whole":
             return VersionedMarket(versions, settings.market.jump_pct)
         case SourceName.YAHOO:
             return yahoo_of(settings)
+        case SourceName.ALPACA:
+            return alpaca_of(settings)
+
+
+def alpaca_of(settings: Settings) -> "AlpacaMarket":
+    """The source of an Alpaca account, whichever is chosen: for recording it."""
+    from libs.market.alpaca.market import AlpacaMarket  # noqa: PLC0415 - only for whoever wants it
+
+    companies = None if settings.edgar.contact is None else edgar_of(settings)
+    return AlpacaMarket(
+        alpaca_feed_of(settings), alpaca_tickers(settings), companies, settings.market.jump_pct
+    )
 
 
 def yahoo_of(settings: Settings) -> "YahooMarket":
@@ -122,6 +140,10 @@ def fills_of(settings: Settings) -> FillPrices:
             from libs.market.yahoo.market import YahooFills  # noqa: PLC0415
 
             return YahooFills(feed_of(settings))
+        case SourceName.ALPACA:
+            from libs.market.alpaca.market import AlpacaFills  # noqa: PLC0415
+
+            return AlpacaFills(alpaca_feed_of(settings))
 
 
 def rates_of(settings: Settings) -> ExchangeRates:
@@ -134,6 +156,10 @@ def rates_of(settings: Settings) -> ExchangeRates:
             from libs.market.yahoo.rates import YahooRates  # noqa: PLC0415 - for whoever chose it
 
             return YahooRates(feed_of(settings), yahoo_currencies(settings))
+        case SourceName.ALPACA:
+            from libs.market.alpaca.market import NoRates  # noqa: PLC0415 - for whoever chose it
+
+            return NoRates()
 
 
 def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
@@ -149,6 +175,8 @@ def tickers_of(settings: Settings) -> tuple[str, ...]:
             return (_bundled() if versions is None else versions.known.store).tickers
         case SourceName.YAHOO:
             return yahoo_tickers(settings)
+        case SourceName.ALPACA:
+            return alpaca_tickers(settings)
 
 
 def sessions_of(settings: Settings) -> Sessions:
@@ -167,6 +195,20 @@ def sessions_of(settings: Settings) -> Sessions:
         case SourceName.YAHOO:
             feed = feed_of(settings)
             return Sessions(SourceName.YAHOO, feed.calendar, _Settled(feed))
+        case SourceName.ALPACA:
+            alpaca = alpaca_feed_of(settings)
+            return Sessions(SourceName.ALPACA, alpaca.calendar, _Settled(alpaca))
+
+
+def alpaca_feed_of(settings: Settings) -> "AlpacaFeed":
+    """This process' one feed from Alpaca; nothing is loaded or asked yet."""
+    file = settings.alpaca.data_key_file
+    return _alpaca(
+        None if file is None else file.absolute(),
+        settings.alpaca.data_url,
+        (settings.data_dir / ALPACA_DIR).absolute(),
+        settings.alpaca.data_requests_per_s,
+    )
 
 
 def edgar_of(settings: Settings) -> "EdgarFeed":
@@ -265,6 +307,20 @@ def _edgar(
     )
 
 
+@lru_cache(maxsize=4)
+def _alpaca(file: Path | None, url: str | None, cache: Path, requests_per_s: float) -> "AlpacaFeed":
+    from libs.market.alpaca.calls import KEY_SETTING, AlpacaCalls  # noqa: PLC0415
+    from libs.market.alpaca.feed import AlpacaFeed  # noqa: PLC0415
+    from libs.market.alpaca.standing import keep_standing  # noqa: PLC0415
+
+    keys = None if file is None else partial(key_pair_in, file, KEY_SETTING)
+    return AlpacaFeed(
+        AlpacaCalls(keys, url),
+        SharedPace(cache / "pace", requests_per_s, "Alpaca"),
+        told=partial(keep_standing, cache),
+    )
+
+
 class _Recorded:
     """Of recorded data from the first to the newest bar; read once, at the first question."""
 
@@ -285,9 +341,9 @@ class _Recorded:
 
 
 class _Settled:
-    """Of a live source up to the newest session whose prices are final; asks nobody."""
+    """Of a live source up to the newest session that can be asked about; asks nobody."""
 
-    def __init__(self, feed: "YahooFeed") -> None:
+    def __init__(self, feed: "YahooFeed | AlpacaFeed") -> None:
         self._feed = feed
 
     async def __call__(self) -> SessionSpan:

@@ -55,14 +55,15 @@ class PostgresSettings(Section):
 class MarketSettings(Section):
     """Market data."""
 
-    source: str = Field(default="replay", pattern="^(replay|yahoo)$")
-    """Where market data comes from: recorded (`replay`), or live and unofficial (`yahoo`). Prices,
-    listings and rates always do; other kinds of data may have a source of their own."""
+    source: str = Field(default="replay", pattern="^(replay|yahoo|alpaca)$")
+    """Where market data comes from: recorded (`replay`), live and unofficial (`yahoo`), or live by
+    an Alpaca account (`alpaca`). Prices, listings and rates always do; other kinds of data may have
+    a source of their own."""
     fundamentals: str | None = Field(default=None, pattern="^(replay|yahoo|edgar)$")
     """Where companies' figures come from, if not from `market.source`."""
     events: str | None = Field(default=None, pattern="^(replay|edgar)$")
     """Where companies' filings come from, if not from `market.source`."""
-    headlines: str | None = Field(default=None, pattern="^(replay|yahoo)$")
+    headlines: str | None = Field(default=None, pattern="^(replay|yahoo|alpaca)$")
     """Where headlines come from, if not from `market.source`."""
     calendar: str | None = Field(default=None, pattern="^(replay|yahoo)$")
     """Where earnings dates come from, if not from `market.source`."""
@@ -82,6 +83,25 @@ class YahooSettings(Section):
     """Currencies whose rates into an account's own are asked of Yahoo, separated by commas."""
     requests_per_s: float = Field(default=4.0, gt=0, le=50)
     """How fast one process asks Yahoo; replicas do not share it."""
+
+
+class AlpacaSettings(Section):
+    """Alpaca's market data."""
+
+    data_key_file: Path | None = None
+    """A file with the key id and the secret of an Alpaca account, for market data. Without it
+    Alpaca is not asked."""
+    data_requests_per_s: float = Field(default=2.5, gt=0, le=15)
+    """How fast all processes that share a data directory ask Alpaca for data together; a free
+    account may ask 200 times a minute. Services with data directories of their own, such as
+    containers, each take this much."""
+    data_url: str | None = Field(
+        default=None, pattern=r"^https?://(127\.0\.0\.1|localhost)(:\d+)?$"
+    )
+    """An address on this machine that answers in the place of Alpaca's data host, for tests. Not
+    set: https://data.alpaca.markets, the only other host that is sent the key."""
+    tickers: str = ""
+    """The universe where prices come from Alpaca, separated by commas."""
 
 
 class EdgarSettings(Section):

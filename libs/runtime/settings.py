@@ -142,6 +142,7 @@ class Settings(BaseSettings):
     postgres: sections.PostgresSettings = sections.PostgresSettings()
     market: sections.MarketSettings = sections.MarketSettings()
     yahoo: sections.YahooSettings = sections.YahooSettings()
+    alpaca: sections.AlpacaSettings = sections.AlpacaSettings()
     edgar: sections.EdgarSettings = sections.EdgarSettings()
     http: sections.HttpSettings = sections.HttpSettings()
     mcp: sections.McpSettings = sections.McpSettings()

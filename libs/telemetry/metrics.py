@@ -216,7 +216,8 @@ MARKET_CALLS = Counter(
     (
         Label(
             "what",
-            "chart, news, search, info, reports, calendar, screen; EDGAR: tickers, filings, facts",
+            "chart, news, search, info, reports, calendar, screen; EDGAR: tickers, filings, facts; "
+            "Alpaca: feed, bars, actions, news",
         ),
         Label("outcome", "kept (from the cache), ok, none (it has none), unavailable"),
     ),
@@ -224,7 +225,7 @@ MARKET_CALLS = Counter(
 MARKET_RESTS = Gauge(
     "deskbus_market_rests_seconds",
     "How long a live market source was to be left alone when it was asked last; 0: not at all.",
-    (Label("source", "yahoo, edgar"),),
+    (Label("source", "yahoo, edgar, alpaca"),),
 )
 
 # --- orders and books -----------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from contracts.exit_signal import (
 from contracts.operation import CallKind
 from contracts.types import Failure
 from libs.market.exit_terms import DeskExitRules
+from libs.market.source import said_of
 from libs.quant.exits.history import (
     ExitContext,
     facts_of,
@@ -171,7 +172,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
         as_of=holdings.as_of,
         positions=tuple(by_distance([*map(distances, nearest)])),
         more=len(nearest) < len(held),
-        market_source=checking.reads.market.label.in_words,
+        market_source=said_of(checking.reads.market, holdings.as_of),
         warnings=(
             *filter(None, [checking.rules.note]),
             *warnings_of(named, histories, account.largest),
@@ -236,12 +237,11 @@ async def check_exits(
         sales=sum(check.quantity is not None for check in checks),
         failed=len(failures),
     )
-    label = reads.market.label.in_words
     return ExitReport.of(
         command,
         account=books.account,
         checks=checks,
-        market_source=label,
+        market_source=reads.market.label.in_words,
         warnings=(note,) if note else (),
     )
 

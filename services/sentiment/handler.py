@@ -134,8 +134,13 @@ async def build_digest(
         candidates=candidates,
         dropped=selection.dropped,
         sources=tuple(reports),
-        market_source=market.label.in_words,
+        market_source=", ".join((market.label.in_words, *_price_notes(answers))),
     )
+
+
+def _price_notes(answers: Sequence[logic.SourceAnswer]) -> Sequence[str]:
+    """What is to be known of the prices of the session: from the record, as it was read then."""
+    return next((answer.price_notes for answer in answers if answer.price_notes), ())
 
 
 async def score_sentiment(

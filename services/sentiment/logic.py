@@ -57,12 +57,14 @@ class Mention(Value):
 
 
 class SourceAnswer(Value):
-    """One source's answer: its mentions, those not fit for use, or why it could not answer."""
+    """One source's answer: its mentions, those not fit for use, or why it could not answer; and
+    what is to be known of the prices that it saw."""
 
     name: Name
     mentions: tuple[Mention, ...] = ()
     dropped: tuple[DroppedTicker, ...] = ()
     error: Failure | None = None
+    price_notes: tuple[ShortText, ...] = ()
 
     @property
     def report(self) -> SourceReport:

@@ -24,7 +24,7 @@ from libs.market.errors import (
     SourceUnavailable,
     UnknownTicker,
 )
-from libs.market.source import HasFiles, MarketData
+from libs.market.source import HasFiles, MarketData, notes_on
 from libs.runtime.errors import DeskError, few
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.nearest import did_you_mean, nearest
@@ -203,7 +203,9 @@ def _find(sources: Sources, name: str, as_of: date, tickers: Sequence[str] | Non
             raise SourceFailed(f"{type(error).__name__}: {str(error)[:200]}") from error
         mentions: JsonValue = [mention.model_dump(mode="json") for mention in fit]
         dropped: JsonValue = [item.model_dump(mode="json") for item in unfit]
-        return Reply({"name": name, "mentions": mentions, "dropped": dropped})
+        notes: JsonValue = [*notes_on(sources.market, as_of)]
+        said = {"price_notes": notes} if notes else {}
+        return Reply({"name": name, "mentions": mentions, "dropped": dropped, **said})
 
     def failed(error: DeskError) -> Reply:
         if isinstance(error, _ENDS_THE_OPERATION):

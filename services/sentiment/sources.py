@@ -100,14 +100,16 @@ class Screener:
     async def _session(
         self, listings: Sequence[Listing], as_of: date
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Change in percent, for those that traded the session before, and traded value."""
+        """Change in percent, for those that traded the session before; and traded value, for none
+        where the source knows only a part of it."""
         names = [listing.ticker for listing in listings]
         if isinstance(self._market, SessionMoves):
             moves = await self._market.session_moves(as_of, names)
         else:
             moves = {name: move_of(await self._market.bars(name, as_of, 2)) for name in names}
         changes = {n: move.change_pct for n, move in moves.items() if move.change_pct is not None}
-        return changes, {name: move.turnover for name, move in moves.items()}
+        turnover = {n: move.turnover for n, move in moves.items() if move.turnover is not None}
+        return changes, turnover
 
 
 class NewsMentions:

@@ -238,6 +238,11 @@ def test_all_containers_together_ask_the_sec_less_often_than_it_allows(compose: 
         for name in OWN_SERVICES
     ]
     assert 0 < sum(rates) < 10
+    of_alpaca = [
+        float(compose["services"][name]["environment"]["DESKBUS_ALPACA_DATA_REQUESTS_PER_S"])
+        for name in OWN_SERVICES
+    ]
+    assert 0 < sum(of_alpaca) * 60 < 200
 
 
 def test_no_secret_is_in_an_environment(compose: Any) -> None:

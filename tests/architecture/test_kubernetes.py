@@ -563,6 +563,8 @@ def test_all_pods_together_ask_the_sec_less_often_than_it_allows(manifests: Any)
     }
     assert len(pods) >= len(OWN_SERVICES)
     assert sum(pods.values()) * float(settings["DESKBUS_EDGAR_REQUESTS_PER_S"]) < 10
+    of_alpaca = float(settings["DESKBUS_ALPACA_DATA_REQUESTS_PER_S"])
+    assert sum(pods.values()) * of_alpaca * 60 < 200
 
 
 def test_prometheus_finds_every_service_by_its_labels_and_its_port(

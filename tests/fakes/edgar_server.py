@@ -67,6 +67,7 @@ class Company:
     older: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     facts: dict[str, Any] | None = None
     name: str = "Made Up Inc."
+    sic: str = "3571"
 
     def files(self, accession: str, form: str, filed: str, accepted: str, **more: str) -> None:
         """Add a filing to the newest ones; `accepted` as the JSON has it."""
@@ -108,7 +109,7 @@ class Company:
         return {
             "cik": f"{self.cik:010d}",
             "entityType": "operating",
-            "sic": "3571",
+            "sic": self.sic,
             "name": self.name,
             "tickers": self.tickers,
             "exchanges": ["Nasdaq"] * len(self.tickers),

@@ -105,11 +105,14 @@ class Breaker:
             self._faults = self._limits = 0
             self._open_until = None
 
-    def failed(self, why: str, *, limited: bool) -> None:
-        """A question failed for good; `limited` where the service said: too many requests."""
+    def failed(self, why: str, *, limited: bool, named_s: float | None = None) -> None:
+        """A question failed for good; `limited` where the service said: too many requests, maybe
+        for `named_s`."""
         with self._lock:
             self._faults += 1
-            if limited:
+            if limited and named_s is not None:
+                rest_s = min(LIMITED_S_MAX, named_s)
+            elif limited:
                 self._limits += 1
                 rest_s = min(LIMITED_S_MAX, self._limited_s * 2 ** (self._limits - 1))
             elif self._open_until is not None or self._faults >= FAULTS_MAX:

@@ -84,8 +84,9 @@ class SourceQuestions:
 
     `name` is the source's for people. `costs` are the HTTP requests of a question by its kind, the
     first part of its key; one that is not named costs one. A source that says "too many requests"
-    is left alone for `limited_s`, doubled each time it says so again; with `tries_when_limited` it
-    is tried again shortly before that. `now` gives aware UTC; `sleep` waits.
+    is left alone for `limited_s`, doubled each time it says so again, or for as long as it names
+    (`RateLimited.wait_s`); with `tries_when_limited` it is tried again shortly before that. `now`
+    gives aware UTC; `sleep` waits.
     """
 
     def __init__(
@@ -126,6 +127,10 @@ class SourceQuestions:
     def kept(self, key: tuple[Hashable, ...]) -> KeptAnswer | None:
         """The answer that is remembered, if it is not too old."""
         return self._kept.get(key, self.now())
+
+    def remember(self, key: tuple[Hashable, ...], answer: KeptAnswer) -> None:
+        """Keep what was made of other answers, as if it had been asked for under `key`."""
+        self._kept.put(key, answer)
 
     async def ask(
         self,
@@ -192,8 +197,9 @@ class SourceQuestions:
                 loaded = load()
             except SourceUnavailable as error:
                 limited = isinstance(error, RateLimited)
+                named_s = error.wait_s if isinstance(error, RateLimited) else None
                 is_last = (limited and not self._tries_when_limited) or self._clock() >= ends
-                wait_s = self._limited_s if is_last else backoff_s(attempt)
+                wait_s = (named_s or self._limited_s) if is_last else backoff_s(attempt)
                 log.warning(
                     "market.failed",
                     source=self._name,
@@ -205,7 +211,7 @@ class SourceQuestions:
                     self._pace.hold(wait_s)
                 if is_last or attempt == ATTEMPTS_MAX:
                     why = error.why if isinstance(error, RateLimited) else error.message
-                    self._breaker.failed(why, limited=limited)
+                    self._breaker.failed(why, limited=limited, named_s=named_s)
                     raise
                 self._sleep(wait_s)
             except MarketError:

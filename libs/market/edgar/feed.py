@@ -19,7 +19,16 @@ from libs.market.asking.kept_answers import KeptAnswer
 from libs.market.asking.questions import Paced, SourceQuestions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.edgar.calls import SOURCE, EdgarCalls
-from libs.market.edgar.shapes import FORMS, Older, ciks_of, filings_of, older_of, reported_of
+from libs.market.edgar.shapes import (
+    FORMS,
+    CompanyCard,
+    Older,
+    card_of,
+    ciks_of,
+    filings_of,
+    older_of,
+    reported_of,
+)
 from libs.market.errors import (
     BadVendorData,
     ContactMissing,
@@ -51,10 +60,11 @@ OLDER_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class _Company:
-    """A company's page: its newest filings, and the files of the older ones."""
+    """A company's page: its newest filings, the files of the older ones, and what it is."""
 
     recent: Mapping[str, Any]
     older: Sequence[Older]
+    page: Mapping[str, Any]
 
 
 class EdgarFeed:
@@ -159,6 +169,35 @@ class EdgarFeed:
         except (NotInSource, CryptoNotSupported, ContactMissing):
             return ""
 
+    async def card(self, ticker: str, as_of: date) -> CompanyCard:
+        """The company's name and business, which EDGAR tells as they are now: those seen between
+        as_of's close and the next open count for it, and for no other session (NotInSource).
+
+        Raises as `filings` does for a ticker that EDGAR does not list, or without an answer.
+        """
+        cik = await self._cik(ticker)
+        kept = self._questions.kept(("filings", cik))
+        if as_of not in {self._night_of(kept.at if kept else None), self._night_of(self.now())}:
+            raise NotInSource(
+                f"name and sector of {ticker} as of {as_of}",
+                SOURCE,
+                "it does not say since when a company has them, so they can be asked only for the "
+                "newest session, between its close and the next open",
+            )
+        company = await self._company(
+            ticker, cik, lambda answer: self._night_of(answer.at) == as_of
+        )
+        return _shaped(f"card of {ticker}", lambda: card_of(company.page, cik, _name(ticker)))
+
+    def _night_of(self, seen_at: datetime | None) -> date | None:
+        """The session that a sight of now counts for; None while the exchange is open."""
+        if seen_at is None:
+            return None
+        session = self.calendar.last_closed(seen_at)
+        return (
+            None if seen_at >= self.calendar.open(self.calendar.next_session(session)) else session
+        )
+
     async def _cik(self, ticker: str) -> int:
         refuse_crypto(ticker)
         self._calls.require_contact()
@@ -180,6 +219,22 @@ class EdgarFeed:
             )
         return ciks[name]
 
+    async def _company(
+        self, ticker: str, cik: int, covers: Callable[[KeptAnswer], bool]
+    ) -> _Company:
+        def load() -> tuple[_Company, int]:
+            page = self._calls.submissions(cik)
+
+            def shape() -> tuple[_Company, int]:
+                about = {name: page.get(name) for name in ("name", "sic", "tickers", "exchanges")}
+                company = _Company(page["filings"]["recent"], older_of(page), about)
+                return company, _bytes_of(company.recent)
+
+            return _shaped(f"filings of {ticker}", shape)
+
+        company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
+        return company
+
     async def _tables(self, ticker: str, as_of: date, cik: int) -> Sequence[Mapping[str, Any]]:
         """The company's newest filings, and those older ones that HISTORY_DAYS reach into."""
         close = self.calendar.close(as_of)
@@ -187,16 +242,7 @@ class EdgarFeed:
         def covers(answer: KeptAnswer) -> bool:
             return answer.refused is not None or answer.at >= close + LAG
 
-        def load() -> tuple[_Company, int]:
-            page = self._calls.submissions(cik)
-
-            def shape() -> tuple[_Company, int]:
-                company = _Company(page["filings"]["recent"], older_of(page))
-                return company, _bytes_of(company.recent)
-
-            return _shaped(f"filings of {ticker}", shape)
-
-        company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
+        company = await self._company(ticker, cik, covers)
         since = as_of - timedelta(days=HISTORY_DAYS)
         wanted = [file for file in company.older if file.last >= since and file.first <= as_of]
         wanted.sort(key=lambda file: file.last, reverse=True)

@@ -21,6 +21,7 @@ FORMS = frozenset(
 )
 """The forms that are kept: reports and events of the company itself, and their amendments."""
 TAXONOMIES = ("us-gaap", "dei")
+NAME_CHARS_MAX = 200
 ITEMS_MAX = 12
 """Item numbers kept of one 8-K; the form has some thirty."""
 
@@ -28,6 +29,7 @@ ITEMS_MAX = 12
 # companies have quarters of 12 and years of 53 weeks; or, of one that counts three of 12 weeks,
 # the fourth of 16 or 17.
 _QUARTERS = {1: (84, 119), 2: (161, 196), 3: (245, 287), 4: (350, 378)}
+_SIC = re.compile(r"[0-9]{1,4}")
 _UNIT = re.compile(r"[A-Z]{3}(/shares)?|shares")
 _ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
 _OLDER = re.compile(r"CIK\d{10}-submissions-\d{3}\.json")
@@ -41,6 +43,33 @@ class Older:
     name: str
     first: date
     last: date
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyCard:
+    """What EDGAR says of a company as it is now: its number, name, business (`sic`, 0 where none is
+    told) and the exchange of one of its tickers (an ISO 10383 code, empty where none is told)."""
+
+    cik: int
+    name: str
+    sic: int
+    exchange: str = ""
+
+
+_EXCHANGES = {"NASDAQ": "XNAS", "NYSE": "XNYS", "CBOE": "BATS", "OTC": "PINX"}
+
+
+def card_of(page: Mapping[str, Any], cik: int, ticker: str) -> CompanyCard:
+    """The card on a page of submissions; `ticker` as EDGAR writes it."""
+    sic = str(page.get("sic") or "")
+    tickers, exchanges = page.get("tickers") or [], page.get("exchanges") or []
+    told = dict(zip(tickers, exchanges, strict=False)).get(ticker) or ""
+    return CompanyCard(
+        cik=cik,
+        name=str(page.get("name") or "")[:NAME_CHARS_MAX],
+        sic=int(sic) if _SIC.fullmatch(sic) else 0,
+        exchange=_EXCHANGES.get(str(told).upper(), ""),
+    )
 
 
 def ciks_of(page: Mapping[str, Any]) -> Mapping[str, int]:

@@ -24,6 +24,7 @@ from libs.market.source import (
     ListingSearch,
     MarketData,
     NewsItem,
+    notes_on,
 )
 from libs.market.symbols import venue_of
 from libs.quant.indicators import BARS_WANTED, indicators
@@ -116,6 +117,7 @@ def _odd(ticker: str, bars: pl.DataFrame, market: MarketData) -> dict[str, Any]:
     notes = [*notes_of(ticker, bars, market.calendar, market.label.jump_pct)]
     if isinstance(market, HasFiles) and (caveat := market.caveat(ticker)):
         notes.append(caveat)
+    notes += notes_on(market, bars["date"][-1])
     return {ODD: notes} if notes else {}
 
 

@@ -20,6 +20,7 @@ from libs.market.errors import (
     NotAnEquity,
     SourceUnavailable,
 )
+from libs.market.rates import Quote
 from libs.market.replay.files import within_range
 from libs.market.replay.store import with_growth
 from libs.market.symbols import venue_of
@@ -106,15 +107,6 @@ def series_of(
     settled = [series.closed(day) + SETTLED_AFTER <= now for day in series.frame["date"]]
     frame = series.frame.filter(pl.Series(settled, dtype=pl.Boolean))
     return replace(series, frame=with_growth(frame))
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """The value of one unit of a currency in another at the end of the day `on`, in London."""
-
-    on: date
-    rate: float
-    known_at: datetime
 
 
 def quotes_of(pair: str, chart: YahooChart, now: datetime) -> tuple[Quote, ...]:

@@ -23,8 +23,9 @@ from libs.market.asking.kept_answers import KeptAnswer
 from libs.market.asking.questions import SourceQuestions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory, NotInSource
+from libs.market.rates import Quote
 from libs.market.source import NewsItem, refuse_crypto
-from libs.market.yahoo.bars import SETTLED_AFTER, Quote, YahooSeries, quotes_of, series_of
+from libs.market.yahoo.bars import SETTLED_AFTER, YahooSeries, quotes_of, series_of
 from libs.market.yahoo.calls import SOURCE, YahooCalls, YahooReport
 from libs.market.yahoo.shapes import news_of
 

@@ -8,7 +8,7 @@ and refused (NotInSource) for any other: see libs/market/yahoo/feed.py.
 import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any, TypeVar
 
 import polars as pl
@@ -24,6 +24,7 @@ from libs.market.errors import (
 )
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split
+from libs.market.rates import Quote
 from libs.market.replay.market import action_of, adjusted, at_opens, exact
 from libs.market.replay.store import splits_in
 from libs.market.source import (
@@ -125,6 +126,26 @@ class YahooMarket:
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:  # noqa: ARG002
         """Yahoo has none: NotInSource."""
         raise NotInSource("filings", SOURCE, "use a source of filings")
+
+    def settled(self) -> date:
+        """See Recordable.settled."""
+        return self.feed.settled()
+
+    def resting_s(self) -> float | None:
+        """See Recordable.resting_s."""
+        return self.feed.resting_s()
+
+    async def raw_bars(self, ticker: str, as_of: date, days: int) -> pl.DataFrame:
+        """See Recordable.raw_bars."""
+        return (await self.raw(ticker, as_of, days)).frame
+
+    async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
+        """See Recordable.headlines."""
+        return await self.feed.news(ticker, as_of)
+
+    async def rates(self, currency: str, into: str, at: datetime, since: date) -> Sequence[Quote]:
+        """See Recordable.rates."""
+        return await self.feed.rates(currency, into, at, since)
 
     async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
         """The splits of the last three years up to as_of, each with the open that it took effect

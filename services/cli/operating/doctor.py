@@ -47,7 +47,13 @@ from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import CheckVerdict, DoctorCheck, off, ok, problem
 from services.cli.operating.market_files import market_files
 from services.cli.operating.model_call import SETTINGS, called
-from services.cli.operating.source_words import edgar_words, replay_words, yahoo_words
+from services.cli.operating.source_words import (
+    alpaca_lacks,
+    alpaca_words,
+    edgar_words,
+    replay_words,
+    yahoo_words,
+)
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
@@ -59,6 +65,8 @@ MISSES_SHOWN_MAX = 5
 STORING_S_MAX = 15.0
 """It is told by the next message that is stored, or that is not stored in time."""
 NAME_WIDTH = 16
+OTHERS = 0o077
+"""The rights of a file that its owner's group and everybody have."""
 
 app = group()
 
@@ -139,6 +147,7 @@ def machine(settings: Settings) -> Sequence[DoctorCheck]:
         *checks,
         _data_dir(settings.data_dir),
         _tried("market data", lambda: _source(settings, source_of(settings))),
+        *_lacking(settings),
         *_kinds(settings),
         _exit_rules(settings.exit_rules_file),
         _credentials(settings.secrets_path),
@@ -233,6 +242,8 @@ def _source(settings: Settings, name: SourceName | PartName) -> str:
     match name:
         case SourceName.YAHOO:
             return yahoo_words(settings)
+        case SourceName.ALPACA:
+            return alpaca_words(settings)
         case PartName.EDGAR:
             return edgar_words(settings)
         case SourceName.REPLAY:
@@ -253,6 +264,17 @@ def _exit_rules(path: Path) -> DoctorCheck:
     return ok(
         "exit rules", f"{path}: {amounts.count(len(rules.position), 'position')} with their own"
     )
+
+
+def _lacking(settings: Settings) -> Sequence[DoctorCheck]:
+    """What sources need beside their own settings; nothing where all is there."""
+    lacks = alpaca_lacks(settings)
+    file = settings.alpaca.data_key_file
+    checks = [off("market data", lacks)] if lacks else []
+    if file is not None and file.exists() and stat.S_IMODE(file.stat().st_mode) & OTHERS:
+        finding = f"others may read {file}, the key of Alpaca"
+        checks.append(problem("credentials", finding, f"chmod 600 {file}"))
+    return checks
 
 
 def _kinds(settings: Settings) -> Sequence[DoctorCheck]:

@@ -13,12 +13,20 @@ from rich.text import Text
 
 from contracts.types import Ticker
 from libs.facts import amounts
-from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen
+from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, source_of
 from libs.market.errors import MarketError, NotASession, UnknownTicker
 from libs.market.kinds import MADE_UP
-from libs.market.recording import YEARS_DEFAULT, Recorder, TickerRecording
+from libs.market.recording import (
+    FROM_ALPACA,
+    FROM_YAHOO,
+    YEARS_DEFAULT,
+    Recorder,
+    TickerRecording,
+)
 from libs.market.source import require_session
 from libs.market.sources import (
+    alpaca_feed_of,
+    alpaca_of,
     edgar_of,
     latest_session_of,
     market_of,
@@ -55,10 +63,12 @@ SHOWN = {
     "get_news": "news",
 }
 """The tools that are asked, and what their answers are called."""
-TERMS = (
-    "Yahoo's data is unofficial here and for your own use only: see docs/live-sources.md before "
-    "you rely on it or pass it on"
-)
+TERMS = {
+    SourceName.YAHOO: "Yahoo's data is unofficial here and for your own use only: see "
+    "docs/live-sources.md before you rely on it or pass it on",
+    SourceName.ALPACA: "Alpaca's data is for your own use only and may not be passed on: see "
+    "docs/live-sources.md",
+}
 
 SourceOption = Annotated[
     SourceName | None, typer.Option(help="Use this source instead of the configured one.")
@@ -249,17 +259,23 @@ def record(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Record Yahoo's data of the newest session as a directory for DESKBUS_MARKET_REPLAY_DIR.
+    """Record live data of the newest session as a directory for DESKBUS_MARKET_REPLAY_DIR.
 
-    Prices go back to --from; all else is what Yahoo says now, with the time it became known. Run it
+    Prices come from Yahoo, or from Alpaca where DESKBUS_MARKET_SOURCE says so, and go back
+    to --from; all else is what the source says now, with the time it became known. Run it
     every evening on the same folder to build a history that can be replayed point-in-time. An
-    interrupted run continues where it stopped. Filings, and figures by filing, come from EDGAR if
+    interrupted run continues where it stopped. Headlines come from Alpaca if
+    DESKBUS_MARKET_HEADLINES says so; filings, and figures by filing, from EDGAR if
     DESKBUS_MARKET_EVENTS or DESKBUS_MARKET_FUNDAMENTALS says so. Exit 1 if a ticker has no prices
     or a page fails.
     """
-    settings = load_settings().changed(market={"source": SourceName.YAHOO})
+    settings = load_settings()
+    source = source_of(settings)
+    if source is not SourceName.ALPACA:
+        source = SourceName.YAHOO
+    settings = settings.changed(market={"source": source})
     names = [name.upper() for part in universe or () for name in part.split(",") if name.strip()]
-    aside(TERMS)
+    aside(TERMS[source])
     rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
     failed = [_missing(row) for row in rows if row.failure is not None or not row.is_final]
     if not rows:
@@ -291,17 +307,25 @@ async def _record(
         else:
             _line(recorded)
 
+    source = FROM_ALPACA if source_of(settings) is SourceName.ALPACA else FROM_YAHOO
+
     def pause(wait_s: float) -> None:
-        text = f"Yahoo says: too many requests; waiting {amounts.duration(wait_s)}"
+        text = f"{source.said} says: too many requests; waiting {amounts.duration(wait_s)}"
         aside(text, "yellow")
 
     used = {kind for kind in CAN[PartName.EDGAR] if chosen(settings, kind) is PartName.EDGAR}
     edgar = edgar_of(settings) if used else None
     if edgar is not None:
         edgar.require_contact()
+    is_alpaca = source is FROM_ALPACA
+    has_alpaca = is_alpaca or chosen(settings, DataKind.HEADLINES) is SourceName.ALPACA
+    if has_alpaca:
+        alpaca_feed_of(settings).require_keys()
     recorder = Recorder(
-        yahoo_of(settings),
+        alpaca_of(settings) if is_alpaca else yahoo_of(settings),
         directory,
+        source=source,
+        headlines=alpaca_of(settings) if has_alpaca else None,
         edgar=edgar,
         figures_of_edgar=DataKind.FUNDAMENTALS in used,
         tell=tell,

@@ -6,11 +6,19 @@ from typing import assert_never
 
 from pydantic import BaseModel
 
-from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, yahoo_tickers
+from libs.market.choice import (
+    CAN,
+    DataKind,
+    PartName,
+    SourceName,
+    alpaca_tickers,
+    chosen,
+    yahoo_tickers,
+)
 from libs.market.sources import latest_session_of, market_of, tickers_of
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
-from services.cli.operating.source_words import edgar_words, yahoo_words
+from services.cli.operating.source_words import alpaca_words, edgar_words, yahoo_words
 
 NOTHING_ELSE = {kind.value: None for kind in DataKind if kind is not DataKind.PRICES}
 """The settings with which one source answers all that it can."""
@@ -51,6 +59,9 @@ async def _source(settings: Settings, name: SourceName) -> SourceRow:
             case SourceName.YAHOO:
                 row.tickers = len(yahoo_tickers(settings)) or None
                 row.said = yahoo_words(settings)
+            case SourceName.ALPACA:
+                row.tickers = len(alpaca_tickers(settings)) or None
+                row.said = alpaca_words(settings)
             case _:
                 assert_never(name)
     except DeskError as error:

@@ -2,11 +2,16 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from libs.market.alpaca.calls import KEY_SETTING
+from libs.market.alpaca.feed import PriceFeed
+from libs.market.alpaca.standing import kept_standing
 from libs.market.calendar import exchange_calendar
-from libs.market.choice import yahoo_tickers
-from libs.market.errors import ContactMissing, MarketError
+from libs.market.choice import DataKind, SourceName, alpaca_tickers, chosen, yahoo_tickers
+from libs.market.errors import ContactMissing, KeysMissing, MarketError
 from libs.market.replay.layout import layout_of
+from libs.market.sources import ALPACA_DIR
 from libs.runtime.contact import masked
+from libs.runtime.key_pair import KeyPairUnusable, key_pair_in
 from libs.runtime.settings import Settings
 
 
@@ -28,6 +33,50 @@ def edgar_words(settings: Settings) -> str:
         f"{settings.edgar.requests_per_s:g} requests/s by all processes of this data directory; "
         f"not asked here"
     )
+
+
+def alpaca_words(settings: Settings) -> str:
+    """Describe Alpaca without asking it. Raises KeysMissing."""
+    file = settings.alpaca.data_key_file
+    if file is None:
+        raise KeysMissing(f"set {KEY_SETTING} to a file with a key id and its secret")
+    try:
+        keys = key_pair_in(file, KEY_SETTING)
+    except KeyPairUnusable as error:
+        raise KeysMissing(error.message) from None
+    return (
+        f"alpaca, live, key {keys.masked} of {file}, at most "
+        f"{settings.alpaca.data_requests_per_s:g} requests/s by all processes of this data "
+        f"directory; {alpaca_seen(settings)}; not asked here"
+    )
+
+
+def alpaca_seen(settings: Settings) -> str:
+    """What the account could read when a process of this data directory found it out last."""
+    standing = kept_standing(settings.data_dir / ALPACA_DIR)
+    if standing is None:
+        return "what the account may read is not known yet"
+    of_all, of_iex = "prices of all US exchanges (SIP)", "prices of IEX alone: no screens by volume"
+    words = of_all if standing.feed is PriceFeed.SIP else of_iex
+    rate = standing.rate
+    left = "" if rate is None else f", {rate.remaining} of {rate.limit} requests a minute left then"
+    return f"{words}, seen at {standing.at:%Y-%m-%d %H:%M} UTC{left}"
+
+
+def alpaca_lacks(settings: Settings) -> str:
+    """What prices from Alpaca need and is not set; empty where nothing is missing, or where prices
+    come from elsewhere."""
+    if chosen(settings, DataKind.PRICES) is not SourceName.ALPACA:
+        return ""
+    lacks = []
+    if settings.edgar.contact is None:
+        lacks.append(
+            "no sector is known without DESKBUS_EDGAR_CONTACT, so all shares count as one sector, "
+            "which limits them together"
+        )
+    if not alpaca_tickers(settings):
+        lacks.append("a request must name its universe, as DESKBUS_ALPACA_TICKERS is not set")
+    return "; ".join(lacks)
 
 
 def yahoo_words(settings: Settings) -> str:

@@ -58,8 +58,8 @@ def proxies(settings: Settings) -> Sequence[DoctorCheck]:
     shown = set_proxies()
     if not shown:
         return []
+    directly = ["alpaca"] if SourceName.ALPACA in _sources(settings) else []
     through: dict[str, list[str]] = {f"{name} {url}": [] for name, url in shown.items()}
-    directly = []
     try:
         for name, url in _addresses(settings):
             proxy = proxy_for(url)
@@ -113,8 +113,12 @@ def _addresses(settings: Settings) -> Iterator[tuple[str, str]]:
     for name, provider in all_providers(settings).items():
         if name in endpoints and not isinstance(provider, NotUsable):
             yield name, endpoints[name].base_url
-    for source in sorted({chosen(settings, kind) for kind in DataKind}):
+    for source in sorted(_sources(settings)):
         if source in OF_SOURCE:
             yield source, OF_SOURCE[source]
     if settings.notify.channels:
         yield "messages", MESSAGES
+
+
+def _sources(settings: Settings) -> set[SourceName | PartName]:
+    return {chosen(settings, kind) for kind in DataKind}

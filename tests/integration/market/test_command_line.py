@@ -38,11 +38,13 @@ def test_the_sources_say_which_is_chosen_and_ask_nobody(
 ) -> None:
     monkeypatch.setenv("DESKBUS_MARKET_SOURCE", "yahoo")
     market.sources(json=True)
-    replay, yahoo, edgar = lines(capsys)
+    replay, yahoo, alpaca, edgar = lines(capsys)
     assert (replay["name"], replay["chosen"], replay["tickers"]) == ("replay", False, 5)
     assert (yahoo["name"], yahoo["chosen"], yahoo["usable"]) == ("yahoo", True, True)
     assert yahoo["latest_session"] == AS_OF.isoformat()
     assert yahoo["used_for"] == ["prices", "fundamentals", "headlines", "calendar"]
+    assert (alpaca["name"], alpaca["used_for"], alpaca["usable"]) == ("alpaca", [], False)
+    assert "DESKBUS_ALPACA_DATA_KEY_FILE" in str(alpaca["said"])
     assert (edgar["name"], edgar["used_for"], edgar["usable"]) == ("edgar", [], False)
     assert "DESKBUS_EDGAR_CONTACT" in str(edgar["said"])
     market.sources()
@@ -55,7 +57,7 @@ def test_a_broken_directory_is_told_and_the_other_source_still_shown(
 ) -> None:
     monkeypatch.setenv("DESKBUS_MARKET_REPLAY_DIR", "nowhere")
     market.sources(json=True)
-    replay, yahoo, _ = lines(capsys)
+    replay, yahoo, *_ = lines(capsys)
     assert (replay["usable"], yahoo["usable"]) == (False, True)
     assert "not a directory" in str(replay["said"])
 
@@ -92,7 +94,7 @@ def test_a_kind_with_a_source_of_its_own_is_told_and_the_contact_only_masked(
     market.sources(json=True)
     market.sources()
     shown = capsys.readouterr().out
-    edgar = orjson.loads(shown.splitlines()[2])
+    edgar = orjson.loads(shown.splitlines()[3])
     assert (edgar["used_for"], edgar["usable"]) == (["fundamentals", "events"], True)
     assert "margaret" not in shown
     assert "Ada" not in shown

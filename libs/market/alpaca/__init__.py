@@ -1,0 +1,1 @@
+"""Alpaca as a live source of prices and headlines."""
