@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from libs.files.finding import FileFinding
+from libs.market.alpaca.standing import ALPACA_DIR, keep_standing
 from libs.market.asking.shared_pace import SharedPace
 from libs.market.choice import (
     DataKind,
@@ -54,8 +55,6 @@ VERSIONS_DIR = "market"
 """Where all processes keep the versions of a folder of recorded data, below the data directory."""
 EDGAR_PACE = "cache/edgar/pace"
 """Where all processes keep EDGAR's pace, below the data directory."""
-ALPACA_DIR = "cache/alpaca"
-"""Where all processes keep Alpaca's pace, and what the account may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +310,6 @@ def _edgar(
 def _alpaca(file: Path | None, url: str | None, cache: Path, requests_per_s: float) -> "AlpacaFeed":
     from libs.market.alpaca.calls import KEY_SETTING, AlpacaCalls  # noqa: PLC0415
     from libs.market.alpaca.feed import AlpacaFeed  # noqa: PLC0415
-    from libs.market.alpaca.standing import keep_standing  # noqa: PLC0415
 
     keys = None if file is None else partial(key_pair_in, file, KEY_SETTING)
     return AlpacaFeed(

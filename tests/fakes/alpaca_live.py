@@ -9,8 +9,9 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from libs.market.alpaca.calls import AlpacaCalls
-from libs.market.alpaca.feed import AlpacaFeed, AlpacaStanding
+from libs.market.alpaca.feed import AlpacaFeed
 from libs.market.alpaca.market import AlpacaFills, AlpacaMarket, Companies
+from libs.market.alpaca.standing import AlpacaStanding
 from libs.market.asking.shared_pace import SharedPace
 from libs.market.calendar import exchange_calendar
 from libs.runtime.key_pair import KeyPair

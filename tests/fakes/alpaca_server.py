@@ -289,7 +289,9 @@ class StandIn:
         now = self.world.now
         newest = now - DELAY
         end = moment(query["end"]) if "end" in query else newest
-        if feed == "sip" and (not self.world.sip or end > newest):
+        if feed == "sip" and not self.world.sip:
+            return 403, {"message": "your plan does not include the SIP feed"}
+        if feed == "sip" and end > newest:
             return 403, {"message": RECENT}
         start = moment(query["start"]) if "start" in query else newest.replace(hour=0, minute=0)
         asof = date.fromisoformat(query.get("asof") or now.astimezone(NEW_YORK).date().isoformat())

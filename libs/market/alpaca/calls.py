@@ -42,11 +42,12 @@ WHOLE_S = 30
 """How long one answer may take, in seconds."""
 
 
-class NoSip(SourceUnavailable):
-    """The account may not read what was asked of the tape of all exchanges."""
+class AlpacaForbidden(SourceUnavailable):
+    """The account may not read what was asked for, or not yet."""
 
     def __init__(self, what: str, why: str) -> None:
-        super().__init__(what, f"Alpaca says: {why}; is this machine's clock right?")
+        clock = "; is this machine's clock right?" if "recent" in why.lower() else ""
+        super().__init__(what, f"Alpaca says: {why}{clock}")
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class AlpacaCalls:
             raise KeysMissing(error.message) from None
 
     def bars(self, what: str, query: Mapping[str, str]) -> AlpacaPage:
-        """A page of daily bars by symbol. Raises NoSip, UnknownTicker, MarketError."""
+        """A page of daily bars by symbol. Raises AlpacaForbidden, UnknownTicker, MarketError."""
         return self._page(what, "/v2/stocks/bars", query, "bars", dict)
 
     def actions(self, what: str, query: Mapping[str, str]) -> AlpacaPage:
@@ -158,8 +159,8 @@ class AlpacaCalls:
                     f"Alpaca refuses the key in the file of {KEY_SETTING} ({why}): a paper account "
                     f"that is reset loses its keys; make a new pair and write it into the file",
                 )
-            case AlpacaRefusalKind.NO_SIP:
-                return NoSip(what, why)
+            case AlpacaRefusalKind.FORBIDDEN:
+                return AlpacaForbidden(what, why)
             case AlpacaRefusalKind.SYMBOL:
                 return UnknownTicker(why, SOURCE)
             case AlpacaRefusalKind.QUESTION:

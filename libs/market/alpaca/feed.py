@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
-from enum import StrEnum
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -30,9 +29,9 @@ from libs.market.alpaca.bars import (
     frame_of,
     rows_of,
 )
-from libs.market.alpaca.calls import SOURCE, AlpacaCalls, AlpacaPage, NoSip
+from libs.market.alpaca.calls import SOURCE, AlpacaCalls, AlpacaForbidden, AlpacaPage
 from libs.market.alpaca.headlines import items_of
-from libs.market.alpaca.pages import RateSeen
+from libs.market.alpaca.standing import AlpacaStanding, PriceFeed
 from libs.market.asking.kept_answers import KeptAnswer
 from libs.market.asking.questions import Paced, SourceQuestions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
@@ -81,22 +80,6 @@ PROBED = "SPY"
 """A symbol that trades at every session: whether the account may read the tape is asked of it."""
 PROBED_SESSIONS_AGO = 5
 ROW_BYTES = 120
-
-
-class PriceFeed(StrEnum):
-    """Where the account may read prices: of all US exchanges, or of IEX alone."""
-
-    SIP = "sip"
-    IEX = "iex"
-
-
-@dataclass(frozen=True, slots=True)
-class AlpacaStanding:
-    """What an account may read and how much of its rate was left, as seen at `at`."""
-
-    feed: PriceFeed
-    at: datetime
-    rate: RateSeen | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +131,13 @@ class AlpacaFeed:
         self._pace = pace
         self._told = told
         self._questions = SourceQuestions(
-            "Alpaca", pace, tries_when_limited=False, now=now, sleep=sleep, clock=clock
+            "Alpaca",
+            pace,
+            {_FEED: 2},  # of an account that reads IEX alone
+            tries_when_limited=False,
+            now=now,
+            sleep=sleep,
+            clock=clock,
         )
 
     def close(self) -> None:
@@ -200,20 +189,23 @@ class AlpacaFeed:
         return None if answer is None or answer.refused is not None else answer.value
 
     async def price_feed(self) -> PriceFeed:
-        """The feed of the account: found out once a day, by a bar of a past session."""
+        """The feed of the account, found out once a day: IEX where an old bar of all exchanges is
+        forbidden and the same of IEX is not."""
 
         def load() -> tuple[PriceFeed, int]:
             day = self.settled()
             for _ in range(PROBED_SESSIONS_AGO):
                 day = self.calendar.previous_session(day)
-            query = self._bars_query(Asked((PROBED,), day, day), PriceFeed.SIP, day) | {
-                "limit": "1"
-            }
+
+            def ask(feed: PriceFeed) -> PriceFeed:
+                query = self._bars_query(Asked((PROBED,), day, day), feed, day) | {"limit": "1"}
+                self._loaded(self._calls.bars, f"a bar of {feed.upper()}", query)
+                return feed
+
             try:
-                self._loaded(self._calls.bars, "a bar of all exchanges", query)
-                feed = PriceFeed.SIP
-            except NoSip:
-                feed = PriceFeed.IEX
+                feed = ask(PriceFeed.SIP)
+            except AlpacaForbidden:
+                feed = ask(PriceFeed.IEX)
             log.info("market.feed", source=SOURCE, feed=feed.value)
             self._told(AlpacaStanding(feed, self.now(), self._calls.rate))
             return feed, ROW_BYTES

@@ -17,7 +17,8 @@ import structlog
 from contracts.facts import UNKNOWN_SECTOR
 from contracts.types import ExchangeRate
 from libs.market.alpaca.calls import SOURCE
-from libs.market.alpaca.feed import HISTORY_DAYS, NEWS_A_PAGE, SESSION_DAYS, AlpacaFeed, PriceFeed
+from libs.market.alpaca.feed import HISTORY_DAYS, NEWS_A_PAGE, SESSION_DAYS, AlpacaFeed
+from libs.market.alpaca.standing import PriceFeed
 from libs.market.calendar import DEFAULT_EXCHANGE, ExchangeCalendar
 from libs.market.edgar.shapes import CompanyCard
 from libs.market.errors import (
@@ -50,6 +51,8 @@ log = structlog.get_logger(__name__)
 DAYS_A_SESSION = 1.6
 """Calendar days that surely hold a session, holidays included."""
 CURRENCY = "USD"
+NAMED_MAX = 100
+"""Listings of one answer that are given names and sectors: each costs the SEC a request."""
 TICKERS_SETTING = "DESKBUS_ALPACA_TICKERS"
 LABEL = SourceLabel(name=SOURCE, description="Alpaca's market data: live, for your own use only")
 OF_IEX = "prices of IEX alone, about 2.5% of the volume, so screens by volume are off"
@@ -131,7 +134,8 @@ class AlpacaMarket:
     async def universe(
         self, as_of: date, tickers: Collection[str] | None = None
     ) -> tuple[Listing, ...]:
-        """See MarketData.universe. Raises SourceUnavailable where one of them got no answer."""
+        """See MarketData.universe; of more than NAMED_MAX without names and sectors. Raises
+        SourceUnavailable where one of them got no answer."""
         require_session(self.calendar, as_of)
         names = sorted(set(self._named() if tickers is None else tickers))
         frames = await self.feed.frames(names, as_of, SESSION_DAYS)
@@ -141,6 +145,8 @@ class AlpacaMarket:
                 f"none of the {len(names)} tickers of source {SOURCE} traded on {as_of}; choose "
                 f"another session or other tickers ({TICKERS_SETTING})"
             )
+        if len(traded) > NAMED_MAX:
+            return tuple(map(_unnamed, traded))
         return tuple(await asyncio.gather(*(self._listing(name, as_of) for name in traded)))
 
     async def news(
@@ -202,7 +208,7 @@ class AlpacaMarket:
             except (NotInSource, ContactMissing) as error:
                 log.info("market.unnamed", ticker=ticker, why=error.code)
         if card is None:
-            return Listing(ticker, ticker, UNKNOWN_SECTOR, DEFAULT_EXCHANGE, CURRENCY, "")
+            return _unnamed(ticker)
         return Listing(
             ticker=ticker,
             name=card.name or ticker,
@@ -266,6 +272,10 @@ class NoRates:
     async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:  # noqa: ARG002
         """See ExchangeRates.into: empty."""
         return {}
+
+
+def _unnamed(ticker: str) -> Listing:
+    return Listing(ticker, ticker, UNKNOWN_SECTOR, DEFAULT_EXCHANGE, CURRENCY, "")
 
 
 def _is_traded(ticker: str, found: pl.DataFrame | MarketError, as_of: date) -> bool:

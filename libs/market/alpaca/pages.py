@@ -36,8 +36,8 @@ class AlpacaRefusalKind(StrEnum):
     LIMITED = "limited"
     KEY = "key"
     """The key is wrong, or was deleted with its account."""
-    NO_SIP = "no sip"
-    """The account may not read the tape of all exchanges, or not so late a part of it."""
+    FORBIDDEN = "forbidden"
+    """The account may not read it: the tape of all exchanges, or so late a part of it."""
     SYMBOL = "symbol"
     """A symbol is none; `why` is the symbol."""
     QUESTION = "question"
@@ -113,8 +113,8 @@ def _refused(status: int, page: Any, body: bytes) -> AlpacaRefusal:
         return AlpacaRefusal(AlpacaRefusalKind.LIMITED, said or "too many requests")
     if status == _UNAUTHORIZED:
         return AlpacaRefusal(AlpacaRefusalKind.KEY, said or _titled(body))
-    if status == _FORBIDDEN and "subscription" in said.lower():
-        return AlpacaRefusal(AlpacaRefusalKind.NO_SIP, said)
+    if status == _FORBIDDEN and said:
+        return AlpacaRefusal(AlpacaRefusalKind.FORBIDDEN, said)
     if status in _MISTAKES and said:
         if match := _INVALID_SYMBOL.search(said):
             return AlpacaRefusal(AlpacaRefusalKind.SYMBOL, match[1])

@@ -3,16 +3,36 @@
 It holds no key.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
 import orjson
 
-from libs.market.alpaca.feed import AlpacaStanding, PriceFeed
 from libs.market.alpaca.pages import RateSeen
 from libs.market.errors import SourceUnavailable
 
+ALPACA_DIR = "cache/alpaca"
+"""Where all processes keep Alpaca's pace, and what the account may read, below the data
+directory."""
 FILE = "standing.json"
+
+
+class PriceFeed(StrEnum):
+    """Where the account may read prices: of all US exchanges, or of IEX alone."""
+
+    SIP = "sip"
+    IEX = "iex"
+
+
+@dataclass(frozen=True, slots=True)
+class AlpacaStanding:
+    """What an account may read and how much of its rate was left, as seen at `at`."""
+
+    feed: PriceFeed
+    at: datetime
+    rate: RateSeen | None
 
 
 def keep_standing(directory: Path, standing: AlpacaStanding) -> None:

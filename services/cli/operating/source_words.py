@@ -3,13 +3,11 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from libs.market.alpaca.calls import KEY_SETTING
-from libs.market.alpaca.feed import PriceFeed
-from libs.market.alpaca.standing import kept_standing
+from libs.market.alpaca.standing import ALPACA_DIR, PriceFeed, kept_standing
 from libs.market.calendar import exchange_calendar
 from libs.market.choice import DataKind, SourceName, alpaca_tickers, chosen, yahoo_tickers
 from libs.market.errors import ContactMissing, KeysMissing, MarketError
 from libs.market.replay.layout import layout_of
-from libs.market.sources import ALPACA_DIR
 from libs.runtime.contact import masked
 from libs.runtime.key_pair import KeyPairUnusable, key_pair_in
 from libs.runtime.settings import Settings

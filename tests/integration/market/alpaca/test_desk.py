@@ -13,13 +13,13 @@ from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest, CycleStatus
 from libs.market import sources
-from libs.market.alpaca.standing import keep_standing
+from libs.market.alpaca.standing import ALPACA_DIR, keep_standing
 from libs.market.choice import DataKind
 from libs.market.errors import SourceUnavailable
 from libs.market.kinds import label_of
 from libs.market.recording import FROM_ALPACA, Recorder
 from libs.market.replay.market import ReplayMarket, ReplayStore
-from libs.market.sources import ALPACA_DIR, market_of
+from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.cli.operating import doctor, market
 from tests.fakes import edgar_live, edgar_server
@@ -137,6 +137,17 @@ async def test_names_that_were_seen_in_the_night_are_kept_while_the_exchange_is_
         assert listing.sector == sector
     (other,) = await data.universe(BEFORE, ("CHLI",))
     assert other.sector == "unknown", "nobody saw it in the night"
+
+
+async def test_of_a_large_universe_only_those_that_are_looked_at_are_asked_about(
+    chosen: Settings, companies: edgar_live.EdgarLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("libs.market.alpaca.market.NAMED_MAX", 4)
+    data = market_of(chosen)
+    assert {each.sector for each in await data.universe(AS_OF)} == {"unknown"}
+    assert companies.server.count("/submissions/") == 0
+    (one,) = await data.universe(AS_OF, ("ALFA",))
+    assert one.sector == "Information Technology"
 
 
 async def test_without_an_answer_of_edgar_no_sector_is_guessed(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from libs.market.alpaca import feed as feeds
-from libs.market.alpaca.feed import PriceFeed
+from libs.market.alpaca.standing import PriceFeed
 from libs.market.errors import (
     BadVendorData,
     NoHistory,
@@ -190,7 +190,7 @@ async def test_an_account_of_iex_alone_has_no_volume_screens_and_says_so(
     assert {move.turnover for move in moves.values()} == {None}
     assert all(move.change_pct is not None for move in moves.values())
     asked = [each["feed"] for each in alpaca.server.parameters(BARS)]
-    assert asked == ["sip", "iex"]
+    assert asked == ["sip", "iex", "iex"], "an old bar of both, and then the question"
     mentions = await Screener(alpaca.market).find(AS_OF, ["ALFA", "BRVO", "DLTA"])
     assert mentions
     assert not any("most active" in mention.reason for mention in mentions)

@@ -40,7 +40,6 @@ QUESTIONS: dict[str, tuple[str, Ask]] = {
     "news": (NEWS, lambda live: live.market.news(AS_OF, ["ALFA"], 5)),
 }
 LIMITED = {"429 JSON", "429 page"}
-IS_ALSO_AN_ANSWER = {("what the account may read", "403 recent SIP")}
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,12 +52,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_refusal_is_no_answer_and_is_not_kept(
     alpaca: AlpacaLive, monkeypatch: pytest.MonkeyPatch, name: str, refusal: str
 ) -> None:
-    if (name, refusal) in IS_ALSO_AN_ANSWER:
-        return
     impatient(monkeypatch)
     part, ask = QUESTIONS[name]
-    if refusal == "403 recent SIP":  # of the probe it is an answer
-        await alpaca.feed.price_feed()
     fault = alpaca.server.fails(part, refusal)
     with pytest.raises(SourceUnavailable) as refused:
         await ask(alpaca)
