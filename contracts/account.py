@@ -29,6 +29,7 @@ from contracts.types import (
     is_none,
     is_single,
 )
+from contracts.venue import BoundTo
 
 RATES_MAX = 50
 RULES_MAX = 10
@@ -270,7 +271,8 @@ class Portfolio(Contract):
     are those that acted on what is held, oldest first; `cooling_off` what was sold lately.
     `issuers` are those of tickers that are held, ordered or were sold lately, as far as the market
     source knows them. `incomplete` says why nobody can say what the equity is: a file of something
-    held cannot be read. Nothing is bought then.
+    held cannot be read. Nothing is bought then. `venue` is the broker that fills its orders; None:
+    the simulated one.
     """
 
     account: Name
@@ -287,6 +289,7 @@ class Portfolio(Contract):
     cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=operator.not_)
     issuers: dict[Ticker, ShortText] = Field(default_factory=dict, exclude_if=operator.not_)
     incomplete: ShortText = Field(default="", exclude_if=operator.not_)
+    venue: BoundTo | None = Field(default=None, exclude_if=is_none)
 
     @property
     def cash_free(self) -> Decimal:

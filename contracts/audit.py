@@ -53,6 +53,10 @@ class EventType(StrEnum):
     LETTER_KEPT = "letter_kept"
     REPORT_WRITTEN = "report_written"
     NOTICES_GIVEN_UP = "notices_given_up"
+    BOOKS_DIFFER = "books_differ"
+    BOOKS_AGREE = "books_agree"
+    ORDER_UNRESOLVED = "order_unresolved"
+    LATE_FILL = "late_fill"
 
 
 DECISION_EVENTS = (
@@ -93,6 +97,10 @@ NOTABLE_EVENTS = (
     EventType.LETTER_KEPT,
     EventType.REPORT_WRITTEN,
     EventType.NOTICES_GIVEN_UP,
+    EventType.BOOKS_DIFFER,
+    EventType.BOOKS_AGREE,
+    EventType.ORDER_UNRESOLVED,
+    EventType.LATE_FILL,
 )
 """Events that people may be told of: the relay keeps them for the notifier in a stream too."""
 

@@ -34,6 +34,7 @@ from contracts.types import (
     Value,
     is_none,
 )
+from contracts.venue import LookEvent, OrderAlarm
 
 
 class Empty(Value):
@@ -252,6 +253,10 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.LETTER_KEPT: LetterKept,
     EventType.REPORT_WRITTEN: DailyReport,
     EventType.NOTICES_GIVEN_UP: NoticesGivenUp,
+    EventType.BOOKS_DIFFER: LookEvent,
+    EventType.BOOKS_AGREE: LookEvent,
+    EventType.ORDER_UNRESOLVED: OrderAlarm,
+    EventType.LATE_FILL: OrderAlarm,
 }
 
 D = TypeVar("D", bound=Value | Message)

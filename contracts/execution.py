@@ -23,6 +23,7 @@ from contracts.types import (
     Value,
     is_none,
 )
+from contracts.venue import VenueTerms
 
 
 class Order(Value):
@@ -30,7 +31,8 @@ class Order(Value):
 
     `foreign` is the close that it was sized at, where that is in another currency, and the rate.
     `stop_price` is what triggers a stop order, in the currency that the asset trades in; of a
-    market order, the price of the stop order that follows its fill.
+    market order, the price of the stop order that follows its fill. `venue` is what the broker is
+    sent; None: the simulated one fills it.
     """
 
     order_id: UUID
@@ -42,6 +44,7 @@ class Order(Value):
     reason: Text = ""
     foreign: Foreign | None = None
     stop_price: Money | None = Field(default=None, exclude_if=is_none)
+    venue: VenueTerms | None = Field(default=None, exclude_if=is_none)
 
 
 class ExecutionResult(Contract):

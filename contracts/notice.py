@@ -60,6 +60,7 @@ class NoticeKind(StrEnum):
     DEAD_LETTER = "dead_letter"
     REPORT = "report"
     UNDELIVERED = "undelivered"
+    BROKER = "broker"
     TEST = "test"
 
 

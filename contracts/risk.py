@@ -46,6 +46,7 @@ from contracts.types import (
     is_none,
     is_single,
 )
+from contracts.venue import VenueTerms
 
 ADJUSTMENTS_MAX = 40
 """Changes that one review tells."""
@@ -180,7 +181,8 @@ class PortfolioDecision(Value):
 
     A sale that an exit check proposed says so in `exit`; a buy has a `plan`, whose stop is placed
     once it is filled. `reasoning` is its thesis. `confidence` is as it was stated, and sized by the
-    lower of it and of the `recalibrated` one. A buy is of whole lots of `lot` shares.
+    lower of it and of the `recalibrated` one. A buy is of whole lots of `lot` shares. `venue` is
+    what a broker is sent of it; None: the simulated one fills it.
     """
 
     action: DecisionAction
@@ -195,6 +197,7 @@ class PortfolioDecision(Value):
     exit: ExitPlan | None = Field(default=None, exclude_if=is_none)
     plan: EntryPlan | None = Field(default=None, exclude_if=is_none)
     recalibrated: Recalibrated | None = Field(default=None, exclude_if=is_none)
+    venue: VenueTerms | None = Field(default=None, exclude_if=is_none)
 
 
 class Recalibration(Value):

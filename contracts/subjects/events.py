@@ -33,6 +33,10 @@ EXECUTION_EVENTS = (
     EventType.HOLDINGS_IMPORTED,
     EventType.CASH_DEPOSITED,
     EventType.CASH_WITHDRAWN,
+    EventType.BOOKS_DIFFER,
+    EventType.BOOKS_AGREE,
+    EventType.ORDER_UNRESOLVED,
+    EventType.LATE_FILL,
 )
 EVENTS = tuple(
     event("execution" if what in EXECUTION_EVENTS else ORCHESTRATOR, what) for what in EventType

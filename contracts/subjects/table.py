@@ -36,6 +36,7 @@ from contracts.subjects.studies import (
 )
 from contracts.subjects.subject import AnySubject
 from contracts.subjects.upkeep import BUDGET, DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER, STORING
+from contracts.subjects.venue import BIND, CANCEL_ORDER, RECONCILE, VENUE, VENUE_ORDERS
 
 REQUESTS: tuple[AnySubject, ...] = (
     REQUEST_CYCLE,
@@ -52,6 +53,9 @@ REQUESTS: tuple[AnySubject, ...] = (
     RESUME,
     IMPORT_HOLDINGS,
     MOVE_CASH,
+    BIND,
+    RECONCILE,
+    CANCEL_ORDER,
 )
 
 OF_SERVICES: tuple[AnySubject, ...] = (
@@ -69,6 +73,8 @@ tells people asks for what is due.
 
 QUERIES: tuple[AnySubject, ...] = (
     PORTFOLIO,
+    VENUE_ORDERS,
+    VENUE,
     EXIT_SIGNALS,
     EXIT_DISTANCES,
     PROVIDERS,

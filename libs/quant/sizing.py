@@ -10,6 +10,7 @@ from libs.quant.costs import affordable, fee_on, slipped
 from libs.quant.ticks import rounded_to_tick
 
 CENT = Decimal("0.01")
+SUB_CENT = Decimal("0.0001")
 SHARE_STEP = Decimal("0.000001")
 """The smallest part of a share that the books keep."""
 BPS_IN_ONE = Decimal(10_000)
@@ -146,6 +147,14 @@ def too_small(
     if value < value_min:
         return f"{value.quantize(CENT):,f} {currency} is under {value_min:,f} {currency}"
     return ""
+
+
+def limit_price(close: Decimal, move_pct_max: Decimal) -> Decimal:
+    """The most that a broker may pay for a share: `move_pct_max` above the close, rounded down to
+    what US exchanges take (cents, below a dollar hundredths of them); 0 where nothing is left."""
+    with localcontext(EXACT_DOWN):
+        limit = close * (100 + move_pct_max) / 100
+        return limit.quantize(CENT if limit >= 1 else SUB_CENT)
 
 
 def cash_hold(price: Decimal, quantity: Decimal, reserve_bps: Decimal) -> Decimal:

@@ -36,13 +36,24 @@ def account(view: AccountView) -> str:
 
 
 def notes(view: AccountView) -> tuple[Text, ...]:
-    """A halt of its buys, and what its figures do not count yet."""
+    """A halt of its buys, what its figures do not count yet, and the broker that it is bound to."""
     books = view.portfolio
+    bound = books.venue if books else None
+    at_broker = (
+        f"orders go to {bound.venue} {bound.account_number}; stops are the desk's: reached at a "
+        "close, sold at the next open"
+        if bound
+        else ""
+    )
     halt = f"{halted(books.halt)}" if books and books.halt else ""
     later = cutoff.not_counted(view.not_counted, currency(view))
     if later and books:
         later += f"; cash is {amounts.money(books.cash)} now"
-    return (*cells.notes(halt, tone=Tone.WARN), *cells.notes(later, tone=Tone.BUSY))
+    return (
+        *cells.notes(halt, tone=Tone.WARN),
+        *cells.notes(later, tone=Tone.BUSY),
+        *cells.notes(at_broker),
+    )
 
 
 def worth(view: AccountView) -> Facts:
@@ -271,4 +282,4 @@ def halted(halt: Halt) -> str:
 
 def remedy(halt: Halt) -> str:
     """The command that ends a halt."""
-    return "deskbus resume" + (f" --account {halt.account}" if halt.account else "")
+    return halt.remedy

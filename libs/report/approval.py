@@ -1,6 +1,6 @@
 """A person's answer to a proposal, in words. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.account import Side
@@ -101,8 +101,19 @@ def orders(of: Sequence[PortfolioDecision]) -> Table:
             )
             for it in of
         ),
-        notes=view.notes(*(f"{it.asset}: {_reasoning(it)}" for it in of)),
+        notes=view.notes(*(f"{it.asset}: {_reasoning(it)}" for it in of), *_sent(of)),
     )
+
+
+def _sent(of: Sequence[PortfolioDecision]) -> Iterator[str]:
+    """What a broker is sent of each, where one is: the approval is bound to it."""
+    for it in of:
+        if it.venue is None:
+            continue
+        limit = it.venue.limit_price
+        kind = "at any price" if limit is None else f"at {amounts.price(limit)} or better"
+        to = f"{it.venue.venue} {it.venue.account_number}"
+        yield f"{it.asset}: sent to {to} as a {it.venue.type.value} day order, {kind}"
 
 
 def _reasoning(of: PortfolioDecision) -> str:

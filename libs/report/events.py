@@ -44,6 +44,7 @@ from contracts.notice import NoticesGivenUp
 from contracts.report import DailyReport
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import NAME_PATTERN
+from contracts.venue import LookEvent, OrderAlarm
 from libs.facts import amounts
 from libs.quant.ticks import priced
 from libs.report import budgets, ending, orders
@@ -58,6 +59,7 @@ TEXT_CHARS = 300
 """Of an event in one line."""
 UNREADABLE = (ValidationError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
 """Raised by the data of an event that another version wrote."""
+DIFFERENCES_SHOWN_MAX = 5
 UNNAMED = "unknown"
 """Stands where a name is not one."""
 
@@ -108,6 +110,10 @@ TONES: Mapping[EventType, Tone] = {
     EventType.LETTER_KEPT: Tone.WARN,
     EventType.REPORT_WRITTEN: Tone.BUSY,
     EventType.NOTICES_GIVEN_UP: Tone.WARN,
+    EventType.BOOKS_DIFFER: Tone.BAD,
+    EventType.BOOKS_AGREE: Tone.GOOD,
+    EventType.ORDER_UNRESOLVED: Tone.BAD,
+    EventType.LATE_FILL: Tone.BAD,
 }
 """Of events that went well; one that reports a failure is bad."""
 
@@ -374,6 +380,28 @@ def _halt(event: Event, data: HaltEvent) -> Words:
     return _words(f"Buys of {whose} are {what}, by {name_of(data.by)}", reason=data.reason)
 
 
+def _books_differ(event: Event, data: LookEvent) -> Words:
+    account = _account(event)
+    shown = data.differences[:DIFFERENCES_SHOWN_MAX]
+    lines = [f"{it.about or it.kind.value}: desk {it.desk}, broker {it.broker}" for it in shown]
+    if more := len(data.differences) - len(shown):
+        lines.append(f"and {more} more")
+    title = f"The books of account {account} differ from the broker's: nothing is bought"
+    return _words(title, *lines, f"deskbus account reconcile {account}", reason=data.reason)
+
+
+def _books_agree(event: Event, data: LookEvent) -> Words:
+    title = f"The books of account {_account(event)} agree with the broker's"
+    return _words(title, reason=data.reason)
+
+
+def _order_alarm(event: Event, data: OrderAlarm) -> Words:
+    late = event.type is EventType.LATE_FILL
+    what = "was filled after its end" if late else "is unresolved"
+    title = f"The order of {data.asset} in account {_account(event)} {what} at the broker"
+    return _words(title, f"deskbus orders show {data.order_id}", reason=data.what)
+
+
 def _imported(event: Event, data: HoldingsEvent) -> Words:
     held = amounts.count(len(data.positions), "position")
     equity = amounts.money(data.equity)
@@ -494,4 +522,8 @@ WORDINGS: Mapping[EventType, Callable[..., Words]] = {
     EventType.LETTER_KEPT: _letter_kept,
     EventType.REPORT_WRITTEN: _report,
     EventType.NOTICES_GIVEN_UP: _given_up,
+    EventType.BOOKS_DIFFER: _books_differ,
+    EventType.BOOKS_AGREE: _books_agree,
+    EventType.ORDER_UNRESOLVED: _order_alarm,
+    EventType.LATE_FILL: _order_alarm,
 }

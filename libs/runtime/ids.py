@@ -101,6 +101,16 @@ def halt_id(change: UUID) -> UUID:
     return uuid5(change, "halt")
 
 
+def look_id(account: str, number: int) -> UUID:
+    """The cycle id in the event of a look at a broker's books, which no cycle has caused."""
+    return uuid5(NAMESPACE, f"look/{account}/{number}")
+
+
+def alarm_id(order: UUID, kind: str, what: str) -> UUID:
+    """The node of an alarm about an order at a broker; the same alarm has the same."""
+    return uuid5(order, f"{kind}/{what}")
+
+
 def capital_id(account: str, key: str) -> UUID:
     """The cycle id in the event of what an owner has brought in or taken out, posted as `key`."""
     return uuid5(NAMESPACE, f"capital/{account}/{key}")

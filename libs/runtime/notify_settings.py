@@ -52,6 +52,7 @@ DEFAULT_EVENTS = (
     "dead_letter",
     "report",
     "undelivered",
+    "broker",
 )
 """What is told where there are channels and no rules."""
 

@@ -86,7 +86,7 @@ class YahooSettings(Section):
 
 
 class AlpacaSettings(Section):
-    """Alpaca's market data."""
+    """Alpaca: its market data, and a paper account for orders."""
 
     data_key_file: Path | None = None
     """A file with the key id and the secret of an Alpaca account, for market data. Without it
@@ -102,6 +102,12 @@ class AlpacaSettings(Section):
     set: https://data.alpaca.markets, the only other host that is sent the key."""
     tickers: str = ""
     """The universe where prices come from Alpaca, separated by commas."""
+    trading_key_file: Path | None = None
+    """A file with the key of a paper account, its id and its secret on a line each. Only execution
+    opens it. Not set: accounts are filled by the simulated broker alone."""
+    trading_url: str | None = Field(default=None, pattern="^https?://[^@]+$")
+    """A stand-in on this machine that answers in the place of Alpaca's paper host; any other
+    address is refused. Not set: the paper host."""
 
 
 class EdgarSettings(Section):

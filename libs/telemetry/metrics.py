@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from libs.telemetry.metric import CALLS_S, MODELS_S, Counter, Gauge, Histogram, Label, Metric
 
-SUBJECTS_MAX = 200
+SUBJECTS_MAX = 240
 """Series of a metric by subject: there are some 30 commands and as many questions."""
 ACCOUNTS_SHOWN_MAX = 20
 """Accounts that have series of their own; the others are added up as `other`, by currency."""

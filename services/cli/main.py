@@ -75,6 +75,14 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
                 "trading.portfolio",
                 "Show an account, open one with your holdings, pay cash in and out",
             ),
+            CommandEntry(
+                "account",
+                "trading.account",
+                "Bind an account to a broker's paper account, and reconcile both books",
+            ),
+            CommandEntry(
+                "orders", "trading.orders", "List, show and cancel the orders at a broker"
+            ),
             CommandEntry("accounts", "books.accounts", "List the accounts, and how each stands"),
             CommandEntry(
                 "trades", "books.trades", "List an account's trades: entry, exit, P&L, why"
@@ -152,7 +160,6 @@ ELSEWHERE: Mapping[str, str] = {
     "backtest": "agent trigger",
     "sell": "exit now",
     "positions": "portfolio",
-    "orders": "trades",
     "prices": "market show",
     "start": "up",
     "stop": "down",
@@ -183,6 +190,9 @@ EXITS = {
     "account_exists": ExitCode.REJECTED,
     "not_as_shown": ExitCode.REJECTED,
     "not_enough_cash": ExitCode.REJECTED,
+    "not_bindable": ExitCode.REJECTED,
+    "not_bound": ExitCode.REJECTED,
+    "bound_to_broker": ExitCode.REJECTED,
     "unknown_type": ExitCode.USAGE,
 }
 HINTS = {

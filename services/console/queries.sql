@@ -269,11 +269,11 @@ order by xid, id offset $2 limit $3
 select a.account, a.currency, a.clock, a.starting_cash, limits_of(a.account)::text as limits,
        greatest(a.clock, (select max(e.session) from entries e where e.account = a.account)) as as_of,
        (select closes::text from snapshots s where s.account = a.account
-        order by s.session desc limit 1) as closes
+        order by s.session desc limit 1) as closes, a.venue, a.venue_account
 from accounts a where a.account = $1
 
 -- name: halts
-select account, reason, by_whom, at from halts order by account nulls first
+select account, reason, by_whom, at from blocks order by account nulls first
 
 -- name: accounts
 -- Those of studies are out of sight.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from contracts.exit_signal import Holdings
 from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money, shortened
+from contracts.venue import BoundTo, LookVerdict, VenueTerms
 from libs.broker.broker import DayPrices, Filled, Opening, OrderRefused, Working
 from libs.quant.exchange import price_in
 from libs.quant.sizing import CENT
@@ -53,12 +54,38 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class SendWindow:
+    """The session that orders decided now are for, and until when they may be sent."""
+
+    session: date
+    send_by: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerBinding:
+    """The broker's account that an account is bound to, and the newest look at it that had an
+    answer: when it began, what it found, the broker's shares, and tickers that it blocks.
+
+    `window` is for orders decided now; None where none may be.
+    """
+
+    bound: BoundTo
+    looked_at: datetime | None = None
+    verdict: LookVerdict = LookVerdict.UNKNOWN
+    positions: Mapping[str, Decimal] = field(default_factory=dict)
+    blocked: frozenset[str] = frozenset()
+    window: SendWindow | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BookedOrder:
     """An order as it stands in the books. `fill` where it has one.
 
     `stop_price` triggers a stop order; of a buy or an `exit`, it is the price of the stop order
     that follows its fill. It is in the currency that the ticker trades in. `acts` is what an
-    exit acts on, where rules proposed it. A buy has a `plan` and a `thesis`.
+    exit acts on, where rules proposed it. A buy has a `plan` and a `thesis`. `terms` are what a
+    broker is sent, by `window`; None where the simulated one fills it. Such an order may be filled
+    in part and work on: `fill` is then the sum so far.
     """
 
     order_id: UUID
@@ -83,6 +110,8 @@ class BookedOrder:
     acts: ExitAct | None = None
     plan: EntryPlan | None = None
     thesis: str = ""
+    terms: VenueTerms | None = None
+    window: SendWindow | None = None
 
     @property
     def is_working(self) -> bool:
@@ -105,6 +134,7 @@ class Account:
     none has), `before` the equity of the newest one before the session that is looked at, `known`
     what the positions were last valued at, at or before it, `plans` those that the tickers were
     bought with last, `actions` the sessions of their newest split and dividend up to the clock.
+    `broker` is what it is bound to; None where the simulated broker fills it.
 
     Where they were loaded: `acted` are the exits of what is held at that session, as they were
     ordered and filled, `splits` those of their tickers since, `sales` the last sales by ticker.
@@ -126,6 +156,7 @@ class Account:
     sales: Mapping[str, date] = field(default_factory=dict)
     plans: Mapping[str, HeldPlan] = field(default_factory=dict)
     actions: Mapping[tuple[str, EntryKind], date] = field(default_factory=dict)
+    broker: BrokerBinding | None = None
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
@@ -275,6 +306,7 @@ def portfolio(account: Account, named: PortfolioIds, quotes: Quotes) -> Portfoli
         cooling_off=cooling_off(account.sales, quotes.past, account.limits.cooling_off_sessions),
         issuers={ticker: name for ticker, name in sorted(quotes.issuers.items()) if name},
         incomplete=shortened("; ".join(quotes.unreadable.values()), INCOMPLETE_CHARS_MAX),
+        venue=account.broker.bound if account.broker else None,
     )
 
 

@@ -46,6 +46,7 @@ class EntryKind(StrEnum):
     DIVIDEND = "dividend"
     DEPOSIT = "deposit"
     WITHDRAWAL = "withdrawal"
+    ADJUSTMENT = "adjustment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +237,70 @@ def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) 
     return LedgerEntry(fill_key(order_id), EntryKind.FILL, fill.session, _paid(lines), ticker, memo)
 
 
+def filled_at_broker(
+    fill_id: str, ticker: str, side: Side, fill: Filled, books: Books
+) -> LedgerEntry:
+    """A fill that a broker made, under the broker's own id; in the account's currency, to the
+    nearest cent. It is true, so it is booked, also where more is sold than was held."""
+    value = trade_value(fill.price, fill.quantity)
+    lines: tuple[Posting, ...]
+    if side is Side.BUY:
+        lines = (Posting(Book.POSITION, value, ticker, fill.quantity),)
+    else:
+        sold = _sold(ticker, fill.quantity, books.holdings.get(ticker, Holding()))
+        lines = (sold, _gain(Posting(Book.REALISED, -value), sold))
+    price = _quoted(books.priced(fill.price, None), None)
+    memo = f"{side.value} {fill.quantity:f} {ticker} at {price}"
+    key = broker_fill_key(fill_id)
+    return LedgerEntry(key, EntryKind.FILL, fill.session, _paid(lines), ticker, memo)
+
+
+def moved_at_broker(
+    move_id: str, kind: EntryKind, book: Book, amount: Decimal, session: date, memo: str
+) -> LedgerEntry:
+    """Cash that came (or went, below zero) at a broker without a trade, against `book`."""
+    lines = (Posting(book, -amount), Posting(Book.CASH, amount))
+    return LedgerEntry(f"move/{move_id}", kind, session, lines, memo=memo)
+
+
+def adjusted(
+    key: str,
+    session: date,
+    shares: Mapping[str, Decimal],
+    cash: Decimal,
+    prices: Mapping[str, Decimal],
+    books: Books,
+    memo: str,
+) -> tuple[LedgerEntry, ...]:
+    """The entries that take over a broker's shares and cash, by how much they differ: shares leave
+    at their cost and come at `prices`; what is left is gain, and of cash alone the owner's.
+    """
+    moved = []
+    for ticker, quantity in sorted(shares.items()):
+        if quantity < 0:
+            line = _sold(ticker, -quantity, books.holdings.get(ticker, Holding()))
+        else:
+            line = Posting(Book.POSITION, trade_value(prices[ticker], quantity), ticker, quantity)
+        moved.append(line)
+    entries = [
+        LedgerEntry(
+            f"{key}/{line.ticker}",
+            EntryKind.ADJUSTMENT,
+            session,
+            (line, Posting(Book.REALISED, -line.amount)),
+            line.ticker,
+            memo,
+        )
+        for line in moved
+    ]
+    if cash:
+        against = Book.REALISED if moved else Book.CAPITAL
+        lines = (Posting(against, -cash), Posting(Book.CASH, cash))
+        kind = EntryKind.ADJUSTMENT
+        entries.append(LedgerEntry(f"{key}/cash", kind, session, lines, memo=memo))
+    return tuple(entries)
+
+
 def split(
     ticker: str,
     session: date,
@@ -329,6 +394,11 @@ def _quoted(price: Money, rate: ExchangeRate | None) -> str:
 def fill_key(order_id: UUID) -> str:
     """The key of an order's fill."""
     return f"fill/{order_id}"
+
+
+def broker_fill_key(fill_id: str) -> str:
+    """The key of a broker's fill: its own id, so that it is posted once, however often it comes."""
+    return f"fill/{fill_id}"
 
 
 def split_key(ticker: str, session: date) -> str:

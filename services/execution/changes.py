@@ -5,6 +5,7 @@ from typing import Final
 
 from contracts.account import HeldPlan
 from contracts.types import shortened
+from libs.broker.broker import Filled
 from services.execution.account import Account, BookedOrder
 from services.execution.books import LedgerEntry
 from services.execution.snapshots import Snapshot
@@ -17,7 +18,8 @@ class Changes:
     """The rows to be written, and the account after it.
 
     `ended` are orders that no longer work, `altered` those that work on with another quantity or
-    stop price; either may be among the `placed`, as they were then.
+    stop price; either may be among the `placed`, as they were then. `fills` are a broker's, each
+    with its order and the key of its entry; the simulated one's stand at their orders.
     """
 
     account: Account
@@ -26,6 +28,7 @@ class Changes:
     ended: tuple[BookedOrder, ...] = ()
     entries: tuple[LedgerEntry, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    fills: tuple[tuple[BookedOrder, Filled, str], ...] = ()
 
     def post(self, entry: LedgerEntry) -> "Changes":
         """With one more entry."""

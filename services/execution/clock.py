@@ -61,8 +61,13 @@ def advance(
     open. So is a buy that comes due while the account is halted, or while its currency has no rate;
     a sale waits for a rate then. `opening` is what a new account begins with. Raises ClockBack and
     StaleQuotes.
+
+    Of an account that is bound to a broker nothing is simulated: fills, dividends and splits are
+    booked from there. A stop that was reached is sold at the next open.
     """
     require_clock(account, as_of)
+    if account.broker is not None:
+        return _advance_at_broker(account, as_of, quotes, opening)
     steps = [
         *_action_steps(account, as_of, quotes),
         *_fill_steps(account, as_of, quotes),
@@ -78,6 +83,21 @@ def advance(
             changes = _stepped(changes, step, quotes, broker)
         waiting.append((session, stops.open_stops(changes.account)))
     return _snapped(changes, as_of, quotes, waiting)
+
+
+def _advance_at_broker(
+    account: Account, as_of: date, quotes: Quotes, opening: Sequence[ledger.LedgerEntry]
+) -> Changes:
+    changes = Changes(replace(account, clock=as_of))
+    for entry in opening:
+        changes = changes.post(entry)
+    waiting = stops.open_stops(changes.account)
+    for (session, _, ticker), _what in _stop_steps(account, quotes):
+        changes = _reach_at_broker(changes, ticker, session, quotes)
+    if as_of > account.clock:
+        for ticker in sorted({stop.ticker for stop in changes.account.stops}):
+            changes = stops.sell_reached(changes, ticker, as_of)
+    return _snapped(changes, as_of, quotes, [(date.min, waiting)])
 
 
 def _as_known(snapshot: Snapshot, quotes: Quotes) -> Snapshot:
@@ -195,6 +215,19 @@ def _stop_steps(account: Account, quotes: Quotes) -> list[_Step]:
                 steps.append(((session, 1, ticker), (ticker, day)))
             steps.append(((session, 4, ticker), (ticker, session)))
     return steps
+
+
+def _reach_at_broker(changes: Changes, ticker: str, session: date, quotes: Quotes) -> Changes:
+    """Mark a stop order that a session's prices came down to. Nothing of it is filled here."""
+    stop = stops.stop_of(changes.account, ticker)
+    if stop is None:
+        return changes
+    if (ticker, session) not in quotes.days:
+        raise StaleQuotes
+    day = quotes.days[ticker, session]
+    if day is None or stop.stop_price is None or day.low > stop.stop_price:
+        return changes
+    return stops.reached(changes, stop, session)
 
 
 def _pass_missed(changes: Changes, ticker: str, day: DayPrices, broker: Broker) -> Changes:

@@ -44,6 +44,19 @@ class AccountExists(DeskError):
         )
 
 
+class BoundToBroker(DeskError):
+    """Cash of an account that is bound to a broker moves there, and is booked from there."""
+
+    code = "bound_to_broker"
+    field = "account"
+
+    def __init__(self, account: str) -> None:
+        super().__init__(
+            f"account {account} is bound to a broker: move cash there, and the desk books it from "
+            "there; nothing was changed"
+        )
+
+
 class NotAsShown(DeskError):
     """Another thing was confirmed than what stands now."""
 

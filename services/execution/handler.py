@@ -43,6 +43,7 @@ from services.execution.exits import exits_at
 from services.execution.reads import ExecutionReads
 from services.execution.record import CommandRecord
 from services.execution.snapshots import StaleQuotes
+from services.execution.venue.desk import NoBroker, VenueDesk
 
 CASH_CURRENCY = "USD"
 """What the starting cash is stated in, and the currency of accounts that name none."""
@@ -70,6 +71,7 @@ class SentCommand(Generic[C]):
 class Trading:
     """The parts that execution works with. `limits_of` and `currency_of` give an account's limits
     and the currency it is opened in, as the settings say; `starting_cash` is in US dollars.
+    `venue_desk` is the side of a broker; None: no account is bound to one.
     """
 
     pool: Pool
@@ -79,6 +81,7 @@ class Trading:
     approval_move_pct_max: Decimal = APPROVAL_MOVE_PCT_MAX
     limits_of: Callable[[str], AccountLimits] = lambda _: AccountLimits()
     currency_of: Callable[[str], str] = lambda _: CASH_CURRENCY
+    venue_desk: VenueDesk | None = None
 
 
 async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) -> Portfolio:
@@ -94,6 +97,7 @@ async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) 
         async with trading.pool.acquire() as db:
             (await store.on_record(db, command, sent.sha256)).require_open()
         require_session(trading.reads.calendar, command.as_of)
+        await _require_ready(trading, command.pipeline.account, command.as_of)
         account = await _glance(trading, command.pipeline.account, command.as_of, exits=True)
         if account is not None:
             require_clock(account, command.as_of)
@@ -165,6 +169,8 @@ def _currency(trading: Trading, name: str, account: Account | None) -> str:
 async def _locked(db: PoolConnection, name: str, as_of: date, trading: Trading) -> Account | None:
     """The account under its lock, with the limits that the settings give it today."""
     account = await store.load(db, name, as_of, lock=True)
+    if account is not None and trading.venue_desk is not None:
+        account = trading.venue_desk.with_window(account, as_of)
     if account is None or account.limits == trading.limits_of(name):
         return account
     account = replace(account, limits=trading.limits_of(name))
@@ -191,6 +197,7 @@ async def execute_decisions(
             return done
         approvals.require_validated(command)
         approved = approvals.require_approved(command, record.approval)
+        await _require_ready(trading, command.pipeline.account, command.as_of)
         account = await _glance(trading, command.pipeline.account, command.as_of, exits=True)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
@@ -202,7 +209,7 @@ async def execute_decisions(
             account, account.currency, command.as_of, assets, researched
         )
         near = quotes
-        if approved.approval is not None:
+        if approved.approval is not None and account.broker is None:
             near = await trading.reads.with_late_opens(quotes, account.currency)
         return await _execute(SentCommand(approved, sha256), quotes, near, trading)
 
@@ -231,7 +238,22 @@ async def _execute(
         await store.write(db, changes)
         await store.keep_execution(db, sent.sha256, result)
     _tell(changes, is_new=False)
+    if trading.venue_desk is not None:
+        trading.venue_desk.wake()
     return result
+
+
+async def _require_ready(trading: Trading, account: str, as_of: date) -> None:
+    """Raise unless an account that is bound to a broker may decide at as_of: NotLatest, NoBroker,
+    BrokerUnknown."""
+    if trading.venue_desk is None:
+        async with trading.pool.acquire() as db:
+            if await store.is_bound(db, account):
+                raise NoBroker
+        return
+    bound = await trading.venue_desk.bound(account)
+    if bound is not None:
+        await trading.venue_desk.require_ready(bound, as_of)
 
 
 async def _done(

@@ -4,7 +4,7 @@ All market data is read before; where a locked account needs a quote that was no
 `StaleQuotes` asks for another reading.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -18,6 +18,7 @@ from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision
 from contracts.trader import StockPick
 from contracts.types import shortened
+from contracts.venue import VenueTerms
 from libs.broker.broker import Broker, Filled
 from libs.quant.exchange import cents_in, price_in
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
@@ -93,12 +94,78 @@ def execute(
         quantity = _ZERO if judged is None else _smaller(decision, judged)
         order = _new_order(command, decision, judged, quantity, verdict, account, quotes)
         if order.is_working:
+            order = _as_decided(order, decision, judged, changes.account)
+        if order.is_working and account.broker is None:
             order, changes = _fill(changes, order, quotes, broker)
         changes = changes.place(order)
         orders.append(order)
         changes = stops.after_fill(changes, order, ratio_of(quotes.openings.get(order.key)))
     orders += [order for order in changes.placed if order.type is OrderType.STOP]
     return _result(command, account, changes, orders), changes
+
+
+def _as_decided(
+    order: BookedOrder,
+    decision: PortfolioDecision,
+    judged: PortfolioDecision | None,
+    account: Account,
+) -> BookedOrder:
+    """The order with what a broker is sent of it, exactly as it was decided; rejected where that
+    is not what may be sent now. A sale is at most what both books hold."""
+    binding, terms = account.broker, decision.venue
+    if binding is None and terms is None:
+        return order
+    why = next(_not_as_decided(order, terms, judged, account), "")
+    if why or binding is None:
+        reason = also(order.reason, why or "the account is not bound to a broker")
+        return replace(order, status=OrderStatus.REJECTED, reason=reason)
+    held = binding.positions.get(order.ticker, _ZERO)
+    if order.side is Side.SELL and held < order.quantity:
+        cut = f"from {order.quantity:f} to {held:f} shares: the broker holds no more"
+        if held <= 0:
+            reason = also(order.reason, f"the broker holds no {order.ticker}")
+            return replace(order, status=OrderStatus.REJECTED, reason=reason)
+        order = replace(order, quantity=held, reason=also(order.reason, f"cut {cut}"))
+    order = replace(order, terms=terms, window=binding.window)
+    if order.hold > account.cash_free:
+        why = f"{account.cash_free} of free cash does not cover its hold of {order.hold}"
+        return replace(order, status=OrderStatus.REJECTED, reason=also(order.reason, why))
+    return order
+
+
+def _not_as_decided(
+    order: BookedOrder,
+    terms: VenueTerms | None,
+    judged: PortfolioDecision | None,
+    account: Account,
+) -> Iterator[str]:
+    """Why an order of a bound account may not be sent; nothing where it may."""
+    binding, now = account.broker, judged.venue if judged else None
+    if binding is None:
+        yield "it was decided for a broker, and the account is not bound to one"
+        return
+    if terms is None or now is None:
+        yield "the decision does not say what the broker is sent: request the cycle again"
+        return
+    if binding.window is None:
+        yield "the next open is too near, or its session is not the newest one: nothing is sent"
+    of, to = terms.account_number, binding.bound.account_number
+    if (terms.venue, of) != (binding.bound.venue, to):
+        yield f"it was decided for account {of} of {terms.venue}, and {to} is bound"
+    if (terms.type, terms.time_in_force) != (now.type, now.time_in_force):
+        yield f"it was decided as a {terms.type.value} order, and it is a {now.type.value} one"
+    if _limit(terms) > _limit(now):
+        yield f"its limit of {_limit(terms):f} is above {_limit(now):f}, the highest now"
+    if order.foreign is not None:
+        yield f"it trades in {order.foreign.price.currency}, and the broker trades in US dollars"
+    if order.ticker in binding.blocked:
+        yield "a split of it is in one of both books only: deskbus account reconcile"
+    if any(o.ticker == order.ticker and o.terms is not None for o in account.working):
+        yield "another order of it is at the broker: one at a time"
+
+
+def _limit(terms: VenueTerms) -> Decimal:
+    return terms.limit_price.amount if terms.limit_price else _ZERO
 
 
 def _in_order(decisions: Sequence[PortfolioDecision]) -> list[PortfolioDecision]:
@@ -204,7 +271,7 @@ def _new_order(
         sector=sector_of(account, decision.asset, quotes),
         side=side,
         quantity=quantity if quantity > 0 else decision.quantity,
-        hold=cash_hold(price, quantity, CASH_RESERVE_BPS) if buying else _ZERO,
+        hold=_hold(decision, price, quantity) if buying else _ZERO,
         status=OrderStatus.WORKING if quantity > 0 else OrderStatus.REJECTED,
         reason=_why_less(decision, quantity, verdict, account.halt),
         as_of=command.as_of,
@@ -215,6 +282,14 @@ def _new_order(
         plan=judged.plan if judged else None,
         thesis=decision.reasoning if buying else "",
     )
+
+
+def _hold(decision: PortfolioDecision, price: Decimal, quantity: Decimal) -> Decimal:
+    """The cash that a buy holds back. A limit is the most that it can cost at a broker."""
+    limit = decision.venue.limit_price if decision.venue else None
+    if limit is not None:
+        return cash_hold(limit.amount, quantity, _ZERO)
+    return cash_hold(price, quantity, CASH_RESERVE_BPS)
 
 
 def _stop_price(decision: PortfolioDecision, judged: PortfolioDecision | None) -> Decimal | None:
@@ -275,6 +350,7 @@ def _order_view(order: BookedOrder, account: Account) -> Order:
         reason=order.reason,
         foreign=order.foreign,
         stop_price=stop_money(order, account.currency),
+        venue=order.terms,
     )
 
 

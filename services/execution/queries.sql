@@ -6,20 +6,31 @@ select account, ended, command_sha256, budget::text as budget,
 from commands_on_record where op_id = $1
 
 -- name: insert_account
-insert into accounts (account, currency, clock, starting_cash, limits, opened_on)
-values ($1, $2, $3, $4, $5::text::jsonb, $3)
+insert into accounts (account, currency, clock, starting_cash, limits, opened_on, venue,
+                      venue_account)
+values ($1, $2, $3, $4, $5::text::jsonb, $3, $6, $7)
 on conflict do nothing
 
 -- name: lock_account
-select account, currency, clock, opened_on, limits_of(account)::text as limits
+select account, currency, clock, opened_on, limits_of(account)::text as limits, venue,
+       venue_account
 from accounts where account = $1 for update
 
 -- name: read_account
-select account, currency, clock, opened_on, limits_of(account)::text as limits
+select account, currency, clock, opened_on, limits_of(account)::text as limits, venue,
+       venue_account
 from accounts where account = $1
+
+-- name: newest_look
+-- The newest one that had an answer.
+select at, verdict, positions::text, differences::text from looks
+where account = $1 and verdict <> 'unknown' order by number desc limit 1
 
 -- name: clock_of
 select clock from accounts where account = $1
+
+-- name: is_bound
+select is_bound($1)
 
 -- name: hold_halts
 select hold_halts()
@@ -28,11 +39,14 @@ select hold_halts()
 select change_halts()
 
 -- name: halts
-select account, reason, by_whom, at from halts order by account nulls first
+select account, reason, by_whom, at from blocks order by account nulls first
+
+-- name: is_halted
+select exists (select from halts where account is not distinct from $1)
 
 -- name: halt_of
 -- The halt of all accounts first.
-select account, reason, by_whom, at from halts
+select account, reason, by_whom, at from blocks
 where account is null or account = $1 order by account nulls first limit 1
 
 -- name: insert_halt_change
@@ -84,13 +98,20 @@ where e.account = $1 and e.session > $2
 order by e.entry_id, p.line
 
 -- name: open_orders
--- Open at the close of $2: still working, or filled at a later session. As a market order fills at
+-- Open at the close of $2: still working, or filled at a later session. Of fills in part the sum. As a market order fills at
 -- the session after its own, the latter are those of $2 itself.
 select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
        f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
        f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
-       f.foreign_fee as fill_foreign_fee
-from orders o join accounts a using (account) left join fills f using (order_id)
+       f.foreign_fee as fill_foreign_fee, v.terms::text as terms
+from orders o join accounts a using (account) left join venue_orders v using (order_id)
+left join lateral (
+    select round(sum(price * quantity) / sum(quantity), 6) as price, sum(quantity) as quantity,
+           sum(fee) as fee, max(session) as session, max(currency) as currency,
+           max(foreign_price) as foreign_price, max(rate) as rate, max(rate_on) as rate_on,
+           sum(foreign_fee) as foreign_fee
+    from fills where order_id = o.order_id having count(*) > 0
+) f on true
 where o.account = $1
   and ((o.status = 'working' and o.as_of <= $2)
        or (o.status = 'filled' and o.as_of = $2 and o.type = 'market')
@@ -101,8 +122,15 @@ order by o.as_of, o.side desc, o.ticker, o.type, o.order_id
 select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
        f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
        f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
-       f.foreign_fee as fill_foreign_fee
-from orders o join accounts a using (account) left join fills f using (order_id)
+       f.foreign_fee as fill_foreign_fee, v.terms::text as terms
+from orders o join accounts a using (account) left join venue_orders v using (order_id)
+left join lateral (
+    select round(sum(price * quantity) / sum(quantity), 6) as price, sum(quantity) as quantity,
+           sum(fee) as fee, max(session) as session, max(currency) as currency,
+           max(foreign_price) as foreign_price, max(rate) as rate, max(rate_on) as rate_on,
+           sum(foreign_fee) as foreign_fee
+    from fills where order_id = o.order_id having count(*) > 0
+) f on true
 where o.order_id = any ($1::uuid[])
 
 -- name: acted_exits
@@ -111,7 +139,10 @@ select o.ticker, o.as_of, o.exit_rules, o.exit_month, o.exit_held, o.exit_asked,
        f.quantity as sold, f.session as sold_on
 from unnest($3::text[], $4::date[]) as h (ticker, opened_on)
 join orders o on o.ticker = h.ticker and o.as_of >= h.opened_on
-left join fills f using (order_id)
+left join lateral (
+    select sum(quantity) as quantity, max(session) as session
+    from fills where order_id = o.order_id having count(*) > 0
+) f on true
 where o.account = $1 and o.exit_rules is not null and o.as_of <= $2
 order by o.as_of, o.placed_at, o.ticker
 
@@ -190,10 +221,15 @@ from entry, unnest($8::text[], $9::text[], $10::numeric[], $11::numeric[], $12::
 returning entry_id
 
 -- name: insert_fill
-insert into fills (order_id, entry_id, price, quantity, fee, session, currency, foreign_price,
-                   rate, rate_on, foreign_fee)
-select $1, e.entry_id, $4, $5, $6, $7, $8, $9, $10, $11, $12
+insert into fills (order_id, number, entry_id, price, quantity, fee, session, currency,
+                   foreign_price, rate, rate_on, foreign_fee)
+select $1, (select count(*) + 1 from fills where order_id = $1), e.entry_id, $4, $5, $6, $7, $8, $9,
+       $10, $11, $12
 from entries e where e.account = $2 and e.key = $3
+
+-- name: insert_intent
+insert into venue_orders (order_id, account, ticker, side, quantity, terms, session, send_by)
+values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8)
 
 -- name: insert_event
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,

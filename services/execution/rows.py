@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import orjson
@@ -13,12 +13,21 @@ from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.constraints import constraints_of
 from contracts.types import ExchangeRate, Foreign, Money, plain_shares
+from contracts.venue import BoundTo, Difference, DifferenceKind, LookVerdict, VenueTerms
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record
 from libs.quant.exchange import PriceMark, cents_in, price_in
+from libs.quant.sizing import CENT
 from libs.runtime import ids
 from services.execution import exit_rows
-from services.execution.account import Account, BookedOrder, foreign, stop_money
+from services.execution.account import (
+    Account,
+    BookedOrder,
+    BrokerBinding,
+    SendWindow,
+    foreign,
+    stop_money,
+)
 from services.execution.books import Book, Books, EntryKind, Holding, LedgerEntry, Posting, fill_key
 from services.execution.record import Bounds, CommandRecord
 from services.execution.snapshots import Snapshot, Valued, known_from
@@ -162,7 +171,7 @@ def booked_order(row: Record) -> BookedOrder:
         sector=row["sector"],
         side=Side(row["side"]),
         quantity=plain_shares(row["quantity"]),
-        hold=row["hold"],
+        hold=_hold_left(row, fill),
         status=OrderStatus.WORKING if row["status"] == WAITING else OrderStatus(row["status"]),
         reason=row["reason"],
         as_of=row["as_of"],
@@ -174,6 +183,33 @@ def booked_order(row: Record) -> BookedOrder:
         acts=exit_rows.acts(row),
         plan=None if row["plan"] is None else EntryPlan.model_validate_json(row["plan"]),
         thesis=row["thesis"],
+        terms=None if row["terms"] is None else VenueTerms.model_validate_json(row["terms"]),
+    )
+
+
+def _hold_left(row: Record, filled: Filled | None) -> Decimal:
+    """What an order holds back, of one that is filled in part for the rest."""
+    hold: Decimal = row["hold"]
+    if filled is None or row["terms"] is None:
+        return hold
+    quantity: Decimal = row["quantity"]
+    left = max(quantity - filled.quantity, Decimal(0))
+    return (hold * left / quantity).quantize(CENT, ROUND_CEILING)
+
+
+def binding(row: Record, look: Record | None) -> BrokerBinding:
+    """What an account is bound to, with the newest look at it."""
+    bound = BoundTo(venue=row["venue"], account_number=row["venue_account"])
+    if look is None:
+        return BrokerBinding(bound)
+    found = [Difference.model_validate(one) for one in orjson.loads(look["differences"])]
+    positions = orjson.loads(look["positions"])
+    return BrokerBinding(
+        bound,
+        look["at"],
+        LookVerdict(look["verdict"]),
+        {ticker: Decimal(quantity) for ticker, quantity in positions.items()},
+        frozenset(one.about for one in found if one.kind is DifferenceKind.SPLIT),
     )
 
 
@@ -285,12 +321,26 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
     )
 
 
-def fill_values(order: BookedOrder, fill: Filled) -> tuple[Any, ...]:
-    """The arguments of `insert_fill`."""
+def intent_values(order: BookedOrder, window: SendWindow) -> tuple[Any, ...]:
+    """The arguments of `insert_intent`."""
     return (
         order.order_id,
         order.account,
-        fill_key(order.order_id),
+        order.ticker,
+        order.side.value,
+        order.quantity,
+        None if order.terms is None else order.terms.model_dump_json(),
+        window.session,
+        window.send_by,
+    )
+
+
+def fill_values(order: BookedOrder, fill: Filled, key: str = "") -> tuple[Any, ...]:
+    """The arguments of `insert_fill`; `key` is the entry's, where an order may have several."""
+    return (
+        order.order_id,
+        order.account,
+        key or fill_key(order.order_id),
         price_in(fill.price, fill.rate),
         fill.quantity,
         cents_in(fill.fee, fill.rate),

@@ -15,6 +15,7 @@ from uuid import UUID
 from contracts.account import OrderStatus, OrderType, Side
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
 from libs.quant import sizing
+from libs.quant.risk.evaluation import venue_terms
 from libs.quant.ticks import quoted, rounded_to_tick
 from libs.runtime import ids
 from services.execution import books as ledger
@@ -81,6 +82,8 @@ def _stop_after(filled: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrd
         acts=None,
         plan=None,
         thesis="",
+        terms=None,
+        window=None,
     )
 
 
@@ -155,6 +158,48 @@ def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker
     if stop is None or (day is not None and stop.order_id == _rest_id(stop, day.session)):
         return changes
     return _ask(changes, stop, day, broker)
+
+
+REACHED = "reached on "
+"""The beginning of what the reason of a stop order says that was reached, and waits for an open."""
+
+
+def reached(changes: Changes, stop: BookedOrder, session: date) -> Changes:
+    """A stop order of a bound account whose price a session came down to: the desk sells at the
+    next open. It stays until that sale is filled."""
+    if REACHED in stop.reason:
+        return changes
+    why = f"{REACHED}{session}, sold at the next open"
+    return changes.alter(replace(stop, reason=also(stop.reason, why)))
+
+
+def sell_reached(changes: Changes, ticker: str, as_of: date) -> Changes:
+    """The sale at the broker of a stop order that was reached, as of a session; none while another
+    sale of the ticker works, or nothing is left in one of both books."""
+    account, stop = changes.account, stop_of(changes.account, ticker)
+    binding = account.broker
+    if stop is None or REACHED not in stop.reason or binding is None or binding.window is None:
+        return changes
+    works = any(o.ticker == ticker and o.terms is not None for o in account.working)
+    there = binding.positions.get(ticker, Decimal(0))
+    quantity = min(stop.quantity, _held(changes, ticker), there)
+    if works or quantity <= 0 or ticker in binding.blocked:
+        return changes
+    return changes.place(
+        replace(
+            stop,
+            order_id=_rest_id(stop, as_of),
+            type=OrderType.MARKET,
+            quantity=quantity,
+            status=OrderStatus.WORKING,
+            reason=f"stop at {_quoted(stop, changes)} {stop.reason[stop.reason.index(REACHED) :]}",
+            as_of=as_of,
+            stop_price=None,
+            exit=False,
+            terms=venue_terms(binding.bound, Side.SELL, Decimal(0), account.currency),
+            window=binding.window,
+        )
+    )
 
 
 def _ask(

@@ -13,11 +13,12 @@ from contracts.capital import CashEvent, HoldingsEvent
 from contracts.execution import ExecutionResult
 from contracts.halt import Halt, HaltEvent
 from contracts.message import Command
+from contracts.venue import BoundTo
 from libs.postgres.pool import PoolConnection, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
 from services.execution import exit_rows, rows
-from services.execution.account import Account, BookedOrder, session_before
+from services.execution.account import Account, BookedOrder, BrokerBinding, session_before
 from services.execution.books import EntryKind
 from services.execution.changes import Changes
 from services.execution.exits import LOOK_BACK_DAYS
@@ -39,12 +40,26 @@ async def open_account(
     session: date,
     starting_cash: Decimal,
     limits: AccountLimits,
+    bound: BoundTo | None = None,
 ) -> bool:
-    """Make the account where there is none; whether it was made. Its cash is not posted yet."""
+    """Make the account where there is none, `bound` to a broker's for ever where that is said;
+    whether it was made. Its cash is not posted yet."""
     done: str = await db.execute(
-        sql.insert_account, account, currency, session, starting_cash, limits.model_dump_json()
+        sql.insert_account,
+        account,
+        currency,
+        session,
+        starting_cash,
+        limits.model_dump_json(),
+        bound.venue if bound else None,
+        bound.account_number if bound else None,
     )
     return done == "INSERT 0 1"
+
+
+async def is_bound(db: PoolConnection, account: str) -> bool:
+    """Whether the account is bound to a broker; False where there is none."""
+    return bool(await db.fetchval(sql.is_bound, account))
 
 
 async def clock_of(db: PoolConnection, account: str) -> date | None:
@@ -81,6 +96,7 @@ async def load(
         orders=tuple(map(rows.booked_order, await db.fetch(sql.open_orders, account, as_of))),
         halt=await _halt_of(db, account),
         snapped=newest,
+        broker=await _binding(db, row),
     )
     if snapped["session"] is not None:
         paid_in = loaded.books.as_of(as_of).paid_in - snapped["paid_in"]
@@ -99,6 +115,12 @@ async def load(
         plans={row["ticker"]: rows.held_plan(row) for row in plans},
         actions={(row["ticker"], EntryKind(row["kind"])): row["session"] for row in actions},
     )
+
+
+async def _binding(db: PoolConnection, row: Record) -> BrokerBinding | None:
+    if row["venue"] is None:
+        return None
+    return rows.binding(row, await db.fetchrow(sql.newest_look, row["account"]))
 
 
 async def with_exits(db: PoolConnection, account: Account, as_of: date) -> Account:
@@ -134,13 +156,20 @@ async def account_names(db: PoolConnection) -> list[str]:
     return [row["account"] for row in await db.fetch(sql.account_names)]
 
 
+async def is_halted(db: PoolConnection, account: str | None) -> bool:
+    """Whether people halted this account, or (None) all; a difference of books is no halt."""
+    stands: bool = await db.fetchval(sql.is_halted, account)
+    return stands
+
+
 async def lock_halts(db: PoolConnection) -> None:
     """Wait for the executions under way; none goes on before the transaction ends."""
     await db.execute(sql.lock_halts)
 
 
 async def read_halts(db: PoolConnection) -> tuple[Halt, ...]:
-    """The halts that stand, the one of all accounts first."""
+    """The halts that stand, the one of all accounts first; of an account whose books differ from
+    its broker's, that too."""
     return tuple(_halt(row) for row in await db.fetch(sql.halts))
 
 
@@ -186,8 +215,8 @@ async def tell_capital(
 
 async def find_orders(db: PoolConnection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:
     """Those of the orders that were placed before."""
-    rows = await db.fetch(sql.orders_by_id, list(order_ids))
-    return {row["order_id"]: rows.booked_order(row) for row in rows}
+    found = await db.fetch(sql.orders_by_id, list(order_ids))
+    return {row["order_id"]: rows.booked_order(row) for row in found}
 
 
 async def find_execution(db: PoolConnection, op_id: UUID) -> ExecutionResult | None:
@@ -218,6 +247,8 @@ async def write(db: PoolConnection, changes: Changes) -> None:
     await _update(db, [order for order in changes.ended if order.order_id not in new])
     for order in changes.placed:
         await db.execute(sql.insert_order, *rows.order_values(order))
+        if order.is_working and order.terms is not None and order.window is not None:
+            await db.execute(sql.insert_intent, *rows.intent_values(order, order.window))
         await _update(db, [gone[order.order_id]] if order.order_id in gone else [])
     await _update(db, [order for order in changes.altered if order.order_id not in gone])
     for entry in changes.entries:
@@ -225,8 +256,10 @@ async def write(db: PoolConnection, changes: Changes) -> None:
     ended = [
         order for order in (*changes.placed, *changes.ended) if order.status in rows.END_EVENTS
     ]
+    for order, fill, key in changes.fills:
+        await db.execute(sql.insert_fill, *rows.fill_values(order, fill, key))
     for order in ended:
-        if order.fill is not None:
+        if order.fill is not None and order.terms is None:
             await db.execute(sql.insert_fill, *rows.fill_values(order, order.fill))
     if changes.snapshots:
         taken = [rows.snapshot_values(account.name, snapshot) for snapshot in changes.snapshots]

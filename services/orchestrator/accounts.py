@@ -24,6 +24,10 @@ class Accounts:
         rows = await self._pool.fetch(sql.clocks, list(names))
         return {row["account"]: row["clock"] for row in rows}
 
+    async def bound(self, names: Sequence[str]) -> Sequence[str]:
+        """Those of these accounts that are bound to a broker, by name."""
+        return [row["account"] for row in await self._pool.fetch(sql.bound, list(names))]
+
     async def names(self) -> Sequence[str]:
         """Those that were opened, by name."""
         return [row["account"] for row in await self._pool.fetch(sql.names, NAMES_MAX)]

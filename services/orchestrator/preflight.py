@@ -108,12 +108,27 @@ class AdmissionCheck:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 clocks = await self._accounts.clocks(names)
+                bound = await self._accounts.bound(names)
+                if bound and (refused := await self._of_a_broker(bound[0], as_of)):
+                    return refused
                 if request.sell_now is not None and names[0] not in clocks:
                     return _nobodys(names[0], await self._accounts.names())
-        except (DatabaseUnavailable, TimeoutError) as error:
+        except (DatabaseUnavailable, MarketError, TimeoutError) as error:
             log.warning("orchestrator.schedulers_unknown", error=f"{type(error).__name__}: {error}")
             return None
         return _ahead(names, clocks, as_of)
+
+    async def _of_a_broker(self, account: str, as_of: date) -> RequestAnswer | None:
+        """Why an account that is bound to a broker may not decide at as_of: it is not the newest
+        session. Execution refuses it again."""
+        latest = await self._sessions.latest()
+        if as_of == latest:
+            return None
+        why = (
+            f"account {account} is bound to a broker and decides for the newest session only, "
+            f"{latest}: use another account for {as_of}"
+        )
+        return mistaken("not_latest", why, "as_of", as_of.isoformat(), latest.isoformat())
 
     async def _of_the_names(
         self, requester: str, request: CycleRequest, as_of: date

@@ -83,6 +83,11 @@ OFFENCES = (
     Offence("studies-apart", "services.trader.handler", "libs.study.cells"),
     Offence("studies-apart", "services.console.app", "libs.study.report.compose"),
     *(
+        Offence("orders-at-a-broker", module, home)
+        for module in ("contracts.account", "libs.broker.broker", "services.trader.app")
+        for home in ("libs.broker.alpaca", "libs.broker.venue")
+    ),
+    *(
         Offence("pure", module, vendor)
         for module in ("contracts.cycle", "libs.quant.risk.evaluation", "services.risk.logic")
         for vendor in IMPURE
@@ -183,3 +188,13 @@ def test_a_library_that_no_rule_knows_is_named(told: Mapping[str, str]) -> None:
 
 def test_every_rule_has_an_offence(root: Path) -> None:
     assert set(_rules(root)) == {offence.rule for offence in OFFENCES} | {"no-cycles"}
+
+
+def test_only_the_adapter_names_the_trading_host(root: Path) -> None:
+    named = [
+        str(path.relative_to(root))
+        for package in ("contracts", "libs", "services", "deploy")
+        for path in sorted((root / package).rglob("*.py"))
+        if "paper-api.alpaca" in path.read_text()
+    ]
+    assert named == ["libs/broker/alpaca.py"]

@@ -33,6 +33,7 @@ from contracts.subjects.subject import (
     AnySubject,
 )
 from contracts.subjects.table import QUERIES, REQUESTS
+from contracts.subjects.venue import BIND, RECONCILE
 from libs.bus.client import PING, discovered_as
 from libs.bus.permissions import (
     CONSOLE,
@@ -199,7 +200,7 @@ def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> N
     assert all(may_hear(user, row.by("x")) for row in EVENTS)
 
 
-OF_THE_OWNER = (IMPORT_HOLDINGS, MOVE_CASH)
+OF_THE_OWNER = (IMPORT_HOLDINGS, MOVE_CASH, BIND, RECONCILE)
 
 
 @pytest.mark.parametrize("row", OF_THE_OWNER)

@@ -110,6 +110,7 @@ class Ledger:
             "limits": "{}",
             "as_of": max(self.clock, newest),
             "closes": _closes(self.taken[-1]),
+            "venue": None,
         }
 
     async def snapshots(self, accounts: Sequence[str]) -> Sequence[dict[str, Any]]:

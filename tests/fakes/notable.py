@@ -212,6 +212,27 @@ DATA: dict[EventType, dict[str, Any]] = {
         "code": "timeout",
         "oldest_at": AT.isoformat(),
     },
+    EventType.BOOKS_DIFFER: {
+        "account": "main",
+        "verdict": "differs",
+        "differences": [{"kind": "cash", "desk": "1.00 USD", "broker": "2.00 USD"}],
+        "by": "execution",
+    },
+    EventType.BOOKS_AGREE: {"account": "main", "verdict": "agrees", "by": "execution"},
+    EventType.ORDER_UNRESOLVED: {
+        "account": "main",
+        "order_id": "00000000-0000-0000-0000-000000000001",
+        "asset": "AAPL",
+        "state": "sent",
+        "what": "FREE TEXT",
+    },
+    EventType.LATE_FILL: {
+        "account": "main",
+        "order_id": "00000000-0000-0000-0000-000000000001",
+        "asset": "AAPL",
+        "state": "over",
+        "what": "FREE TEXT",
+    },
 }
 """Of each type; where a stranger, a model or a person has the word it says FREE TEXT."""
 

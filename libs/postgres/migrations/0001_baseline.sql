@@ -362,13 +362,24 @@ create table accounts (
     limits        jsonb not null,              -- those at the opening; see limit_changes
     main          boolean not null default false,
     opened_on     date not null,               -- the session of the opening entry
-    opened_at     timestamptz not null default clock_timestamp()
+    opened_at     timestamptz not null default clock_timestamp(),
+    -- The broker and its number of the account that this one is bound to. Nobody may update them: an
+    -- account is bound when it is opened, or never.
+    venue         text,
+    venue_account text unique,
+    constraint accounts_bound check (num_nulls(venue, venue_account) in (0, 2)),
+    constraint accounts_bound_in_dollars check (venue is null or currency = 'USD')
 );
 create unique index accounts_one_main on accounts (main) where main;
 
+create function is_bound(wanted text) returns boolean
+language sql stable security definer set search_path = public, pg_temp as $$
+    select venue is not null from accounts where account = wanted;
+$$;
+
 -- What the orchestrator may know of accounts: up to which session each has seen. A request for an
 -- earlier one is refused before it is a cycle.
-create view account_clocks as select account, clock from accounts;
+create view account_clocks as select account, clock, venue is not null as bound from accounts;
 
 create function check_clock() returns trigger language plpgsql as $$
 begin
@@ -441,7 +452,9 @@ create index orders_acted on orders (account, ticker, as_of) where exit_rules is
 
 create function check_order_change() returns trigger language plpgsql as $$
 begin
-    if old.status not in ('working', 'waiting') then
+    -- What a broker fills after the end is told in the order's reason; the end stays.
+    if old.status not in ('working', 'waiting')
+       and not (new.status = old.status and is_bound(old.account)) then
         raise exception 'order % is % and stays so', old.order_id, old.status
             using errcode = 'check_violation';
     end if;
@@ -454,9 +467,10 @@ create trigger orders_end_once before update on orders
 create table entries (
     entry_id bigint generated always as identity primary key,
     account  text not null references accounts,
-    key      text not null,                    -- open, fill/<order>, split/<ticker>/<day>, ...
+    -- open, fill/<order>, split/<ticker>/<day>, ...; of a bound account fill/<the broker's id of the fill>
+    key      text not null,
     kind     text not null check (kind in (
-        'open', 'fill', 'split', 'dividend', 'deposit', 'withdrawal')),
+        'open', 'fill', 'split', 'dividend', 'deposit', 'withdrawal', 'adjustment')),
     session  date not null,                    -- when it took effect; the books as of a day look at it
     ticker   text,
     -- The sector of holdings that an owner brought in, as the market source had it then: they have no
@@ -520,7 +534,8 @@ create table executions (
 );
 
 -- The sum of the postings, kept by a trigger alone. Here the database refuses what must never be:
--- cash below zero, and more shares sold than held.
+-- cash below zero, and more shares sold than held. Not of an account that is bound to a broker: what
+-- was filled there is true, and is booked; what is refused there is to send more.
 create table balances (
     account  text not null references accounts,
     book     text not null,
@@ -532,9 +547,10 @@ create table balances (
     currency text,
     foreign_amount numeric(20, 2) not null default 0,
     opened_on date,
+    bound     boolean not null default false,
     primary key (account, book, ticker),
-    constraint cash_not_negative check (book <> 'cash' or amount >= 0),
-    constraint no_short_position check (quantity >= 0)
+    constraint cash_not_negative check (bound or book <> 'cash' or amount >= 0),
+    constraint no_short_position check (bound or quantity >= 0)
 ) with (fillfactor = 70);
 
 create function post_to_balances() returns trigger
@@ -542,8 +558,9 @@ language plpgsql security definer set search_path = public, pg_temp as $$
 declare
     of_position boolean := new.book = 'position';
 begin
-    insert into balances (account, book, ticker)
-        values (new.account, new.book, coalesce(new.ticker, '')) on conflict do nothing;
+    insert into balances (account, book, ticker, bound)
+        values (new.account, new.book, coalesce(new.ticker, ''), is_bound(new.account))
+        on conflict do nothing;
     if of_position and exists (
         select from balances where account = new.account and book = 'position'
             and ticker = new.ticker and quantity > 0 and currency is distinct from new.currency)
@@ -603,7 +620,7 @@ create constraint trigger postings_balanced after insert on postings
 create table snapshots (
     account        text not null references accounts,
     session        date not null,
-    cash           numeric(20, 2) not null check (cash >= 0),
+    cash           numeric(20, 2) not null,
     positions      numeric(20, 6),
     equity         numeric(20, 6) check (equity = cash + positions),
     realised       numeric(20, 2) not null,    -- gains, dividends and fees since the opening
@@ -629,6 +646,139 @@ create table snapshots (
            = case when unpriced = '{}' then 0 else 5 end)
 );
 
+create function check_snapshot() returns trigger language plpgsql as $$
+begin
+    if new.cash < 0 and not is_bound(new.account) then
+        raise exception 'account % has % in cash at %', new.account, new.cash, new.session
+            using errcode = 'check_violation', constraint = 'snapshots_cash_check';
+    end if;
+    return new;
+end $$;
+create trigger snapshots_cash before insert on snapshots
+    for each row execute function check_snapshot();
+
+
+-- Orders at a broker, of accounts that are bound to one. Written by execution alone.
+
+-- One row an order that is for the broker, in the transaction of the order. Its id is the client order
+-- id there: the same for ever, and sent again where an answer was unclear.
+create table venue_orders (
+    order_id    uuid primary key references orders,
+    account     text not null references accounts,
+    ticker      text not null,
+    side        text not null check (side in ('buy', 'sell')),
+    quantity    numeric(20, 6) not null check (quantity > 0),
+    terms       jsonb not null,                -- its VenueTerms, as they were decided and approved
+    session     date not null,                 -- the one that it is for
+    send_by     timestamptz not null,          -- after it nothing is sent
+    state       text not null default 'intent'
+        check (state in ('intent', 'sent', 'known', 'over', 'never')),
+    tries       int not null default 0,        -- how often it may have been sent
+    lease_until timestamptz,                   -- until then whoever took it may be sending
+    cancel      text not null default '',      -- why somebody wants it cancelled
+    broker_id   text unique,
+    status      text not null default '',      -- the broker's word
+    filled      numeric(20, 6) not null default 0,  -- as the broker says
+    words       text not null default '',      -- the broker's, or why there is no answer
+    placed_at   timestamptz not null default clock_timestamp(),
+    sent_at     timestamptz,                   -- the first time
+    told_at     timestamptz                    -- when people were told that it is unresolved
+);
+create index venue_orders_live on venue_orders (account, state) where state in ('intent', 'sent', 'known');
+create index venue_orders_newest on venue_orders (placed_at desc);
+-- One order a ticker is at the broker, or on its way: no exit is sent twice, and none beside a buy.
+create unique index venue_orders_one_a_ticker on venue_orders (account, ticker)
+    where state in ('sent', 'known');
+
+-- What became of each, for ever.
+create table venue_order_changes (
+    order_id uuid not null references venue_orders,
+    number   bigint generated always as identity,
+    at       timestamptz not null default clock_timestamp(),
+    state    text not null,
+    status   text not null,
+    filled   numeric(20, 6) not null,
+    words    text not null,
+    primary key (order_id, number)
+);
+
+-- A look at the broker's books: what differs, or why there was no answer. `blocks`: nothing is bought
+-- until a later look agrees.
+create table looks (
+    number      bigint generated always as identity primary key,
+    account     text not null references accounts,
+    at          timestamptz not null,          -- the desk's clock when it began
+    verdict     text not null check (verdict in ('agrees', 'differs', 'unknown')),
+    blocks      boolean not null default false,
+    cash        numeric(20, 6),                -- the broker's
+    positions   jsonb not null default '{}',   -- the broker's shares by ticker
+    differences jsonb not null default '[]',
+    note        text not null default '',
+    by_whom     text not null default 'execution',
+    reason      text not null default '',      -- of a person who reconciled
+    kept_at     timestamptz not null default clock_timestamp(),
+    constraint looks_blocks check (verdict = 'differs' or not blocks)
+);
+create index looks_newest on looks (account, number desc);
+
+-- What happened at the broker that was no trade: a dividend, a fee, cash moved. What was there before
+-- the binding is kept as seen, and never booked.
+create table venue_moves (
+    account  text not null references accounts,
+    move_id  text not null,
+    cause    text not null,
+    amount   numeric(20, 6) not null,
+    ticker   text not null default '',
+    booked   boolean not null,
+    at       timestamptz not null default clock_timestamp(),
+    primary key (account, move_id)
+);
+
+-- Monotone; and the last line before a broker: no buy is sent past a halt or a difference, nothing that
+-- is wanted cancelled is sent, and nothing after its end.
+create function check_venue_order() returns trigger
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+    states constant text[] := array['intent', 'sent', 'known', 'over', 'never'];
+begin
+    if array_position(states, new.state) < array_position(states, old.state)
+       or (old.state = 'over' and new.state = 'never')
+       or (old.state = 'known' and new.state = 'never')
+       or new.filled < old.filled or new.tries < old.tries then
+        raise exception 'venue order % is % with % filled and does not become % with %',
+            old.order_id, old.state, old.filled, new.state, new.filled
+            using errcode = 'check_violation';
+    end if;
+    if new.tries > old.tries then
+        if old.state not in ('intent', 'sent') or new.state <> 'sent' or new.cancel <> '' then
+            raise exception 'venue order % is % and is not sent', old.order_id, old.state
+                using errcode = 'check_violation';
+        end if;
+        if new.side = 'buy' then
+            perform hold_halts();
+            if exists (select from blocks where account is null or account = new.account) then
+                raise exception 'account % is halted: buy order % is not sent',
+                    new.account, new.order_id using errcode = 'check_violation';
+            end if;
+        end if;
+    end if;
+    return new;
+end $$;
+create function keep_venue_order() returns trigger
+language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+    if tg_op = 'INSERT' or (new.state, new.status, new.filled, new.words)
+                           is distinct from (old.state, old.status, old.filled, old.words) then
+        insert into venue_order_changes (order_id, state, status, filled, words)
+            values (new.order_id, new.state, new.status, new.filled, new.words);
+    end if;
+    return null;
+end $$;
+create trigger venue_orders_monotone before update on venue_orders
+    for each row execute function check_venue_order();
+create trigger venue_orders_kept after insert or update on venue_orders
+    for each row execute function keep_venue_order();
+
 
 -- The kill switch, and the limits as they change. Written by execution alone.
 
@@ -650,6 +800,15 @@ select account, reason, by_whom, at
 from (select distinct on (account) * from halt_changes order by account, number desc) newest
 where halted;
 
+-- What blocks buys: a halt, or books that differ from the broker's by the newest look with an answer.
+create view blocks as
+select account, reason, by_whom, at from halts
+union all
+select account, 'the books differ from the broker''s', 'execution', at
+from (select distinct on (account) * from looks where verdict <> 'unknown'
+      order by account, number desc) newest
+where blocks;
+
 -- Whoever places or fills a buy holds this lock in shared mode until it commits; a halt takes it
 -- alone. So a halt waits for the buys under way, and none begins behind its back. It is a table's
 -- and no advisory lock: anybody may take one of those, and hold all buys up with it.
@@ -665,9 +824,11 @@ $$;
 create function refuse_halted_buy() returns trigger
 language plpgsql security definer set search_path = public, pg_temp as $$
 begin
-    if new.side = 'buy' and new.status in ('working', 'filled') then
+    -- What a broker has filled is true, and is booked.
+    if new.side = 'buy' and new.status in ('working', 'filled')
+       and not (tg_op = 'UPDATE' and is_bound(new.account)) then
         perform hold_halts();
-        if exists (select from halts where account is null or account = new.account) then
+        if exists (select from blocks where account is null or account = new.account) then
             raise exception 'account % is halted: buy order % may not be %',
                 new.account, new.order_id, new.status using errcode = 'check_violation';
         end if;
@@ -798,6 +959,12 @@ create trigger snapshots_append_only before update or delete or truncate on snap
     for each statement execute function refuse_change();
 create trigger halt_changes_append_only before update or delete or truncate on halt_changes
     for each statement execute function refuse_change();
+create trigger venue_order_changes_append_only before update or delete or truncate on venue_order_changes
+    for each statement execute function refuse_change();
+create trigger looks_append_only before update or delete or truncate on looks
+    for each statement execute function refuse_change();
+create trigger venue_moves_append_only before update or delete or truncate on venue_moves
+    for each statement execute function refuse_change();
 create trigger limit_changes_append_only before update or delete or truncate on limit_changes
     for each statement execute function refuse_change();
 
@@ -825,12 +992,15 @@ grant execute on function can_commit()
     to deskbus_orchestrator, deskbus_execution, deskbus_console, deskbus_study;
 
 grant select, insert on accounts, orders, entries, postings, fills, executions, snapshots,
-    halt_changes, limit_changes to deskbus_execution;
+    halt_changes, limit_changes, venue_orders, looks, venue_moves to deskbus_execution;
 grant update (clock) on accounts to deskbus_execution;
 grant update (quantity, status, reason, stop_price) on orders to deskbus_execution;
-grant select on balances, halts, commands_on_record to deskbus_execution;
+grant update (state, tries, lease_until, cancel, broker_id, status, filled, words, sent_at, told_at)
+    on venue_orders to deskbus_execution;
+grant select on venue_order_changes, balances, halts, blocks, commands_on_record to deskbus_execution;
 grant update on halt_lock to deskbus_execution;
-grant execute on function hold_halts(), change_halts(), limits_of(text) to deskbus_execution;
+grant execute on function hold_halts(), change_halts(), limits_of(text), is_bound(text)
+    to deskbus_execution;
 grant insert on state_events to deskbus_execution;
 -- on conflict do nothing needs to read the key it compares
 grant select (started_on, op_id, seq) on state_events to deskbus_execution;

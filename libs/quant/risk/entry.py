@@ -56,6 +56,8 @@ def risked(leg: Leg, amount: Decimal, facts: RiskFacts) -> Decimal:
     gap; all of it where there is no stop.
     """
     price, stop = traded_price(leg.ticker, facts), stop_price(leg, facts)
+    if facts.portfolio.venue is not None:
+        price = facts.price_to_size_by(leg.ticker) or None
     reserve = amount * CASH_RESERVE_BPS / BPS_IN_ONE
     if price is None or stop is None:
         return amount + reserve
@@ -98,6 +100,8 @@ def entry_plan(leg: Leg, quantity: Decimal, facts: RiskFacts) -> EntryPlan | Non
     if plan is None or price is None:
         return None
     stop = stop_price(leg, facts)
+    if facts.portfolio.venue is not None:
+        price = facts.price_to_size_by(leg.ticker)
     risk = risked(leg, quantity * price, facts).quantize(CENT, ROUND_CEILING)
     share = risk * _HUNDRED / facts.equity if facts.equity else _HUNDRED
     return EntryPlan(

@@ -23,6 +23,7 @@ from contracts.facts import Moves
 from contracts.risk import Check, DecisionAction, Evidence, PortfolioDecision, RuleOutcome
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
+from contracts.venue import BoundTo, VenueOrderType, VenueTerms
 from libs.quant.risk.constraints import ceilings_of, gates_of, tightened
 from libs.quant.risk.entry import entry_plan
 from libs.quant.risk.facts import Findings, Leg, LegFinding, RiskFacts, RiskRule, floor_pct, pct
@@ -302,6 +303,23 @@ def _decision(item: _Judged, facts: RiskFacts, strategy: str) -> PortfolioDecisi
         lot=facts.lot(leg.ticker),
         plan=entry_plan(leg, item.quantity, facts) if leg.side is Side.BUY else None,
         recalibrated=leg.pick.recalibrated,
+        venue=None
+        if facts.portfolio.venue is None
+        else venue_terms(
+            facts.portfolio.venue, leg.side, facts.price_to_size_by(leg.ticker), facts.currency
+        ),
+    )
+
+
+def venue_terms(bound: BoundTo, side: Side, limit: Decimal, currency: str) -> VenueTerms:
+    """What a broker is sent: of a buy a limit order, of a sale a market order, both for one
+    session."""
+    buying = side is Side.BUY
+    return VenueTerms(
+        venue=bound.venue,
+        account_number=bound.account_number,
+        type=VenueOrderType.LIMIT if buying else VenueOrderType.MARKET,
+        limit_price=Money(amount=limit, currency=currency) if buying else None,
     )
 
 

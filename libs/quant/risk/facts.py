@@ -12,6 +12,7 @@ from contracts.facts import UNKNOWN_SECTOR, Moves
 from contracts.risk import Evidence
 from contracts.trader import StockPick
 from libs.quant.risk.movement import Movement
+from libs.quant.sizing import limit_price
 
 _CENT = Decimal("0.01")
 _PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
@@ -138,7 +139,10 @@ class RiskFacts:
 
     def price_to_size_by(self, ticker: str) -> Decimal:
         """The price of a buy in the account's currency, 0 where there is none. After an exchange it
-        is kept to six places; rounded down there it would buy more shares than are allowed."""
+        is kept to six places; rounded down there it would buy more shares than are allowed. At a
+        broker it is the limit price: the most that a share may cost."""
+        if self.portfolio.venue is not None:
+            return limit_price(self.prices.get(ticker, _ZERO), self.limits.price_move_pct_max)
         price, known = self.prices.get(ticker, _ZERO), self.evidence.get(ticker)
         if known is None or known.foreign is None:
             return price

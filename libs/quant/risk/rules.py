@@ -179,9 +179,8 @@ def halt_words(halt: Halt) -> str:
     """The halt in words: who halted buys, when and why, and what ends it."""
     whose = "every account" if halt.account is None else f"account {halt.account}"
     because = f": {halt.reason}" if halt.reason else ""
-    ends = "deskbus resume" + (f" --account {halt.account}" if halt.account else "")
     what = f"{halt.by} halted buys of {whose} at {halt.since:%Y-%m-%d %H:%M} UTC{because}"
-    return f"{what}; `{ends}` ends it"
+    return f"{what}; `{halt.remedy}` ends it"
 
 
 def _daily_loss(leg: Leg, facts: RiskFacts) -> LegFinding:

@@ -128,6 +128,10 @@ def sort_of(event: Event, data: Any) -> NoticeSort:  # noqa: PLR0911, PLR0912 - 
             return NoticeSort(NoticeKind.DEAD_LETTER, Severity.WARNING, f"/letters/{data.sequence}")
         case EventType.REPORT_WRITTEN:
             return NoticeSort(NoticeKind.REPORT, _warning_if(bool(events.needs_of(data))), page)
+        case EventType.BOOKS_DIFFER | EventType.ORDER_UNRESOLVED | EventType.LATE_FILL:
+            return NoticeSort(NoticeKind.BROKER, Severity.ALARM, "/portfolio")
+        case EventType.BOOKS_AGREE:
+            return NoticeSort(NoticeKind.BROKER, page="/portfolio")
         case EventType.NOTICES_GIVEN_UP:
             return NoticeSort(NoticeKind.UNDELIVERED, Severity.ALARM, "/notifications")
     raise LookupError(f"no notice is made of {event.type}")

@@ -21,7 +21,9 @@ from contracts.subjects.cycles import CYCLES
 from contracts.subjects.halts import HALTS
 from contracts.subjects.preflight import PROVIDERS
 from contracts.subjects.upkeep import DEAD_LETTERS, STORING
+from contracts.subjects.venue import VENUE
 from contracts.upkeep import DeadLettersQuery, StoringQuery
+from contracts.venue import VenueQuery
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
 from libs.keys.credentials import DIRECTORY_MODE, mode_of
@@ -62,6 +64,8 @@ from services.cli.shell.terminal import emit, out, put, write
 PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 500 * 1024**2
 MISSES_SHOWN_MAX = 5
+BROKER_S_MAX = 60.0
+"""Four questions to the broker, each of which may take its whole time."""
 STORING_S_MAX = 15.0
 """It is told by the next message that is stored, or that is not stored in time."""
 NAME_WIDTH = 16
@@ -352,10 +356,32 @@ async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[DoctorCheck]:
                 await _services(client),
                 *await _answers(client, settings),
                 *([await _committing(client)] if _dsn(desk, settings) is None else []),
+                *await _broker(client),
                 *await channels_of(client, settings),
             ]
     except DeskError as error:
         return [problem("nats", error.message, _last_word(desk.data_dir, "nats"))]
+
+
+async def _broker(client: Client) -> Sequence[DoctorCheck]:
+    """The broker's side, as execution sees it; nothing without a trading key."""
+    try:
+        standing = await client.ask(VENUE, VenueQuery(), timeout_s=BROKER_S_MAX)
+    except DeskError as error:
+        return [problem("broker", error.message, "the log of execution says why")]
+    return [
+        DoctorCheck(
+            name=f"broker {finding.name}",
+            verdict=CheckVerdict.OFF if finding.ok is None else _verdict(ok=finding.ok),
+            said=finding.said,
+            todo=finding.todo,
+        )
+        for finding in standing.findings
+    ]
+
+
+def _verdict(*, ok: bool) -> CheckVerdict:
+    return CheckVerdict.OK if ok else CheckVerdict.PROBLEM
 
 
 async def _services(client: Client) -> DoctorCheck:

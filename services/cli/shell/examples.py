@@ -53,6 +53,17 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus approvals approve 28f4da97 --drop MSFT --quantity AAPL=10",
     ),
     "approvals reject": ("deskbus approvals reject 28f4da97 --reason 'too much IT'",),
+    "account bind": (
+        "deskbus account bind main",
+        "deskbus account bind main --number PA3XXXXXXXXX",
+    ),
+    "account reconcile": (
+        "deskbus account reconcile main",
+        "deskbus account reconcile main --hash 811975e37974 --reason 'sold by hand'",
+    ),
+    "orders list": ("deskbus orders list", "deskbus orders list --open"),
+    "orders show": ("deskbus orders show 375f6148-caa7-53e0-89b6-c0f43c1292a5",),
+    "orders cancel": ("deskbus orders cancel 375f6148-caa7-53e0-89b6-c0f43c1292a5",),
     "operations list": (
         "deskbus operations list",
         "deskbus operations list --status failed",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.halt import Halt, HaltsQuery, HaltTrading
+from contracts.halt import Halt, HaltAnswer, HaltsQuery, HaltTrading
 from contracts.subjects.halts import HALT, HALTS
 from libs.report.account import halted, remedy
 from libs.report.tones import Tone
@@ -34,8 +34,9 @@ def halt(
 ) -> None:
     """Block buys at once, on every path, until `deskbus resume`; sales pass.
 
-    When the command returns, no buy that was under way can be placed or filled any more. A halt
-    survives restarts. Orders that were filled before stay as they are.
+    When the command returns, no buy that was under way can be placed or filled any more by the
+    simulated broker. Of a bound account nothing more is sent, and buys that wait at the broker are
+    cancelled: it says how many are confirmed and how many pending. A halt survives restarts.
     """
     if status:
         standing = ask(HALTS, HaltsQuery())
@@ -44,7 +45,16 @@ def halt(
     answer = ask(HALT, typed("halt", HaltTrading, account=account, reason=reason))
     if not answer.changed and not json:
         aside("already halted; nothing changed")
-    show([answer], screen(answer.halts), json=json)
+    show([answer], (*screen(answer.halts), *_at_broker(answer)), json=json)
+
+
+def _at_broker(answer: HaltAnswer) -> Iterable[Text]:
+    """What is known of the buys that were at a broker. Never more than that."""
+    if answer.cancelled or answer.pending:
+        told = f"buys at the broker: {answer.cancelled} confirmed, {answer.pending} pending"
+        yield Text(told, Tone.WARN if answer.pending else Tone.GOOD)
+    if answer.pending:
+        yield Text("  → a pending one may still be filled: deskbus orders list --open")
 
 
 def screen(halts: Sequence[Halt]) -> Iterable[Text]:

@@ -27,6 +27,7 @@ from contracts.account_query import (
 )
 from contracts.facts import UNKNOWN_SECTOR
 from contracts.types import ExchangeRate, Foreign, Money
+from contracts.venue import BoundTo
 from libs.postgres.pool import Record
 from libs.quant.returns import ONE, drawdowns
 from libs.quant.standing import AccountStanding, Close
@@ -198,6 +199,9 @@ async def _portfolio(
             None,
         ),
         synthetic=synthetic,
+        venue=None
+        if row["venue"] is None
+        else BoundTo(venue=row["venue"], account_number=row["venue_account"]),
     )
 
 

@@ -33,7 +33,7 @@ order by a.main desc, a.opened_at
 select count(*) from (select 1 from balances group by account having sum(amount) <> 0) wrong
 
 -- name: halts
-select count(*) from halts
+select count(*) from blocks
 
 -- name: notices
 select c.channel, count(n.event_id) as waiting, coalesce(max(n.tries), 0) as failures,

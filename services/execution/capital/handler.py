@@ -36,6 +36,7 @@ from services.execution.capital import holdings
 from services.execution.changes import Changes
 from services.execution.errors import (
     AccountExists,
+    BoundToBroker,
     NotAsShown,
     NotEnoughCash,
     TooLarge,
@@ -187,7 +188,7 @@ async def move_cash(caller: str, request: MoveCash, *, trading: Trading) -> Cash
     """Show what a deposit or withdrawal comes to, or post it where `confirmed` is the hash of what
     was shown. It counts from the session after the account's own on: that one's close is written.
 
-    Raises UnknownAccount, NotEnoughCash, NotAsShown.
+    Raises UnknownAccount, BoundToBroker, NotEnoughCash, NotAsShown.
     """
     async with trading.pool.acquire() as db, db.transaction():
         if request.confirmed is not None:
@@ -199,6 +200,8 @@ async def move_cash(caller: str, request: MoveCash, *, trading: Trading) -> Cash
         if clock_session is None:
             raise UnknownAccount(request.account, await store.account_names(db))
         account = await _locked(db, request.account, clock_session)
+        if account.broker is not None:
+            raise BoundToBroker(account.name)
         session = trading.reads.calendar.next_session(account.clock)
         if stands and request.confirmed is not None:
             return _moved(request, account, session, request.confirmed, account.cash_free)

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
@@ -16,6 +16,7 @@ from libs.postgres.pool import EXECUTION_ROLE, ORCHESTRATOR_ROLE
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from services.execution.app import NoDatabase, routes, service, trading_of
+from services.execution.venue.desk import VenueDesk
 from tests.integration.execution.conftest import WIDE, Desk, Prices
 from tests.integration.execution.test_execution import assert_sound
 
@@ -35,7 +36,10 @@ async def test_every_route_has_its_row_in_the_subject_table(shipped):
     async def latest() -> date:
         return date(2012, 6, 29)
 
-    heard = routes(shipped, latest)
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    heard = routes(shipped, latest, VenueDesk(shipped.pool, shipped.reads, now, is_live=False))
     assert [route.hears for route in heard.commands] == [OPEN_BOOKS, EXECUTE_DECISIONS]
 
 

@@ -1,0 +1,118 @@
+"""`deskbus orders`: the orders that are or were at a broker, one's life, and a cancel."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+
+from contracts.subjects.venue import CANCEL_ORDER, VENUE_ORDERS
+from contracts.venue import (
+    CancelOrder,
+    VenueOrdersQuery,
+    VenueOrderType,
+    VenueOrderView,
+)
+from libs.facts import amounts
+from libs.report import view
+from libs.report.tones import Tone
+from libs.report.view import Table, Text
+from services.cli.render.described import Shown, show
+from services.cli.shell.invalid import typed
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.running import ask
+from services.cli.shell.terminal import aside
+
+ASK_TIMEOUT_S = 30.0
+WORDS_SHOWN = 60
+
+app = group()
+
+OrderArgument = Annotated[str, typer.Argument(help="The order's id, as the list shows it.")]
+
+
+@app.callback()
+def orders() -> None:
+    """List the orders at a broker, show one's life, and ask for a cancel."""
+
+
+@app.command("list")
+def list_orders(
+    account: Annotated[str | None, typer.Option(help="Only this account's.")] = None,
+    open_only: Annotated[bool, typer.Option("--open", help="Only those not over.")] = False,
+    limit: Annotated[int, typer.Option(help="How many at most.")] = 50,
+    json: JsonOption = False,
+) -> None:
+    """List the orders that are or were for a broker, the newest first."""
+    query = typed("orders", VenueOrdersQuery, account=account, open_only=open_only, limit=limit)
+    page = ask(VENUE_ORDERS, query)
+    show(page.orders, [_table(page.orders)] if page.orders else [], json=json)
+    if not page.orders and not json:
+        aside("no order is for a broker")
+    if page.more and not json:
+        aside("there are more: --limit")
+
+
+@app.command("show")
+def show_order(order_id: OrderArgument, json: JsonOption = False) -> None:
+    """Show an order's life, with the broker's words."""
+    query = typed("orders", VenueOrdersQuery, order_id=order_id)
+    page = ask(VENUE_ORDERS, query)
+    show(page.orders, _life(page.orders[0]), json=json)
+
+
+@app.command()
+def cancel(
+    order_id: OrderArgument,
+    reason: Annotated[str, typer.Option(help="Kept with the order.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Ask the broker to cancel an order; says whether that is confirmed, or still pending.
+
+    A pending one may still be filled. An order that was not sent yet never is.
+    """
+    request = typed("cancel", CancelOrder, order_id=order_id, reason=reason)
+    answer = ask(CANCEL_ORDER, request, timeout_s=ASK_TIMEOUT_S)
+    word = "confirmed" if answer.confirmed else "asked for, still pending: it may yet be filled"
+    line = f"{_name(answer.order)}: {word} ({answer.order.state.value} {answer.order.status})"
+    show([answer], [Text(line, Tone.GOOD if answer.confirmed else Tone.WARN)], json=json)
+
+
+def _table(of: Sequence[VenueOrderView]) -> Table:
+    return view.table(
+        ("Order", "Shares", "Filled", "Terms", "For", "State", "Id"),
+        (
+            (
+                view.say(f"{it.side} {it.asset}"),
+                view.shares(it.quantity),
+                view.shares(it.filled),
+                view.say(_terms(it)),
+                view.day(it.session),
+                view.say(" ".join(filter(None, (it.state.value, it.status)))),
+                view.say(str(it.order_id)),
+            )
+            for it in of
+        ),
+    )
+
+
+def _terms(order: VenueOrderView) -> str:
+    limit = order.terms.limit_price
+    if order.terms.type is VenueOrderType.LIMIT and limit is not None:
+        return f"limit {amounts.price(limit)}, day"
+    return "market, day"
+
+
+def _name(order: VenueOrderView) -> str:
+    return f"{order.side} {amounts.quantity(order.quantity)} {order.asset}"
+
+
+def _life(order: VenueOrderView) -> Iterable[Shown]:
+    yield Text(f"{_name(order)}, {_terms(order)}, for {order.session}, account {order.account}")
+    to = f"{order.terms.venue} {order.terms.account_number}"
+    yield Text(f"{to}, to be sent by {order.send_by:%Y-%m-%d %H:%M} UTC, tries {order.tries}")
+    if order.cancel:
+        yield Text(f"wanted cancelled: {order.cancel}", Tone.WARN)
+    for it in order.life:
+        words = f"  {it.words}" if it.words else ""
+        filled = f", {amounts.quantity(it.filled)} filled" if it.filled else ""
+        yield Text(f"{it.at:%Y-%m-%d %H:%M:%S}  {it.state.value} {it.status}{filled}{words}")

@@ -1,0 +1,244 @@
+"""Both books of a bound account: what differs, what blocks, and what the desk does at a stop."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from contracts.account import OrderStatus
+from contracts.capital import MoveCash
+from contracts.venue import DifferenceKind, LookVerdict, VenueQuery, VenueState
+from libs.market.source import CorporateAction
+from libs.postgres.pool import Pool
+from libs.runtime.errors import DeskError
+from services.execution.capital.handler import move_cash
+from services.execution.venue.handler import show_standing
+from tests.fakes.alpaca_trading import Fault, PaperHost, paper_host
+from tests.integration.execution.at_broker import (
+    FRIDAY,
+    MONDAY,
+    TUESDAY,
+    BoundDesk,
+    at,
+    bound_desk,
+)
+from tests.integration.execution.conftest import Desk
+
+D = Decimal
+NUMBERS = iter(range(1, 10_000))
+
+
+@pytest.fixture
+def host() -> Iterator[PaperHost]:
+    with paper_host(PaperHost(number=f"PL{next(NUMBERS):09}T", partly=0)) as running:
+        yield running
+
+
+@pytest.fixture
+async def bound(
+    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
+) -> AsyncIterator[BoundDesk]:
+    async with bound_desk(pool, orchestrator, host, desk) as made:
+        await made.bind()
+        yield made
+
+
+async def entered(desk: BoundDesk, quantity: int) -> None:
+    """Shares of AAA with a plan, so with a stop at 9.90, filled at Monday's open."""
+    await desk.open(FRIDAY)
+    command = desk.planned("AAA", quantity)
+    await desk.execute(command)
+    await desk.rounds()
+    desk.host.move(at("2026-11-30 14:31"))
+    await desk.rounds()
+
+
+async def stops(desk: BoundDesk) -> list[tuple[str, Decimal, str]]:
+    rows = await desk.pool.fetch(
+        "select status, quantity, reason from orders where account = $1 and type = 'stop'"
+        " order by placed_at",
+        desk.account,
+    )
+    return [(row["status"], row["quantity"], row["reason"]) for row in rows]
+
+
+async def test_a_stop_that_was_reached_is_sold_at_the_next_open(bound: BoundDesk) -> None:
+    await entered(bound, 100)
+    assert await stops(bound) == [("waiting", D(100), "")]
+    bound.prices.lows["AAA", MONDAY] = D("9.80")
+    bound.host.move(at("2026-11-30 22:00"))
+    await bound.open(MONDAY)
+    ((status, _, reason),) = await stops(bound)
+    assert (status, reason) == ("waiting", f"reached on {MONDAY}, sold at the next open")
+    await bound.rounds()
+    sale = next(o for o in bound.host.orders.values() if o["side"] == "sell")
+    assert (sale["type"], sale["time_in_force"], sale["qty"]) == ("market", "day", "100")
+    bound.host.move(at("2026-12-01 14:31"))
+    await bound.rounds()
+    assert bound.host.positions["AAA"] == 0
+    assert [status for status, _, _ in await stops(bound)] == ["cancelled"]
+    assert (await bound.look()).verdict is LookVerdict.AGREES
+
+
+async def test_a_stop_whose_sale_was_refused_is_sold_at_the_open_after(bound: BoundDesk) -> None:
+    await entered(bound, 10)
+    bound.prices.lows["AAA", MONDAY] = D("9.80")
+    bound.host.move(at("2026-11-30 22:00"))
+    await bound.open(MONDAY)
+    bound.host.move(at("2026-12-01 14:27"))  # nobody was there to send it
+    await bound.rounds(2)
+    bound.host.move(at("2026-12-01 22:00"))
+    await bound.open(TUESDAY)
+    await bound.rounds()
+    bound.host.move(at("2026-12-02 14:31"))
+    await bound.rounds()
+    assert bound.host.positions["AAA"] == 0
+
+
+async def test_the_simulators_steps_are_off(bound: BoundDesk) -> None:
+    await entered(bound, 10)
+    bound.prices.events.append(CorporateAction("AAA", MONDAY, D(1), D("0.50")))
+    bound.host.move(at("2026-11-30 22:00"))
+    portfolio = await bound.open(MONDAY)
+    assert portfolio.cash.amount == D(99_900)
+    bound.prices.events.append(CorporateAction("AAA", TUESDAY, D(1), D("0.50")))
+    bound.host.move(at("2026-12-01 22:00"))
+    portfolio = await bound.open(TUESDAY)
+    assert portfolio.cash.amount == D(99_900)
+    look = await bound.look()
+    assert look.verdict is LookVerdict.AGREES  # it blocks nothing
+    ((kind, about),) = {(it.kind, it.about) for it in look.differences}
+    assert (kind, about) == (DifferenceKind.DIVIDEND, "AAA")
+    assert portfolio.halt is None
+
+
+async def test_a_split_that_both_sides_have_is_booked(bound: BoundDesk) -> None:
+    await entered(bound, 10)
+    bound.host.move(at("2026-11-30 22:00"))
+    await bound.open(MONDAY)
+    bound.prices.events.append(CorporateAction("AAA", TUESDAY, D(4), D(0)))
+    bound.host.split("AAA", 4)
+    bound.host.move(at("2026-12-01 22:00"))
+    portfolio = await bound.open(TUESDAY)
+    (position,) = portfolio.positions
+    assert position.quantity == D(40)
+    ((_, quantity, _),) = await stops(bound)
+    assert quantity == D(40)
+    assert (await bound.look()).verdict is LookVerdict.AGREES
+
+
+async def test_a_split_that_only_the_market_source_has_blocks_its_ticker(bound: BoundDesk) -> None:
+    await entered(bound, 10)
+    bound.host.move(at("2026-11-30 22:00"))
+    await bound.open(MONDAY)
+    bound.prices.events.append(CorporateAction("AAA", TUESDAY, D(4), D(0)))
+    bound.host.move(at("2026-12-01 22:00"))
+    portfolio = await bound.open(TUESDAY)
+    assert portfolio.halt is None
+    (sold,) = (await bound.order("AAA", -10)).orders
+    assert sold.status is OrderStatus.REJECTED
+    assert "split" in sold.reason
+    (bought,) = (await bound.order("BBB", 10)).orders
+    assert bought.status is OrderStatus.WORKING
+    assert any(it.kind is DifferenceKind.SPLIT for it in (await bound.look()).differences)
+    bound.host.split("AAA", 4)  # the broker comes to it later
+    look = await bound.look()
+    assert (look.verdict, look.differences) == (LookVerdict.AGREES, ())
+
+
+async def test_a_split_that_only_the_broker_has_blocks_buys(bound: BoundDesk) -> None:
+    await entered(bound, 10)
+    bound.host.split("AAA", 2)
+    look = await bound.look()
+    assert look.verdict is LookVerdict.DIFFERS
+
+
+async def test_a_foreign_order_blocks_buys_and_is_never_touched(bound: BoundDesk) -> None:
+    await bound.open(FRIDAY)
+    await bound.order("AAA", 10)
+    foreign = bound.host.manual_order("ZZZ", "buy", 3)
+    await bound.rounds(2)
+    assert bound.host.posts == {}
+    assert foreign["status"] == "accepted"
+    look = await bound.look()
+    assert [it.kind for it in look.differences] == [DifferenceKind.FOREIGN_ORDER]
+    foreign["status"] = "canceled"
+    await bound.rounds(2)
+    assert len(bound.host.posts) == 1
+
+
+async def test_clocks_more_than_a_minute_apart_send_nothing(bound: BoundDesk) -> None:
+    await bound.open(FRIDAY)
+    (order,) = (await bound.order("AAA", 10)).orders
+    host = bound.host
+    bound.sender.clock = lambda: host.time() + timedelta(seconds=90)
+    await bound.rounds(2)
+    assert host.posts == {}
+    assert "clock says" in (await bound.row(order.order_id)).words
+    bound.sender.clock = host.time
+    await bound.rounds()
+    assert len(host.posts) == 1
+
+
+async def test_an_account_that_may_borrow_again_buys_nothing(bound: BoundDesk) -> None:
+    await bound.open(FRIDAY)
+    await bound.order("AAA", 10)
+    bound.host.multiplier = "4"
+    await bound.rounds(2)
+    assert bound.host.posts == {}
+    bound.host.multiplier = "1"
+    await bound.rounds(2)
+    assert len(bound.host.posts) == 1
+
+
+async def test_a_fill_that_is_listed_late_is_a_difference_until_it_comes(bound: BoundDesk) -> None:
+    await bound.open(FRIDAY)
+    (order,) = (await bound.order("AAA", 10)).orders
+    await bound.rounds()
+    bound.host.move(at("2026-11-30 14:31"))
+    fill = bound.host.listed[-1]
+    bound.host.listed.remove(fill)
+    look = await bound.look()
+    kinds = {it.kind for it in look.differences}
+    assert kinds == {DifferenceKind.CASH, DifferenceKind.SHARES, DifferenceKind.ORDER}
+    assert (await bound.row(order.order_id)).state is VenueState.KNOWN
+    bound.host.listed.append(fill)
+    assert (await bound.look()).verdict is LookVerdict.AGREES
+    assert (await bound.row(order.order_id)).state is VenueState.OVER
+
+
+@pytest.mark.parametrize("path", ["account", "positions", "orders", "account/activities", "clock"])
+@pytest.mark.parametrize("fault", [Fault.HTML, Fault.CUT, Fault.RESET, Fault.BUSY, Fault.HANG])
+async def test_half_an_answer_is_unknown_and_nothing_is_booked(
+    bound: BoundDesk, path: str, fault: Fault
+) -> None:
+    bound.host.hang_s = 1.1
+    bound.host.plan(fault, f"GET /v2/{path}")
+    look = await bound.look()
+    assert look.verdict is LookVerdict.UNKNOWN
+    assert look.note
+    assert (await bound.look()).verdict is LookVerdict.AGREES
+
+
+async def test_cash_of_a_bound_account_moves_at_the_broker_only(bound: BoundDesk) -> None:
+    request = MoveCash(account=bound.account, kind="deposit", amount=D(10))
+    with pytest.raises(DeskError, match="move cash there"):
+        await move_cash("cli", request, trading=bound.trading)
+
+
+async def test_doctor_has_a_line_of_each_thing(bound: BoundDesk) -> None:
+    standing = await show_standing(VenueQuery(), desk=bound.venue_desk)
+    lines = {finding.name: finding for finding in standing.findings}
+    assert lines["key"].said.startswith("PKMA...")
+    assert "never met" in lines["host"].said
+    assert lines["account"].ok
+    assert lines["stops"].ok is None
+    assert "data key" not in lines
+    bound.venue_desk.shares_key = True
+    standing = await show_standing(VenueQuery(), desk=bound.venue_desk)
+    [shared] = [finding for finding in standing.findings if finding.name == "data key"]
+    assert not shared.ok
+    bound.host.deleted = True
+    standing = await show_standing(VenueQuery(), desk=bound.venue_desk)
+    assert any(finding.name == "broker" and not finding.ok for finding in standing.findings)
