@@ -22,9 +22,9 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "7d494e78089162ffaf674ac645f97dca852f8218"
-"""The commit that counts as the version before: with it a channel has a durable of its own, and a
-study asks as any client does."""
+RELEASE = "8d8c1407b5ae499e50ada722f8bc904ad51171a1"
+"""The commit that counts as the version before: with it every cycle is read under its lock, and
+accounts can be bound to a broker."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"
