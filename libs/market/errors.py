@@ -84,6 +84,15 @@ class NoHistory(MarketError):
         super().__init__(message)
         self.last = last
 
+    @classmethod
+    def ended(cls, ticker: str, as_of: date, source: str, last: date) -> "NoHistory":
+        """The ticker traded at `last` for the last time up to as_of."""
+        return cls(
+            f"{ticker} has no price for {as_of} in source {source}: its last one is of {last}, "
+            f"so it was delisted or suspended, or not traded; leave it out",
+            last,
+        )
+
 
 class NothingTraded(NoHistory):
     """The whole source has no prices for the date: it lies outside the data, or is not over."""

@@ -298,11 +298,7 @@ def _ending(ticker: str, frame: pl.DataFrame, as_of: date) -> pl.DataFrame:
             f"tickers of that day; leave it out"
         )
     if dates[-1] != as_of:
-        raise NoHistory(
-            f"{ticker} has no price for {as_of} in source {SOURCE}: its last one is of "
-            f"{dates[-1]}, so it was delisted or suspended, or not traded; leave it out",
-            dates[-1],
-        )
+        raise NoHistory.ended(ticker, as_of, SOURCE, dates[-1])
     return frame
 
 

@@ -218,11 +218,7 @@ class YahooMarket:
                 f"choose a later session or leave it out"
             )
         if dates[-1] != as_of:
-            raise NoHistory(
-                f"{ticker} has no price for {as_of} in source {SOURCE}: its last one is of "
-                f"{dates[-1]}, so it was delisted or suspended, or not traded; leave it out",
-                dates[-1],
-            )
+            raise NoHistory.ended(ticker, as_of, SOURCE, dates[-1])
         if series.closed(as_of) > self.calendar.close(as_of):
             raise NoHistory(
                 f"{ticker} trades on after the close of {self.calendar.exchange} on {as_of}, so "
