@@ -529,7 +529,7 @@ async def test_more_than_it_can_answer_at_once_is_told_to_come_again(
     monkeypatch.setattr(concurrency_limit, "SEAT_S_MAX", SLOW_S / 10)
     orchestrator.says = None
     async with serving(settings) as url, client_of(url) as http:
-        await http.get("/api/v1/budget")  # opens connections, which takes its time on a busy machine
+        await http.get("/api/v1/budget")  # opens connections, slow on a busy machine
         waiting = asyncio.create_task(http.post("/api/v1/agent/trigger"))
         await orchestrator.asked.wait()
         full = problem(await http.post("/api/v1/agent/trigger"), 503, "unavailable")
