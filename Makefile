@@ -60,6 +60,7 @@ fix: $(MARK)-test ## format and mend what ruff can mend
 
 wheel: $(MARK)-test ## the package for environments of your own: dist/
 	$(BIN)/python -m hatchling build -t wheel -t sdist
+	cd deploy/client && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
 bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (one to two hours)
 	$(BIN)/python -m benchmarks.workflow
