@@ -91,6 +91,11 @@ class SellNow(Value):
     share_pct: Percent = Field(default=Decimal(100), gt=0)
 
 
+STUDY_ACCOUNTS = "study-"
+"""How the account of each cell or path of a study begins. No other request may name such an
+account."""
+
+
 class StudyCell(Value):
     """The place of a cycle that is a cell of a study: the number of its date from 0, its sample.
 

@@ -32,6 +32,7 @@ from libs.runtime.loop import keep_started, run
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import NoServers, Settings, settings_in_force
 from libs.runtime.utf8 import use_utf8
+from libs.runtime.whole_file import write_whole
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
 from libs.servers.leftovers import birth_of
@@ -345,9 +346,7 @@ def _announced(settings: Settings) -> Iterator[None]:
         "birth": birth_of(os.getpid()),
         "started_at": datetime.now(UTC).isoformat(),
     }
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
-    partial.replace(path)
+    write_whole(path, orjson.dumps(body, option=orjson.OPT_INDENT_2))
     try:
         yield
     finally:

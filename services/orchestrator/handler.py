@@ -8,7 +8,14 @@ from datetime import date
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
-from contracts.cycle import PROBE, STRATEGY, CancelCycle, CycleRequest, RequestAnswer
+from contracts.cycle import (
+    PROBE,
+    STRATEGY,
+    STUDY_ACCOUNTS,
+    CancelCycle,
+    CycleRequest,
+    RequestAnswer,
+)
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -18,7 +25,6 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.study import ACCOUNT_PREFIX
 from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
@@ -234,18 +240,18 @@ def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
         if pipeline.masked:
             why = f"pipeline {pipeline.name} is masked: only an arm of a study is"
             return rejection("invalid", why, "pipelines")
-    taken = [account for account in request.accounts if account.startswith(ACCOUNT_PREFIX)]
+    taken = [account for account in request.accounts if account.startswith(STUDY_ACCOUNTS)]
     if taken:
-        why = f"account {taken[0]}: names that begin with {ACCOUNT_PREFIX} are kept for studies"
+        why = f"account {taken[0]}: names that begin with {STUDY_ACCOUNTS} are kept for studies"
         return rejection("invalid", why, "pipelines")
     return None
 
 
 def _no_cell(request: CycleRequest) -> RequestAnswer | None:
     """Why the study service may not ask for this; None for a cell in accounts of studies."""
-    others = [name for name in request.accounts if not name.startswith(ACCOUNT_PREFIX)]
+    others = [name for name in request.accounts if not name.startswith(STUDY_ACCOUNTS)]
     if request.study is None or request.kind == STRATEGY or others:
-        why = f"{STUDY} asks for cells alone, in accounts that begin with {ACCOUNT_PREFIX}"
+        why = f"{STUDY} asks for cells alone, in accounts that begin with {STUDY_ACCOUNTS}"
         return rejection("invalid", why, "pipelines" if others else "study")
     return None
 

@@ -21,8 +21,9 @@ import pytest
 import yaml
 
 from contracts.subjects.subject import BACKBONE, SERVICES
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.settings import Settings, all_settings, variable
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import provision_secrets
 
 Manifest = Mapping[str, Any]
 

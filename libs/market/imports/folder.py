@@ -6,9 +6,7 @@ replace. Files appear whole or not at all.
 
 import csv
 import io
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +36,7 @@ from libs.market.replay.layout import (
     layout_of,
 )
 from libs.market.symbols import HUNDREDTHS, spelled, venue_of
+from libs.runtime.whole_file import write_whole
 
 SECTORS_FILE = "sectors.csv"
 SECTOR_UNKNOWN = "unknown"
@@ -239,16 +238,7 @@ def write_prices(change: Change) -> None:
 def write(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    write_whole(path, text.encode())
 
 
 def _main_of(places: Mapping[str, TradingPlace]) -> TradingPlace:

@@ -8,7 +8,7 @@ import typer
 
 from contracts.subjects.studies import STUDY_CELLS
 from contracts.subjects.subject import STUDY
-from libs.runtime.whole_file import beside
+from libs.runtime.whole_file import write_whole
 from libs.study.report.compose import compose
 from services.cli.shell.invalid import writing
 from services.cli.shell.options import JsonOption
@@ -39,6 +39,6 @@ def report(
     cells = with_record(lambda client: listed(study_name, partial(client.ask, STUDY_CELLS)), STUDY)
     text = page(compose(result), cells)
     hint = "name a file in a folder that is there and yours by --output"
-    with writing(path, hint), beside(path, text.encode()) as whole:
-        whole.replace(path)
+    with writing(path, hint):
+        write_whole(path, text.encode())
     aside(f"wrote {path}")

@@ -29,10 +29,11 @@ from libs.bus.connection import connect
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server
 from libs.bus.streams import Provisioner
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.errors import DeskError
 from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import provision_secrets
 from tests.integration.bus import walls
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

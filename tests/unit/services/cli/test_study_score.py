@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from libs.report.view import Cell
-from libs.study.report.parts import StudyReport, StudySection, numbers, table, text
+from libs.report.view import Cell, table
+from libs.study.report.parts import StudyReport, StudySection, numbers, text
 from services.cli.studies.score import show
 
 LONG = "not resolved: needs 1,205 dates"
