@@ -16,14 +16,16 @@ from contracts.operation import JournalEntry
 from contracts.performance import OrderResult
 from contracts.stages import Substitute
 from contracts.types import (
+    Behind,
     Cost,
     CycleId,
     Failure,
-    IdDigits,
     Name,
     ShortText,
-    Sought,
+    Since,
+    SoughtText,
     Text,
+    Until,
     Usage,
     Value,
 )
@@ -110,12 +112,12 @@ class CyclesQuery(Message):
     kind: Name | None = None
     account: Name | None = None
     provider: Name | None = None
-    since: date | None = None
-    until: date | None = None
-    text: Sought | None = None
+    since: Since = None
+    until: Until = None
+    text: SoughtText = None
     sort: CycleSort = CycleSort.STARTED
     ascending: bool = False
-    before: IdDigits | None = None
+    before: Behind = None
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
 

@@ -24,6 +24,7 @@ from contracts.cycle import CycleRequest
 from contracts.message import Command, Contract, Message
 from contracts.types import (
     Confidence,
+    Day,
     Failure,
     Money,
     Name,
@@ -68,7 +69,7 @@ class CheckExitSignals(Message):
 
     ticker: Ticker
     account: Name = "main"
-    as_of: date | None = None
+    as_of: Day | None = None
     format: ExitFormat = ExitFormat.SUMMARY
     output: ExitOutput = ExitOutput.INLINE
 

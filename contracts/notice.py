@@ -23,6 +23,8 @@ LINE_CHARS_MAX = 300
 TITLE_CHARS_MAX = 160
 HISTORY_MAX = 200
 """Notifications of one page."""
+NUMBER_MAX = 2**53 - 1
+"""What JSON readers that count in floats still have exactly."""
 
 
 def _no_link(text: str) -> str:
@@ -139,7 +141,12 @@ class NotificationsQuery(Message):
     channel: Name | None = None
     event_id: UUID | None = None
     status: Literal["due", "sent", "given_up"] | None = None
-    before: int | None = Field(default=None, ge=1)
+    before: int | None = Field(
+        default=None,
+        ge=1,
+        le=NUMBER_MAX,
+        description="The lowest `number` of the page before.",
+    )
     limit: int = Field(default=50, ge=1, le=HISTORY_MAX)
 
 

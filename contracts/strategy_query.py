@@ -93,7 +93,9 @@ class StrategyView(Value):
 class StrategiesQuery(Message):
     """The strategies designed last, the newest first, or those of these names in their order."""
 
-    names: tuple[ShortText, ...] = Field(default=(), max_length=NAMES_MAX)
+    names: tuple[ShortText, ...] = Field(
+        default=(), max_length=NAMES_MAX, description="These ones, to be compared."
+    )
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
 

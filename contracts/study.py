@@ -19,7 +19,7 @@ from contracts.cycle import DECISION, PROBE
 from contracts.message import PAGE_MAX, Message, Pipeline, Request
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.stages import RULES, DecisionStage, Stage, with_stages
-from contracts.types import Cost, Name, ShortText, Text, Ticker, Usd, Value
+from contracts.types import Cost, Day, Name, ShortText, Text, Ticker, Usd, Value
 
 ACCOUNT_PREFIX = "study-"
 """How the account of each cell or path begins. No other request may name such an account."""
@@ -341,7 +341,7 @@ class StudyCellsQuery(Message):
     name: Name
     kind: CellKind = DECISION
     arm: ArmName | None = None
-    on: date | None = None
+    on: Day | None = None
     skip: int = Field(default=0, ge=0, le=CELLS_MAX)
     limit: int = Field(default=50, ge=1, le=PAGE_MAX)
 

@@ -32,7 +32,7 @@ from contracts.operation import (
     Sent,
     SentQuery,
 )
-from contracts.types import Name, ShortText
+from contracts.types import ShortText
 from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http import (
@@ -47,11 +47,10 @@ from services.console.http import (
     upkeep,
 )
 from services.console.http.bodies import ROOT, Body, described, of_cycle, problems
-from services.console.http.lists import Limit, cycles_query, operations_query
 from services.console.http.problems import not_found, tell_problems
-from services.console.http.queries import known_names
+from services.console.http.queries import Limit, known_names, query_of
 from services.console.http.requests import Desk, DeskAccess
-from services.console.http.short_ids import AskedCycle, CycleId, OperationId
+from services.console.http.short_ids import CycleId, OperationId
 from services.console.views import sent
 
 TITLE = "Deskbus"
@@ -154,7 +153,7 @@ operations = APIRouter(prefix="/operations", tags=["operations"])
 @operations.get("", responses=problems(404))
 async def list_operations(
     desk: Desk,
-    query: Annotated[OperationsQuery, Depends(operations_query)],
+    query: Annotated[OperationsQuery, Depends(query_of(OperationsQuery, cycle_id=None))],
 ) -> OperationsBody:
     """The newest operations and cycles; by account, session or text, operations alone."""
     return _listed(await handler.operations(query, store=desk.store))
@@ -235,7 +234,7 @@ async def request_cycle(
 @cycles.get("/cycles", responses=problems(404))
 async def list_cycles(
     desk: Desk,
-    query: Annotated[CyclesQuery, Depends(cycles_query)],
+    query: Annotated[CyclesQuery, Depends(query_of(CyclesQuery))],
 ) -> CyclesPage:
     """The newest cycles, without their contracts, each with its outcome in one sentence."""
     return await desk.cycles.page(query)
@@ -302,12 +301,9 @@ decisions = APIRouter(tags=["decisions"])
 @decisions.get("/decisions", responses=problems(404))
 async def list_decisions(
     desk: Desk,
-    cycle_id: AskedCycle,
-    account: Name | None = None,
-    limit: Limit = 20,
+    query: Annotated[DecisionsQuery, Depends(query_of(DecisionsQuery))],
 ) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
-    query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
     return await handler.decisions(query, store=desk.store)
 
 
@@ -315,10 +311,11 @@ approvals = APIRouter(prefix="/approvals", tags=["approvals"])
 answered = problems(404, 409, 413, 415)
 
 
-@approvals.get("")
-async def list_approvals(desk: Desk, cycle_id: AskedCycle, limit: Limit = 20) -> ApprovalsPage:
+@approvals.get("", responses=problems(404))
+async def list_approvals(
+    desk: Desk, query: Annotated[ApprovalsQuery, Depends(query_of(ApprovalsQuery))]
+) -> ApprovalsPage:
     """The proposals that wait, the one that expires first on top."""
-    query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
     return await handler.approvals(query, store=desk.store)
 
 

@@ -1,15 +1,13 @@
 """Bodies over HTTP: how they are read, written, and described in OpenAPI."""
 
-import re
 from dataclasses import dataclass
-from datetime import date
 from http import HTTPStatus
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from contracts.cycle import RequestAnswer
@@ -27,17 +25,6 @@ M = TypeVar("M", bound=Message)
 REF = "#/components/schemas/{model}"
 INPUT = "-Input"
 """Behind the name of a schema that a body is to fit."""
-
-
-def _written_as_a_day(text: str) -> str:
-    """Pydantic takes a bare number for seconds since 1970."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text) is None:
-        raise ValueError("write a day as in 2012-06-29")
-    return text
-
-
-Day = Annotated[date, BeforeValidator(_written_as_a_day)]
-"""A day in a path's query."""
 
 
 @dataclass(frozen=True)

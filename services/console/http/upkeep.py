@@ -23,8 +23,8 @@ from contracts.upkeep import (
 from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http.bodies import Body, problems
-from services.console.http.lists import Limit
 from services.console.http.problems import not_found
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk
 from services.console.views import bus, costs, schedule
 
@@ -40,9 +40,11 @@ letters = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
 
 @letters.get("")
-async def list_dead_letters(desk: Desk, limit: Limit = 20) -> DeadLettersPage:
+async def list_dead_letters(
+    desk: Desk,
+    query: Annotated[DeadLettersQuery, Depends(query_of(DeadLettersQuery, sequence=None))],
+) -> DeadLettersPage:
     """The newest dead letters, without their bodies."""
-    query = DeadLettersQuery(limit=limit)
     return await handler.dead_letters(query, desk)
 
 

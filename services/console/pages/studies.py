@@ -1,15 +1,12 @@
 """Studies: their list, and the report of one."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from contracts.study import StudiesQuery, StudyView
-from contracts.study_score import StudyScoreQuery
 from contracts.subjects.studies import STUDIES
 from libs.facts import amounts
 from services.console.http.requests import Desk
-from services.console.http.studies import report_of, score_query
+from services.console.http.studies import ScoreQuery, report_of
 from services.console.pages.show import ShowPage
 
 pages = APIRouter()
@@ -23,9 +20,7 @@ async def studies_page(desk: Desk, show: ShowPage) -> Response:
 
 
 @pages.get("/studies/{name}")
-async def study_page(
-    desk: Desk, query: Annotated[StudyScoreQuery, Depends(score_query)]
-) -> Response:
+async def study_page(desk: Desk, query: ScoreQuery) -> Response:
     """A report, a page of its own as over HTTP."""
     return await report_of(desk, query)
 
