@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from contracts.cycle import CycleStatus
 from contracts.memory import DecisionOutcome
-from contracts.message import PAGE_MAX, Message
+from contracts.message import Limit, Message
 from contracts.not_bought import NotBought
 from contracts.operation import JournalEntry
 from contracts.performance import OrderResult
@@ -21,6 +21,7 @@ from contracts.types import (
     CycleId,
     Failure,
     Name,
+    OfAccount,
     ShortText,
     Since,
     SoughtText,
@@ -108,17 +109,22 @@ class CyclesQuery(Message):
     digits: those behind it.
     """
 
-    status: CycleStatus | None = None
-    kind: Name | None = None
-    account: Name | None = None
-    provider: Name | None = None
+    status: CycleStatus | None = Field(default=None, description="Only cycles with this status.")
+    kind: Name | None = Field(default=None, description="Only cycles of this kind.")
+    account: OfAccount = None
+    provider: Name | None = Field(
+        default=None, description="Only cycles with a pipeline of this provider."
+    )
     since: Since = None
     until: Until = None
     text: SoughtText = None
-    sort: CycleSort = CycleSort.STARTED
-    ascending: bool = False
+    sort: CycleSort = Field(
+        default=CycleSort.STARTED,
+        description="Sort by this; any but started sorts the newest 2,000.",
+    )
+    ascending: bool = Field(default=False, description="Smallest first.")
     before: Behind = None
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    limit: Limit = 20
 
 
 class CyclesPage(Message):

@@ -24,9 +24,11 @@ class LeaderboardQuery(Message):
     asked for with `everything`. Rows that are named are compared however little they share.
     """
 
-    since: Day | None = None
-    until: Day | None = None
-    pipelines: tuple[Name, ...] = Field(default=(), max_length=ROWS_MAX)
+    since: Day | None = Field(default=None, description="First session to compare.")
+    until: Day | None = Field(default=None, description="Last session to compare.")
+    pipelines: tuple[Name, ...] = Field(
+        default=(), max_length=ROWS_MAX, description="Only these pipelines."
+    )
     rows: tuple[RowKey, ...] = Field(
         default=(), max_length=ROWS_MAX, description="Only these, as `rules@main`."
     )

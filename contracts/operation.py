@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from contracts.message import CORRECTIONS_MAX, PAGE_MAX, Message
+from contracts.message import CORRECTIONS_MAX, Limit, Message
 from contracts.types import (
     Behind,
     Cost,
@@ -18,6 +18,7 @@ from contracts.types import (
     Failure,
     IdDigits,
     Name,
+    OfAccount,
     OperationId,
     ShortText,
     Since,
@@ -284,15 +285,17 @@ class OperationsQuery(Message):
     cycle_id: IdDigits | None = None
     type: Annotated[ShortText, StringConstraints(to_lower=True)] | None = Field(
         default=None,
-        description="`cycle`, `agent_research`, `training`, or a step such as `plan`.",
+        description="Only this type: cycle, operation, agent_research, or a step such as plan.",
     )
-    status: OperationStatus | None = None
-    account: Name | None = None
+    status: OperationStatus | None = Field(
+        default=None, description="Only operations with this status."
+    )
+    account: OfAccount = None
     since: Since = None
     until: Until = None
     text: SoughtText = None
     before: Behind = None
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+    limit: Limit = 50
 
 
 class OperationsPage(Message):

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.gate import GateResult
-from contracts.message import PAGE_MAX, Message
+from contracts.message import Limit, Message
 from contracts.reasons import FIGURES_MAX, LOOSE_MAX, Figure, Loose
 from contracts.strategy import STRATEGY_UNIVERSE_MAX, Period
 from contracts.strategy_result import Verdict
@@ -96,7 +96,7 @@ class StrategiesQuery(Message):
     names: tuple[ShortText, ...] = Field(
         default=(), max_length=NAMES_MAX, description="These ones, to be compared."
     )
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    limit: Limit = 20
 
 
 class UnknownStrategy(Value):

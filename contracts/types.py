@@ -131,13 +131,14 @@ IdDigits = Annotated[
     ),
 ]
 """An id, or its first digits."""
+OfAccount = Annotated[Name | None, Field(description="Only those of this account.")]
 SoughtText = Annotated[
     Sought | None,
     Field(description="A ticker, a word of the outcome or result, the first digits of an id."),
 ]
 Behind = Annotated[
     IdDigits | None,
-    Field(description="Those behind this one in the list: the id that an answer has as `before`."),
+    Field(description="Those behind this one in the list: its id, or its first digits."),
 ]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Confidence = Annotated[float, Field(ge=0.0, le=1.0), scale(0, 1)]

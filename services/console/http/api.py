@@ -23,7 +23,7 @@ from contracts.http import (
     Trigger,
     Triggered,
 )
-from contracts.message import PAGE_MAX
+from contracts.message import PAGE_MAX, Limit
 from contracts.operation import (
     OperationDetail,
     OperationQuery,
@@ -48,7 +48,7 @@ from services.console.http import (
 )
 from services.console.http.bodies import ROOT, Body, described, of_cycle, problems
 from services.console.http.problems import not_found, tell_problems
-from services.console.http.queries import Limit, known_names, query_of
+from services.console.http.queries import known_names, query_of
 from services.console.http.requests import Desk, DeskAccess
 from services.console.http.short_ids import CycleId, OperationId
 from services.console.views import sent

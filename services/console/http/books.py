@@ -13,7 +13,7 @@ from contracts.exit_signal import (
     ExitDistancesQuery,
 )
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
-from contracts.message import Pipeline
+from contracts.message import Limit, Pipeline
 from contracts.performance import AccountSummaries, PerformanceQuery, PerformanceView
 from contracts.types import Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
@@ -22,7 +22,7 @@ from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http.bodies import Body, of_cycle, problems
-from services.console.http.queries import Limit, query_of
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk, DeskAccess
 from services.console.views import accounts, benchmark, performance, summaries
 

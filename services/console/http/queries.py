@@ -10,14 +10,12 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BeforeValidator
 
-from contracts.message import PAGE_MAX, Message
+from contracts.message import Message
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.web.problem import HttpProblem
 
 Contract = TypeVar("Contract", bound=Message)
-
-Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
 
 
 def _unless_empty(value: Any) -> Any:
