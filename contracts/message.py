@@ -15,7 +15,9 @@ CORRECTIONS_MAX = 20
 """Sentences that one attempt is sent about the answer of the one before it."""
 PAGE_MAX = 200
 """Of what one answer lists."""
-Limit = Annotated[int, Field(ge=1, le=PAGE_MAX, description=f"How many, newest first; up to {PAGE_MAX}.")]
+Limit = Annotated[
+    int, Field(ge=1, le=PAGE_MAX, description=f"How many, newest first; up to {PAGE_MAX}.")
+]
 SUBSTITUTES_MAX = 20
 MAIN_ACCOUNT = "main"
 """The account that is traded where nobody names one."""

@@ -46,7 +46,7 @@ from services.console.http import (
     studies,
     upkeep,
 )
-from services.console.http.bodies import ROOT, Body, described, of_cycle, problems
+from services.console.http.bodies import ROOT, Body, DeskApi, of_cycle, problems
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.queries import known_names, query_of
 from services.console.http.requests import Desk, DeskAccess
@@ -69,7 +69,7 @@ Key = Annotated[
 
 def api(desk: DeskAccess) -> FastAPI:
     """The application."""
-    app = FastAPI(
+    app = DeskApi(
         title=TITLE,
         version="1",
         summary="Ask the desk for cycles, see what it does, answer its proposals.",
@@ -95,7 +95,6 @@ def api(desk: DeskAccess) -> FastAPI:
         app.include_router(router, prefix=ROOT)
     app.state.desk = desk
     tell_problems(app)
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
 
 
@@ -113,11 +112,12 @@ agent = APIRouter(prefix="/agent", tags=["agent"])
 async def trigger_agent(
     desk: Desk,
     response: Response,
-    wish: Annotated[Trigger, Depends(Body(Trigger, is_needed=False))],
     idempotency_key: Key = None,
+    wish: Annotated[Trigger, Body(Trigger)] | None = None,
 ) -> Triggered:
     """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
-    accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
+    asked = (wish or Trigger()).request
+    accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, asked))
     response.headers["Location"] = f"{ROOT}/operations/{accepted_cycle.cycle_id}"
     return Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
 
@@ -222,7 +222,7 @@ cycles = APIRouter(tags=["cycles"])
 async def request_cycle(
     desk: Desk,
     response: Response,
-    wish: Annotated[CycleWish, Depends(Body(CycleWish))],
+    wish: Annotated[CycleWish, Body(CycleWish)],
     idempotency_key: Key = None,
 ) -> CycleAccepted:
     """Ask for a cycle. The answer comes once it is on record."""
@@ -326,7 +326,7 @@ async def list_approvals(
 async def approve(
     desk: Desk,
     cycle_id: CycleId,
-    word: Annotated[ProposalApproval, Depends(Body(ProposalApproval))],
+    word: Annotated[ProposalApproval, Body(ProposalApproval)],
 ) -> CycleAccepted:
     """Approve a proposal, whole or smaller."""
     verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
@@ -341,7 +341,7 @@ async def approve(
 async def reject(
     desk: Desk,
     cycle_id: CycleId,
-    word: Annotated[ProposalAnswer, Depends(Body(ProposalAnswer))],
+    word: Annotated[ProposalAnswer, Body(ProposalAnswer)],
 ) -> CycleAccepted:
     """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
     answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)

@@ -132,7 +132,7 @@ async def check_exit_signals(
 async def sell_position(
     desk: Desk,
     ticker: Ticker,
-    wish: Annotated[PositionSale, Depends(Body(PositionSale))],
+    wish: Annotated[PositionSale, Body(PositionSale)],
     idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
 ) -> CycleAccepted:
     """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
-from contracts.http import Why
+from contracts.http import ReasonBody
 from contracts.study import (
     RunStudy,
     StopStudy,
@@ -56,7 +56,7 @@ async def list_studies(desk: Desk) -> StudiesView:
     responses=problems(409, 413, 415, 429, 502),
 )
 async def run_study(
-    desk: Desk, response: Response, wish: Annotated[RunStudy, Depends(Body(RunStudy))]
+    desk: Desk, response: Response, wish: Annotated[RunStudy, Body(RunStudy)]
 ) -> StudyAnswer:
     """Begin a study, or resume one: by its name, with the same file but for the budget. With
     `dry_run` nothing begins: what speaks against it is refused, and `notes` say what it will
@@ -81,10 +81,10 @@ async def get_study(desk: Desk, name: Name) -> StudyView:
     responses=problems(404, 413, 415),
 )
 async def stop_study(
-    desk: Desk, name: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+    desk: Desk, name: Name, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> StudyAnswer:
     """Begin no further cell; those that run end. The same file again resumes it."""
-    wish = StopStudy(name=name, reason=why.reason)
+    wish = StopStudy(name=name, reason=why.reason if why else "")
     return await desk.requests.request(STOP_STUDY, wish)
 
 
