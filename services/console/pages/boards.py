@@ -56,6 +56,7 @@ async def strategy_page(desk: Desk, show: ShowPage, name: StrategyName) -> Respo
         it=detail,
         s=detail.strategy,
         figures=tables.compared([detail.strategy]),
+        checks=tuple(tables.checks(detail.strategy)),
         plots=_plots(detail),
         pieces=pieces,
         unit=unit,
