@@ -76,7 +76,9 @@ class DeadLettersPage(Message):
 class BudgetQuery(Message):
     """Ask for the remaining model budget of today, and the use of the last days."""
 
-    days: int = Field(default=1, ge=1, le=PAGE_MAX)
+    days: int = Field(
+        default=1, ge=1, le=PAGE_MAX, description="So many recent days with paid calls."
+    )
 
 
 class DayUsage(Value):

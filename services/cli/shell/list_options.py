@@ -36,7 +36,7 @@ def filters(
         for name, field in model.model_fields.items()
         if name not in {*Message.model_fields, *without}
     ]
-    return with_options(parameters, partial(typed, "filter", model))
+    return with_options(parameters, partial(typed, "option", model))
 
 
 def _parameter(name: str, field: FieldInfo, option: object) -> Parameter:

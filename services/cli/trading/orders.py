@@ -24,7 +24,6 @@ from services.cli.shell.running import ask
 from services.cli.shell.terminal import aside
 
 ASK_TIMEOUT_S = 30.0
-WORDS_SHOWN = 60
 
 app = group()
 

@@ -15,6 +15,7 @@ from contracts.exit_signal import (
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
 from contracts.message import Limit, Pipeline
 from contracts.performance import AccountSummaries, PerformanceQuery, PerformanceView
+from contracts.subjects.exits import EXIT_DISTANCES
 from contracts.types import Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
 from libs.bus.client import QuestionRefused
@@ -100,7 +101,7 @@ async def list_exit_distances(
 ) -> ExitDistances:
     """How far each open position is from what would sell it; the nearest first."""
     try:
-        view = await desk.requests.distances(query)
+        view = await desk.requests.ask(EXIT_DISTANCES, query)
     except QuestionRefused as error:
         raise _no_position(error) from error
     return view

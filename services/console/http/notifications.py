@@ -4,12 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from contracts.notice import ChannelsView, ChannelTested, NotificationsPage, NotificationsQuery
+from contracts.notice import (
+    ChannelsQuery,
+    ChannelsView,
+    ChannelTested,
+    NotificationsPage,
+    NotificationsQuery,
+)
+from contracts.subjects.notices import CHANNELS
 from contracts.types import Name
 from libs.runtime.notify_settings import ChannelSettings
 from services.console.http.bodies import problems
 from services.console.http.queries import query_of
-from services.console.http.requests import Desk
+from services.console.http.requests import PAGE_S, Desk
 from services.console.views import notifications as view
 
 notifications = APIRouter(prefix="/notifications", tags=["notifications"])
@@ -26,7 +33,7 @@ async def list_notifications(
 @notifications.get("/channels")
 async def list_channels(desk: Desk) -> ChannelsView:
     """The channels and rules that the notifier runs with; addresses are never shown."""
-    return await desk.requests.channels()
+    return await desk.requests.ask(CHANNELS, ChannelsQuery(), PAGE_S)
 
 
 @notifications.post(

@@ -25,7 +25,7 @@ from services.console import handler
 from services.console.http.bodies import Body, problems
 from services.console.http.problems import not_found
 from services.console.http.queries import query_of
-from services.console.http.requests import Desk
+from services.console.http.requests import ANSWER_S, Desk
 from services.console.views import bus, costs, schedule
 
 DAYS_MAX = 31
@@ -137,7 +137,7 @@ async def halt_trading(
     wish: Annotated[HaltTrading, Body(HaltTrading)],
 ) -> HaltAnswer:
     """Block buys at once, of one account or of all. Sales pass."""
-    return await desk.requests.switch(HALT, wish)
+    return await desk.requests.ask(HALT, wish, ANSWER_S)
 
 
 @switch.post(
@@ -149,7 +149,7 @@ async def resume_trading(
     wish: Annotated[ResumeTrading, Body(ResumeTrading)],
 ) -> HaltAnswer:
     """End the halt of one account, or the one of all."""
-    return await desk.requests.switch(RESUME, wish)
+    return await desk.requests.ask(RESUME, wish, ANSWER_S)
 
 
 watch = APIRouter()

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
-from contracts.notice import ChannelsView, NotificationsQuery
+from contracts.notice import ChannelsQuery, ChannelsView, NotificationsQuery
+from contracts.subjects.notices import CHANNELS
 from libs.report.notify import channels
 from libs.runtime.errors import DeskError
 from services.console.http.queries import query_of
-from services.console.http.requests import Desk, DeskAccess
+from services.console.http.requests import PAGE_S, Desk, DeskAccess
 from services.console.pages.show import ShowPage
 from services.console.views import notifications as view
 
@@ -48,6 +49,6 @@ async def notifications_page(
 async def _channels(desk: DeskAccess) -> ChannelsView | None:
     """The notifier's channels and rules; None where it does not answer."""
     try:
-        return await desk.requests.channels()
+        return await desk.requests.ask(CHANNELS, ChannelsQuery(), PAGE_S)
     except DeskError:
         return None

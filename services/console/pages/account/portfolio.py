@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from contracts.account_query import EquityPoint, EquityView
 from contracts.exit_signal import ExitDistancesQuery
 from contracts.message import MAIN_ACCOUNT
+from contracts.subjects.exits import EXIT_DISTANCES
 from contracts.types import Name
 from libs.market.choice import SourceName, source_of
 from libs.report import account as words
@@ -74,7 +75,7 @@ async def exits_page(
         return no_account(show, account, names)
     # The rules are another service's: without it the page says who does not answer.
     try:
-        view, why = await desk.requests.distances(query), ""
+        view, why = await desk.requests.ask(EXIT_DISTANCES, query), ""
     except DeskError as error:
         view, why = None, str(error)
     return show(
