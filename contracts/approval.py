@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.message import PAGE_MAX, Command, Contract, Message, Request
+from contracts.message import Command, Contract, Limit, Message, Request
 from contracts.risk import DecisionValidation, PortfolioDecision, UnreadableDecision
 from contracts.types import (
     CycleId,
@@ -81,7 +81,7 @@ class ApprovalsQuery(Message):
     """Proposals that wait for a person, the one that expires first at the top."""
 
     cycle_id: IdDigits | None = None
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    limit: Limit = 20
 
 
 class WaitingApproval(Value):

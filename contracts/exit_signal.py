@@ -21,9 +21,10 @@ from contracts.account import (
     Position,
 )
 from contracts.cycle import CycleRequest
-from contracts.message import Command, Contract, Message
+from contracts.message import MAIN_ACCOUNT, Command, Contract, Message
 from contracts.types import (
     Confidence,
+    Day,
     Failure,
     Money,
     Name,
@@ -67,10 +68,17 @@ class CheckExitSignals(Message):
     """
 
     ticker: Ticker
-    account: Name = "main"
-    as_of: date | None = None
-    format: ExitFormat = ExitFormat.SUMMARY
-    output: ExitOutput = ExitOutput.INLINE
+    account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
+    as_of: Day | None = Field(
+        default=None, description="A session not after the account's clock, YYYY-MM-DD."
+    )
+    format: ExitFormat = Field(
+        default=ExitFormat.SUMMARY,
+        description="A summary, everything, or the fields an agent decides by.",
+    )
+    output: ExitOutput = Field(
+        default=ExitOutput.INLINE, description="`file` also saves the full result to a file."
+    )
 
 
 class ExitSignals(Message):
@@ -82,7 +90,7 @@ class ExitSignals(Message):
 class ExitDistancesQuery(Message):
     """How far is each open position from what would sell it, as of the account's session?"""
 
-    account: Name = "main"
+    account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
 
 
 class ExitTrigger(Value):

@@ -9,13 +9,14 @@ from pydantic import Field
 from contracts.account import OrderStatus, OrderType, Portfolio, Side
 from contracts.account_query import HeldAtClose, NotCounted
 from contracts.cycle import CycleStatus
-from contracts.message import Command, Contract, Message
+from contracts.message import MAIN_ACCOUNT, Command, Contract, Message
 from contracts.not_bought import NotBought
 from contracts.risk import DecisionAction
 from contracts.stages import Substitute
 from contracts.types import (
     Currency,
     CycleId,
+    Day,
     Name,
     Quantity,
     ShortText,
@@ -160,8 +161,8 @@ class DayReport(Value):
 class ReportQuery(Message):
     """Ask for the report of one session of one account; None means the account's newest."""
 
-    account: Name
-    session: date | None = None
+    account: Name = MAIN_ACCOUNT
+    session: Day | None = None
 
 
 class ReportView(Message):

@@ -16,10 +16,10 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from contracts.cycle import DECISION, PROBE, STUDY_ACCOUNTS
-from contracts.message import PAGE_MAX, Message, Pipeline, Request
+from contracts.message import Limit, Message, Pipeline, Request
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.stages import RULES, DecisionStage, Stage, with_stages
-from contracts.types import Cost, Name, ShortText, Text, Ticker, Usd, Value
+from contracts.types import Cost, Day, Name, ShortText, Text, Ticker, Usd, Value
 
 ARMS_MAX = 8
 SAMPLES_MAX = 20
@@ -339,9 +339,9 @@ class StudyCellsQuery(Message):
     name: Name
     kind: CellKind = DECISION
     arm: ArmName | None = None
-    on: date | None = None
+    on: Day | None = None
     skip: int = Field(default=0, ge=0, le=CELLS_MAX)
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+    limit: Limit = 50
 
 
 class CellView(Value):

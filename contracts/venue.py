@@ -12,8 +12,18 @@ from uuid import UUID
 
 from pydantic import Field
 
-from contracts.message import PAGE_MAX, Message, Request
-from contracts.types import Money, Name, Quantity, ShortText, Text, Ticker, Value, is_none
+from contracts.message import Limit, Message, Request
+from contracts.types import (
+    Money,
+    Name,
+    OfAccount,
+    Quantity,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+    is_none,
+)
 
 DIFFERENCES_MAX = 200
 LIFE_MAX = 200
@@ -180,10 +190,10 @@ class VenueOrdersQuery(Message):
     """Ask for the orders that are or were for a broker, the newest first: all of them, those that
     are not over yet, or one."""
 
-    account: Name | None = None
+    account: OfAccount = None
     order_id: UUID | None = None
-    open_only: bool = False
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+    open_only: bool = Field(default=False, description="Only those not over.")
+    limit: Limit = 50
 
 
 class OrderChange(Value):

@@ -22,7 +22,7 @@ from libs.study.report.parts import StudyReport
 from services.cli.render.described import described, line
 from services.cli.render.described import show as show_answer
 from services.cli.shell.invalid import day_of, typed
-from services.cli.shell.list_options import tell_next
+from services.cli.shell.list_options import filters, tell_next
 from services.cli.shell.options import JsonOption
 from services.cli.shell.running import with_record
 from services.cli.shell.terminal import emit, out, write
@@ -32,29 +32,14 @@ from services.cli.studies.run import no_such_study
 SCORE_S = 120.0
 """A long study's statistics, on a busy machine."""
 
-HorizonOption = Annotated[
-    int | None, typer.Option(min=1, max=252, help="Sessions after a decision; or its file's first.")
-]
-CostOption = Annotated[
-    float | None, typer.Option("--cost-bps", min=0, max=1_000, help="Basis points a side.")
-]
-BenchmarkOption = Annotated[
-    str | None, typer.Option(help="Compare with `candidates`, `cash` or a ticker.")
-]
 
-
-def score(
-    study_name: NameArgument,
-    horizon: HorizonOption = None,
-    cost_bps: CostOption = None,
-    benchmark: BenchmarkOption = None,
-    json: JsonOption = False,
-) -> None:
+@filters(StudyScoreQuery, name=NameArgument)
+def score(query: StudyScoreQuery, json: JsonOption = False) -> None:
     """Score a study: which arm decides better, what is luck, who has seen the future.
 
     Reads the record and the prices alone: it costs nothing, for any horizon, cost and benchmark.
     """
-    result = scored(study_name, horizon, cost_bps, benchmark)
+    result = scored(query)
     if json:
         emit([result])
     else:
@@ -118,17 +103,13 @@ async def _cells(client: Client, query: StudyCellsQuery, limit: int) -> StudyCel
     return StudyCells(cells=tuple(cells), more=more)
 
 
-def scored(
-    name: str, horizon: int | None, cost_bps: float | None, benchmark: str | None
-) -> StudyScore:
+def scored(query: StudyScoreQuery) -> StudyScore:
     """The score of a study that there is. Raises `CliProblem`."""
-    asked = {"horizon": horizon, "cost_bps": cost_bps, "benchmark": benchmark}
-    query = typed("study", StudyScoreQuery, name=name, **asked)
 
     async def work(client: Client) -> StudyScore:
         result = await client.ask(STUDY_SCORE, query, timeout_s=SCORE_S)
         if not result.found:
-            raise await no_such_study(client, name)
+            raise await no_such_study(client, query.name)
         return result
 
     return with_record(work, STUDY)

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from contracts.account_query import EquityPoint, EquityView
 from contracts.exit_signal import ExitDistancesQuery
+from contracts.message import MAIN_ACCOUNT
+from contracts.subjects.exits import EXIT_DISTANCES
 from contracts.types import Name
 from libs.market.choice import SourceName, source_of
 from libs.report import account as words
 from libs.report.exits import distances
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
-from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk
 from services.console.pages.show import ShowPage
 from services.console.store import sql
@@ -61,14 +63,19 @@ async def portfolio_page(desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUN
 
 
 @pages.get("/exits")
-async def exits_page(desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUNT) -> Response:
+async def exits_page(
+    desk: Desk,
+    show: ShowPage,
+    query: Annotated[ExitDistancesQuery, Depends(query_of(ExitDistancesQuery))],
+) -> Response:
     """How far each position is from its exit."""
+    account = query.account
     names = tuple(await desk.store.accounts())
     if account not in names:
         return no_account(show, account, names)
     # The rules are another service's: without it the page says who does not answer.
     try:
-        view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
+        view, why = await desk.requests.ask(EXIT_DISTANCES, query), ""
     except DeskError as error:
         view, why = None, str(error)
     return show(

@@ -4,13 +4,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from contracts.types import Name, Ticker
+from contracts.message import MAIN_ACCOUNT
+from contracts.types import Day, Name, Ticker
 from libs.quant import ticks
-from services.console.http.bodies import Day
-from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.queries import OrAll
 from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import no_account
-from services.console.pages.choices import OrAll
 from services.console.pages.show import ShowPage
 from services.console.views import accounts
 from services.console.views import ticker as view
