@@ -9,6 +9,7 @@ from pydantic import Field
 
 from contracts.study_score import CURVE_POINTS_MAX, NotShown, Shown
 from contracts.types import Value
+from libs.facts import amounts
 from libs.quant.strategy.performance import YEAR_SESSIONS, cagr, max_drawdown
 from libs.study.decisions.priced import PricedDecisions, Unplaced
 from libs.study.decisions.stated import DecisionForm, StatedFile
@@ -126,7 +127,8 @@ def score_decisions(
     held, equal = (walk(of.panel, orders, terms) for orders in _controls(of))
     is_timing = len(of.tickers) == 1
     if is_timing and len(of.orders) <= DRAWS_LEAST:
-        few = f"one ticker and {len(of.orders)} times: a coin of times needs {DRAWS_LEAST + 1}"
+        times = amounts.count(len(of.orders), "time")
+        few = f"one ticker and {times}: a coin of times needs {DRAWS_LEAST + 1}"
         coin: CoinScore | NotShown = NotShown(why=few)
         lots = None
     else:
@@ -135,7 +137,7 @@ def score_decisions(
             if is_timing
             else coins(of.panel, of.orders, own, terms, draws, seed)
         )
-        coin = _beside_coins(own, lots, is_timing=is_timing)
+        coin = beside_coins(own, lots, is_timing=is_timing)
     walks = {FILE: own, HOLD: held, EQUAL: equal}
     paths = [_path(key, it) for key, it in walks.items()]
     if lots is not None:
@@ -182,7 +184,8 @@ def _controls(of: PricedDecisions) -> tuple[Sequence[Orders], Sequence[Orders]]:
     return parts[:1], parts
 
 
-def _beside_coins(own: Walk, lots: Walk, *, is_timing: bool) -> CoinScore | NotShown:
+def beside_coins(own: Walk, lots: Walk, *, is_timing: bool) -> CoinScore | NotShown:
+    """The first of the `own` walks beside coins."""
     begin, end = own.curve[0, 0], own.curve[0, -1]
     ends = lots.curve[:, -1]
     if np.abs(lots.curve - own.curve).max() <= SAME * end:

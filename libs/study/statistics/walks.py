@@ -24,6 +24,8 @@ from libs.study.statistics.means import Array
 Mask = npt.NDArray[np.bool_]
 DUST = 1e-9
 """A part of the money below which nothing is held or traded."""
+COSTS_OF_ALL = 3
+"""Above the costs of selling all and buying all again, as times of one trade's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class _Books:
         zeros = np.zeros(walks)
         units = np.zeros((walks, tickers))
         rate = terms.cost_bps / BPS_PER_ONE
-        return cls(np.full(walks, terms.cash), units, zeros, zeros.copy(), rate)
+        return cls(np.full(walks, float(terms.cash)), units, zeros, zeros.copy(), rate)
 
     def walk(self, sessions: int) -> Walk:
         """What comes of them, to be filled in session by session."""
@@ -148,7 +150,9 @@ def walk(panel: PricePanel, orders: Sequence[Orders], terms: WalkTerms) -> Walk:
         moves = np.abs(aim - now) > DUST
         acted = moves & trades
         pays = books.trade(known, np.where(acted, aim * worth, np.nan))
-        is_cut = (wanted < -DUST) | ((it.shares > 0) & acted & (pays[:, None] < 1 - DUST))
+        # Whoever wants all the money in shares does not get the cost of it: that is no cut.
+        slack = np.where(it.shares > 0, 0.0, COSTS_OF_ALL * books.rate)
+        is_cut = (wanted < -DUST) | (acted & (aim > now) & (pays[:, None] < 1 - slack - DUST))
         result.acted.append(acted)
         result.aimed.append(aim)
         result.missed.append(moves & ~trades)
