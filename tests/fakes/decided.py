@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from libs.market.sources import recorded_in
-from libs.study.decisions.file import DecisionReading, read_decisions
+from libs.study.decisions.file import read_decisions
 from libs.study.decisions.priced import PricedDecisions, PriceSource, priced
 from libs.study.decisions.score import DecisionScore, score_decisions
 from libs.study.statistics.walks import WalkTerms
@@ -47,7 +47,6 @@ async def scored(
     cost_bps: float = 0,
     draws: int = 200,
     seed: int = 1,
-    reading: DecisionReading = DecisionReading(),
     **options: object,
 ) -> DecisionScore:
     """The score of a file with this text."""
@@ -55,7 +54,7 @@ async def scored(
     file.write_text(text)
     of = await placed(prices, file, **options)
     terms = WalkTerms(100_000, cost_bps)
-    return score_decisions(file.name, read_decisions(file, reading), of, terms, "it", (draws, seed))
+    return score_decisions(file.name, read_decisions(file), of, terms, "it", (draws, seed))
 
 
 def money(score: DecisionScore, name: str = "the file") -> float:

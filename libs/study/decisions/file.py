@@ -174,7 +174,8 @@ class _Rows:
         """The decision of a row with an action. Raises BadFile."""
         side = SIDES.get(self._cell(row, "action").casefold())
         if side is None:
-            raise self._wrong(row, "none of buy, sell, hold", LONG_ONLY, "action")
+            remedy = "the score is long only: leave out what is no purchase or sale of shares"
+            raise self._wrong(row, "none of buy, sell, hold", remedy, "action")
         shares = 0.0
         if side:
             shares = self._number(row, "quantity")

@@ -5,7 +5,7 @@ that day's session, so it counts at the open of the next one.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import pairwise
@@ -15,7 +15,8 @@ from statistics import median
 import numpy as np
 
 from libs.facts import amounts
-from libs.market.calendar import ExchangeCalendar, OutsideCalendar
+from libs.market.bar_notes import notes_of
+from libs.market.calendar import DayKind, ExchangeCalendar, OutsideCalendar
 from libs.market.errors import UNPRICED
 from libs.market.listed_calendars import compute, known_calendar
 from libs.market.sessions import Sessions
@@ -24,11 +25,8 @@ from libs.study.decisions.stated import DecisionForm, StatedDecision, StatedFile
 from libs.study.statistics.means import Array
 from libs.study.statistics.walks import Orders, PricePanel
 
-SESSIONS_MAX = 10_000
-"""Forty years of sessions, from the first decision to the end."""
-
-
 NAMED_MAX = 5
+"""Tickers, and oddities of prices, that are named."""
 
 
 class NothingToScore(Exception):
@@ -84,6 +82,7 @@ class _Series:
     closes: Mapping[date, float]
     calendar: ExchangeCalendar
     currency: str
+    oddities: Sequence[str]
 
 
 Known = tuple[datetime, StatedDecision]
@@ -126,10 +125,14 @@ async def priced(
         notes.append(f"{replaced:,} decisions were replaced by a later one before the same open")
     if is_whole:
         notes.append("a ticker without a row at a time is sold then (--keep-unnamed keeps it)")
+    named: dict[datetime, set[str]] = {}
+    for at, it in known:
+        named.setdefault(at, set()).add(it.ticker)
     orders = []
     for day in days:
         place = bisect_left(sessions, day)
-        order = _order(chosen[day], read.form, tickers, place, is_whole=is_whole)
+        whole = named[chosen[day][0][0]] if is_whole else None
+        order = _order(chosen[day], read.form, tickers, place, whole)
         if read.form is DecisionForm.TRADES:
             shares = await _shares(chosen[day], tickers, panel.opens[place], source, day)
             order = replace(order, shares=shares)
@@ -140,7 +143,7 @@ async def priced(
         sessions=sessions,
         panel=panel,
         orders=orders,
-        lines=[{it.ticker: it.line for it in chosen[day]} for day in days],
+        lines=[{it.ticker: it.line for _, it in chosen[day]} for day in days],
         unplaced=unplaced,
         absent=absent,
         ended={n: last for n in tickers if (last := max(series[n].closes)) < sessions[-1]},
@@ -206,7 +209,7 @@ def _sessions(first: datetime, latest: date, calendar: ExchangeCalendar) -> Sequ
     """From the session before the first decision to the last price. Raises ValueError where that is
     none, and OutsideCalendar."""
     start = calendar.session_on_or_before(first.astimezone(calendar.zone).date())
-    sessions = calendar.sessions(calendar.previous_session(start), latest)[:SESSIONS_MAX]
+    sessions = calendar.sessions(calendar.previous_session(start), latest)
     if len(sessions) < 2:
         raise ValueError("no session")
     return sessions
@@ -224,16 +227,21 @@ async def _series(
             if not days or days[-1] < sessions[1]:
                 absent[ticker] = f"{ticker}: its last price is before the first decision counts"
                 continue
-            (listing,) = await market.universe(days[-1], (ticker,))
+            listed = await market.universe(days[-1], (ticker,))
         except UNPRICED as error:
             absent[ticker] = error.message
             continue
-        await compute([listing.exchange])
+        if not listed:
+            absent[ticker] = f"{ticker}: the source does not say where it trades"
+            continue
+        await compute([listed[0].exchange])
+        own = known_calendar(listed[0].exchange) or market.calendar
         series[ticker] = _Series(
             dict(zip(days, frame["open"].to_list(), strict=True)),
             dict(zip(days, frame["close"].to_list(), strict=True)),
-            known_calendar(listing.exchange) or market.calendar,
-            listing.currency,
+            own,
+            listed[0].currency,
+            notes_of(ticker, frame, own, market.label.jump_pct),
         )
     return series, absent
 
@@ -262,7 +270,9 @@ def _notes(read: StatedFile, source: PriceSource, series: Mapping[str, _Series])
             )
             raise NothingToScore(what, "give weights, or bring prices as they were traded")
         notes.append(f"{names}: {caveats[adjusted[0]]}")
-    return notes
+    odd = [f"{name}: {note}" for name, of in series.items() for note in of.oddities]
+    more = [f"and {len(odd) - NAMED_MAX:,} more such prices"] if len(odd) > NAMED_MAX else []
+    return [*notes, *odd[:NAMED_MAX], *more]
 
 
 def _first_open(
@@ -272,45 +282,50 @@ def _first_open(
     calendar of the ticker's exchange, whose open may be many hours from the source's."""
     place = max(bisect_left(sessions, at.astimezone(calendar.zone).date()) - 1, 0)
     for session in sessions[place:]:
-        opens = (own if own.is_session(session) else calendar).open(session)
+        if own.is_session(session):
+            opens = own.open(session)
+        elif own.kind(session) is DayKind.OUTSIDE:
+            opens = calendar.open(session)
+        else:
+            continue
         if opens > at:
             return session
     return None
 
 
-def _chosen(
-    known: Sequence[Known], form: DecisionForm, *, is_whole: bool
-) -> Sequence[StatedDecision]:
+def _chosen(known: Sequence[Known], form: DecisionForm, *, is_whole: bool) -> Sequence[Known]:
     """The decisions that count at an open: of whole portfolios the newest, else the newest of each
     ticker; trades all."""
-    ordered = [it for _, it in sorted(known, key=lambda pair: pair[0])]
+    ordered = sorted(known, key=lambda pair: pair[0])
     if form is DecisionForm.TRADES:
         return ordered
     if is_whole:
-        newest = max(at for at, _ in known)
-        return [it for at, it in known if at == newest]
-    return list({it.ticker: it for it in ordered}.values())
+        return [pair for pair in ordered if pair[0] == ordered[-1][0]]
+    return list({it.ticker: (at, it) for at, it in ordered}.values())
 
 
 def _order(
-    chosen: Sequence[StatedDecision],
+    chosen: Sequence[Known],
     form: DecisionForm,
     tickers: Sequence[str],
     place: int,
-    *,
-    is_whole: bool,
+    named: Set[str] | None,
 ) -> Orders:
-    low = np.full(len(tickers), 0.0 if is_whole else -inf)
-    high = np.full(len(tickers), 0.0 if is_whole else inf)
+    """The order for an open. Of a whole portfolio `named` are its tickers, at whichever exchange
+    they open: all others are sold."""
+    low, high = np.full(len(tickers), -inf), np.full(len(tickers), inf)
+    if named is not None:
+        unnamed = [name not in named for name in tickers]
+        low[unnamed] = high[unnamed] = 0.0
     slot = 1 / len(tickers) if form is DecisionForm.RATINGS else 1.0
-    for it in chosen:
+    for _, it in chosen:
         at = tickers.index(it.ticker)
         low[at], high[at] = it.low * slot, it.high * slot
     return Orders(place, low, high, np.zeros(len(tickers)))
 
 
 async def _shares(
-    chosen: Sequence[StatedDecision],
+    chosen: Sequence[Known],
     tickers: Sequence[str],
     opens: Array,
     source: PriceSource,
@@ -320,9 +335,9 @@ async def _shares(
     means shares before a split at that very open. 0 where a ticker does not trade."""
     shares = np.zeros(len(tickers))
     before = source.sessions.calendar.previous_session(day)
-    for name in {it.ticker for it in chosen}:
+    for name in {it.ticker for _, it in chosen}:
         at = tickers.index(name)
-        wanted = sum(it.shares for it in chosen if it.ticker == name)
+        wanted = sum(it.shares for _, it in chosen if it.ticker == name)
         if wanted and np.isfinite(opens[at]):
             fill = await source.fills.next_open(name, before)
             split = float(fill.action.split_ratio) if fill.action else 1.0

@@ -29,7 +29,7 @@ SAME = 1e-9
 
 class MoneyPath(Value):
     """The money of one way to decide, from before the first open to the last close. `exposure` is
-    the mean part of it in shares, `turnover` what was traded a year over its mean. Of coins all are
+    the mean part of it in shares, `turnover` what was traded over its mean. Of coins all are
     of the middle one, but for `low` and `high`: between them lie 90 % of the last amounts."""
 
     name: str
@@ -169,8 +169,16 @@ def score_decisions(
         untraded_more=max(len(untraded) - UNPLACED_MAX, 0),
         absent=dict(of.absent),
         ended=dict(of.ended),
-        notes=(*read.notes, *of.notes),
+        notes=(*read.notes, *of.notes, *_late(of)),
     )
+
+
+def _late(of: PricedDecisions) -> Sequence[str]:
+    """The tickers that holding cannot buy, in a sentence; none where it can buy all."""
+    trades = of.panel.trading(of.orders[0].session)
+    late = [name for name, is_so in zip(of.tickers, trades, strict=True) if not is_so]
+    names = amounts.cut(", ".join(late), 80)
+    return [f"holding is without {names}: no price at the first open"] if late else []
 
 
 def _controls(of: PricedDecisions) -> tuple[Sequence[Orders], Sequence[Orders]]:
@@ -218,7 +226,6 @@ def _weekly(own: Array, other: Array) -> Shown:
 def _path(name: str, of: Walk) -> MoneyPath:
     """The figures of a walk; of several the middle of each."""
     curve, ends = of.curve, of.curve[:, -1]
-    years = (curve.shape[1] - 1) / YEAR_SESSIONS
     is_a_year = curve.shape[1] > YEAR_SESSIONS
     several = len(ends) > 1
     return MoneyPath(
@@ -228,7 +235,7 @@ def _path(name: str, of: Walk) -> MoneyPath:
         annual_return=_middle(cagr(curve)) if is_a_year else None,
         drawdown=_middle(max_drawdown(curve)),
         exposure=_middle((of.held / curve)[:, 1:].mean(axis=1)),
-        turnover=_middle(of.traded / curve.mean(axis=1) / years),
+        turnover=_middle(of.traded / curve.mean(axis=1)),
         costs=_middle(of.costs),
         low=float(np.quantile(ends, 0.05)) if several else None,
         high=float(np.quantile(ends, 0.95)) if several else None,

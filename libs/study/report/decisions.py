@@ -20,6 +20,8 @@ from libs.study.report.parts import (
 )
 
 TICKERS_CHARS_MAX = 120
+LIFETIME_WEEKS = 5_218
+"""100 years: more weeks than these say nothing further."""
 
 
 def compose_decisions(score: DecisionScore) -> StudyReport:
@@ -35,15 +37,13 @@ def compose_decisions(score: DecisionScore) -> StudyReport:
 
 def _asked(score: DecisionScore) -> Sequence[str]:
     """The choice that is not judged first: who does not know it reads all below wrongly."""
-    among = amounts.count(len(score.tickers), "ticker")
     decided = amounts.count(score.decisions, "decision")
     times = amounts.count(score.times, "time")
     tickers = amounts.cut(", ".join(score.tickers), TICKERS_CHARS_MAX)
     return [
         (
-            f"Only the {among} of the file are compared. Whoever chose them may have known how they"
-            " did, and that choice is not judged: coin, holding and equal parts choose among the"
-            " same."
+            "Only tickers of the file are compared. Whoever chose them may have known how they did,"
+            " and that choice is not judged: coin, holding and equal parts choose among the same."
         ),
         f"{score.written_by}: {decided} at {times} on {tickers}",
         (
@@ -88,12 +88,17 @@ def _coin_verdict(coin: CoinScore | NotShown) -> Cell:
 
 def _needed(weeks: int | None, there: int) -> str:
     """The weeks that would show a difference of this size, which those that there are did not."""
-    return "" if weeks is None else f": needs {max(weeks, there + 1):,} weeks, has {there:,}"
+    if weeks is None:
+        return ""
+    has = f"has {amounts.count(there, 'week')}"
+    if weeks > LIFETIME_WEEKS:
+        return f": needs more than 100 years, {has}"
+    return f": needs {max(weeks, there + 1):,}, {has}"
 
 
 def _verdict(of: Shown) -> Cell:
     if isinstance(of, NotShown):
-        return words.quiet(words.not_shown(of).replace("dates", "weeks"))
+        return words.quiet(f"not shown: {amounts.count(of.dates or 0, 'week')}, needs {of.needed}")
     if of.low == of.high == 0:
         return words.quiet("no difference")
     if not of.resolved:
@@ -126,20 +131,27 @@ def _luck(score: DecisionScore) -> StudySection:
         figure, interval = words.measured(it.difference, words.gain)
         p, _ = words.tested(it.difference)
         rows.append((f"{it.against}, a year", figure, interval, p, _verdict(it.difference)))
-    lot = (
-        "With one ticker a coin gives the file's decisions to its times anew, all turned by the"
-        " same number of places."
-        if isinstance(coin, CoinScore) and coin.is_timing
-        else "A coin does what the file does, at the same opens and of the same sizes, for as long;"
-        " the lot draws which ticker."
-    )
     return StudySection(
         "More than luck?",
-        f"{lot} Its difference is of the whole return, the file less the middle coin. Of holding"
-        " and equal parts it is of growth a year, by weeks of both.",
+        f"{_lot(coin)}Beside holding and equal parts the difference is of growth a year, by weeks"
+        " of both.",
         [table(columns, rows)],
         notes=[f"{COIN}: {words.not_shown(coin)}"] if isinstance(coin, NotShown) else [],
     )
+
+
+def _lot(coin: CoinScore | NotShown) -> str:
+    """The lot that a coin draws, and what its difference is of; empty where there is no coin."""
+    if isinstance(coin, NotShown):
+        return ""
+    drawn = (
+        "A coin gives the file's decisions to its times anew, all turned by the same number of"
+        " places: there is one ticker."
+        if coin.is_timing
+        else "A coin does what the file does, at the same opens and of the same sizes, for as long;"
+        " the lot draws which ticker."
+    )
+    return f"{drawn} The difference is of the whole return, the file less the middle coin. "
 
 
 def _money(score: DecisionScore) -> StudySection:
@@ -148,7 +160,7 @@ def _money(score: DecisionScore) -> StudySection:
         *numbers("Money", "Return"),
         *numbers("A year", spare=3),
         *numbers("Max drawdown", "In shares"),
-        *numbers("Turnover a year", spare=2),
+        *numbers("Turnover", spare=2),
         *numbers("Costs", spare=1),
     )
     coins = [it for it in score.paths if it.low is not None and it.high is not None]
@@ -161,7 +173,8 @@ def _money(score: DecisionScore) -> StudySection:
         "Money",
         f"From {score.cash:,.0f} {score.currency}, after costs. Holding buys equal parts of the"
         " tickers at the first open; equal parts makes them equal again at each open that the file"
-        " decides for. In shares: the mean part of the money.",
+        " decides for. In shares: the mean part of the money. Turnover: what was traded, as times"
+        " of the mean money.",
         [table(columns, map(_row, score.paths))],
         ReportCurves(
             "What 1 has become, less 1, in percent",
@@ -202,8 +215,8 @@ def _left_out(score: DecisionScore) -> StudySection | None:
     columns = (*numbers("Line"), *text("Ticker"), Column("Why", wraps=True))
     return StudySection(
         "Not as in the file",
-        f"{amounts.count(count, 'decision')} not traded, or not whole; their part stayed in cash"
-        " or in what was held. None is tried again at a later open.",
+        f"{amounts.count(count, 'decision')} not traded, or not whole: the money stayed in cash or"
+        " in what was held. Nothing is tried again at a later open.",
         [table(columns, rows)] if rows else [],
         notes=notes,
     )

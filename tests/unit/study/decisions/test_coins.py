@@ -116,7 +116,9 @@ async def test_where_a_coin_has_no_choice_nothing_is_claimed(tmp_path: Path) -> 
     both = await scored(prices, alike)
     alone = await scored(prices, "time,ticker,weight\n2024-01-02,AAA,1\n")
 
-    assert both.coin == NotShown(why="a coin has no choice here: every one holds what the file holds")
+    assert both.coin == NotShown(
+        why="a coin has no choice here: every one holds what the file holds"
+    )
     assert isinstance(alone.coin, NotShown)
     assert "one ticker and 1 time:" in alone.coin.why
     assert all(isinstance(it.difference, NotShown) for it in alone.differences)

@@ -55,6 +55,42 @@ async def test_a_decision_counts_at_the_first_open_after_it_was_known(
     assert money(score) == pytest.approx(100_000 * 1.1**left)
 
 
+@pytest.mark.parametrize(
+    ("time", "session"),
+    [
+        ("2024-01-04", "2024-01-05"),
+        ("2024-01-04T18:00:00-05:00", "2024-01-05"),
+        ("2024-01-04T19:00:00-05:00", "2024-01-09"),
+    ],
+    ids=["after New York's close", "an hour before Tokyo opens", "as Tokyo opens"],
+)
+async def test_a_share_of_another_exchange_is_traded_when_that_one_opens(
+    tmp_path: Path, time: str, session: str
+) -> None:
+    # Tokyo opened on 4, 5 and 9 January 2024, each time on New York's evening before.
+    days = ("2024-01-04", "2024-01-05", "2024-01-09")
+    prices = folder(tmp_path / "p", {"7203.T": [(100, 100, 0, 1)] * 3, "AAA": []}, days)
+    folder(tmp_path / "p", {"AAA": UP})
+
+    score = await scored(prices, f"time,ticker,weight\n{time},7203.T,1\n")
+
+    assert score.first.isoformat() == session
+
+
+async def test_a_portfolio_of_two_exchanges_stays_one(tmp_path: Path) -> None:
+    days = ("2024-01-04", "2024-01-05", "2024-01-09")
+    prices = folder(tmp_path / "p", {"7203.T": [(100, 100, 0, 1)] * 3}, days)
+    folder(prices, {"AAA": UP, "BBB": UP})
+    first = "2024-01-03,BBB,1\n"
+    both = "2024-01-04T19:00:00-05:00,7203.T,0.5\n2024-01-04T19:00:00-05:00,AAA,0.5\n"
+
+    score = await scored(prices, f"time,ticker,weight\n{first}{both}")
+
+    # BBB rises on the 4th and is sold at the 5th's open; half is in AAA from then, for 3 sessions.
+    assert money(score) == pytest.approx(110_000 * (0.5 + 0.5 * 1.1**3))
+    assert [(it.line, it.ticker) for it in score.untraded] == [(3, "7203.T")], "half of more by then"
+
+
 async def test_shares_are_split_with_the_share(tmp_path: Path) -> None:
     bars = [(100, 100, 0, 1), (100, 100, 0, 1), (50, 50, 0, 2), (55, 55, 0, 1)]
     prices = folder(tmp_path / "p", {"AAA": bars})
@@ -167,6 +203,18 @@ async def test_shares_have_no_value_at_adjusted_prices(tmp_path: Path) -> None:
 
     with pytest.raises(NothingToScore, match="worth something else"):
         await scored(path, "time,ticker,action,quantity\n2024-01-02,AAA,buy,10\n")
+
+
+async def test_odd_prices_and_tickers_that_come_later_are_told(tmp_path: Path) -> None:
+    bars = {"AAA": [(100, 100, 0, 1), (100, 100, 0, 1), (10, 10, 0, 1), (10, 10, 0, 1)]}
+    prices = folder(tmp_path / "p", bars)
+    folder(prices, {"BBB": FLAT[3:]}, DAYS[3:])
+    text = "time,ticker,weight\n2024-01-02,AAA,1\n2024-01-05,BBB,1\n"
+
+    score = await scored(prices, text)
+
+    assert any("AAA: 2024-01-04: the close moved by -90.0%" in note for note in score.notes)
+    assert "holding is without BBB: no price at the first open" in score.notes
 
 
 async def test_nothing_to_score_is_said(tmp_path: Path) -> None:
