@@ -21,7 +21,7 @@ from libs.market.errors import UNPRICED
 from libs.market.listed_calendars import compute, known_calendar
 from libs.market.sessions import Sessions
 from libs.market.source import FillPrices, HasFiles, MarketData, bars_until
-from libs.study.decisions.stated import DecisionForm, StatedDecision, StatedFile
+from libs.study.decisions.stated import DecisionForm, StatedDecision, StatedFile, Untraded
 from libs.study.statistics.means import Array
 from libs.study.statistics.walks import Orders, PricePanel
 
@@ -35,15 +35,6 @@ class NothingToScore(Exception):
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)
         self.remedy = remedy
-
-
-@dataclass(frozen=True, slots=True)
-class Unplaced:
-    """A decision that was not traded, and why."""
-
-    line: int
-    ticker: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class PricedDecisions:
     panel: PricePanel
     orders: Sequence[Orders]
     lines: Sequence[Mapping[str, int]]
-    unplaced: Sequence[Unplaced]
+    unplaced: Sequence[Untraded]
     absent: Mapping[str, str]
     ended: Mapping[str, date]
     currency: str
@@ -96,7 +87,7 @@ async def priced(
     does not answer."""
     calendar, latest = source.sessions.calendar, await source.sessions.latest()
     latest = latest if until is None else min(until, latest)
-    unplaced: list[Unplaced] = []
+    unplaced: list[Untraded] = []
     known = _known(read.decisions, calendar, unplaced)
     try:
         sessions = _sessions(min(at for at, _ in known), latest, calendar)
@@ -110,6 +101,7 @@ async def priced(
         first = next(iter(absent.values()), unplaced[0].why if unplaced else "")
         raise NothingToScore(f"none of its decisions can be scored: {first}", "see --prices")
     days = sorted(placed)
+    sessions = sessions[bisect_left(sessions, days[0]) - 1 :]
     if until is None and len(days) > 1:
         sessions, gap = _to_last(sessions, days)
         notes.append(
@@ -153,7 +145,7 @@ async def priced(
 
 
 def _known(
-    decisions: Sequence[StatedDecision], calendar: ExchangeCalendar, unplaced: list[Unplaced]
+    decisions: Sequence[StatedDecision], calendar: ExchangeCalendar, unplaced: list[Untraded]
 ) -> Sequence[Known]:
     """The decisions with the moment at which each was known; those outside the calendar go to
     `unplaced`."""
@@ -162,7 +154,7 @@ def _known(
         try:
             known.append((_known_at(it.at, calendar), it))
         except OutsideCalendar as error:
-            unplaced.append(Unplaced(it.line, it.ticker, error.message))
+            unplaced.append(Untraded(line=it.line, ticker=it.ticker, why=error.message))
     return known
 
 
@@ -171,21 +163,23 @@ def _placed(
     series: Mapping[str, _Series],
     sessions: Sequence[date],
     calendar: ExchangeCalendar,
-    unplaced: list[Unplaced],
+    unplaced: list[Untraded],
 ) -> Mapping[date, Sequence[Known]]:
     """By the session of the open at which they count; those without one go to `unplaced`."""
     placed: dict[date, list[Known]] = {}
     for at, it in known:
         of = series.get(it.ticker)
+        session = None if of is None else _first_open(at, sessions, calendar, of.calendar)
         if of is None:
-            unplaced.append(Unplaced(it.line, it.ticker, "no prices"))
-            continue
-        session = _first_open(at, sessions, calendar, of.calendar)
-        if session is None:
+            why = "no prices"
+        elif session is None:
             why = f"it counts at an open after {sessions[-1]}, the last session"
-            unplaced.append(Unplaced(it.line, it.ticker, why))
+        elif session < min(of.opens):
+            why = f"it counts at the open of {session}, before its first price"
+        else:
+            placed.setdefault(session, []).append((at, it))
             continue
-        placed.setdefault(session, []).append((at, it))
+        unplaced.append(Untraded(line=it.line, ticker=it.ticker, why=why))
     return placed
 
 

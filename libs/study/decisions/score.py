@@ -11,8 +11,8 @@ from contracts.study_score import CURVE_POINTS_MAX, NotShown, Shown
 from contracts.types import Value
 from libs.facts import amounts
 from libs.quant.strategy.performance import YEAR_SESSIONS, cagr, max_drawdown
-from libs.study.decisions.priced import PricedDecisions, Unplaced
-from libs.study.decisions.stated import DecisionForm, StatedFile
+from libs.study.decisions.priced import PricedDecisions
+from libs.study.decisions.stated import DecisionForm, StatedFile, Untraded
 from libs.study.statistics.means import LEVEL, Array, dates_needed, mean_over_dates
 from libs.study.statistics.shown import DATES_MAX, shown, thinned
 from libs.study.statistics.walks import Orders, Walk, WalkTerms, coins, turned, walk
@@ -68,24 +68,10 @@ class CoinScore(Value):
         return self.p < LEVEL
 
 
-class PathDifference(Value):
-    """The growth of the file less that of another path, a year, by the weeks of both."""
-
-    against: str
-    difference: Shown
-
-
-class UntradedDecision(Value):
-    """A decision that was not traded as it stands there, and why."""
-
-    line: int
-    ticker: str
-    why: str
-
-
 class DecisionScore(Value):
     """All that a file of decisions shows. `first` is the first session that is traded at, `last`
-    the one with whose close it ends."""
+    the one with whose close it ends. `differences` has by path the growth of the file less that of
+    the path, a year, by the weeks of both."""
 
     file: str
     form: DecisionForm
@@ -103,9 +89,9 @@ class DecisionScore(Value):
     seed: int
     paths: tuple[MoneyPath, ...]
     coin: CoinScore | NotShown
-    differences: tuple[PathDifference, ...]
+    differences: dict[str, Shown]
     points: tuple[date, ...] = Field(max_length=CURVE_POINTS_MAX)
-    untraded: tuple[UntradedDecision, ...] = ()
+    untraded: tuple[Untraded, ...] = ()
     untraded_more: int = 0
     absent: dict[str, str] = Field(default_factory=dict)
     ended: dict[str, date] = Field(default_factory=dict)
@@ -160,10 +146,7 @@ def score_decisions(
         seed=seed,
         paths=tuple(paths),
         coin=coin,
-        differences=tuple(
-            PathDifference(against=key, difference=_weekly(own.curve[0], walks[key].curve[0]))
-            for key in (HOLD, EQUAL)
-        ),
+        differences={key: _weekly(own.curve[0], walks[key].curve[0]) for key in (HOLD, EQUAL)},
         points=thinned(of.sessions),
         untraded=tuple(untraded[:UNPLACED_MAX]),
         untraded_more=max(len(untraded) - UNPLACED_MAX, 0),
@@ -247,7 +230,7 @@ def _middle(of: Array) -> float:
     return float(np.median(of))
 
 
-def _untraded(of: PricedDecisions, own: Walk) -> list[UntradedDecision]:
+def _untraded(of: PricedDecisions, own: Walk) -> list[Untraded]:
     """The decisions that were not traded, or not whole, in the order of their lines."""
     found = [*of.unplaced]
     for place, order in enumerate(of.orders):
@@ -258,8 +241,5 @@ def _untraded(of: PricedDecisions, own: Walk) -> list[UntradedDecision]:
         )
         for mask, why in reasons:
             names = [name for name, is_so in zip(of.tickers, mask, strict=True) if is_so]
-            found += [Unplaced(lines.get(name, 0), name, why) for name in names]
-    return [
-        UntradedDecision(line=it.line, ticker=it.ticker, why=it.why)
-        for it in sorted(found, key=lambda it: (it.line, it.ticker))
-    ]
+            found += [Untraded(line=lines.get(it, 0), ticker=it, why=why) for it in names]
+    return sorted(found, key=lambda it: (it.line, it.ticker))

@@ -8,7 +8,7 @@ from math import inf
 
 from pydantic import TypeAdapter, ValidationError
 
-from contracts.types import Ticker
+from contracts.types import Ticker, Value
 from libs.files.finding import FileFinding
 from libs.market.symbols import spelled
 
@@ -71,6 +71,15 @@ class StatedFile:
         self.bad_rows += 1
         if len(self.findings) < FINDINGS_MAX:
             self.findings.append(finding)
+
+
+class Untraded(Value):
+    """A decision that was not traded as it stands in the file, and why; `line` 0 where the sale of
+    what the file does not name is meant."""
+
+    line: int
+    ticker: str
+    why: str
 
 
 class NoTicker(ValueError):

@@ -64,7 +64,7 @@ def _answer(score: DecisionScore) -> Sequence[Cell]:
         less = f"{words.share(coin.earned_less)} of {coin.draws:,} coins earned less"
         verdict = Cell(f"{verdict.text}; {less}", tone=verdict.tone)
     cells = [_headed(COIN, verdict)]
-    cells += [_headed(it.against, _verdict(it.difference)) for it in score.differences]
+    cells += [_headed(name, _verdict(it)) for name, it in score.differences.items()]
     left = len(score.untraded) + score.untraded_more
     if left:
         one = amounts.count(left, "decision")
@@ -127,10 +127,10 @@ def _luck(score: DecisionScore) -> StudySection:
                 _coin_verdict(coin),
             )
         )
-    for it in score.differences:
-        figure, interval = words.measured(it.difference, words.gain)
-        p, _ = words.tested(it.difference)
-        rows.append((f"{it.against}, a year", figure, interval, p, _verdict(it.difference)))
+    for name, it in score.differences.items():
+        figure, interval = words.measured(it, words.gain)
+        p, _ = words.tested(it)
+        rows.append((f"{name}, a year", figure, interval, p, _verdict(it)))
     return StudySection(
         "More than luck?",
         f"{_lot(coin)}Beside holding and equal parts the difference is of growth a year, by weeks"

@@ -121,4 +121,4 @@ async def test_where_a_coin_has_no_choice_nothing_is_claimed(tmp_path: Path) -> 
     )
     assert isinstance(alone.coin, NotShown)
     assert "one ticker and 1 time:" in alone.coin.why
-    assert all(isinstance(it.difference, NotShown) for it in alone.differences)
+    assert all(isinstance(it, NotShown) for it in alone.differences.values())

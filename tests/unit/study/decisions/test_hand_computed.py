@@ -88,7 +88,9 @@ async def test_a_portfolio_of_two_exchanges_stays_one(tmp_path: Path) -> None:
 
     # BBB rises on the 4th and is sold at the 5th's open; half is in AAA from then, for 3 sessions.
     assert money(score) == pytest.approx(110_000 * (0.5 + 0.5 * 1.1**3))
-    assert [(it.line, it.ticker) for it in score.untraded] == [(3, "7203.T")], "half of more by then"
+    assert [(it.line, it.ticker) for it in score.untraded] == [(3, "7203.T")], (
+        "half of more by then"
+    )
 
 
 async def test_shares_are_split_with_the_share(tmp_path: Path) -> None:
@@ -155,6 +157,18 @@ async def test_decisions_after_the_last_price_are_listed(tmp_path: Path) -> None
     assert [it.line for it in score.untraded] == [3, 4]
     assert "after 2024-01-09" in score.untraded[0].why
     assert "calendar" in score.untraded[1].why
+
+
+async def test_it_begins_with_the_first_decision_that_has_prices(tmp_path: Path) -> None:
+    prices = folder(tmp_path / "p", {"AAA": UP})
+    text = "time,ticker,weight\n1999-12-31,AAA,1\n2024-01-02,AAA,1\n"
+
+    score = await scored(prices, text, until=date(2024, 1, 9))
+
+    assert (score.points[0], score.first) == (date(2024, 1, 2), date(2024, 1, 3))
+    assert [(it.line, it.why) for it in score.untraded] == [
+        (2, "it counts at the open of 2000-01-03, before its first price")
+    ]
 
 
 async def test_a_ticker_that_is_not_named_is_sold_or_kept_as_it_is_said(tmp_path: Path) -> None:
