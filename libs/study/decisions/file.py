@@ -7,7 +7,7 @@ change the answer.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, tzinfo
+from datetime import date, datetime, tzinfo
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -46,6 +46,7 @@ LONG_ONLY: Final = "the score is long only: write 0 where nothing is held"
 SIDES: Final = {"buy": 1, "sell": -1, "hold": 0}
 SUM_SLACK: Final = 1e-6
 _CLOCK: Final = re.compile(r"\d[T ]\d{1,2}:?\d{2}")
+_MIDNIGHT: Final = re.compile(r"[T ]00:?00(:?00(\.0+)?)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,8 @@ class _Rows:
         self._comma = self._decimal_comma(reading.decimal_comma)
         percents = [text.endswith("%") for text in self._numbers if text]
         self._percent = bool(percents) and all(percents)
-        clocks = [self._stamp_time(text) for text in times if _CLOCK.search(text)]
-        self.are_midnights = bool(clocks) and all(it == (time(), False) for it in clocks)
+        clocks = [text for text in times if _CLOCK.search(text)]
+        self.are_midnights = bool(clocks) and all(map(_MIDNIGHT.search, clocks))
         self.are_midnights &= reading.zone is None
 
     def weight(self, row: int) -> StatedDecision:
@@ -219,14 +220,6 @@ class _Rows:
             remedy = f"{WRITE_TIME}, or say --zone America/New_York"
             raise self._wrong(row, "a time without a zone", remedy, "time")
         return datetime.combine(stamp.day, stamp.at, zone)
-
-    def _stamp_time(self, text: str) -> tuple[time, bool] | None:
-        """The time of day, and whether its zone is said; None for what is no time."""
-        try:
-            stamp = stamp_of(text[:CELL_CHARS_MAX], month_first=self._month_first)
-        except NoDate:
-            return None
-        return stamp.at, stamp.zone is not None
 
     def _decimal_comma(self, said: bool | None) -> bool:
         if said is not None:

@@ -19,7 +19,7 @@ from libs.study.report.parts import (
     text,
 )
 
-TICKERS_CHARS_MAX = 120
+TICKERS_CHARS_MAX, NAME_CHARS_MAX = 120, 80
 LIFETIME_WEEKS = 5_218
 """100 years: more weeks than these say nothing further."""
 
@@ -27,8 +27,8 @@ LIFETIME_WEEKS = 5_218
 def compose_decisions(score: DecisionScore) -> StudyReport:
     """The report of a score."""
     return StudyReport(
-        name=score.file,
-        asked=_asked(score),
+        name=amounts.cut(score.file, NAME_CHARS_MAX),
+        asked=[amounts.plain(line) for line in _asked(score)],
         answer=_answer(score),
         sections=[it for it in (_luck(score), _money(score), _left_out(score)) if it is not None],
         kind="score of",

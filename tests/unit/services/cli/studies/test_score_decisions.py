@@ -13,6 +13,7 @@ from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.studies.command import app
 from tests.fakes.decided import FLAT, UP, folder
 
+ROOT = Path(__file__).parents[5]
 DECIDED = "time,ticker,weight\n2024-01-02,AAA,1\n2024-01-04,BBB,1\n2024-01-05,ZZZ,0.5\n"
 
 
@@ -60,15 +61,18 @@ def test_nothing_is_left_behind_but_the_page_that_was_asked_for(alone: Path) -> 
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
-def test_a_name_or_a_cell_of_the_file_is_no_markup_in_the_page(alone: Path) -> None:
-    hostile = alone / "<img src=x>.csv"
-    hostile.write_text("time,ticker,weight,<b>\n2024-01-02,AAA,1,\n")
+def test_a_name_or_a_heading_of_the_file_is_neither_markup_nor_an_escape_code(alone: Path) -> None:
+    hostile = alone / "<img src=x>\x1b[2J.csv"
+    hostile.write_text("time,ticker,weight,<script>\x1b[2J\n2024-01-02,AAA,1,x\n")
 
-    assert run(hostile.name, "--prices", "../p", "--html", "it.html").exit_code == 0
+    result = run(hostile.name, "--prices", "../p", "--html", "it.html")
 
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
     page = (alone / "it.html").read_text()
     assert "<img" not in page
-    assert "<b>&lt;" not in page
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
 
 
 def test_json_has_the_paths_and_what_was_not_traded() -> None:
@@ -86,10 +90,23 @@ def test_the_costs_are_those_of_the_paper_broker(monkeypatch: pytest.MonkeyPatch
     assert json.loads(run("d.csv", "--prices", "../p", "--json").stdout)["cost_bps"] == 25
 
 
+def test_the_example_in_the_docs_prints_what_stands_there() -> None:
+    page = (ROOT / "docs/scoring.md").read_text()
+    shown = page.partition("$ deskbus study score-decisions examples/decisions/trading_memory.md")
+    lines = [line for line in shown[2].partition("```")[0].splitlines() if line not in {"", "..."}]
+
+    printed = run(str(ROOT / "examples/decisions/trading_memory.md")).stdout.splitlines()
+
+    assert len(lines) > 12
+    assert [line for line in lines if line not in printed] == []
+
+
 @pytest.mark.parametrize(
     ("words", "why", "code"),
     [
         (("absent.csv",), "cannot be read", ExitCode.USAGE),
+        (("d.csv", "--prices", "../p", "--html", "."), "cannot be written", ExitCode.FAILED),
+        (("d.csv", "--prices", "../p", "--html", "no/it.html"), "cannot be", ExitCode.FAILED),
         (("d.csv", "--prices", "nowhere"), "neither a folder nor a source", ExitCode.USAGE),
         (("d.csv", "--zone", "Mars/Base"), "no time zone", ExitCode.USAGE),
         (("d.csv", "--zone", "../../etc/passwd"), "no time zone", ExitCode.USAGE),
