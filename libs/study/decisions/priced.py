@@ -263,7 +263,8 @@ def _notes(read: StatedFile, source: PriceSource, series: Mapping[str, _Series])
                 f"{names}: {caveats[adjusted[0]]}, so a number of shares was worth something else"
             )
             raise NothingToScore(what, "give weights, or bring prices as they were traded")
-        notes.append(f"{names}: {caveats[adjusted[0]]}")
+        # What a decision saw is the file's own affair: here prices are for returns alone.
+        notes.append(f"{names}: {caveats[adjusted[0]].partition(':')[0]} already")
     odd = [f"{name}: {note}" for name, of in series.items() for note in of.oddities]
     more = [f"and {len(odd) - NAMED_MAX:,} more such prices"] if len(odd) > NAMED_MAX else []
     return [*notes, *odd[:NAMED_MAX], *more]

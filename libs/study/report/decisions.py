@@ -20,6 +20,7 @@ from libs.study.report.parts import (
 )
 
 TICKERS_CHARS_MAX, NAME_CHARS_MAX = 120, 80
+LINES_MAX = 3
 LIFETIME_WEEKS = 5_218
 """100 years: more weeks than these say nothing further."""
 
@@ -198,6 +199,11 @@ def _row(it: MoneyPath) -> Sequence[str | Cell]:
     )
 
 
+def _first(lines: Sequence[str]) -> str:
+    """`13, 61, 109 ...`: the first of some lines."""
+    return ", ".join(lines[:LINES_MAX]) + (" ..." if len(lines) > LINES_MAX else "")
+
+
 def _left_out(score: DecisionScore) -> StudySection | None:
     """Everything of the file that is not in the figures as it stands there."""
     notes = [f"no prices: {why}" for why in score.absent.values()]
@@ -208,11 +214,20 @@ def _left_out(score: DecisionScore) -> StudySection | None:
     count = len(score.untraded) + score.untraded_more
     if not count and not notes:
         return None
-    listed = score.untraded[:FINDINGS_MAX]
-    rows = [(f"{it.line}" if it.line else "not named", it.ticker, it.why) for it in listed]
-    if count > len(listed):
-        notes.insert(0, f"and {count - len(listed):,} more; --json has {len(score.untraded):,}")
-    columns = (*numbers("Line"), *text("Ticker"), Column("Why", wraps=True))
+    alike: dict[tuple[str, str], list[str]] = {}
+    for it in score.untraded:
+        alike.setdefault((it.ticker, it.why), []).append(f"{it.line}" if it.line else "not named")
+    listed = list(alike.items())[:FINDINGS_MAX]
+    rows = [(ticker, f"{len(at):,}", _first(at), why) for (ticker, why), at in listed]
+    shown = sum(len(at) for _, at in listed)
+    if count > shown:
+        notes.insert(0, f"and {count - shown:,} more; --json has {len(score.untraded):,}")
+    columns = (
+        *text("Ticker"),
+        *numbers("Decisions"),
+        *text("Lines"),
+        Column("Why", wraps=True),
+    )
     return StudySection(
         "Not as in the file",
         f"{amounts.count(count, 'decision')} not traded, or not whole: the money stayed in cash or"
