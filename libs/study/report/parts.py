@@ -53,6 +53,7 @@ class StudyReport:
     asked: Sequence[str]
     answer: Sequence[Cell]
     sections: Sequence[StudySection]
+    kind: str = "study"
 
 
 def text(*titles: str, spare: int = 0) -> tuple[Column, ...]:

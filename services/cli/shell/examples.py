@@ -129,6 +129,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "study cells": ("deskbus study cells rules-or-coin --arm rules",),
     "study report": ("deskbus study report rules-or-coin -o rules.html",),
+    "study score-decisions": (
+        "deskbus study score-decisions decisions.csv --prices my-data",
+        "deskbus study score-decisions trading_memory.md --prices my-data --html score.html",
+        "deskbus study score-decisions trades.csv --prices yahoo --zone America/New_York",
+    ),
     "schedule list": ("deskbus schedule list",),
     "schedule pause": ("deskbus schedule pause decide --reason 'earnings season'",),
     "schedule resume": ("deskbus schedule resume decide",),

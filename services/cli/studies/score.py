@@ -43,7 +43,11 @@ def score(query: StudyScoreQuery, json: JsonOption = False) -> None:
     if json:
         emit([result])
     else:
-        show(compose(result), out())
+        show(
+            compose(result),
+            out(),
+            f"the cycles of an arm: deskbus study cells {study_name} --arm ARM",
+        )
 
 
 def cells(
@@ -115,9 +119,9 @@ def scored(query: StudyScoreQuery) -> StudyScore:
     return with_record(work, STUDY)
 
 
-def show(report: StudyReport, console: Console) -> None:
-    """Print a study's report."""
-    parts: list[RenderableType] = [Text.assemble((f"study {report.name}", "bold"))]
+def show(report: StudyReport, console: Console, hint: str) -> None:
+    """Print a report, and the command that goes on from it."""
+    parts: list[RenderableType] = [Text.assemble((f"{report.kind} {report.name}", "bold"))]
     parts += [Text(line, "dim") for line in report.asked]
     if report.answer:
         parts += [Text(), *(Text.assemble("  ", line(cell, "", console)) for cell in report.answer)]
@@ -126,5 +130,4 @@ def show(report: StudyReport, console: Console) -> None:
         for table in section.tables:
             parts += [Text(), described(table, console)]
         parts += [Text(note, "dim") for note in section.notes]
-    hint = f"\nthe cycles of an arm: deskbus study cells {report.name} --arm ARM"
-    write(Group(*parts, Text(hint, "dim")), console)
+    write(Group(*parts, Text(f"\n{hint}", "dim")), console)
