@@ -393,14 +393,14 @@ def _instant(moment: datetime) -> str:
 def _order(row: Mapping[str, Any]) -> VenueOrder:
     quantity, limit = row.get("qty"), row.get("limit_price")
     return VenueOrder(
-        broker_id=str(row["id"]),
-        client_id=str(row["client_order_id"]),
+        broker_id=_id(row),
+        client_id=_id(row, "client_order_id"),
         ticker=_token(row.get("symbol")),
         side=_token(row.get("side")),
         quantity=None if quantity is None else _number(quantity, "qty"),
         filled=_number(row.get("filled_qty") or 0, "filled_qty"),
-        status=_token(row["status"]),
-        is_over=str(row["status"]) in _ENDS,
+        status=_token(_id(row, "status")),
+        is_over=row["status"] in _ENDS,
         type=_token(row.get("type") or row.get("order_type")),
         limit_price=None if limit is None else _number(limit, "limit_price"),
     )
@@ -421,7 +421,7 @@ def _fill(row: Mapping[str, Any]) -> VenueFill:
     side = str(row["side"])
     return VenueFill(
         fill_id=_id(row),
-        broker_id=str(row["order_id"]),
+        broker_id=_id(row, "order_id"),
         ticker=_token(row["symbol"]),
         # Where it was short already Alpaca says `sell_short`.
         side=Side.SELL if side.startswith("sell") else Side(side),
@@ -452,10 +452,10 @@ def _day_or_moment(text: str) -> datetime:
     return _moment(f"{text}T12:00:00Z" if len(text) == len("2026-11-30") else text)
 
 
-def _id(row: Mapping[str, Any]) -> str:
-    text = str(row["id"])
-    if not 0 < len(text) <= 200:
-        raise _Unreadable("an activity without an id")
+def _id(row: Mapping[str, Any], name: str = "id") -> str:
+    text = row[name]
+    if not isinstance(text, str) or not 0 < len(text) <= 200:
+        raise _Unreadable(f"{name} is no text")
     return text
 
 
@@ -472,6 +472,8 @@ def _account(parts: Sequence[Any], rate_left: str) -> VenueAccount:
     if configurations.get("suspend_trade") is True:
         blocked.append("suspend_trade")
     shares: dict[str, Decimal] = {}
+    if not isinstance(positions, list):  # an empty object would say that nothing is held
+        raise _Unreadable("positions are no list")
     for row in positions:
         quantity = _number(row["qty"], "qty")
         if row.get("side") == "short":
@@ -479,8 +481,8 @@ def _account(parts: Sequence[Any], rate_left: str) -> VenueAccount:
         symbol = _token(row["symbol"])
         shares[symbol] = shares.get(symbol, Decimal(0)) + quantity
     return VenueAccount(
-        number=_token(account["account_number"]),
-        status=_token(account["status"]),
+        number=_token(_id(account, "account_number")),
+        status=_token(_id(account, "status")),
         cash=_number(account["cash"], "cash"),
         currency=_token(account.get("currency") or "USD"),
         positions=shares,
@@ -499,9 +501,9 @@ BLOCKS: Final = ("trading_blocked", "account_blocked", "trade_suspended_by_user"
 def _unsafe(configurations: Mapping[str, Any]) -> list[str]:
     """What would let the account borrow or sell short."""
     left = []
-    if configurations.get("no_shorting") is not True:
+    if configurations["no_shorting"] is not True:
         left.append("may sell short (no_shorting is off)")
-    if str(configurations.get("max_margin_multiplier")) != "1":
-        multiplier = _token(configurations.get("max_margin_multiplier"))
+    multiplier = _token(configurations["max_margin_multiplier"])
+    if multiplier != "1":
         left.append(f"may borrow (max_margin_multiplier is {multiplier}, not 1)")
     return left

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
+from contracts.types import spelled
 from libs.files.finding import BadFile, FileFinding, bad, only_bad_files
 from libs.files.text import text_of
 from libs.market.calendar import DEFAULT_EXCHANGE, TABLE_LAST
@@ -37,7 +38,7 @@ from libs.market.replay.layout import (
     label_in,
     layout_of,
 )
-from libs.market.symbols import HUNDREDTHS, spelled, venue_of
+from libs.market.symbols import HUNDREDTHS, venue_of
 
 SECTORS_FILE = "sectors.csv"
 SECTOR_UNKNOWN = "unknown"

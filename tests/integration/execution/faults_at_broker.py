@@ -70,7 +70,7 @@ class Storm:
         self.desk, self.servers, self.dsn = desk, servers, dsn
         self.host = desk.host
         self.chance = random.Random(seed)
-        self.tickers = [f"T{number:03}" for number in range(tickers)]
+        self.tickers = [f"T{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(tickers)]
         self.kill_postgres = kill_postgres
         self.file = folder / "clock.json"
         self.found = Found()

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import product
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -188,3 +190,29 @@ async def test_an_account_with_a_short_position_says_so(
     assert isinstance(found, VenueAccount)
     assert found.positions == {"AAA": D(5), "BBB": D(-2)}
     assert (found.number, found.status, found.cash) == (host.number, "ACTIVE", D(100_000))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        *product(["account", "account/configurations", "clock"], [{}, [], None]),
+        *product(["positions"], [{}, None, {"message": "internal error"}, [{}], "flat"]),
+    ],
+)
+async def test_an_answer_of_another_shape_is_no_account(
+    host: PaperHost, venue: AlpacaPaper, path: str, body: Any
+) -> None:
+    host.instead[f"/v2/{path}"] = body
+    assert isinstance(await venue.account(), UnclearAnswer)
+
+
+@pytest.mark.parametrize("field", ["id", "client_order_id", "status"])
+async def test_an_order_without_its_id_or_status_is_no_answer(
+    host: PaperHost, venue: AlpacaPaper, field: str
+) -> None:
+    await venue.submit(BUY)
+    (order,) = host.orders.values()
+    host.instead["/v2/orders:by_client_order_id"] = order | {field: None}
+    host.instead["/v2/orders"] = [order | {field: None}]
+    assert isinstance(await venue.find(BUY.client_id), UnclearAnswer)
+    assert isinstance(await venue.open_orders(), UnclearAnswer)
