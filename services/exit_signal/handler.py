@@ -214,7 +214,7 @@ async def check_exits(
     sessions = calendar.sessions
     account = ExitContext.of(holdings, calendar.next_session(holdings.as_of))
     requests = wanted_for((item.position for item in held), account, terms, sessions)
-    histories = await reads.journalled(journal, requests, command.as_of)
+    histories, notes = await reads.journalled(journal, requests, command.as_of)
 
     def check(item: SellablePart) -> ExitCheck:
         ticker = item.position.ticker
@@ -241,7 +241,7 @@ async def check_exits(
         command,
         account=books.account,
         checks=checks,
-        market_source=reads.market.label.in_words,
+        market_source=", ".join((reads.market.label.in_words, *notes)),
         warnings=(note,) if note else (),
     )
 

@@ -194,10 +194,16 @@ async def test_a_replay_finds_the_same_without_a_read_or_a_file(
     prices: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "TICKERS_A_CALL", 1)
+    note = "provisional until the next morning"
+    monkeypatch.setattr(ReplayMarket, "session_notes", lambda *_: [note], raising=False)
+    monkeypatch.setattr(ReplayMarket, "whole_volume", lambda _: True, raising=False)
     asked = command("AAPL", "MSFT", "GONE")
     report, entries = await checked(prices, asked, "[position.AAPL]\nstop_pct = 10")
     assert [entry.name for entry in entries] == ["exit rules", *["months of 1 tickers"] * 3]
 
+    assert report.market_source.endswith(", provisional until the next morning")
+
+    monkeypatch.setattr(ReplayMarket, "session_notes", lambda *_: [])
     nowhere = ExitReads(ReplayMarket(ReplayStore(prices)))
     for ticker in ("AAPL", "MSFT"):
         (prices / f"{ticker}.csv").unlink()
