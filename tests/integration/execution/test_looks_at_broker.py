@@ -9,7 +9,9 @@ import pytest
 
 from contracts.account import OrderStatus
 from contracts.capital import MoveCash
+from contracts.exit_signal import HoldingsQuery
 from contracts.venue import (
+    DESK_STOPS,
     DifferenceKind,
     LookVerdict,
     ReconcileAccount,
@@ -21,6 +23,7 @@ from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE, Pool
 from libs.postgres.retention import retain_looks
 from libs.runtime.errors import DeskError
 from services.execution.capital.handler import move_cash
+from services.execution.handler import show_holdings
 from services.execution.venue import store
 from services.execution.venue.binding import reconcile_account
 from services.execution.venue.handler import show_standing
@@ -76,12 +79,17 @@ async def stops(desk: BoundDesk) -> list[tuple[str, Decimal, str]]:
 
 async def test_a_stop_that_was_reached_is_sold_at_the_next_open(bound: BoundDesk) -> None:
     await entered(bound, 100)
-    assert await stops(bound) == [("waiting", D(100), "")]
+    assert await stops(bound) == [("waiting", D(100), DESK_STOPS)]
+    shown = await show_holdings(HoldingsQuery(account=bound.account), trading=bound.trading)
+    assert shown.venue == (await bound.bound()).bound
     bound.prices.lows["AAA", MONDAY] = D("9.80")
     bound.host.move(at("2026-11-30 22:00"))
     await bound.open(MONDAY)
     ((status, _, reason),) = await stops(bound)
-    assert (status, reason) == ("waiting", f"reached on {MONDAY}, sold at the next open")
+    assert (status, reason) == (
+        "waiting",
+        f"{DESK_STOPS}; reached on {MONDAY}, sold at the next open",
+    )
     await bound.rounds()
     sale = next(o for o in bound.host.orders.values() if o["side"] == "sell")
     assert (sale["type"], sale["time_in_force"], sale["qty"]) == ("market", "day", "100")

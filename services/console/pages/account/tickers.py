@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from contracts.types import Name, Ticker
+from contracts.venue import DESK_STOPS
 from libs.quant import ticks
 from services.console.http.bodies import Day
 from services.console.http.books import MAIN_ACCOUNT
@@ -56,6 +57,7 @@ async def ticker_page(
         held_now=view.position_of(one.books, ticker),
         realised=one.standing.realised_of(ticker) if one.standing else None,
         stop=view.stop_of(one.books, ticker),
+        whose=f"; {DESK_STOPS}" if one.books.venue else "",
         history=history,
         days=history[::-1][:DAYS_SHOWN],
         traded=await desk.store.traded_tickers(account),
