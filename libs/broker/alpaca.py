@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from ipaddress import ip_address
 from typing import Any, Final, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx2
 import orjson
@@ -32,13 +31,12 @@ from libs.broker.venue import (
     VenueOrder,
     VenueRefusal,
 )
-from libs.runtime.errors import DeskError
-from libs.runtime.key_pair import KeyPair
+from libs.runtime.key_pair import KeyPair, only_to
 from libs.runtime.outgoing import BoundedClient, client_tls
 
 NAME: Final = "alpaca-paper"
 HOST: Final = "paper-api.alpaca.markets"
-URL: Final = f"https://{HOST}"
+URL_SETTING: Final = "DESKBUS_ALPACA_TRADING_URL"
 ANSWER_BYTES_MAX = 4_000_000
 ANSWER_S_MAX = 15.0
 """The whole of one answer. A row's lease is longer."""
@@ -65,46 +63,18 @@ _CAUSES: Final[Mapping[str, MoveCause]] = {
 T = TypeVar("T")
 
 
-class UnusableVenue(DeskError):
-    """The address of the broker cannot be used as it is set."""
-
-    code = "unusable_venue"
-
-
 class _Unreadable(Exception):
     """An answer is not what Alpaca documents."""
 
 
-def require_paper(url: str) -> str:
-    """The address without a path. Raises UnusableVenue unless it is Alpaca's paper host over https,
-    or a stand-in on this machine."""
-    parts = urlsplit(url)
-    plain = not parts.username and not parts.password and parts.path in {"", "/"}
-    plain = plain and not parts.query and not parts.fragment
-    host = parts.hostname or ""
-    is_paper = parts.scheme == "https" and host == HOST and parts.port in {None, 443}
-    is_here = parts.scheme in {"http", "https"} and _is_loopback(host)
-    if not plain or not (is_paper or is_here):
-        raise UnusableVenue(
-            f"a trading key is only sent to {URL} (paper), or to a stand-in on this machine; "
-            f"alpaca.trading_url names another address: {host or 'none'}"
-        )
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class AlpacaPaper:
-    """A paper account at Alpaca, by the key of that account. Raises UnusableVenue for another
-    address."""
+    """A paper account at Alpaca, by the key of that account. `url` is a stand-in's on this machine.
+    Raises KeyPairUnusable for another address."""
 
-    def __init__(self, key: KeyPair, url: str = URL, answer_s_max: float = ANSWER_S_MAX) -> None:
-        self._url = require_paper(url)
+    def __init__(
+        self, key: KeyPair, url: str | None = None, answer_s_max: float = ANSWER_S_MAX
+    ) -> None:
+        self._url = only_to(HOST, url, URL_SETTING)
         self._answer_s_max = answer_s_max
         self._key = key
         tls = client_tls()

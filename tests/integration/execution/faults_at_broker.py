@@ -131,6 +131,10 @@ class Storm:
             if not await self._undecided() or time.monotonic() > until:
                 break
             await asyncio.sleep(POLL_S)
+        # Where NATS or the orchestrator was killed, the same command comes again.
+        again = await self._insist(lambda: self.desk.execute(command))
+        placed = [order.order_id for order in result.orders]
+        assert [order.order_id for order in again.orders] == placed
 
     async def _insist(self, act):  # type: ignore[no-untyped-def]
         """Try again as the bus does: during an outage, and while the broker is unknown."""

@@ -12,10 +12,8 @@ from pydantic import SecretStr
 
 from contracts.account import Side
 from libs.broker.alpaca import (
-    URL,
+    HOST,
     AlpacaPaper,
-    UnusableVenue,
-    require_paper,
 )
 from libs.broker.venue import (
     Activities,
@@ -28,7 +26,7 @@ from libs.broker.venue import (
     VenueOrder,
     VenueRefusal,
 )
-from libs.runtime.key_pair import KeyPair
+from libs.runtime.key_pair import KeyPair, KeyPairUnusable
 from tests.fakes.alpaca_trading import KEY_ID, SECRET, Fault, PaperHost, paper_host
 
 D = Decimal
@@ -63,18 +61,19 @@ async def venue(host: PaperHost) -> AsyncIterator[AlpacaPaper]:
         "http://10.0.0.1:8000",
         "ftp://127.0.0.1",
         "https://paper-api.alpaca.markets/v2",
+        "http://127.0.0.1@example.com",
+        "http://127.0.0.1:8000/v2",
+        "http://127.0.0.1:port",
     ],
 )
 def test_a_key_is_never_sent_to_another_host(url: str) -> None:
-    with pytest.raises(UnusableVenue):
-        require_paper(url)
-    with pytest.raises(UnusableVenue):
+    with pytest.raises(KeyPairUnusable, match="DESKBUS_ALPACA_TRADING_URL names another address"):
         AlpacaPaper(KEY, url)
 
 
 def test_the_paper_host_and_a_stand_in_on_this_machine_are_taken() -> None:
-    assert require_paper(URL) == "https://paper-api.alpaca.markets"
-    assert require_paper("http://127.0.0.1:8123") == "http://127.0.0.1:8123"
+    assert AlpacaPaper(KEY).host == AlpacaPaper(KEY, f"https://{HOST}/").host == f"https://{HOST}"
+    assert AlpacaPaper(KEY, "http://127.0.0.1:8123/").host == "http://127.0.0.1:8123"
 
 
 async def test_no_proxy_of_the_environment_is_used(
