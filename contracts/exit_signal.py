@@ -36,6 +36,7 @@ from contracts.types import (
     Value,
     is_none,
 )
+from contracts.venue import BoundTo
 
 SIGNALS_MAX = RULES_MAX
 TRIGGERS_MAX = SIGNALS_MAX + 2
@@ -162,6 +163,7 @@ class Holdings(Message):
     `sold` are tickers of which something was sold at the open after as_of, and is held no more.
     `exits` are those that acted on what is held, oldest first.
     `accounts` are the names of all that there are; none where they are more than it has room for.
+    `venue` is the broker that fills the account's orders; None: the simulated one.
     """
 
     account: Name
@@ -171,6 +173,7 @@ class Holdings(Message):
     sold: tuple[Ticker, ...] = ()
     exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=operator.not_)
     accounts: tuple[Name, ...] = Field(default=(), max_length=ACCOUNTS_TOLD_MAX)
+    venue: BoundTo | None = Field(default=None, exclude_if=is_none)
 
 
 class ExitSignal(Value):

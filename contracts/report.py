@@ -24,7 +24,9 @@ from contracts.types import (
     Ticker,
     Usage,
     Value,
+    is_none,
 )
+from contracts.venue import BoundTo
 
 LINES_MAX = 200
 """Of each sort in one report: fills, orders, positions, cycles."""
@@ -141,7 +143,8 @@ class Attention(Value):
 
 class DayReport(Value):
     """One session of one account. `worth` is None where its close is not on record, or could not be
-    valued. `attention` is as of `made_at`, the rest of the session; `not_counted` came after it."""
+    valued. `attention` is as of `made_at`, the rest of the session; `not_counted` came after it.
+    `venue` is the broker that fills the account's orders; None: the simulated one."""
 
     account: Name
     session: date
@@ -156,6 +159,7 @@ class DayReport(Value):
     held: tuple[HeldAtClose, ...] = Field(default=(), max_length=LINES_MAX)
     stops: tuple[StopLine, ...] = Field(default=(), max_length=LINES_MAX)
     usage: Usage = Usage()
+    venue: BoundTo | None = Field(default=None, exclude_if=is_none)
 
 
 class ReportQuery(Message):

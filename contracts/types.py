@@ -31,6 +31,8 @@ CLAMPED_SHARE_MAX = Decimal("0.25")
 as 85 for 85%, and is asked for again."""
 TYPED_TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
 """A ticker as somebody types it: in either case."""
+SHARE_CLASS = re.compile(r"([A-Z]{1,6})[-/ ]([A-Z])")
+"""A ticker with its class, as others write it."""
 NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
 
 
@@ -40,13 +42,20 @@ def _no_nul(value: str) -> str:
     return value
 
 
-def _in_capitals(value: Any) -> Any:
-    # Only plain letters: ß in capitals is SS, which somebody else may be listed as.
-    if not isinstance(value, str) or not value.isascii():
-        return value
-    symbol, slash, share = value.upper().partition("/")
-    # A share class: BRK/B is BRK.B.
-    return f"{symbol}.{share}" if len(share) == 1 and share.isalpha() else symbol + slash + share
+def spelled(text: str) -> str:
+    """The desk's spelling of a ticker: trimmed, in capitals, a share class behind a dot.
+
+    BRK.B, BRK-B, BRK/B and `BRK B` are one share. Letters that are not ASCII stay as they are: ß in
+    capitals is SS, which somebody else may be listed as.
+    """
+    text = text.strip()
+    ticker = text.upper() if text.isascii() else text
+    share = SHARE_CLASS.fullmatch(ticker)
+    return f"{share[1]}.{share[2]}" if share else ticker
+
+
+def _spelled(value: Any) -> Any:
+    return spelled(value) if isinstance(value, str) else value
 
 
 def _written_as_a_day(value: Any) -> Any:
@@ -120,7 +129,7 @@ Month = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
 Ticker = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"),
-    BeforeValidator(_in_capitals),
+    BeforeValidator(_spelled),
 ]
 IdDigits = Annotated[
     str,

@@ -28,6 +28,8 @@ from contracts.types import (
 DIFFERENCES_MAX = 200
 LIFE_MAX = 200
 """Changes of one order that are shown."""
+DESK_STOPS = "stops are the desk's: reached at a close, sold at the next open"
+"""Of an account that is bound to a broker, wherever a stop is shown."""
 
 AccountNumber = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,40}$")]
 Sha256Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

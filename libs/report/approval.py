@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from contracts.account import Side
 from contracts.approval import Approval, Verdict
 from contracts.risk import PortfolioDecision
+from contracts.venue import DESK_STOPS
 from libs.facts import amounts
 from libs.report import view
 from libs.report.tones import Tone, tone
@@ -114,6 +115,8 @@ def _sent(of: Sequence[PortfolioDecision]) -> Iterator[str]:
         kind = "at any price" if limit is None else f"at {amounts.price(limit)} or better"
         to = f"{it.venue.venue} {it.venue.account_number}"
         yield f"{it.asset}: sent to {to} as a {it.venue.type.value} day order, {kind}"
+    if any(it.venue and (it.plan or it.exit) for it in of):
+        yield DESK_STOPS
 
 
 def _reasoning(of: PortfolioDecision) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from contracts.types import spelled
 from libs.files.finding import BadFile, FileFinding, bad, only_bad_files
 from libs.files.text import text_of
 from libs.market.calendar import DEFAULT_EXCHANGE, TABLE_LAST
@@ -35,7 +36,7 @@ from libs.market.replay.layout import (
     label_in,
     layout_of,
 )
-from libs.market.symbols import HUNDREDTHS, spelled, venue_of
+from libs.market.symbols import HUNDREDTHS, venue_of
 from libs.runtime.whole_file import write_whole
 
 SECTORS_FILE = "sectors.csv"

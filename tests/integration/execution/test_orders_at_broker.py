@@ -60,6 +60,16 @@ async def holds(desk: BoundDesk) -> tuple[Decimal, dict[str, Decimal]]:
     return cash, {row["ticker"]: row["quantity"] for row in rows if row["book"] == "position"}
 
 
+async def test_a_ticker_that_the_broker_cannot_have_is_refused_by_name(bound: BoundDesk) -> None:
+    (refused,) = (await bound.order("SAP.DE", 5)).orders
+    assert refused.status is OrderStatus.REJECTED
+    assert "SAP.DE is no ticker of a US exchange" in refused.reason
+    (sent,) = (await bound.order("BRK.B", 5)).orders
+    await bound.rounds()
+    assert sent.status is OrderStatus.WORKING
+    assert [order["symbol"] for order in bound.host.orders.values()] == ["BRK.B"]
+
+
 async def test_a_buy_is_sent_after_the_close_and_filled_at_the_open(bound: BoundDesk) -> None:
     portfolio = await bound.open(FRIDAY)
     assert portfolio.venue is not None

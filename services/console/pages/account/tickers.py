@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from contracts.message import MAIN_ACCOUNT
 from contracts.types import Day, Name, Ticker
+from contracts.venue import DESK_STOPS
 from libs.quant import ticks
 from services.console.http.queries import OrAll
 from services.console.http.requests import Desk
@@ -55,6 +56,7 @@ async def ticker_page(
         held_now=view.position_of(one.books, ticker),
         realised=one.standing.realised_of(ticker) if one.standing else None,
         stop=view.stop_of(one.books, ticker),
+        whose=f"; {DESK_STOPS}" if one.books.venue else "",
         history=history,
         days=history[::-1][:DAYS_SHOWN],
         traded=await desk.store.traded_tickers(account),
