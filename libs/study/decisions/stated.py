@@ -8,9 +8,8 @@ from math import inf
 
 from pydantic import TypeAdapter, ValidationError
 
-from contracts.types import Ticker, Value
+from contracts.types import Ticker, Value, spelled
 from libs.files.finding import FileFinding
-from libs.market.symbols import spelled
 
 ROWS_MAX = 100_000
 TICKERS_MAX = 200

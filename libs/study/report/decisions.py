@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contracts.study_score import NotShown, Shown
 from libs.facts import amounts
 from libs.report.tones import Tone
-from libs.report.view import Cell, Column
+from libs.report.view import Cell, Column, table
 from libs.study.decisions.score import COIN, FILE, CoinScore, DecisionScore, MoneyPath
 from libs.study.decisions.stated import FINDINGS_MAX
 from libs.study.report import words
@@ -15,7 +15,6 @@ from libs.study.report.parts import (
     StudyReport,
     StudySection,
     numbers,
-    table,
     text,
 )
 

@@ -46,7 +46,7 @@ def score(query: StudyScoreQuery, json: JsonOption = False) -> None:
         show(
             compose(result),
             out(),
-            f"the cycles of an arm: deskbus study cells {study_name} --arm ARM",
+            f"the cycles of an arm: deskbus study cells {query.name} --arm ARM",
         )
 
 
