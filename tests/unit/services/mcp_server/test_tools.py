@@ -17,6 +17,7 @@ from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.server import DeskServer
 from services.mcp_server.tools import tools_of
+from tests.fakes.log_lines import log_lines
 from tests.unit.services.exit_signal.conftest import CRASHING, NAMED, result
 
 
@@ -160,17 +161,23 @@ async def test_wrong_arguments_are_refused_before_the_desk_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("error", "text"),
+    ("error", "text", "logged"),
     [
-        (DeskError("no"), "desk_error: no"),
-        (ValueError("a secret"), "fault: list_cycles failed by a fault of the desk; "),
+        (DeskError("no"), "desk_error: no", []),
+        (
+            ValueError("a secret"),
+            "fault: list_cycles failed by a fault of the desk; ",
+            ["mcp.failed"],
+        ),
     ],
 )
 async def test_an_error_of_the_desk_is_an_answer_and_a_fault_says_nothing_of_its_cause(
-    server: DeskServer, desk: Asked, error: Exception, text: str
+    server: DeskServer, desk: Asked, error: Exception, text: str, logged: list[str]
 ) -> None:
     desk.error = error
-    answer = await text_of(server, "list_cycles", {})
+    with log_lines() as lines:
+        answer = await text_of(server, "list_cycles", {})
+    assert [line["event"] for line in lines] == logged
     assert answer.startswith(text)
     assert "secret" not in answer
 
