@@ -143,6 +143,7 @@ def _dns(service: str) -> str:
 # --- valid --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_manifest_is_one_that_kubernetes_takes(manifests: Any, validator: Any) -> None:
     assert [problem for each in manifests for problem in validator(each)] == []
     assert len(manifests) > 50

@@ -1,6 +1,5 @@
 """Both books of a bound account: what differs, what blocks, and what the desk does at a stop."""
 
-from collections.abc import AsyncIterator, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -19,7 +18,7 @@ from contracts.venue import (
     VenueState,
 )
 from libs.market.source import CorporateAction
-from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE, Pool
+from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE
 from libs.postgres.retention import retain_looks
 from libs.runtime.errors import DeskError
 from services.execution.capital.handler import move_cash
@@ -27,35 +26,17 @@ from services.execution.handler import show_holdings
 from services.execution.venue import store
 from services.execution.venue.binding import reconcile_account
 from services.execution.venue.handler import show_standing
-from tests.fakes.alpaca_trading import Fault, PaperHost, paper_host
+from tests.fakes.alpaca_trading import Fault
 from tests.integration.execution.at_broker import (
     FRIDAY,
     MONDAY,
     TUESDAY,
     BoundDesk,
     at,
-    bound_desk,
 )
-from tests.integration.execution.conftest import Desk
 from tests.integration.own_servers import OwnServers
 
 D = Decimal
-NUMBERS = iter(range(1, 10_000))
-
-
-@pytest.fixture
-def host() -> Iterator[PaperHost]:
-    with paper_host(PaperHost(number=f"PL{next(NUMBERS):09}T", partly=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def bound(
-    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
-) -> AsyncIterator[BoundDesk]:
-    async with bound_desk(pool, orchestrator, host, desk) as made:
-        await made.bind()
-        yield made
 
 
 async def entered(desk: BoundDesk, quantity: int) -> None:

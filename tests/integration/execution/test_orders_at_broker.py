@@ -1,6 +1,5 @@
 """Orders of a bound account: sent once, filled, booked by the broker's ids, never lost."""
 
-from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +21,7 @@ from services.execution.halt import halt_trading
 from services.execution.venue.binding import Terms, bind_account
 from services.execution.venue.desk import NotLatest
 from services.execution.venue.handler import cancel_order, show_orders
-from tests.fakes.alpaca_trading import Fault, PaperHost, paper_host
+from tests.fakes.alpaca_trading import Fault, PaperHost
 from tests.integration.execution.at_broker import (
     FRIDAY,
     MONDAY,
@@ -34,22 +33,6 @@ from tests.integration.execution.at_broker import (
 from tests.integration.execution.conftest import Desk
 
 D = Decimal
-NUMBERS = iter(range(1, 10_000))
-
-
-@pytest.fixture
-def host() -> Iterator[PaperHost]:
-    with paper_host(PaperHost(number=f"PA{next(NUMBERS):09}T", partly=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def bound(
-    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
-) -> AsyncIterator[BoundDesk]:
-    async with bound_desk(pool, orchestrator, host, desk) as made:
-        await made.bind()
-        yield made
 
 
 async def holds(desk: BoundDesk) -> tuple[Decimal, dict[str, Decimal]]:

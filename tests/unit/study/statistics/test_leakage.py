@@ -74,6 +74,7 @@ def test_hits_that_come_alone_say_more_than_none_do():
     assert one[1] < none[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", leakage.ALIKE)
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.25])
 def test_the_bound_holds_the_truth_however_much_a_dates_answers_have_in_common(alike, share):

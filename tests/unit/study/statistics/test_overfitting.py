@@ -9,6 +9,7 @@ from libs.study.statistics.overfitting import overfitting
 RANDOM = np.random.default_rng(11)
 
 
+@pytest.mark.slow
 def test_the_best_of_many_without_skill_is_the_best_by_luck():
     luck = [overfitting(RANDOM.normal(size=(320, 20))).probability for _ in range(30)]
     assert np.mean(luck) == pytest.approx(0.5, abs=0.12)
