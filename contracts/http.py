@@ -149,6 +149,8 @@ _CONSTRAINTS: JsonDict = {
     "exclude_tickers": {"pattern": f"^{_TICKER}(, ?{_TICKER}){{0,49}}$"},
     "exclude_sectors": {"pattern": r"^[^,\u0000]+(,[^,\u0000]+){0,49}$"},
     "no_buys": {"enum": ["true", "false"]},
+    "max_sales": {"pattern": "^([0-9]|[1-9][0-9]|[1-4][0-9]{2}|500)$"},
+    "max_sold_pct": {"pattern": _PERCENT},
 }
 """How the constraints that code enforces are written."""
 _DESIGNS: JsonDict = {"properties": {"kind": {"const": STRATEGY}}, "required": ["kind"]}

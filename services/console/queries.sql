@@ -226,7 +226,7 @@ order by o.created_at, o.op_id
 
 -- name: waiting_approvals
 select o.op_id, o.cycle_id, o.pipeline, o.account, o.as_of, o.command, o.created_at, o.deadline_at,
-       c.requester
+       c.requester, c.request
 from operations o join cycles c using (cycle_id)
 where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cycle_id = $1)
 order by o.deadline_at, o.op_id limit $2

@@ -28,6 +28,7 @@ from libs.keys.credentials import (
 )
 from libs.keys.tls import CA_FILE
 from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.proposers import proposer_names
 from libs.servers.embedded import DATABASE
 from libs.servers.postgres_roles import roles_sql
 from libs.servers.postgres_server import SUPERUSER
@@ -90,7 +91,8 @@ def provision_secrets(
     """
     place = place or kept_place(directory)
     before = _secrets_in(directory)
-    ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
+    allowed = permissions(proposers=proposer_names(directory))
+    ensure_secrets(directory, nats_identities=allowed, postgres_roles=(*ROLES, SUPERUSER))
     for name in TOKENS:
         ensure_token(directory / name)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
@@ -135,7 +137,7 @@ def nats_conf(
 ) -> str:
     """The NATS server's configuration: who may do what (`permissions()`). It holds public keys
     only."""
-    allowed = allowed or permissions()
+    allowed = allowed or permissions(proposers=proposer_names(directory))
     config = nats_config(
         allowed,
         public_keys={name: nkey_public_key(directory, name) for name in allowed},

@@ -12,7 +12,7 @@ from contracts.facts import UNKNOWN_SECTOR, Moves
 from contracts.risk import Evidence
 from contracts.trader import StockPick
 from libs.quant.risk.movement import Movement
-from libs.quant.sizing import limit_price
+from libs.quant.sizing import limit_price, part_of
 
 _CENT = Decimal("0.01")
 _PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
@@ -47,7 +47,8 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RiskFacts:
-    """All that the rules may look at. `legs` are the buys that compete for the same room."""
+    """All that the rules may look at. `legs` are the buys, or the sales, that compete for
+    the same room."""
 
     evidence: Mapping[str, Evidence]
     portfolio: Portfolio
@@ -163,6 +164,16 @@ class RiskFacts:
     def amount(self, leg: Leg) -> Decimal:
         """The money a buy asks for."""
         return leg.allocation_pct * self.budget / _HUNDRED
+
+    def sale_price(self, ticker: str) -> Decimal:
+        """The price of a sale in the account's currency; 0 where nothing of it is held."""
+        held = self.positions.get(ticker)
+        return self.prices.get(ticker, held.price.amount if held else _ZERO)
+
+    def sold(self, leg: Leg) -> Decimal:
+        """The money that a sale asks for."""
+        shares = part_of(self.sellable(leg.ticker), leg.allocation_pct, self.lot(leg.ticker))
+        return shares * self.sale_price(leg.ticker)
 
     def money(self, amount: Decimal) -> str:
         """An amount in the account's currency for people: `1,234.50 USD`."""

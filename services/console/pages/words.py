@@ -15,7 +15,7 @@ from contracts.types import total_cost
 from libs.facts import amounts
 from libs.quant import ticks
 from libs.quant.strategy import gates
-from libs.report import account, ending, rules, story, ticker_facts
+from libs.report import account, approval, ending, rules, story, ticker_facts
 from libs.report import results as order_results
 from libs.report.calls import results
 from libs.report.sections import SectionFact, ShownItems
@@ -253,6 +253,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "points": points,
     "ratio": ratio,
     "rules_table": rules_table,
+    "unchecked_words": approval.unchecked,
     "session": session,
     "short": amounts.short,
     "signed": signed,
