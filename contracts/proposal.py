@@ -34,6 +34,11 @@ class ProposedPick(Value):
     reason: Annotated[Text, Field(max_length=WORDS_CHARS_MAX)] = ""
 
 
+def key_of(proposal_id: str, *, preview: bool) -> str:
+    """The idempotency key of a proposal's cycle: a preview has ids of its own."""
+    return f"preview/{proposal_id}" if preview else proposal_id
+
+
 class Propose(Request):
     """Propose trades for the newest session; sent again with the same id and body it changes
     nothing.

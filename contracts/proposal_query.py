@@ -4,10 +4,10 @@ from datetime import date, datetime
 
 from pydantic import Field
 
-from contracts.account import Fill
 from contracts.account_query import HeldAtClose
 from contracts.cycle import CycleStatus
 from contracts.message import Message
+from contracts.performance import OrderResult
 from contracts.proposal import PICKS_MAX, SIDE_MAX, ProposalId
 from contracts.risk import RuleOutcome
 from contracts.trader import PASSED_MAX
@@ -15,7 +15,7 @@ from contracts.types import CycleId, Money, Name, Percent, Quantity, ShortText, 
 
 CUTS_MAX = 200
 HELD_MAX = 200
-FILLS_MAX = 40
+ORDERS_MAX = 60
 
 
 class ProposalQuery(Message):
@@ -59,7 +59,7 @@ class ProposalView(Message):
 
     `received_at` is the desk's receipt by Postgres' clock. `decisions` are what the rules left, as
     approved where a person was asked (`state` is `awaiting_approval` until then); None where the
-    rules have not spoken yet. `fills` are what was traded of it so far.
+    rules have not spoken yet. `orders` are what became of those that were placed.
     """
 
     found: bool = True
@@ -76,7 +76,7 @@ class ProposalView(Message):
     decisions: tuple[ProposedDecision, ...] | None = None
     cuts: tuple[ProposalCut, ...] = Field(default=(), max_length=CUTS_MAX)
     left_out: tuple[LeftOut, ...] = Field(default=(), max_length=PASSED_MAX)
-    fills: tuple[Fill, ...] = ()
+    orders: tuple[OrderResult, ...] = Field(default=(), max_length=ORDERS_MAX)
 
 
 class ProposalLimitsQuery(Message):

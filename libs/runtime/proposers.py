@@ -16,6 +16,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from contracts.subjects.subject import PROPOSER, is_proposer
 from contracts.types import Name, Percent
 from libs.runtime.errors import DeskError
 
@@ -69,6 +70,12 @@ class Proposer(BaseModel):
     sold_pct_max: Percent = SOLD_PCT_MAX
 
 
+class NotAProposer(DeskError):
+    """The caller may not propose: it was never added, or it is revoked."""
+
+    code = "not_a_proposer"
+
+
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -105,6 +112,14 @@ class Proposers:
     def named(self, name: str) -> Proposer | None:
         """The one of this name, unless there is none or it is revoked."""
         return next((one for one in self.active() if one.name == name), None)
+
+    def calling(self, identity: str) -> Proposer:
+        """The one that an identity on the bus is. Raises NotAProposer."""
+        name = identity.removeprefix(f"{PROPOSER}-")
+        found = self.named(name) if is_proposer(identity) else None
+        if found is None:
+            raise NotAProposer("this proposer is revoked, or was never added")
+        return found
 
     def bearing(self, token: str) -> Proposer | None:
         """The one whose token this is."""

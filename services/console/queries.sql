@@ -231,6 +231,14 @@ from operations o join cycles c using (cycle_id)
 where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cycle_id = $1)
 order by o.deadline_at, o.op_id limit $2
 
+-- name: count_proposals
+-- As the orchestrator counts them before it takes one more.
+select count(*) filter (where accepted_at > clock_timestamp() - interval '1 hour') as lately,
+       count(*) filter (where status = 'running') as open
+from cycles
+where requester = $1
+  and (status = 'running' or accepted_at > clock_timestamp() - interval '1 hour')
+
 -- name: newest_decisions
 -- In the order of their making, which has an index; what was executed stands beside each.
 {decided} and c.requester <> 'study'

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from contracts.subjects.subject import MCP, MCP_REQUESTER
+from libs.bus.desk_link import DeskLink, Where
 from libs.market.sources import latest_session_of, market_of
 from libs.runtime.http_address import HttpAddress
 from libs.runtime.settings import Settings
 from libs.web.post_only import PostOnly
 from libs.web.server import serving
-from services.mcp_server.desk import DeskLink, Where
 from services.mcp_server.server import DeskServer
 from services.mcp_server.tools import tools_of
 

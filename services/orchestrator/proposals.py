@@ -9,8 +9,7 @@ from pathlib import Path
 
 from contracts.cycle import DECISION, PREVIEW, CycleRequest
 from contracts.message import Pipeline
-from contracts.proposal import WORDS_CHARS_MAX, Proposal, Propose, ProposedPick
-from contracts.subjects.subject import PROPOSER
+from contracts.proposal import WORDS_CHARS_MAX, Proposal, Propose, ProposedPick, key_of
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import PROPOSAL
 from libs.runtime.proposers import Proposer, Proposers
@@ -22,13 +21,6 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 LINK_LEFT_OUT = "(link left out)"
-PREVIEWS = "preview/"
-
-
-class NotAProposer(DeskError):
-    """The caller may not propose: it was never added, or it is revoked."""
-
-    code = "not_a_proposer"
 
 
 class NoProposalsHere(DeskError):
@@ -48,15 +40,7 @@ class ProposalDesk:
         """The proposer of an identity on the bus. Raises NotAProposer, NoProposalsHere."""
         if self._is_demo:
             raise NoProposalsHere("the demo's prices are made up: propose on a desk of your own")
-        found = self._proposers.named(identity.removeprefix(f"{PROPOSER}-"))
-        if found is None:
-            raise NotAProposer("this proposer is revoked, or was never added")
-        return found
-
-
-def key_of(proposal_id: str, *, preview: bool) -> str:
-    """The idempotency key of a proposal's cycle: a preview has ids of its own."""
-    return f"{PREVIEWS if preview else ''}{proposal_id}"
+        return self._proposers.calling(identity)
 
 
 def request_of(wish: Propose, proposer: Proposer) -> CycleRequest:

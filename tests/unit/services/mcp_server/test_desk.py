@@ -12,8 +12,8 @@ import pytest
 from contracts.cycle_query import CyclesPage, CyclesQuery
 from contracts.subjects.cycles import CYCLES
 from libs.bus.client import DeskNotReachable
+from libs.bus.desk_link import DeskLink
 from services.mcp_server import desk as module
-from services.mcp_server.desk import DeskLink
 
 
 @dataclass
