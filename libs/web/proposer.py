@@ -1,10 +1,11 @@
 """Proposers over HTTP: a token of their own, and a few paths that it opens."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from libs.runtime.proposers import TOKEN_START, Proposers, ProposersUnreadable
 from libs.web.problem import HttpProblem, unavailable
@@ -12,6 +13,8 @@ from libs.web.problem import HttpProblem, unavailable
 BODY_BYTES_MAX = 65_536
 """Of a proposer's request: twenty trades with their reasons take a third of it."""
 _KEY = "deskbus.proposer"
+calling: ContextVar[str] = ContextVar("proposer")
+"""Whose token came with the request that is being answered, behind `Named`."""
 
 
 class ProposerTokens:
@@ -60,3 +63,16 @@ def proposer_in(scope: Scope) -> str:
             "only a proposer proposes, with a token of its own: `deskbus proposer add`",
         )
     return name
+
+
+class Named:
+    """Keeps whose token came, for what answers and has no request at hand (`calling`)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http":
+            calling.set(proposer_in(scope))
+        await self._app(scope, receive, send)

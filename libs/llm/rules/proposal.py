@@ -18,6 +18,7 @@ from libs.llm.rules.provider import RulesProvider, played
 from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
 from libs.runtime.model_settings import PROPOSAL
 
+CLOSE = "close"
 PROPOSED = "as proposed"
 """All that is said of why: what the proposer says itself is shown to people alone."""
 
@@ -65,7 +66,9 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
                     ticker=pick.ticker,
                     allocation_pct=pick.allocation_pct,
                     confidence=pick.confidence,
-                    reasons=evidence.reason(pick.ticker, ROOM, speaks=Speaks.FOR, why=PROPOSED),
+                    # What no rule leaves room for has a price all the same: its rule says why.
+                    reasons=evidence.reason(pick.ticker, ROOM, speaks=Speaks.FOR, why=PROPOSED)
+                    or evidence.reason(pick.ticker, CLOSE, speaks=Speaks.FOR, why=PROPOSED),
                 )
             )
         elif pick.action == "sell" and pick.ticker in held:
