@@ -1,7 +1,10 @@
 """What proposers see: their own proposals, their own account, their own limits. Nothing else."""
 
+from collections.abc import Sequence
+
 from contracts.account_query import AccountQuery
 from contracts.approval import Verdict
+from contracts.cycle import PREVIEW
 from contracts.cycle_query import CycleQuery, CycleView, PipelineView
 from contracts.proposal import key_of
 from contracts.proposal_query import (
@@ -16,7 +19,9 @@ from contracts.proposal_query import (
     ProposalView,
     ProposedDecision,
 )
+from contracts.risk import PortfolioDecision
 from contracts.types import Money
+from libs.facts import amounts
 from libs.report.reports import Reports
 from libs.runtime import ids
 from libs.runtime.proposers import OPEN_MAX, Proposers
@@ -54,7 +59,7 @@ def _seen(view: CycleView, pipeline: PipelineView) -> ProposalView:
         received_at=view.accepted_at,
         status=view.status,
         state=pipeline.state,
-        outcome=view.outcome,
+        outcome=_outcome(view, decisions),
         reason=pipeline.reason or view.reason,
         decisions=None
         if decisions is None
@@ -79,6 +84,13 @@ def _seen(view: CycleView, pipeline: PipelineView) -> ProposalView:
         ),
         orders=pipeline.results[:ORDERS_MAX],
     )
+
+
+def _outcome(view: CycleView, decisions: Sequence[PortfolioDecision] | None) -> str:
+    """What came of it in one sentence; of a preview, what would be asked for."""
+    if view.kind != PREVIEW or decisions is None:
+        return view.outcome
+    return f"the rules would leave {amounts.count(len(decisions), 'order')}; nothing is ordered"
 
 
 async def limits(caller: str, _: ProposalLimitsQuery, desk: DeskViews) -> ProposalLimits:

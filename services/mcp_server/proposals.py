@@ -52,7 +52,7 @@ def caller_of(proposers: Proposers, token: str) -> Caller:
             return calling.get()
         found = proposers.bearing(token)
         if found is None:
-            raise NotAProposer("DESKBUS_PROPOSER_TOKEN is revoked, or of another desk")
+            raise NotAProposer("DESKBUS_MCP_PROPOSER_TOKEN is revoked, or of another desk")
         return found.name
 
     return caller

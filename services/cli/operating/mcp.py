@@ -1,7 +1,6 @@
 """`deskbus mcp`: the desk for models of other programs, over standard input or HTTP."""
 
 import asyncio
-import os
 import secrets
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +22,7 @@ from services.cli.shell.running import as_the_desk, find_desk, load_settings, un
 from services.cli.shell.terminal import aside
 
 PORT_DEFAULT = 8765
-TOKEN_VARIABLE = "DESKBUS_PROPOSER_TOKEN"  # noqa: S105 - its name, not what is in it
+TOKEN_VARIABLE = "DESKBUS_MCP_PROPOSER_TOKEN"  # noqa: S105 - its name, not what is in it
 TOKEN_FILE = "mcp.token"  # noqa: S105 - its name, not what is in it
 
 app = group()
@@ -48,8 +47,8 @@ def mcp(
         bool,
         typer.Option(
             "--propose",
-            help="Offer proposers their tools, and nothing else; with DESKBUS_PROPOSER_TOKEN, or "
-            "over HTTP with the token of each request.",
+            help="Offer proposers their tools and nothing else: by DESKBUS_MCP_PROPOSER_TOKEN, or "
+            "over HTTP by each request's token.",
         ),
     ] = False,
 ) -> None:
@@ -106,7 +105,8 @@ def _proposer_token(settings: Settings, *, http: bool) -> str:
     """The token of the proposer on standard input; empty where each request bears one."""
     if http:
         return ""
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    given = settings.mcp.proposer_token
+    token = "" if given is None else given.get_secret_value().strip()
     try:
         known = Proposers(settings.secrets_path).bearing(token)
     except ProposersUnreadable as error:

@@ -121,7 +121,7 @@ def add(
         emit([answer])
         return
     put(token)
-    aside("this is shown once; give it to the program as DESKBUS_PROPOSER_TOKEN", "")
+    aside("this is shown once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
     if settings.nats.url is None:
         aside("next: `deskbus up`; then `deskbus mcp --propose`, or HTTP at /api/v1/proposals", "")
     else:
