@@ -6,6 +6,7 @@ from contracts.account_query import AccountQuery
 from contracts.approval import Verdict
 from contracts.cycle import PREVIEW
 from contracts.cycle_query import CycleQuery, CycleView, PipelineView
+from contracts.not_bought import Cause
 from contracts.proposal import key_of
 from contracts.proposal_query import (
     CUTS_MAX,
@@ -81,6 +82,7 @@ def _seen(view: CycleView, pipeline: PipelineView) -> ProposalView:
         left_out=tuple(
             LeftOut(ticker=one.ticker, why=one.why)
             for one in (made.picks.passed if made.picks else ())
+            if one.cause is Cause.OWN_WORDS  # the provider's: others were not proposed
         ),
         orders=pipeline.results[:ORDERS_MAX],
     )

@@ -46,7 +46,7 @@ def _max_sales(leg: Leg, facts: RiskFacts) -> LegFinding:
     """The largest sales come first; of equal ones by name: each is sold in the end."""
     wanted = facts.constraints.max_sales
     most = POSITIONS_MAX if wanted is None else wanted
-    waiting = len(facts.open_sells)
+    waiting = facts.sales_waiting
     first = sorted(facts.legs, key=lambda one: (-facts.sold(one), one.ticker))
     ok = leg in first[: max(0, most - waiting)]
     allowed = f"{most} sale{'' if most == 1 else 's'}"

@@ -86,6 +86,14 @@ class RiskFacts:
         """
         return self._open(Side.SELL, lambda order: order.quantity)
 
+    @property
+    def sales_waiting(self) -> int:
+        """How many sell orders wait, several of one ticker too; stop orders are none."""
+        return sum(
+            order.side is Side.SELL and order.type is OrderType.MARKET
+            for order in self.portfolio.open_orders
+        )
+
     def _open(self, side: Side, measure: Callable[[Any], Decimal]) -> Mapping[str, Decimal]:
         totals: dict[str, Decimal] = {}
         for order in self.portfolio.open_orders:
