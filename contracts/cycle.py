@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 
 from contracts.constraints import ConstraintWords
 from contracts.message import Message, Pipeline, Request
-from contracts.proposal import Proposal
+from contracts.proposal import TradeProposal
 from contracts.strategy import StrategyWish
 from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Ticker, Value, is_none
 
@@ -155,7 +155,7 @@ class CycleRequest(Request):
     sell_now: SellNow | None = Field(default=None, exclude_if=is_none)
     study: StudyCell | None = Field(default=None, exclude_if=is_none)
     samples: int | None = Field(default=None, ge=1, le=SAMPLES_MAX, exclude_if=is_none)
-    proposal: Proposal | None = Field(default=None, exclude_if=is_none)
+    proposal: TradeProposal | None = Field(default=None, exclude_if=is_none)
 
     @field_validator("pipelines")
     @classmethod

@@ -67,7 +67,7 @@ class Propose(Request):
         return self
 
 
-class Proposal(Value):
+class TradeProposal(Value):
     """A proposal as the desk took it, and whose it is. Reasons are cleaned, without links."""
 
     proposer: Name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contracts.cycle import DECISION, PREVIEW, CycleRequest
 from contracts.message import Pipeline
-from contracts.proposal import WORDS_CHARS_MAX, Proposal, Propose, ProposedPick, key_of
+from contracts.proposal import WORDS_CHARS_MAX, Propose, ProposedPick, TradeProposal, key_of
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import PROPOSAL
 from libs.runtime.proposers import Proposer, Proposers
@@ -39,14 +39,16 @@ class ProposalDesk:
     def proposer(self, identity: str) -> Proposer:
         """The proposer of an identity on the bus. Raises NotAProposer, NoProposalsHere."""
         if self._is_demo:
-            raise NoProposalsHere("the demo's prices are made up: propose on a desk of your own")
+            raise NoProposalsHere(
+                "this is a demo, on synthetic prices: propose on a desk of your own"
+            )
         return self._proposers.calling(identity)
 
 
 def request_of(wish: Propose, proposer: Proposer) -> CycleRequest:
     """The request that a proposal stands for, within the limits of its proposer."""
     picks = tuple(_cleaned(pick) for pick in wish.picks)
-    proposal = Proposal(proposer=proposer.name, picks=picks)
+    proposal = TradeProposal(proposer=proposer.name, picks=picks)
     return CycleRequest(
         idempotency_key=key_of(wish.proposal_id, preview=wish.preview),
         kind=PREVIEW if wish.preview else DECISION,

@@ -7,7 +7,7 @@ and are not even read here. Whoever proposes passes the same risk rules, stops a
 from collections.abc import Iterator
 
 from contracts.account import Portfolio
-from contracts.proposal import Proposal, ProposedPick
+from contracts.proposal import ProposedPick, TradeProposal
 from contracts.reasons import Speaks
 from contracts.trader import BuyDraft, PassedDraft, PickDraft, PicksDraft
 from libs.facts.desk import ROOM
@@ -94,4 +94,4 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
 
 
 def _picks(task: TaskData) -> Iterator[ProposedPick]:
-    yield from Proposal.model_validate(task[PROPOSAL]).picks
+    yield from TradeProposal.model_validate(task[PROPOSAL]).picks

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
@@ -32,9 +31,9 @@ from libs.bus.server import Server
 from libs.bus.streams import Provisioner
 from libs.runtime.errors import DeskError
 from libs.runtime.ports import choose_port
-from libs.runtime.proposers import Proposer, Proposers
 from libs.servers.binaries import find_nats_server
 from services.provisioner.secrets import NatsPlace, provision_secrets
+from tests.fakes.proposers import added
 from tests.integration.bus import walls
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -134,17 +133,7 @@ def url(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
     port = choose_port(None, set())
     monitor_port = choose_port(None, {port})
     store = tmp_path_factory.mktemp("store")
-    secrets.mkdir(mode=0o700)
-    for number, name in enumerate(walls.PROPOSERS):
-        named = name.removeprefix("proposer-")
-        Proposers(secrets).add(
-            Proposer(
-                name=named,
-                account=named,
-                token_sha256=f"{number:064x}",
-                added_at=datetime.now(UTC),
-            )
-        )
+    added(secrets, {name.removeprefix("proposer-"): {} for name in walls.PROPOSERS})
     provision_secrets(secrets, NatsPlace("127.0.0.1", port, monitor_port, store))
     argv = [find_nats_server(), "--config", secrets / "nats.conf"]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as running:
