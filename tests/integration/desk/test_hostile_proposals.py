@@ -23,9 +23,10 @@ from tests.integration.desk.conftest import Desk, desk_in
 from tests.integration.desk.holding import holding
 
 SESSION = "2013-03-01"
-HELD = {"GOOG": 20, "IBM": 60, "MSFT": 300, "AAPL": 20}
+HELD = {"IBM": 60, "MSFT": 300, "AAPL": 20}
+"""GOOG is held by none: the desk does not double down, so of the others nothing is ever bought."""
 PRICES = {"GOOG": 806.19, "IBM": 202.91, "MSFT": 27.95, "AAPL": 430.47, "FB": 27.78}
-CASH = 20_000
+CASH = 60_000
 SALES_MAX, SOLD_PCT_MAX = 2, 20
 ORDER_PCT_MAX = 40
 """Of the account's limits, unless settings say otherwise."""
@@ -56,6 +57,8 @@ class Attack:
     answers: Counter[str] = field(default_factory=Counter)
     taken: dict[tuple[str, str], Json] = field(default_factory=dict)
     """By proposer and id: the body that was accepted first."""
+    unsure: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
+    """Bodies whose answer did not come in time: the desk may have taken one of them."""
     faults: list[str] = field(default_factory=list)
     is_over: bool = False
 
@@ -189,8 +192,8 @@ async def attacked(gate: "Gate", count: int, seed: int) -> Attack:
                 )
                 said, taken = await way
                 attack.answers[f"{sort} {said}"] += 1
-                if taken and isinstance(body, dict):
-                    _keep(attack, name, sort, body)
+                if isinstance(body, dict) and (taken or said == "503"):
+                    _keep(attack, name, sort, body, taken=taken)
 
         person = asyncio.create_task(answering(user, attack))
         await asyncio.gather(*(worker() for _ in range(WORKERS)))
@@ -200,8 +203,11 @@ async def attacked(gate: "Gate", count: int, seed: int) -> Attack:
     return attack
 
 
-def _keep(attack: Attack, name: str, sort: str, body: Json) -> None:
+def _keep(attack: Attack, name: str, sort: str, body: Json, *, taken: bool) -> None:
     key = (name, f"{'preview/' if body.get('preview') else ''}{body['proposal_id']}")
+    if not taken:
+        attack.unsure.setdefault(key, []).append(body)
+        return
     first = attack.taken.setdefault(key, body)
     if first != body:
         attack.faults.append(f"{sort}: {key} was taken with two bodies")
@@ -239,7 +245,8 @@ async def beyond(desk: Desk, attack: Attack) -> list[str]:
             " a.finished_at as answered_at, a.op_id as asked"
             " from orders o join cycles c using (cycle_id)"
             " left join operations a on a.cycle_id = o.cycle_id and a.step = 'approval'"
-            " where o.account = any($1::text[]) and o.type = 'market'",
+            " where o.account = any($1::text[]) and o.type = 'market'"
+            " and o.status in ('working', 'filled')",
             sorted(PROPOSERS),
         )
         cycles = await db.fetch("select * from cycles where requester like 'proposer-%'")
@@ -260,7 +267,8 @@ async def beyond(desk: Desk, attack: Attack) -> list[str]:
             found.append(f"{name} buys for {worth}")
         sold = sum(PRICES[row["ticker"]] * float(row["quantity"]) for row in sales)
         if len(sales) > SALES_MAX or sold > equity * SOLD_PCT_MAX / 100:
-            found.append(f"{name} has {len(sales)} sales of {sold:.2f}")
+            each = [(row["ticker"], row["quantity"], row["status"]) for row in sales]
+            found.append(f"{name} has sales of {sold:.2f} of {equity:.2f}: {each}")
         for ticker, shares in HELD.items():
             if sum(row["quantity"] for row in sales if row["ticker"] == ticker) > shares:
                 found.append(f"{name} sells more {ticker} than it holds")
@@ -270,17 +278,21 @@ async def beyond(desk: Desk, attack: Attack) -> list[str]:
             found.append(f"{name} has {len(made)} cycles")
     for row in cycles:
         who = row["requester"].removeprefix("proposer-")
-        sent = attack.taken.get((who, row["idempotency_key"]))
+        key = (who, row["idempotency_key"])
+        sent = [attack.taken[key]] if key in attack.taken else attack.unsure.get(key, [])
         request = json.loads(row["request"])
-        if sent is None or str(row["as_of"]) != SESSION:
-            found.append(f"cycle {row['cycle_id']} was never taken, or is of {row['as_of']}")
-        elif request["proposal"]["proposer"] != who or request["pipelines"][0]["account"] != who:
+        made = _trades(request["proposal"])
+        if made not in map(_trades, sent) or str(row["as_of"]) != SESSION:
+            found.append(f"cycle {row['cycle_id']} of {row['as_of']} is not what was sent")
+        if request["proposal"]["proposer"] != who or request["pipelines"][0]["account"] != who:
             found.append(f"cycle {row['cycle_id']} is for another")
-        else:
-            asked = [(one["ticker"], one["action"]) for one in sent["picks"]]
-            if asked != [(one["ticker"], one["action"]) for one in request["proposal"]["picks"]]:
-                found.append(f"cycle {row['cycle_id']} has other trades than were sent")
     return found
+
+
+def _trades(body: Json) -> list[tuple[str, str, Decimal]]:
+    picks = body["picks"]
+    picks = json.loads(picks) if isinstance(picks, str) else picks
+    return [(one["ticker"], one["action"], Decimal(str(one["allocation_pct"]))) for one in picks]
 
 
 def _wrong(row: Any, name: str) -> str:
