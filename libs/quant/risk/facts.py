@@ -12,7 +12,7 @@ from contracts.facts import UNKNOWN_SECTOR, Moves
 from contracts.risk import Evidence
 from contracts.trader import StockPick
 from libs.quant.risk.movement import Movement
-from libs.quant.sizing import limit_price, part_of
+from libs.quant.sizing import limit_price
 
 _CENT = Decimal("0.01")
 _PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
@@ -179,9 +179,12 @@ class RiskFacts:
         return self.prices.get(ticker, held.price.amount if held else _ZERO)
 
     def sold(self, leg: Leg) -> Decimal:
-        """The money that a sale asks for."""
-        shares = part_of(self.sellable(leg.ticker), leg.allocation_pct, self.lot(leg.ticker))
-        return shares * self.sale_price(leg.ticker)
+        """The money that a sale asks for, before it is rounded down to shares: else what is cut in
+        proportion to it would come out a share too large."""
+        free = self.sellable(leg.ticker)
+        if free < self.lot(leg.ticker):  # it is sold whole
+            return free * self.sale_price(leg.ticker)
+        return free * leg.allocation_pct * self.sale_price(leg.ticker) / _HUNDRED
 
     def money(self, amount: Decimal) -> str:
         """An amount in the account's currency for people: `1,234.50 USD`."""
