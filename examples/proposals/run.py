@@ -29,6 +29,7 @@ AGENT = Path(__file__).with_name("agent.py")
 PROPOSAL = "first"
 ACCOUNT = "agent"
 WAIT_S = 120.0
+DESKBUS = (sys.executable, "-m", "services.cli")
 COLUMNS = ("date", "open", "high", "low", "close", "volume")
 
 
@@ -91,6 +92,7 @@ class Walk:
 
     def filled(self) -> None:
         """Bring the account to the next session, as a scheduled check of its exits would."""
+        self.known(NEXT)
         request = ("cycle", "request", "--kind", "exit", "--account", ACCOUNT, "--as-of", NEXT)
         self.deskbus(*request, "--wait")
         orders = self.agent("look")["orders"]
@@ -99,6 +101,15 @@ class Walk:
         say(self.deskbus("portfolio", ACCOUNT))
         if not any(order["status"] == "filled" for order in orders):
             raise SystemExit("nothing was filled")
+
+    def known(self, session: str) -> None:
+        """Until the desk has seen the new prices: it looks every few seconds."""
+        request = ("cycle", "request", "--kind", "exit", "--account", "nobody", "--as-of", session)
+        until = time.monotonic() + WAIT_S
+        while "no_history" in self.tried([*DESKBUS, *request]).stderr:
+            if time.monotonic() > until:
+                raise SystemExit(f"the desk has not seen the prices of {session}")
+            time.sleep(1)
 
     def seen(self, state: str) -> dict[str, Any]:
         """The proposal, once it is in this state or has this status."""
@@ -132,11 +143,18 @@ class Walk:
 
     def deskbus(self, *words: str) -> str:
         """What a command writes."""
-        return self.run([sys.executable, "-m", "services.cli", *words])
+        return self.run([*DESKBUS, *words])
 
     def run(self, command: Sequence[str]) -> str:
         """A program's output. Raises SystemExit with its own words where it fails."""
-        done = subprocess.run(  # noqa: S603 - commands of this file
+        done = self.tried(command)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command[2:])} failed:\n{done.stderr}")
+        return done.stdout
+
+    def tried(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        """A program, whatever comes of it."""
+        return subprocess.run(  # noqa: S603 - commands of this file
             command,
             cwd=self.folder,
             env=self.environment,
@@ -144,9 +162,6 @@ class Walk:
             text=True,
             check=False,
         )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(command[2:])} failed:\n{done.stderr}")
-        return done.stdout
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[dict[str, str]]) -> None:

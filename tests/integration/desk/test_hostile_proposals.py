@@ -283,7 +283,7 @@ async def beyond(desk: Desk, attack: Attack) -> list[str]:
         request = json.loads(row["request"])
         made = _trades(request["proposal"])
         if made not in map(_trades, sent) or str(row["as_of"]) != SESSION:
-            found.append(f"cycle {row['cycle_id']} of {row['as_of']} is not what was sent")
+            found.append(f"{key} of {row['as_of']} is {made}, and {sent} was sent")
         if request["proposal"]["proposer"] != who or request["pipelines"][0]["account"] != who:
             found.append(f"cycle {row['cycle_id']} is for another")
     return found
