@@ -292,7 +292,10 @@ async def beyond(desk: Desk, attack: Attack) -> list[str]:
 def _trades(body: Json) -> list[tuple[str, str, Decimal]]:
     picks = body["picks"]
     picks = json.loads(picks) if isinstance(picks, str) else picks
-    return [(one["ticker"], one["action"], Decimal(str(one["allocation_pct"]))) for one in picks]
+    # A ticker is taken in either case.
+    return [
+        (one["ticker"].upper(), one["action"], Decimal(str(one["allocation_pct"]))) for one in picks
+    ]
 
 
 def _wrong(row: Any, name: str) -> str:
