@@ -384,9 +384,11 @@ async def test_the_tokens_are_in_no_file_of_the_desk(gate: Gate) -> None:
     files = [path for path in gate.desk.settings.data_dir.rglob("*") if path.is_file()]
     assert files
     for path in files:
-        if path.stat().st_size < 50_000_000:
-            body = path.read_bytes()
-            assert not [name for name, token in gate.tokens.items() if token.encode() in body], path
+        try:
+            body = path.read_bytes() if path.stat().st_size < 50_000_000 else b""
+        except FileNotFoundError:  # a server has thrown it away
+            continue
+        assert not [name for name, token in gate.tokens.items() if token.encode() in body], path
 
 
 async def test_over_mcp_a_proposer_has_four_tools_and_the_other_server_refuses_it(
