@@ -29,6 +29,7 @@ from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
+from libs.runtime.proposers import proposer_names
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import NoServers, Settings, settings_in_force
 from libs.runtime.utf8 import use_utf8
@@ -214,7 +215,7 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
         return
     async with embedded_servers(
         settings.data_dir,
-        permissions(),
+        permissions(proposers=proposer_names(settings.secrets_path)),
         ROLES,
         pg_bindir=settings.postgres.bindir,
         database_owner=OWNER_ROLE,

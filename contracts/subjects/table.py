@@ -23,6 +23,7 @@ from contracts.subjects.notices import (
 )
 from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
 from contracts.subjects.preflight import PROVIDERS, REACH
+from contracts.subjects.proposals import PROPOSAL, PROPOSAL_LIMITS, PROPOSE
 from contracts.subjects.reports import REPORT
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB, SCHEDULE
 from contracts.subjects.strategies import BODY_PART, KEEP_PART, STRATEGIES
@@ -56,6 +57,7 @@ REQUESTS: tuple[AnySubject, ...] = (
     BIND,
     RECONCILE,
     CANCEL_ORDER,
+    PROPOSE,
 )
 
 OF_SERVICES: tuple[AnySubject, ...] = (
@@ -107,5 +109,7 @@ QUERIES: tuple[AnySubject, ...] = (
     NOTIFICATIONS,
     TEST_CHANNEL,
     CHANNELS,
+    PROPOSAL,
+    PROPOSAL_LIMITS,
 )
 """What users may ask."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from contracts.account import Side
 from contracts.approval import Approval, Verdict
+from contracts.proposal import UncheckedWords
 from contracts.risk import PortfolioDecision
 from contracts.venue import DESK_STOPS
 from libs.facts import amounts
@@ -103,6 +104,15 @@ def orders(of: Sequence[PortfolioDecision]) -> Table:
             for it in of
         ),
         notes=view.notes(*(f"{it.asset}: {_reasoning(it)}" for it in of), *_sent(of)),
+    )
+
+
+def unchecked(words: Sequence[UncheckedWords]) -> Table:
+    """What a proposer says itself of its trades, under a label that says what it is worth."""
+    return view.table(
+        ("Trade", "Unchecked words of the proposer"),
+        ((f"{one.action} {one.ticker}", one.words) for one in words),
+        notes=view.notes("nobody has checked these words; the figures above are the desk's own"),
     )
 
 

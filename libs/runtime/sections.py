@@ -148,10 +148,12 @@ class HttpSettings(Section):
 
 
 class McpSettings(Section):
-    """MCP over HTTP."""
+    """The MCP server."""
 
     token_file: Path | None = None
     """What callers of `deskbus mcp --http` must send. Not set: `mcp.token` among the secrets."""
+    proposer_token: SecretStr | None = None
+    """The token of the proposer that `deskbus mcp --propose` serves over standard input."""
 
 
 class MetricsSettings(Section):

@@ -140,6 +140,9 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "config", "operating.config", "Show every setting, its value and its source"
             ),
+            CommandEntry(
+                "proposer", "operating.proposer", "Let programs propose trades for one account"
+            ),
             CommandEntry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
             CommandEntry("export", "operating.export", "Export the record as Parquet files"),
             CommandEntry("db", "operating.db", "Migrate, back up, restore and prune the database"),

@@ -226,10 +226,18 @@ order by o.created_at, o.op_id
 
 -- name: waiting_approvals
 select o.op_id, o.cycle_id, o.pipeline, o.account, o.as_of, o.command, o.created_at, o.deadline_at,
-       c.requester
+       c.requester, c.request
 from operations o join cycles c using (cycle_id)
 where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cycle_id = $1)
 order by o.deadline_at, o.op_id limit $2
+
+-- name: count_proposals
+-- As the orchestrator counts them before it takes one more.
+select count(*) filter (where accepted_at > clock_timestamp() - interval '1 hour') as lately,
+       count(*) filter (where status = 'running') as open
+from cycles
+where requester = $1
+  and (status = 'running' or accepted_at > clock_timestamp() - interval '1 hour')
 
 -- name: newest_decisions
 -- In the order of their making, which has an index; what was executed stands beside each.

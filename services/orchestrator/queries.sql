@@ -82,6 +82,16 @@ left join lateral (
     order by o.as_of desc, o.finished_at desc limit 1
 ) memory on true
 
+-- name: count_proposals
+-- How many proposals and previews each of these proposers made in the last hour, and how many of all
+-- that it ever made have not ended.
+select requester, count(*) filter (where accepted_at > clock_timestamp() - interval '1 hour') as lately,
+       count(*) filter (where status = 'running') as open
+from cycles
+where requester = any($1::text[])
+  and (status = 'running' or accepted_at > clock_timestamp() - interval '1 hour')
+group by requester
+
 -- name: past_memories
 -- The memories of accounts before a date that may speak of outcomes still to be told: from some days
 -- before the last one on, which told what was known at its own as_of.

@@ -25,6 +25,7 @@ from libs.keys.credentials import (
 from libs.keys.nats_config import NatsPlace, nats_config, nats_config_text
 from libs.keys.tls import CA_FILE
 from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.proposers import proposer_names
 from libs.runtime.whole_file import OWN, write_whole
 from libs.servers.embedded import DATABASE
 from libs.servers.postgres_roles import roles_sql
@@ -72,7 +73,8 @@ def provision_secrets(
     """
     place = place or kept_place(directory)
     before = _secrets_in(directory)
-    ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
+    allowed = permissions(proposers=proposer_names(directory))
+    ensure_secrets(directory, nats_identities=allowed, postgres_roles=(*ROLES, SUPERUSER))
     for name in TOKENS:
         ensure_token(directory / name)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
@@ -117,7 +119,7 @@ def nats_conf(
 ) -> str:
     """The NATS server's configuration: who may do what (`permissions()`). It holds public keys
     only."""
-    allowed = allowed or permissions()
+    allowed = allowed or permissions(proposers=proposer_names(directory))
     keys = {name: nkey_public_key(directory, name) for name in allowed}
     return nats_config_text(nats_config(allowed, keys, place, tls=_has_tls(directory)))
 

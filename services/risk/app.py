@@ -3,7 +3,12 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from contracts.subjects.commands import REVIEW_PICKS, VALIDATE_DECISION, VALIDATE_EXITS
+from contracts.subjects.commands import (
+    PREVIEW_DECISION,
+    REVIEW_PICKS,
+    VALIDATE_DECISION,
+    VALIDATE_EXITS,
+)
 from libs.bus.route import Routes, on_command
 from libs.llm.provider import Provider
 from libs.llm.registry import providers_of
@@ -22,6 +27,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         commands=(
             on_command(REVIEW_PICKS, review_picks, role=reviewer),
             on_command(VALIDATE_DECISION, validate_decision, market=market),
+            on_command(PREVIEW_DECISION, validate_decision, market=market),
             on_command(VALIDATE_EXITS, validate_exits),
         ),
     )

@@ -162,6 +162,9 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "db backup": ("deskbus db backup desk.dump",),
     "db restore": ("deskbus db restore desk.dump",),
     "db retain": ("deskbus db retain --months 3 --dry-run",),
+    "proposer add": ("deskbus proposer add research-bot --account bot",),
+    "proposer list": ("deskbus proposer list",),
+    "proposer revoke": ("deskbus proposer revoke research-bot",),
     "secrets init": ("deskbus secrets init deploy/secrets --tls",),
 }
 """By what is typed after `deskbus`."""

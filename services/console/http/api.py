@@ -41,6 +41,7 @@ from services.console.http import (
     events,
     notifications,
     prices,
+    proposals,
     search,
     session,
     studies,
@@ -90,7 +91,7 @@ def api(desk: DeskAccess) -> FastAPI:
         *(books.portfolio, events.events, session.session, prices.market),
         *(boards.boards, boards.tried),
         *(upkeep.letters, upkeep.jobs, upkeep.switch, upkeep.watch),
-        *(notifications.notifications, search.search, studies.studies),
+        *(notifications.notifications, search.search, studies.studies, proposals.proposing),
     ):
         app.include_router(router, prefix=ROOT)
     app.state.desk = desk

@@ -21,6 +21,7 @@ from contracts.subjects.exits import EXIT_SIGNALS
 from contracts.subjects.notices import TEST_CHANNEL
 from contracts.subjects.subject import Answered, Asked, Subject
 from libs.bus.client import Client, DeskNotReachable, QuestionRefused
+from libs.bus.desk_link import ProposerLinks
 from libs.market.replay.layout import LABEL_FILE, RECORDS
 from libs.market.sources import bad_files_of
 from libs.report import market_files
@@ -125,13 +126,14 @@ class Requests:
 @dataclass(frozen=True)
 class DeskAccess(DeskViews):
     """The API's and the pages' access: also a voice to ask with, and the events as they happen.
-    `halts` reads the same tables over a connection of its own. `sessions` are those of browsers;
-    None where no token is set. `exits_kept` are answers of the exit rules by account, with
-    the time of each."""
+    `proposers` pass on what proposers say, each under its own name. `halts` reads the same tables
+    over a connection of its own. `sessions` are those of browsers; None where no token is set.
+    `exits_kept` are answers of the exit rules by account, with the time of each."""
 
     cycles: CycleList
     halts: Store
     requests: Requests
+    proposers: ProposerLinks
     tail: Tail
     sessions: LoginSessions | None = None
     rates: Rates = field(default_factory=Rates)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.report import account, ending, rules, story, ticker_facts
+from libs.report import account, approval, ending, rules, story, ticker_facts
 from libs.report import results as order_results
 from libs.report.calls import results
 from libs.report.sections import SectionFact, ShownItems
@@ -243,6 +243,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "points": points,
     "ratio": ratio,
     "rules_table": rules_table,
+    "unchecked_words": approval.unchecked,
     "session": session,
     "short": amounts.short,
     "signed": signed,

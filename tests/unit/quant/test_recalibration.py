@@ -19,6 +19,7 @@ from libs.quant.recalibration import (
     isotonic,
     recalibrated,
     recalibration,
+    unproven,
 )
 
 AS_OF = date(2012, 6, 29)
@@ -139,4 +140,13 @@ def test_it_says_from_how_many_outcomes_until_when():
     assert table is not None
     assert in_words(0.6, recalibrated(table, 0.6)) == (
         "stated 0.60, recalibrated 0.00 from 40 outcomes known until 2012-06-28"
+    )
+
+
+def test_of_a_proposer_with_too_few_outcomes_a_confidence_counts_as_the_lowest() -> None:
+    again = unproven((), "proposal", date(2012, 6, 29), 30)
+    assert (again.confidence, again.outcomes, again.needed) == (0.0, 0, 30)
+    said = in_words(0.9, again)
+    assert (
+        said == "stated 0.90, counts as 0.00 until 30 outcomes of this proposer are known (0 are)"
     )
