@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test docker check fix bench soak docs contracts size dashboards prompts readme lock clean
+.PHONY: help run test docker check fix wheel bench soak docs contracts size dashboards prompts readme lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -57,6 +57,10 @@ check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-
 fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
+
+wheel: $(MARK)-test ## the package for environments of your own: dist/
+	$(BIN)/python -m hatchling build -t wheel -t sdist
+	cd deploy/client && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
 bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (one to two hours)
 	$(BIN)/python -m benchmarks.workflow
@@ -135,9 +139,9 @@ readme: $(MARK)-run ## write the output of `deskbus run` in README.md
 	$(BIN)/python -m deploy.reference.run_sample README.md
 
 lock: ## resolve the dependencies anew (needs uv)
-	$(UV_COMPILE) pyproject.toml --extra build --output-file requirements.lock
-	$(UV_COMPILE) pyproject.toml --extra build --extra traces --extra test --output-file requirements-test.lock --constraint requirements.lock
-	$(UV_COMPILE) pyproject.toml --extra build --extra bench --output-file requirements-bench.lock --constraint requirements.lock
+	$(UV_COMPILE) pyproject.toml --extra all --extra build --output-file requirements.lock
+	$(UV_COMPILE) pyproject.toml --extra all --extra build --extra test --output-file requirements-test.lock --constraint requirements.lock
+	$(UV_COMPILE) pyproject.toml --extra all --extra build --extra bench --output-file requirements-bench.lock --constraint requirements.lock
 
 clean: ## remove the environment and caches; the desk's data (.deskbus) stays
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -71,7 +71,7 @@ class ServicesNotReady(DeskError):
 
 
 @dataclass(frozen=True)
-class Desk:
+class OpenDesk:
     """A running desk: where it is, and what ends it."""
 
     settings: Settings
@@ -156,7 +156,7 @@ async def desk(
     *,
     processes: bool = False,
     replicas: Mapping[str, int] | None = None,
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[OpenDesk]:
     """The whole desk, ready when the block is entered, stopped cleanly at its end.
 
     Servers are embedded unless both addresses are set. With `processes` every service is a process
@@ -173,7 +173,7 @@ async def desk(
             finished = await stack.enter_async_context(_in_process(settings))
             started.set()
         stack.enter_context(_announced(settings))
-        yield Desk(settings, finished)
+        yield OpenDesk(settings, finished)
 
 
 @asynccontextmanager

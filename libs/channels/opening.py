@@ -2,8 +2,9 @@
 
 from libs.channels.addresses import Addresses
 from libs.channels.apprise import AppriseChannel
-from libs.channels.channel import Channel
+from libs.channels.channel import Channel, ChannelUnusable
 from libs.channels.webhook import Webhook
+from libs.runtime.extras import ExtraMissing, require
 from libs.runtime.notify_settings import ChannelSettings
 
 
@@ -13,4 +14,8 @@ async def open_channel(name: str, settings: ChannelSettings, addresses: Addresse
     if settings.service == "webhook":
         key = addresses.key(name)
         return Webhook(name, address, key, settings.timeout_s, private=settings.private)
+    try:
+        require("notify", f"channel {name}")
+    except ExtraMissing as error:
+        raise ChannelUnusable(error.message) from None
     return await AppriseChannel.opened(name, address, settings.timeout_s)

@@ -1,7 +1,6 @@
 """The providers that a desk has, by the name that pipelines use."""
 
 import hashlib
-import importlib.util
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, Stag
 from libs.llm.provider import FREE, ModelReply, ModelRequest, ModelSize, Provider
 from libs.llm.rules.coin import COIN, CoinProvider
 from libs.llm.rules.provider import RulesProvider
+from libs.runtime.extras import ExtraMissing, require
 from libs.runtime.model_settings import SCRIPTED, STAGES, EndpointSettings
 from libs.runtime.settings import Settings
 
@@ -27,8 +27,6 @@ _PROBE = ModelRequest(
     system_sha256=hashlib.sha256(b"").hexdigest(),
     messages=(),
 )
-SDKS: Mapping[str, str] = {"claude": "anthropic", "openai": "openai"}
-"""The package that speaks each wire format."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +109,10 @@ def _complete(endpoint: ModelEndpoint) -> None:
             f"{endpoint.name} has no {absent}: set models in {section} of "
             'deskbus.toml, for example models = { small = "NAME", medium = "NAME", large = "NAME" }'
         )
-    sdk = SDKS[endpoint.wire]
-    if importlib.util.find_spec(sdk) is None:
-        raise ProviderNotUsable(f"{endpoint.name} needs the package {sdk}: install deskbus anew")
+    try:
+        require(endpoint.wire, endpoint.name)
+    except ExtraMissing as error:
+        raise ProviderNotUsable(error.message) from None
 
 
 def standings(

@@ -36,6 +36,7 @@ from libs.market.replay.versioned import VersionedFills, VersionedMarket
 from libs.market.replay.versions import Versions
 from libs.market.sessions import Sessions, SessionSpan
 from libs.market.source import FillPrices, ListingSearch, MarketData
+from libs.runtime.extras import require
 from libs.runtime.key_pair import key_pair_in
 from libs.runtime.settings import Settings
 
@@ -222,7 +223,8 @@ def edgar_of(settings: Settings) -> "EdgarFeed":
 
 
 def feed_of(settings: Settings) -> "YahooFeed":
-    """This process' one feed from Yahoo; nothing is loaded or asked yet."""
+    """This process' one feed from Yahoo; nothing is loaded or asked yet. Raises ExtraMissing."""
+    require("yahoo", "Yahoo as a source")
     return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo.requests_per_s)
 
 

@@ -4,7 +4,6 @@
 named in the setting `candidates.sources` as `package.module:Class`; docs/digest.md has one.
 """
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -22,6 +21,7 @@ from libs.market.source import (
     move_of,
 )
 from libs.runtime.errors import DeskError
+from libs.runtime.own_code import own_module
 from libs.runtime.untrusted import clean_line
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention
 
@@ -188,7 +188,7 @@ def sources_of(rows: str, market: MarketData) -> dict[str, CandidateSource]:
 def _source_of(row: str, market: MarketData) -> CandidateSource:
     module, colon, attribute = row.partition(":")
     try:
-        factory = getattr(importlib.import_module(module), attribute) if colon else REGISTRY[row]
+        factory = getattr(own_module(module), attribute) if colon else REGISTRY[row]
         source: CandidateSource = factory(market)
         TypeAdapter(Name).validate_python(source.name)
     except KeyError as error:

@@ -25,6 +25,7 @@ from libs.quant.strategy.gates import backtest_gate, training_gate
 from libs.report.strategies.export import report_call
 from libs.report.strategies.files import StrategyFiles
 from libs.runtime.errors import DeskError
+from libs.runtime.extras import require
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.worker_process import computed, request_of
 from services.strategy import logic
@@ -72,6 +73,7 @@ async def design_strategy(
     AnswerInvalid asks for another attempt with the errors quoted; SpecMisfit says what of a given
     spec the prices do not reach, before anything is trained, and counted as tried.
     """
+    require("strategies", "a strategy cycle")
     requested = command.request.strategy
     own_spec = requested.spec if requested else None
     if own_spec is not None:

@@ -38,6 +38,7 @@ from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
+from libs.runtime.extras import ExtraMissing, require
 from libs.runtime.settings import Settings
 from libs.study.cells import caveats, designed
 from libs.study.statistics.design import (
@@ -319,7 +320,12 @@ class Studies:
         return self._round
 
     async def _hindered(self, study: Study, cells: Sequence[DesignCell]) -> StudyAnswer | None:
-        """Why its first cell could not begin, as the desk judges it; None where it could."""
+        """Why it cannot be scored, or its first cell cannot begin, as the desk judges it; None
+        where both can."""
+        try:
+            require("strategies", "the score of a study")
+        except ExtraMissing as error:
+            return _no(error.code, error.message)
         if await self._pool.fetchval(sql.count) >= STUDIES_MAX:
             return _no("too_many", f"there are {STUDIES_MAX} studies already", "name")
         answer = await self._ask(request_of(study, cells[0], dry_run=True))

@@ -100,8 +100,14 @@ def test_of_classes_a_second_one_of_a_name_is_seen() -> None:
 
 def test_every_first_party_package_is_in_the_wheel(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text())
-    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert wheel == ["contracts", "libs", "services"]
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["sources"] == {
+        "contracts": "deskbus/contracts",
+        "libs": "deskbus/libs",
+        "services": "deskbus/services",
+        "deploy/wheel/deskbus": "deskbus",
+    }
+    assert wheel["only-include"] == [*wheel["sources"]]
 
 
 @pytest.mark.parametrize("name", [*BACKBONE, *SERVICES])

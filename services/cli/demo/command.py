@@ -105,7 +105,7 @@ def _running(place: DemoFolder) -> RunningDesk | None:
         return None
 
 
-async def _show(desk: RunningDesk | launcher.Desk, place: DemoFolder) -> None:
+async def _show(desk: RunningDesk | launcher.OpenDesk, place: DemoFolder) -> None:
     """Say what to look at."""
     async with open_client(desk.nats_url, desk.secrets_dir, CALLER) as client:
         stops = await tour(client)
@@ -139,7 +139,7 @@ async def _hold(
                 lost.cancel()
 
 
-async def _fill(desk: launcher.Desk, place: DemoFolder, mark: DemoMark) -> None:
+async def _fill(desk: launcher.OpenDesk, place: DemoFolder, mark: DemoMark) -> None:
     if not mark.filled:
         with CycleProgress(err(), lambda _: "") as progress:
             await fill(desk.settings, mark.sessions, progress.counts)

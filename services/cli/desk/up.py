@@ -176,7 +176,7 @@ def _refuse_second(settings: Settings) -> None:
 
 
 async def _until_lost(
-    starting: AbstractAsyncContextManager[launcher.Desk],
+    starting: AbstractAsyncContextManager[launcher.OpenDesk],
     settings: Settings,
     *,
     log: Path | None,

@@ -8,6 +8,7 @@ import typer
 
 from libs.bus.client import DeskNotReachable
 from libs.keys.credentials import ensure_token
+from libs.runtime.extras import require
 from libs.runtime.http_address import HttpAddress, http_certificate
 from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
@@ -46,6 +47,7 @@ def mcp(
     Market data, portfolio, exit signals, cycles, decisions and operations, to be read. Approvals
     are never offered. The desk is looked for when it is asked: it may be started later.
     """
+    require("mcp", "the MCP server")
     settings = load_settings()
     asked_for = "level" in settings.log.model_fields_set
     configure_logging(settings.log.level if asked_for else "warning", settings.log.format)

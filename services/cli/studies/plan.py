@@ -23,6 +23,7 @@ from libs.report.tones import Tone
 from libs.report.view import Column, Row, Table, Text, count, money, row, say, unknown
 from libs.report.view import notes as notes_of
 from libs.runtime.errors import few
+from libs.runtime.extras import require
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from libs.study.cells import caveats, designed, over
@@ -130,6 +131,7 @@ async def _recorded(study: Study, settings: Settings) -> StageSteps:
 def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> StudyPlan:
     """The plan of a study by the sessions of the source, and by what calls took that are on record.
     Raises `CliProblem`."""
+    require("strategies", "the plan of a study")
     from libs.market.choice import SourceName, source_of  # noqa: PLC0415
     from libs.market.sources import sessions_of  # noqa: PLC0415 - slow
 

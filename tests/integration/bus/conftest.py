@@ -5,13 +5,20 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
+from contracts.audit import EventsSince
 from contracts.subjects.commands import COMMANDS
-from contracts.subjects.subject import ORCHESTRATOR
+from contracts.subjects.events import EVENTS_SINCE
+from contracts.subjects.subject import ORCHESTRATOR, WEB
+from libs.bus.codec import decode, encode
 from libs.bus.connection import Client, connect
+from libs.bus.headers import AGAIN_HEADER, reason
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner
+from libs.runtime.errors import Unavailable
 from libs.servers.embedded import Servers
+from tests.fakes.events import Console
 from tests.integration.conftest import ServersIn
 from tests.integration.own_servers import OwnServers
 from tests.open_folder import open_folder
@@ -54,3 +61,22 @@ async def provisioner(connected: Connect) -> Provisioner:
 async def publisher(connected: Connect) -> Client:
     """A connection that may publish commands."""
     return await connected(ORCHESTRATOR)
+
+
+@pytest.fixture
+async def console(connected: Connect) -> Console:
+    """A stand-in that answers on NATS as the console does, under the console's key."""
+    client, console = await connected(WEB), Console()
+
+    async def answer(message: Msg) -> None:
+        try:
+            page = await console.ask(decode(EventsSince, message.data))
+        except Unavailable as error:
+            why = {**reason(error.code, error.message), AGAIN_HEADER: "1"}
+            await client.publish(message.reply, b"", headers=why)
+        else:
+            await client.publish(message.reply, encode(page))
+
+    await client.subscribe(f"{EVENTS_SINCE.address}.*", cb=answer)
+    await client.flush()
+    return console

@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from contracts.audit import Event, EventAt, EventsSince, EventType
+from contracts.audit import Event, EventAt, EventType
 from contracts.event_data import EventOf, StepEvent
-from contracts.subjects.events import EVENTS_SINCE
-from contracts.subjects.subject import ORCHESTRATOR, WEB
-from libs.bus.codec import decode, encode
+from contracts.subjects.subject import ORCHESTRATOR
 from libs.bus.connection import BusNotReachable, Client
-from libs.bus.headers import AGAIN_HEADER, reason
 from libs.bus.listening.listener import Listener
 from libs.runtime.errors import Unavailable
 from libs.runtime.ports import choose_port
@@ -55,25 +52,6 @@ class Ears:
 @pytest.fixture
 def ears() -> Ears:
     return Ears()
-
-
-@pytest.fixture
-async def console(connected: Connect) -> Console:
-    """A stand-in that answers on NATS as the console does, under the console's key."""
-    client, console = await connected(WEB), Console()
-
-    async def answer(message: Msg) -> None:
-        try:
-            page = await console.ask(decode(EventsSince, message.data))
-        except Unavailable as error:
-            why = {**reason(error.code, error.message), AGAIN_HEADER: "1"}
-            await client.publish(message.reply, b"", headers=why)
-        else:
-            await client.publish(message.reply, encode(page))
-
-    await client.subscribe(f"{EVENTS_SINCE.address}.*", cb=answer)
-    await client.flush()
-    return console
 
 
 class Desk:

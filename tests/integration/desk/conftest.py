@@ -86,7 +86,7 @@ def make_open_dir() -> Iterator[Callable[[], Path]]:
 
 
 @asynccontextmanager
-async def watched(settings: Settings) -> AsyncIterator[launcher.Desk]:
+async def watched(settings: Settings) -> AsyncIterator[launcher.OpenDesk]:
     """The desk; should a part of it fail for good, the log of the test says so."""
     async with launcher.desk(settings) as running:
         finished = asyncio.ensure_future(running.finished())
