@@ -65,7 +65,7 @@ def _day_gain(stands: AccountStanding) -> Decimal | None:
 
 
 def at_risk(books: Portfolio) -> Mapping[str, tuple[Decimal, Decimal]]:
-    """Of each position the loss down to its stop order, and the value of what that does not sell."""
+    """Of each position the loss down to its stop order, and the value that it leaves unsold."""
     found = {}
     for held in books.positions:
         stop = stop_of(books, held.ticker)
