@@ -70,6 +70,16 @@ def table(of: RiskView, account: str) -> Table:
     )
 
 
+def bars(of: RiskView) -> tuple[tuple[str, LimitUse, str, str], ...]:
+    """The limits whose use is known, in words: name, use, `24% of 40%`, and what uses the most."""
+    by_name = {it.limit: it for it in of.limits}
+    return tuple(
+        (words, use, f"{_amount(use.used, unit)} of {_amount(use.allowed, unit)}", use.by)
+        for name, (words, unit) in LIMITS.items()
+        if (use := by_name.get(name)) is not None and use.used is not None
+    )
+
+
 def setting(limit: str, account: str) -> str:
     """The setting of a limit for this account: of an account that is not the main one its own."""
     return f"limits.{limit}" if account == MAIN_ACCOUNT else f"accounts.{account}.limits.{limit}"
