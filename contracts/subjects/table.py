@@ -8,6 +8,7 @@ from contracts.subjects.accounts import (
     MOVE_CASH,
     PERFORMANCE,
     PORTFOLIO,
+    RISK,
 )
 from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS, DECISIONS
 from contracts.subjects.cycles import CANCEL_CYCLE, CYCLE, CYCLES, RECORDING, REQUEST_CYCLE
@@ -91,6 +92,7 @@ QUERIES: tuple[AnySubject, ...] = (
     DEAD_LETTERS,
     ACCOUNT,
     EQUITY,
+    RISK,
     HALTS,
     RECORDING,
     APPROVALS,

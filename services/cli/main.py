@@ -107,6 +107,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
                 "studies.command",
                 "Run studies: which provider decides better, and what is luck",
             ),
+            CommandEntry("risk", "trading.risk", "Show how much of each risk limit is used"),
             CommandEntry("budget", "trading.budget", "Show today's remaining model budget"),
             CommandEntry(
                 "mcp", "operating.mcp", "Give other AI assistants access to the desk (MCP)"
@@ -169,7 +170,7 @@ ELSEWHERE: Mapping[str, str] = {
     "ps": "status",
     "console": "open",
     "settings": "config",
-    "limits": "config",
+    "limits": "risk",
     "alerts": "notify",
     "balance": "portfolio",
     "cash": "portfolio",

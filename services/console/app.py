@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 
-from contracts.subjects.accounts import ACCOUNT, EQUITY, LEADERBOARD, PERFORMANCE
+from contracts.subjects.accounts import ACCOUNT, EQUITY, LEADERBOARD, PERFORMANCE, RISK
 from contracts.subjects.approvals import APPROVALS, DECISIONS
 from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
 from contracts.subjects.events import EVENTS_AFTER, EVENTS_SINCE
@@ -43,6 +43,7 @@ from services.console.views import (
     notifications,
     performance,
     report,
+    risk,
     schedule,
     sent,
     strategies,
@@ -90,6 +91,7 @@ def routes(desk: DeskViews, cycles: CycleList) -> Routes:
             on_query(EQUITY, accounts.equity, store=store),
             on_request(PROPOSAL, proposals.proposal, desk=desk),
             on_request(PROPOSAL_LIMITS, proposals.limits, desk=desk),
+            on_query(RISK, risk.risk, desk=desk),
         ),
     )
 

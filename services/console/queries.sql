@@ -341,6 +341,24 @@ order by o.ticker, f.session desc, o.placed_at desc
 select order_id, ticker, side, type, quantity, hold, stop_price, currency, as_of from orders
 where account = $1 and status in ('working', 'waiting') order by as_of, ticker
 
+-- name: risk_cuts
+-- What each rule took from the proposals of an account since a session, and the newest case.
+select rule, count(*) filter (where outcome = 'cut')::int as cut,
+       count(*) filter (where outcome = 'vetoed')::int as vetoed, max(as_of) as as_of,
+       (array_agg(ticker order by as_of desc, cycle_id, place))[1] as ticker,
+       (array_agg(reason order by as_of desc, cycle_id, place))[1] as reason,
+       (array_agg(cycle_id order by as_of desc, cycle_id, place))[1] as cycle_id,
+       (array_agg(pipeline order by as_of desc, cycle_id, place))[1] as pipeline
+from desk.checks
+where account = $1 and as_of > $2 and outcome <> 'kept'
+group by rule order by count(*) desc, rule limit $3
+
+-- name: newest_checks
+-- What these rules measured last of an account, since a session.
+select distinct on (rule) rule, value, as_of from desk.checks
+where account = $1 and as_of > $2 and rule = any($3::text[])
+order by rule, as_of desc, cycle_id, place
+
 -- name: newest_fills
 select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session, f.currency,
        f.foreign_price, f.rate, f.rate_on, o.cycle_id, o.pipeline

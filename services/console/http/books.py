@@ -15,6 +15,7 @@ from contracts.exit_signal import (
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
 from contracts.message import Limit, Pipeline
 from contracts.performance import AccountSummaries, PerformanceQuery, PerformanceView
+from contracts.risk_use import RiskQuery, RiskView
 from contracts.subjects.exits import EXIT_DISTANCES
 from contracts.types import Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
@@ -25,9 +26,9 @@ from services.console import handler
 from services.console.http.bodies import Body, of_cycle, problems
 from services.console.http.queries import query_of
 from services.console.http.requests import Desk, DeskAccess
-from services.console.views import accounts, benchmark, performance, summaries
+from services.console.views import accounts, benchmark, performance, risk, summaries
 
-OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView)
+OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView, RiskView)
 NO_POSITION = {"not_held", "unknown_ticker"}
 
 
@@ -63,6 +64,14 @@ async def get_holding(
     """Buy-and-hold of the first candidates, to compare with."""
     view = await benchmark.holding(query.account, query.points, desk)
     return await _of_account(view, query.account, desk)
+
+
+@portfolio.get("/risk", responses=problems(404), tags=["portfolio"])
+async def get_risk(
+    desk: Desk, query: Annotated[RiskQuery, Depends(query_of(RiskQuery))]
+) -> RiskView:
+    """How much of each limit an account uses, and what the rules took of late."""
+    return await _of_account(await risk.risk(query, desk), query.account, desk)
 
 
 @portfolio.get("/budget", tags=["budget"])
