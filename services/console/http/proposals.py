@@ -37,7 +37,7 @@ proposing = APIRouter(tags=["proposals"])
     "/proposals", status_code=HTTPStatus.ACCEPTED, responses=problems(409, 413, 415, 429)
 )
 async def propose_trades(
-    desk: Desk, caller: Caller, response: Response, wish: Annotated[Propose, Depends(Body(Propose))]
+    desk: Desk, caller: Caller, response: Response, wish: Annotated[Propose, Body(Propose)]
 ) -> CycleAccepted:
     """Propose trades for the newest session, or with `preview` see what the rules would leave.
 
