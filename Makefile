@@ -50,8 +50,8 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(static)
 	$(pure)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/chaos --durations=5
-	$(call once_more,-n 2 --dist loadfile -m "not soak" --durations=15,tests/integration)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests/chaos --durations=5
+	$(call once_more,-n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations=15,tests/integration)
 	$(call once_more,-q -n 2 --dist loadfile --durations=5,tests/browser)
 
 docker: $(MARK)-test ## compose.yaml on a Docker engine of its own (root, Debian): build, cycles, backup, restore
