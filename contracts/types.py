@@ -55,7 +55,8 @@ def spelled(text: str) -> str:
 
 
 def _spelled(value: Any) -> Any:
-    return spelled(value) if isinstance(value, str) else value
+    # Blanks around it are for files of people: a request with them is refused.
+    return spelled(value) if isinstance(value, str) and value == value.strip() else value
 
 
 def _written_as_a_day(value: Any) -> Any:

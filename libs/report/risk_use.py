@@ -20,7 +20,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "position_pct_max": ("One position, of equity", PCT),
     "cluster_pct_max": ("What moves together, of equity", PCT),
     "volatility_pct_max": ("Volatility of a year", PCT),
-    "risk_per_trade_pct_max": ("Loss at one stop, of equity", PCT),
+    "risk_per_trade_pct_max": ("Loss of one trade at its stop, as bought", PCT),
     "daily_loss_pct_max": ("Loss of the day, of equity", PCT),
     "order_pct_max": ("One order, of equity", PCT),
     "price_move_pct_max": ("Price moved since the finding", PCT),
@@ -52,7 +52,7 @@ def table(of: RiskView, account: str) -> Table:
             Column("Used", right=True),
             Column("Allowed", right=True),
             Column("Share", right=True, spare=2),
-            "Most of it",
+            Column("Most of it, or as last measured", wraps=True, spare=3),
             Column("Setting", spare=1),
         ),
         (
@@ -106,7 +106,7 @@ def _money(amount: Decimal, of: RiskView) -> str:
 
 def _used(use: LimitUse, unit: str) -> view.Cell:
     if use.used is None:
-        return view.say(use.measured) if use.measured else view.unknown()
+        return view.unknown()
     return view.say(_amount(use.used, unit), tone_of(use))
 
 
@@ -117,7 +117,7 @@ def _share(use: LimitUse) -> view.Cell:
 
 def _of(use: LimitUse) -> str:
     if use.measured_on is not None:
-        return f"by the decision of {amounts.session(use.measured_on)}"
+        return f"{amounts.session(use.measured_on)}: {use.measured}"
     return use.by
 
 
@@ -126,7 +126,7 @@ def _amount(amount: Decimal, unit: str) -> str:
         return f"{amount.normalize():f}%"
     if unit in {SESSIONS, SHARES}:
         return amounts.count(int(amount), unit)
-    return f"{amount:g} {unit}".strip() if unit else f"{amount:,.2f}"
+    return f"{amount:g} {unit}" if unit else amounts.figure(amount)
 
 
 def cuts(of: RiskView) -> Table:

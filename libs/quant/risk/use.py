@@ -17,12 +17,10 @@ MEASURED: Mapping[str, str] = {
 """Limits that take prices of a year to measure, each with the rule that does so in a decision."""
 
 
-def limits_used(
-    books: Portfolio, losses: Mapping[str, Decimal], day_loss_pct: Decimal | None
-) -> tuple[LimitUse, ...]:
+def limits_used(books: Portfolio, day_loss_pct: Decimal | None) -> tuple[LimitUse, ...]:
     """All limits of the account with what its books use of them, open buys included.
 
-    `losses` are what each ticker loses down to its stop, or to nothing where it has none;
+    What a trade may lose is as it was bought: a stop that follows the price is no larger bet.
     `day_loss_pct` is the loss of the newest session, None where there is no session before.
     """
     facts = RiskFacts(evidence={}, portfolio=books, limits=books.limits, budget=_ZERO, prices={})
@@ -34,12 +32,13 @@ def limits_used(
         "gross_exposure_pct_max": ("", sum(tied.values(), _ZERO)),
         "position_pct_max": _largest(tied),
         "sector_pct_max": _largest(sectors),
-        "risk_per_trade_pct_max": _largest(losses),
     }
     uses = {
         name: {"used": _share(amount, facts.equity), "by": by}
         for name, (by, amount) in found.items()
     }
+    by, bought_at = _largest({h.ticker: h.plan.risk_pct for h in books.positions if h.plan})
+    uses["risk_per_trade_pct_max"] = {"used": bought_at.quantize(_STEP), "by": by}
     if day_loss_pct is not None:
         uses["daily_loss_pct_max"] = {"used": max(day_loss_pct, _ZERO).quantize(_STEP)}
     return tuple(

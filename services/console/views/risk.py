@@ -10,7 +10,7 @@ from libs.quant.risk.use import MEASURED, limits_used
 from services.console.store import sql
 from services.console.views import accounts
 from services.console.views.desk import DeskViews
-from services.console.views.summaries import at_risk, summary
+from services.console.views.summaries import summary
 
 RULES_MAX = 60
 """Rules that have cut; there are not so many."""
@@ -28,8 +28,7 @@ async def risk(query: RiskQuery, desk: DeskViews) -> RiskView:
     since = books.as_of - timedelta(days=query.days)
     stands = None if one.standing is None else summary(books, one.standing)
     lost = None if stands is None or stands.day_gain_pct is None else -stands.day_gain_pct
-    losses = {ticker: loss + bare for ticker, (loss, bare) in at_risk(books).items()}
-    used = limits_used(books, losses, lost)
+    used = limits_used(books, lost)
     newest = {
         row["rule"]: row
         for row in await desk.store.rows(

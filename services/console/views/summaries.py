@@ -33,7 +33,7 @@ def summary(books: Portfolio, stands: AccountStanding) -> AccountSummary:
     close, gain = stands.close, _day_gain(stands)
     # As a session's return is: with what was paid in since at its beginning.
     begun = close.equity - gain if gain is not None else ZERO
-    lost = at_risk(books).values()
+    lost = _at_risk(books).values()
     risk = sum((loss for loss, _ in lost), ZERO)
     unprotected = sum((value for _, value in lost), ZERO)
     return AccountSummary(
@@ -64,7 +64,7 @@ def _day_gain(stands: AccountStanding) -> Decimal | None:
     return (now.gain - before.gain).quantize(CENT)
 
 
-def at_risk(books: Portfolio) -> Mapping[str, tuple[Decimal, Decimal]]:
+def _at_risk(books: Portfolio) -> Mapping[str, tuple[Decimal, Decimal]]:
     """Of each position the loss down to its stop order, and the value that it leaves unsold."""
     found = {}
     for held in books.positions:

@@ -29,7 +29,7 @@ from libs.llm.errors import (
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, ToolCall, UserMessage
 from libs.llm.registry import NotUsable, all_providers, limits_of
-from libs.runtime.model_settings import FACTS_MAX, EndpointSettings, Price, provider_names
+from libs.runtime.model_settings import FACTS_MAX, PROPOSAL, EndpointSettings, Price, provider_names
 from libs.runtime.settings import Settings
 
 KEY = "planted-key-0123456789"
@@ -308,7 +308,7 @@ def test_without_a_key_only_the_rules_and_the_coin_can_be_used(tmp_path, monkeyp
         monkeypatch.delenv(name, raising=False)
     found = all_providers(settings(tmp_path))
     why = why_not(found)
-    assert set(found) - set(why) == {"rules", "coin"}
+    assert set(found) - set(why) == {"rules", "coin", PROPOSAL}
     assert "ANTHROPIC_API_KEY" in why["claude"]
     assert "models" in why["ollama"]
     assert not any(each.expected for each in found.values() if isinstance(each, NotUsable))
@@ -319,7 +319,7 @@ def test_every_provider_there_is_has_a_name_that_filters_and_completion_know(tmp
     mine = {"gpu": {"base_url": "http://gpu:8000/v1", "models": {"small": "m"}}}
     has = settings(tmp_path, demo=demo, providers=mine)
     names = provider_names(has.providers, demo=has.demo)
-    assert sorted(names) == sorted(all_providers(has))
+    assert {*names, PROPOSAL} == set(all_providers(has)), "a proposer's cycles alone have that one"
 
 
 def test_with_a_key_claude_plays_each_stage_on_its_size(tmp_path, monkeypatch):
