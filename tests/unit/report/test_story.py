@@ -144,7 +144,7 @@ def test_why_an_exit_cycle_sold_nothing_is_said(
 
 def test_an_exit_cycle_says_what_its_prices_are(cycle_view: CycleView) -> None:
     report = {**exit_report(HOLDS), "market_source": "live, provisional; more"}
-    view = with_contracts(cycle_view, digest=None, exit_report=report)
+    view = with_contracts(cycle_view, signal_digest=None, exit_report=report)
     assert lines(story.tell(view).looked_at, "Prices") == ["live, provisional"]
 
 
