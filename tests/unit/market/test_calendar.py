@@ -143,6 +143,7 @@ def test_a_calendar_works_within_its_own_years(computed: Mapping[str, ExchangeCa
         works(calendar)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exchange", "first", "last"),
     [
@@ -159,6 +160,7 @@ def test_a_calendar_has_the_years_that_are_known_of_it(
     assert (computed[exchange].first, computed[exchange].last) == (first, last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exchange", "day", "kind"),
     [
