@@ -22,6 +22,7 @@ from contracts.venue import VenueTerms
 from libs.broker.broker import Broker, Filled
 from libs.quant.exchange import cents_in, price_in
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
+from libs.quant.risk.plugins import plugin_ceilings
 from libs.quant.risk.rules import (
     EXIT_GATES,
     HALTED,
@@ -201,6 +202,7 @@ def _judge_again(
         # Those of the plan are the command's word: beside the ones on record they only tighten.
         constraints=bounds.constraints.also(validation.constraints),
         sell_gates=EXIT_GATES if any(d.exit for d in validation.decisions) else SELL_GATES,
+        own_ceilings=plugin_ceilings(bounds.plugins, validation.plugins),
     )
 
 

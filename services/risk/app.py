@@ -21,7 +21,9 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         service="risk",
         commands=(
             on_command(REVIEW_PICKS, review_picks, role=reviewer),
-            on_command(VALIDATE_DECISION, validate_decision, market=market),
+            on_command(
+                VALIDATE_DECISION, validate_decision, market=market, plugins=settings.plugins
+            ),
             on_command(VALIDATE_EXITS, validate_exits),
         ),
     )
