@@ -1,5 +1,6 @@
 """Plug-ins: what a function of the user's is asked, and what is kept of its answer."""
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal
@@ -12,13 +13,16 @@ PLUGINS_MAX = 8
 """Of one kind."""
 PLUGIN_POSITIONS_MAX = 500
 """Positions that a plug-in is told of, the largest first."""
-PluginName = Annotated[
-    str,
-    StringConstraints(
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$",
-        max_length=100,
-    ),
-]
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
+
+
+def _names_a_function(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError("a plug-in is named package.module:function, as my_rules:penny_stock")
+    return name
+
+
+PluginName = Annotated[str, StringConstraints(max_length=100), AfterValidator(_names_a_function)]
 """Where the function is: `package.module:function`."""
 
 
