@@ -34,25 +34,32 @@ define once_more
 $(BIN)/python -m pytest $(1) $(2) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(2)
 endef
 
+define static
+$(BIN)/ruff format --check --quiet .
+$(BIN)/ruff check --quiet .
+$(BIN)/mypy
+$(BIN)/lint-imports
+endef
+
+# Who has no test left takes the other's: no file of these needs its tests in one process.
+pure = $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit tests/flow tests/architecture
+
 run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Docker
 	@$(BIN)/deskbus run
 
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
-	$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow tests/unit tests/flow tests/architecture
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not soak" tests/chaos --durations=5
-	$(call once_more,-n 2 --dist loadfile -m "not soak" --durations=15,tests/integration)
+	$(static)
+	$(pure)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests/chaos --durations=5
+	$(call once_more,-n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations=15,tests/integration)
 	$(call once_more,-q -n 2 --dist loadfile --durations=5,tests/browser)
 
 docker: $(MARK)-test ## compose.yaml on a Docker engine of its own (root, Debian): build, cycles, backup, restore
 	$(BIN)/python -m tests.docker.kit
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
-	$(BIN)/ruff format --check --quiet .
-	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" tests/unit tests/flow tests/architecture
+	$(static)
+	$(pure) -m "not slow"
 
 fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .

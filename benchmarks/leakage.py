@@ -15,10 +15,10 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.report import table
-from contracts.study_score import LeakVerdict
+from contracts.study_score import Foresight, LeakVerdict
 from libs.study.statistics import means
 from libs.study.statistics.canary import LEAK_DATES_LEAST
-from libs.study.statistics.foresight import NoChoice, sight
+from libs.study.statistics.foresight import foresight
 from libs.study.statistics.leakage import PROBE_DATES_LEAST, by_names
 from libs.study.statistics.outcomes import StudyOutcomes
 from libs.study.statistics.shares import share_interval
@@ -116,10 +116,8 @@ def of_foresight(studies: int) -> Iterator[list[str]]:
 
 
 def _accused(weight: means.Array, of: StudyOutcomes) -> bool:
-    try:
-        return sight(weight, of).leaks
-    except NoChoice:
-        return False
+    seen = foresight(weight, of, canary_lit=True)
+    return isinstance(seen, Foresight) and seen.verdict is LeakVerdict.LEAKS
 
 
 def recognised(

@@ -6,14 +6,14 @@ from decimal import Decimal
 from pydantic import Field
 
 from contracts.account import Fill, Portfolio
-from contracts.message import PAGE_MAX, Message
+from contracts.message import MAIN_ACCOUNT, PAGE_MAX, Message
 from contracts.types import Foreign, Name, Quantity, Ticker, Value, is_none
 
 
 class AccountQuery(Message):
     """One account as its books stand, with its newest fills."""
 
-    account: Name
+    account: Name = MAIN_ACCOUNT
     fills: int = Field(default=20, ge=0, le=PAGE_MAX)
 
 
@@ -77,7 +77,7 @@ class AccountView(Message):
 class EquityQuery(Message):
     """An account's equity over its sessions, at most `points` of them, evenly picked."""
 
-    account: Name
+    account: Name = MAIN_ACCOUNT
     points: int = Field(default=60, ge=2, le=PAGE_MAX)
 
 

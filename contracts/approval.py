@@ -1,11 +1,13 @@
 """Approvals: a person's word on a validated proposal, bound to its hash."""
 
+import operator
 from datetime import date, datetime
 from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.message import PAGE_MAX, Command, Contract, Message, Request
+from contracts.message import Command, Contract, Limit, Message, Request
+from contracts.proposal import PICKS_MAX, UncheckedWords
 from contracts.risk import DecisionValidation, PortfolioDecision, UnreadableDecision
 from contracts.types import (
     CycleId,
@@ -81,11 +83,15 @@ class ApprovalsQuery(Message):
     """Proposals that wait for a person, the one that expires first at the top."""
 
     cycle_id: IdDigits | None = None
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    limit: Limit = 20
 
 
 class WaitingApproval(Value):
-    """One proposal that waits; it is answered by its cycle and the proposal's hash."""
+    """One proposal that waits; it is answered by its cycle and the proposal's hash.
+
+    Where another program proposed it, `unchecked` are that program's own words: nobody has checked
+    them, and no model was shown them.
+    """
 
     cycle_id: CycleId
     op_id: OperationId
@@ -96,6 +102,9 @@ class WaitingApproval(Value):
     requested_at: datetime
     expires_at: datetime
     proposal: DecisionValidation
+    unchecked: tuple[UncheckedWords, ...] = Field(
+        default=(), max_length=PICKS_MAX, exclude_if=operator.not_
+    )
 
 
 class ApprovalsPage(Message):

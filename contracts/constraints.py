@@ -37,8 +37,8 @@ def _number(value: Any) -> Any:
 _Pct = Annotated[Percent, BeforeValidator(_number)]
 
 
-class Constraints(Value):
-    """The constraints that code enforces; None and empty are no constraint.
+class BuyConstraints(Value):
+    """The constraints of buys, which a plan may ask for too; None and empty are no constraint.
 
     `max_positions` counts what is held and bought together. `max_allocation_pct` is one buy's share
     of the budget. `max_sector_pct` and `max_risk_score` lower the account's limits of these names.
@@ -57,6 +57,14 @@ class Constraints(Value):
     ] = ()
     no_buys: bool = False
 
+
+class Constraints(BuyConstraints):
+    """The constraints that code enforces. `max_sales` and `max_sold_pct` (of equity) are of the
+    sales of one session, with those that still wait; exits and stops pass them."""
+
+    max_sales: int | None = Field(default=None, ge=0, le=POSITIONS_MAX)
+    max_sold_pct: _Pct | None = None
+
     def also(self, other: "Constraints") -> "Constraints":
         """Both at once: of each the stricter."""
         return Constraints(
@@ -67,6 +75,8 @@ class Constraints(Value):
             exclude_tickers=_all(self.exclude_tickers, other.exclude_tickers),
             exclude_sectors=_all(self.exclude_sectors, other.exclude_sectors),
             no_buys=self.no_buys or other.no_buys,
+            max_sales=_least(self.max_sales, other.max_sales),
+            max_sold_pct=_least(self.max_sold_pct, other.max_sold_pct),
         )
 
 
@@ -80,6 +90,8 @@ TAKES: Mapping[str, str] = {
     "exclude_tickers": f"at most {EXCLUDED_MAX} tickers: AAPL, MSFT",
     "exclude_sectors": f"at most {EXCLUDED_MAX} sectors: Energy, Utilities",
     "no_buys": "true or false",
+    "max_sales": f"a whole number from 0 to {POSITIONS_MAX}",
+    "max_sold_pct": "a percentage from 0 to 100",
 }
 """What each of them takes."""
 
@@ -111,7 +123,7 @@ def usable(value: Any, info: ValidationInfo) -> Any:
     return kept
 
 
-def words_of(constraints: Constraints, remarks: Sequence[str] = ()) -> dict[str, str]:
+def words_of(constraints: BuyConstraints, remarks: Sequence[str] = ()) -> dict[str, str]:
     """The constraints in words, as a plan carries them, with remarks as `note 1`, `note 2`, ..."""
     stated = constraints.model_dump(mode="json", exclude_defaults=True)
     notes = {f"note {place}": text for place, text in enumerate(remarks, start=1) if text.strip()}

@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 
 from contracts.constraints import ConstraintWords
 from contracts.message import Message, Pipeline, Request
+from contracts.proposal import TradeProposal
 from contracts.strategy import StrategyWish
 from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Ticker, Value, is_none
 
@@ -27,6 +28,8 @@ TimeLimit = Annotated[float, Field(gt=0, le=86_400)]
 DECISION: Final = "decision"
 STRATEGY = "strategy"
 EXIT = "exit"
+PREVIEW: Final = "preview"
+"""Of proposers alone: the rules judge a proposal, and nothing is ordered."""
 PROBE: Final = "probe"
 """Of studies alone: it asks who and when a masked input is."""
 BOOKKEEPING = ("snapshot", "report")
@@ -91,6 +94,11 @@ class SellNow(Value):
     share_pct: Percent = Field(default=Decimal(100), gt=0)
 
 
+STUDY_ACCOUNTS = "study-"
+"""How the account of each cell or path of a study begins. No other request may name such an
+account."""
+
+
 class StudyCell(Value):
     """The place of a cycle that is a cell of a study: the number of its date from 0, its sample.
 
@@ -124,9 +132,9 @@ class CycleRequest(Request):
     rotation's account has settled the turn itself. Of the `constraints` code enforces those of
     `contracts.constraints`; the others are notes to the agents. `sell_now` is a person's: a model
     of another program that asks for it is refused. `study` is set by the desk alone, where the
-    cycle is a cell of one. `samples` is how often a model that trades is asked on the same
-    evidence: what it does not say again is left out. `timeout_s` is the cycle's time limit. Of
-    both None is the desk's setting.
+    cycle is a cell of one; so is `proposal`, of what a proposer sent. `samples` is how often a
+    model that trades is asked on the same evidence: what it does not say again is left out.
+    `timeout_s` is the cycle's time limit. Of both None is the desk's setting.
     """
 
     idempotency_key: IdempotencyKey
@@ -152,6 +160,7 @@ class CycleRequest(Request):
     sell_now: SellNow | None = Field(default=None, exclude_if=is_none)
     study: StudyCell | None = Field(default=None, exclude_if=is_none)
     samples: int | None = Field(default=None, ge=1, le=SAMPLES_MAX, exclude_if=is_none)
+    proposal: TradeProposal | None = Field(default=None, exclude_if=is_none)
 
     @field_validator("pipelines")
     @classmethod

@@ -10,20 +10,23 @@ from pydantic import Field, JsonValue
 
 from contracts.cycle import CycleStatus
 from contracts.memory import DecisionOutcome
-from contracts.message import PAGE_MAX, Message
+from contracts.message import Limit, Message
 from contracts.not_bought import NotBought
 from contracts.operation import JournalEntry
 from contracts.performance import OrderResult
 from contracts.stages import Substitute
 from contracts.types import (
+    Behind,
     Cost,
     CycleId,
     Failure,
-    IdDigits,
     Name,
+    OfAccount,
     ShortText,
-    Sought,
+    Since,
+    SoughtText,
     Text,
+    Until,
     Usage,
     Value,
 )
@@ -106,17 +109,22 @@ class CyclesQuery(Message):
     digits: those behind it.
     """
 
-    status: CycleStatus | None = None
-    kind: Name | None = None
-    account: Name | None = None
-    provider: Name | None = None
-    since: date | None = None
-    until: date | None = None
-    text: Sought | None = None
-    sort: CycleSort = CycleSort.STARTED
-    ascending: bool = False
-    before: IdDigits | None = None
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    status: CycleStatus | None = Field(default=None, description="Only cycles with this status.")
+    kind: Name | None = Field(default=None, description="Only cycles of this kind.")
+    account: OfAccount = None
+    provider: Name | None = Field(
+        default=None, description="Only cycles with a pipeline of this provider."
+    )
+    since: Since = None
+    until: Until = None
+    text: SoughtText = None
+    sort: CycleSort = Field(
+        default=CycleSort.STARTED,
+        description="Sort by this; any but started sorts the newest 2,000.",
+    )
+    ascending: bool = Field(default=False, description="Smallest first.")
+    before: Behind = None
+    limit: Limit = 20
 
 
 class CyclesPage(Message):

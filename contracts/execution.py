@@ -8,7 +8,7 @@ from pydantic import Field
 from contracts.account import Fill, OrderStatus, OrderType, Side
 from contracts.approval import Approval
 from contracts.cycle import DECISION
-from contracts.message import PAGE_MAX, Command, Contract, Message
+from contracts.message import Command, Contract, Limit, Message
 from contracts.performance import OrderResult
 from contracts.risk import DecisionValidation, UnreadableDecision
 from contracts.types import (
@@ -17,6 +17,7 @@ from contracts.types import (
     IdDigits,
     Money,
     Name,
+    OfAccount,
     Quantity,
     Text,
     Ticker,
@@ -71,8 +72,8 @@ class DecisionsQuery(Message):
     """The newest decisions first: of one cycle, of one account, or of all."""
 
     cycle_id: IdDigits | None = None
-    account: Name | None = None
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    account: OfAccount = None
+    limit: Limit = 20
 
 
 class DecisionView(Value):

@@ -21,9 +21,10 @@ from contracts.account import (
     Position,
 )
 from contracts.cycle import CycleRequest
-from contracts.message import Command, Contract, Message
+from contracts.message import MAIN_ACCOUNT, Command, Contract, Message
 from contracts.types import (
     Confidence,
+    Day,
     Failure,
     Money,
     Name,
@@ -35,6 +36,7 @@ from contracts.types import (
     Value,
     is_none,
 )
+from contracts.venue import BoundTo
 
 SIGNALS_MAX = RULES_MAX
 TRIGGERS_MAX = SIGNALS_MAX + 2
@@ -67,10 +69,17 @@ class CheckExitSignals(Message):
     """
 
     ticker: Ticker
-    account: Name = "main"
-    as_of: date | None = None
-    format: ExitFormat = ExitFormat.SUMMARY
-    output: ExitOutput = ExitOutput.INLINE
+    account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
+    as_of: Day | None = Field(
+        default=None, description="A session not after the account's clock, YYYY-MM-DD."
+    )
+    format: ExitFormat = Field(
+        default=ExitFormat.SUMMARY,
+        description="A summary, everything, or the fields an agent decides by.",
+    )
+    output: ExitOutput = Field(
+        default=ExitOutput.INLINE, description="`file` also saves the full result to a file."
+    )
 
 
 class ExitSignals(Message):
@@ -82,7 +91,7 @@ class ExitSignals(Message):
 class ExitDistancesQuery(Message):
     """How far is each open position from what would sell it, as of the account's session?"""
 
-    account: Name = "main"
+    account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
 
 
 class ExitTrigger(Value):
@@ -154,6 +163,7 @@ class Holdings(Message):
     `sold` are tickers of which something was sold at the open after as_of, and is held no more.
     `exits` are those that acted on what is held, oldest first.
     `accounts` are the names of all that there are; none where they are more than it has room for.
+    `venue` is the broker that fills the account's orders; None: the simulated one.
     """
 
     account: Name
@@ -163,6 +173,7 @@ class Holdings(Message):
     sold: tuple[Ticker, ...] = ()
     exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=operator.not_)
     accounts: tuple[Name, ...] = Field(default=(), max_length=ACCOUNTS_TOLD_MAX)
+    venue: BoundTo | None = Field(default=None, exclude_if=is_none)
 
 
 class ExitSignal(Value):

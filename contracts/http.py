@@ -7,11 +7,9 @@ from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, SecretStr
-from pydantic.config import JsonDict
 
 from contracts.approval import EDITS_MAX, QuantityEdit
 from contracts.cycle import (
-    KINDS,
     STRATEGY,
     UNIVERSE_MAX,
     Budgets,
@@ -139,42 +137,11 @@ class AgentStatus(Shape):
         )
 
 
-_PERCENT = r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%?$"
-_TICKER = r"[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}"
-_CONSTRAINTS: JsonDict = {
-    "max_positions": {"pattern": "^([0-9]|[1-9][0-9]|[1-4][0-9]{2}|500)$"},
-    "max_allocation_pct": {"pattern": _PERCENT},
-    "max_sector_pct": {"pattern": _PERCENT},
-    "max_risk_score": {"pattern": r"^(10|[0-9](\.[0-9]{1,4})?)$"},
-    "exclude_tickers": {"pattern": f"^{_TICKER}(, ?{_TICKER}){{0,49}}$"},
-    "exclude_sectors": {"pattern": r"^[^,\u0000]+(,[^,\u0000]+){0,49}$"},
-    "no_buys": {"enum": ["true", "false"]},
-}
-"""How the constraints that code enforces are written."""
-_DESIGNS: JsonDict = {"properties": {"kind": {"const": STRATEGY}}, "required": ["kind"]}
-
-
 class CycleWish(CycleRequest):
     """A request for a cycle. The idempotency key is better given as the header of that name."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "allOf": [
-                {
-                    "properties": {
-                        "kind": {"enum": [*KINDS]},
-                        "constraints": {"properties": _CONSTRAINTS},
-                    }
-                },
-                {
-                    "if": {
-                        "properties": {"strategy": {"type": "object"}},
-                        "required": ["strategy"],
-                    },
-                    "then": _DESIGNS,
-                },
-                {"if": _DESIGNS, "then": {"properties": {"pipelines": {"maxItems": 1}}}},
-            ],
             "examples": [
                 {"as_of": "2012-06-29", "universe": ["AAPL", "MSFT"]},
                 {"as_of": "2012-06-29", "approval_required": True, "timeout_s": 600},
@@ -312,7 +279,7 @@ class HoldingView(Shape):
     message: ShortText = ""
 
 
-class Why(Request):
+class ReasonBody(Request):
     """A reason; it stays on record."""
 
     reason: ShortText = ""

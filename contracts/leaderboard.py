@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from contracts.message import Message
 from contracts.stages import Substitute
-from contracts.types import Currency, Name, ShortText, Text, Ticker, Usage, Value
+from contracts.types import Currency, Day, Name, ShortText, Text, Ticker, Usage, Value
 
 ROWS_MAX = 100
 CURVE_POINTS_MAX = 120
@@ -24,11 +24,17 @@ class LeaderboardQuery(Message):
     asked for with `everything`. Rows that are named are compared however little they share.
     """
 
-    since: date | None = None
-    until: date | None = None
-    pipelines: tuple[Name, ...] = Field(default=(), max_length=ROWS_MAX)
-    rows: tuple[RowKey, ...] = Field(default=(), max_length=ROWS_MAX)
-    everything: bool = False
+    since: Day | None = Field(default=None, description="First session to compare.")
+    until: Day | None = Field(default=None, description="Last session to compare.")
+    pipelines: tuple[Name, ...] = Field(
+        default=(), max_length=ROWS_MAX, description="Only these pipelines."
+    )
+    rows: tuple[RowKey, ...] = Field(
+        default=(), max_length=ROWS_MAX, description="Only these, as `rules@main`."
+    )
+    everything: bool = Field(
+        default=False, description="Also throw-away accounts and those that never traded."
+    )
 
 
 class LeaderboardRow(Value):

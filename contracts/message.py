@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,6 +15,9 @@ CORRECTIONS_MAX = 20
 """Sentences that one attempt is sent about the answer of the one before it."""
 PAGE_MAX = 200
 """Of what one answer lists."""
+Limit = Annotated[
+    int, Field(ge=1, le=PAGE_MAX, description=f"How many, newest first; up to {PAGE_MAX}.")
+]
 SUBSTITUTES_MAX = 20
 MAIN_ACCOUNT = "main"
 """The account that is traded where nobody names one."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from contracts.message import Message, Request
+from contracts.message import Limit, Message, Request
 from contracts.types import CycleId, Name, ShortText, Value
 
 CHANNELS_MAX = 20
@@ -21,8 +21,8 @@ NOTICES_MAX = 200
 LINES_MAX = 10
 LINE_CHARS_MAX = 300
 TITLE_CHARS_MAX = 160
-HISTORY_MAX = 200
-"""Notifications of one page."""
+NUMBER_MAX = 2**53 - 1
+"""What JSON readers that count in floats still have exactly."""
 
 
 def _no_link(text: str) -> str:
@@ -136,11 +136,18 @@ class EndedNotices(Message):
 class NotificationsQuery(Message):
     """Ask what was told, newest first: of one channel or event, `before` one of an earlier page."""
 
-    channel: Name | None = None
+    channel: Name | None = Field(default=None, description="Only this channel.")
     event_id: UUID | None = None
-    status: Literal["due", "sent", "given_up"] | None = None
-    before: int | None = Field(default=None, ge=1)
-    limit: int = Field(default=50, ge=1, le=HISTORY_MAX)
+    status: Literal["due", "sent", "given_up"] | None = Field(
+        default=None, description="Only these: due (waiting), sent or given_up."
+    )
+    before: int | None = Field(
+        default=None,
+        ge=1,
+        le=NUMBER_MAX,
+        description="The lowest `number` of the page before.",
+    )
+    limit: Limit = 50
 
 
 class Notification(Value):

@@ -2,25 +2,29 @@
 
 import operator
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, StringConstraints
 
-from contracts.message import CORRECTIONS_MAX, PAGE_MAX, Message
+from contracts.message import CORRECTIONS_MAX, Limit, Message
 from contracts.types import (
+    Behind,
     Cost,
     CycleId,
     Failure,
     IdDigits,
     Name,
+    OfAccount,
     OperationId,
     ShortText,
-    Sought,
+    Since,
+    SoughtText,
     Text,
+    Until,
     Usage,
     Value,
     is_none,
@@ -279,14 +283,19 @@ class OperationsQuery(Message):
     """
 
     cycle_id: IdDigits | None = None
-    type: ShortText | None = None
-    status: OperationStatus | None = None
-    account: Name | None = None
-    since: date | None = None
-    until: date | None = None
-    text: Sought | None = None
-    before: IdDigits | None = None
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+    type: Annotated[ShortText, StringConstraints(to_lower=True)] | None = Field(
+        default=None,
+        description="Only this type: cycle, operation, agent_research, or a step such as plan.",
+    )
+    status: OperationStatus | None = Field(
+        default=None, description="Only operations with this status."
+    )
+    account: OfAccount = None
+    since: Since = None
+    until: Until = None
+    text: SoughtText = None
+    before: Behind = None
+    limit: Limit = 50
 
 
 class OperationsPage(Message):

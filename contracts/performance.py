@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from contracts.account import OrderType, Side
 from contracts.account_query import NotCounted
-from contracts.message import PAGE_MAX, Message
+from contracts.message import MAIN_ACCOUNT, PAGE_MAX, Message
 from contracts.types import Currency, Money, Name, Quantity, ShortText, Text, Ticker, Value, is_none
 
 CANDIDATES, CASH = "candidates", "cash"
@@ -23,7 +23,7 @@ class PerformanceQuery(Message):
     """How did an account do? `benchmark` None is the one that is set for it; `trips` is how many of
     the newest round trips to list, `points` how many sessions of its curves."""
 
-    account: Name
+    account: Name = MAIN_ACCOUNT
     benchmark: Benchmark | None = None
     trips: int = Field(default=50, ge=0, le=PAGE_MAX)
     points: int = Field(default=120, ge=2, le=PAGE_MAX)

@@ -9,13 +9,14 @@ from pydantic import Field
 from contracts.account import OrderStatus, OrderType, Portfolio, Side
 from contracts.account_query import HeldAtClose, NotCounted
 from contracts.cycle import CycleStatus
-from contracts.message import Command, Contract, Message
+from contracts.message import MAIN_ACCOUNT, Command, Contract, Message
 from contracts.not_bought import NotBought
 from contracts.risk import DecisionAction
 from contracts.stages import Substitute
 from contracts.types import (
     Currency,
     CycleId,
+    Day,
     Name,
     Quantity,
     ShortText,
@@ -23,7 +24,9 @@ from contracts.types import (
     Ticker,
     Usage,
     Value,
+    is_none,
 )
+from contracts.venue import BoundTo
 
 LINES_MAX = 200
 """Of each sort in one report: fills, orders, positions, cycles."""
@@ -140,7 +143,8 @@ class Attention(Value):
 
 class DayReport(Value):
     """One session of one account. `worth` is None where its close is not on record, or could not be
-    valued. `attention` is as of `made_at`, the rest of the session; `not_counted` came after it."""
+    valued. `attention` is as of `made_at`, the rest of the session; `not_counted` came after it.
+    `venue` is the broker that fills the account's orders; None: the simulated one."""
 
     account: Name
     session: date
@@ -155,13 +159,14 @@ class DayReport(Value):
     held: tuple[HeldAtClose, ...] = Field(default=(), max_length=LINES_MAX)
     stops: tuple[StopLine, ...] = Field(default=(), max_length=LINES_MAX)
     usage: Usage = Usage()
+    venue: BoundTo | None = Field(default=None, exclude_if=is_none)
 
 
 class ReportQuery(Message):
     """Ask for the report of one session of one account; None means the account's newest."""
 
-    account: Name
-    session: date | None = None
+    account: Name = MAIN_ACCOUNT
+    session: Day | None = None
 
 
 class ReportView(Message):

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from contracts.account import Portfolio
-from contracts.constraints import Constraints, ConstraintWords, usable
+from contracts.constraints import BuyConstraints, ConstraintWords, usable
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import SIGNALS_MAX, ExitSignal
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, ReportAhead
@@ -61,7 +61,7 @@ class PlanDraft(_Planned):
     are for the trader and the reviewer.
     """
 
-    limits: Annotated[Constraints, BeforeValidator(usable)] = Constraints()
+    limits: Annotated[BuyConstraints, BeforeValidator(usable)] = BuyConstraints()
     remarks: tuple[Words, ...] = Field(default=(), max_length=REMARKS_MAX)
 
 

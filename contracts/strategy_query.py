@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.gate import GateResult
-from contracts.message import PAGE_MAX, Message
+from contracts.message import Limit, Message
 from contracts.reasons import FIGURES_MAX, LOOSE_MAX, Figure, Loose
 from contracts.strategy import STRATEGY_UNIVERSE_MAX, Period
 from contracts.strategy_result import Verdict
@@ -93,8 +93,10 @@ class StrategyView(Value):
 class StrategiesQuery(Message):
     """The strategies designed last, the newest first, or those of these names in their order."""
 
-    names: tuple[ShortText, ...] = Field(default=(), max_length=NAMES_MAX)
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    names: tuple[ShortText, ...] = Field(
+        default=(), max_length=NAMES_MAX, description="These ones, to be compared."
+    )
+    limit: Limit = 20
 
 
 class UnknownStrategy(Value):

@@ -15,14 +15,12 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from contracts.cycle import DECISION, PROBE
-from contracts.message import PAGE_MAX, Message, Pipeline, Request
+from contracts.cycle import DECISION, PROBE, STUDY_ACCOUNTS
+from contracts.message import Limit, Message, Pipeline, Request
 from contracts.performance import CANDIDATES, Benchmark
 from contracts.stages import RULES, DecisionStage, Stage, with_stages
-from contracts.types import Cost, Name, ShortText, Text, Ticker, Usd, Value
+from contracts.types import Cost, Day, Name, ShortText, Text, Ticker, Usd, Value
 
-ACCOUNT_PREFIX = "study-"
-"""How the account of each cell or path begins. No other request may name such an account."""
 ARMS_MAX = 8
 SAMPLES_MAX = 20
 DATES_MAX = 5_000
@@ -202,7 +200,7 @@ class Study(Part):
         round has its own."""
         again = "" if round_ == 1 else f"r{round_}-"
         place = "" if number is None else f"{number}-"
-        return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{again}{place}{sample}-{arm}"
+        return f"{STUDY_ACCOUNTS}{self.sha256[:8]}-{again}{place}{sample}-{arm}"
 
 
 def pipelines_of(
@@ -341,9 +339,9 @@ class StudyCellsQuery(Message):
     name: Name
     kind: CellKind = DECISION
     arm: ArmName | None = None
-    on: date | None = None
+    on: Day | None = None
     skip: int = Field(default=0, ge=0, le=CELLS_MAX)
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+    limit: Limit = 50
 
 
 class CellView(Value):

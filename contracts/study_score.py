@@ -29,9 +29,16 @@ class StudyScoreQuery(Message):
     first of those there."""
 
     name: Name
-    horizon: int | None = Field(default=None, ge=1, le=HORIZON_MAX)
-    cost_bps: float | None = Field(default=None, ge=0, le=1_000)
-    benchmark: Benchmark | None = None
+    horizon: int | None = Field(
+        default=None,
+        ge=1,
+        le=HORIZON_MAX,
+        description="Sessions from the open after a decision; the first of its file.",
+    )
+    cost_bps: float | None = Field(
+        default=None, ge=0, le=1_000, description="Paid a side, in basis points; as in its file."
+    )
+    benchmark: Benchmark | None = Field(default=None, description="As in its file.")
 
 
 class Estimate(Value):

@@ -112,12 +112,17 @@ class PickPlan(Value):
 
 class Recalibrated(Value):
     """How often came true what was stated as surely: by `outcomes`, the last known on
-    `known_until`, which is before as_of; `left_out` more are of decisions with a fallback."""
+    `known_until`, which is before as_of; `left_out` more are of decisions with a fallback.
+
+    `needed`: fewer outcomes of a proposer are known than so many, so that what it stated counts as
+    the lowest whatever came true; `known_until` is as_of then.
+    """
 
     confidence: Confidence
-    outcomes: int = Field(ge=1)
+    outcomes: int = Field(ge=0)
     left_out: int = Field(default=0, ge=0, exclude_if=operator.not_)
     known_until: date
+    needed: int = Field(default=0, ge=0, exclude_if=operator.not_)
 
 
 class StockPick(Value):

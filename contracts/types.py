@@ -1,6 +1,7 @@
 """Value types shared by the contracts. All are frozen, bounded and free of NaN and NUL."""
 
 import operator
+import re
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -30,6 +31,8 @@ CLAMPED_SHARE_MAX = Decimal("0.25")
 as 85 for 85%, and is asked for again."""
 TYPED_TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
 """A ticker as somebody types it: in either case."""
+SHARE_CLASS = re.compile(r"([A-Z]{1,6})[-/ ]([A-Z])")
+"""A ticker with its class, as others write it."""
 NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
 
 
@@ -39,13 +42,27 @@ def _no_nul(value: str) -> str:
     return value
 
 
-def _in_capitals(value: Any) -> Any:
-    # Only plain letters: ß in capitals is SS, which somebody else may be listed as.
-    if not isinstance(value, str) or not value.isascii():
-        return value
-    symbol, slash, share = value.upper().partition("/")
-    # A share class: BRK/B is BRK.B.
-    return f"{symbol}.{share}" if len(share) == 1 and share.isalpha() else symbol + slash + share
+def spelled(text: str) -> str:
+    """The desk's spelling of a ticker: trimmed, in capitals, a share class behind a dot.
+
+    BRK.B, BRK-B, BRK/B and `BRK B` are one share. Letters that are not ASCII stay as they are: ß in
+    capitals is SS, which somebody else may be listed as.
+    """
+    text = text.strip()
+    ticker = text.upper() if text.isascii() else text
+    share = SHARE_CLASS.fullmatch(ticker)
+    return f"{share[1]}.{share[2]}" if share else ticker
+
+
+def _spelled(value: Any) -> Any:
+    return spelled(value) if isinstance(value, str) else value
+
+
+def _written_as_a_day(value: Any) -> Any:
+    # Pydantic takes a bare number for seconds since 1970.
+    if not isinstance(value, date) and not re.fullmatch(r"\d{4}-\d\d-\d\d", str(value)):
+        raise ValueError("write a day as in 2012-06-29")
+    return value
 
 
 def _as_text(value: Any) -> Any:
@@ -102,13 +119,17 @@ ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no
 SEARCH_CHARS_MAX = 100
 Sought = Annotated[str, StringConstraints(max_length=SEARCH_CHARS_MAX), AfterValidator(_no_nul)]
 """Words that a list is searched for; all of them must be there, in either case."""
+Day = Annotated[date, BeforeValidator(_written_as_a_day)]
+"""A day as somebody types it."""
+Since = Annotated[Day | None, Field(description="As of this session or a later one.")]
+Until = Annotated[Day | None, Field(description="As of this session or an earlier one.")]
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Month = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
 """A calendar month: 2012-10."""
 Ticker = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"),
-    BeforeValidator(_in_capitals),
+    BeforeValidator(_spelled),
 ]
 IdDigits = Annotated[
     str,
@@ -119,6 +140,15 @@ IdDigits = Annotated[
     ),
 ]
 """An id, or its first digits."""
+OfAccount = Annotated[Name | None, Field(description="Only those of this account.")]
+SoughtText = Annotated[
+    Sought | None,
+    Field(description="A ticker, a word of the outcome or result, the first digits of an id."),
+]
+Behind = Annotated[
+    IdDigits | None,
+    Field(description="Those behind this one in the list: its id, or its first digits."),
+]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Confidence = Annotated[float, Field(ge=0.0, le=1.0), scale(0, 1)]
 Score10 = Annotated[float, Field(ge=0.0, le=10.0), scale(0, 10)]

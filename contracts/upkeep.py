@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from contracts.message import PAGE_MAX, Message, Request
+from contracts.message import PAGE_MAX, Limit, Message, Request
 from contracts.types import (
     Failure,
     ShortText,
@@ -53,7 +53,7 @@ class DeadLettersQuery(Message):
     """The newest dead letters, or one by its sequence with its body."""
 
     sequence: int | None = Field(default=None, ge=1)
-    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+    limit: Limit = 20
 
 
 class DeadLetter(Value):
@@ -76,7 +76,9 @@ class DeadLettersPage(Message):
 class BudgetQuery(Message):
     """Ask for the remaining model budget of today, and the use of the last days."""
 
-    days: int = Field(default=1, ge=1, le=PAGE_MAX)
+    days: int = Field(
+        default=1, ge=1, le=PAGE_MAX, description="So many recent days with paid calls."
+    )
 
 
 class DayUsage(Value):

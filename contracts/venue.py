@@ -12,12 +12,24 @@ from uuid import UUID
 
 from pydantic import Field
 
-from contracts.message import PAGE_MAX, Message, Request
-from contracts.types import Money, Name, Quantity, ShortText, Text, Ticker, Value, is_none
+from contracts.message import Limit, Message, Request
+from contracts.types import (
+    Money,
+    Name,
+    OfAccount,
+    Quantity,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+    is_none,
+)
 
 DIFFERENCES_MAX = 200
 LIFE_MAX = 200
 """Changes of one order that are shown."""
+DESK_STOPS = "stops are the desk's: reached at a close, sold at the next open"
+"""Of an account that is bound to a broker, wherever a stop is shown."""
 
 AccountNumber = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,40}$")]
 Sha256Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -180,10 +192,10 @@ class VenueOrdersQuery(Message):
     """Ask for the orders that are or were for a broker, the newest first: all of them, those that
     are not over yet, or one."""
 
-    account: Name | None = None
+    account: OfAccount = None
     order_id: UUID | None = None
-    open_only: bool = False
-    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+    open_only: bool = Field(default=False, description="Only those not over.")
+    limit: Limit = 50
 
 
 class OrderChange(Value):

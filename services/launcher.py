@@ -29,9 +29,11 @@ from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
+from libs.runtime.proposers import proposer_names
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import NoServers, Settings, settings_in_force
 from libs.runtime.utf8 import use_utf8
+from libs.runtime.whole_file import write_whole
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
 from libs.servers.leftovers import birth_of
@@ -213,7 +215,7 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
         return
     async with embedded_servers(
         settings.data_dir,
-        permissions(),
+        permissions(proposers=proposer_names(settings.secrets_path)),
         ROLES,
         pg_bindir=settings.postgres.bindir,
         database_owner=OWNER_ROLE,
@@ -345,9 +347,7 @@ def _announced(settings: Settings) -> Iterator[None]:
         "birth": birth_of(os.getpid()),
         "started_at": datetime.now(UTC).isoformat(),
     }
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
-    partial.replace(path)
+    write_whole(path, orjson.dumps(body, option=orjson.OPT_INDENT_2))
     try:
         yield
     finally:

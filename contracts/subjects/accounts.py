@@ -5,6 +5,7 @@ from contracts.account_query import AccountQuery, AccountView, EquityQuery, Equi
 from contracts.capital import CashMoved, HoldingsImport, ImportHoldings, MoveCash
 from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.performance import PerformanceQuery, PerformanceView
+from contracts.risk_use import RiskQuery, RiskView
 from contracts.subjects.subject import CLI, USERS, Class, Subject, console
 
 PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
@@ -18,5 +19,6 @@ MOVE_CASH = Subject(Class.REQUEST, "execution", "move_cash", MoveCash, CashMoved
 
 ACCOUNT = console("account", AccountQuery, AccountView, agents=True)
 EQUITY = console("equity", EquityQuery, EquityView)
+RISK = console("risk", RiskQuery, RiskView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 PERFORMANCE = console("performance", PerformanceQuery, PerformanceView)

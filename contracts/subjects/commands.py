@@ -60,6 +60,8 @@ PROBE_INPUTS = command("research", "probe", ProbeInputs, MaskProbe, claimed=True
 PICK_TRADES = command("trader", "picks", PickTrades, DailyPicks, claimed=True)
 REVIEW_PICKS = command("risk", "review", ReviewPicks, PickReview, claimed=True)
 VALIDATE_DECISION = command("risk", "validate", ValidateDecision, DecisionValidation, claimed=True)
+PREVIEW_DECISION = command("risk", "preview", ValidateDecision, DecisionValidation, claimed=True)
+"""The same work, and no decision: nothing that looks for decisions finds it."""
 CHECK_EXITS = command("exit_signal", "check_exits", CheckExits, ExitReport, claimed=True)
 VALIDATE_EXITS = command("risk", "validate_exits", ValidateExits, DecisionValidation)
 EXECUTE_DECISIONS = command(
@@ -83,6 +85,7 @@ COMMANDS: tuple[AnySubject, ...] = (
     PICK_TRADES,
     REVIEW_PICKS,
     VALIDATE_DECISION,
+    PREVIEW_DECISION,
     CHECK_EXITS,
     VALIDATE_EXITS,
     EXECUTE_DECISIONS,

@@ -117,6 +117,19 @@ MCP, MCP_REQUESTER = AGENTS = ("mcp", "mcp_requester")
 """Models of other programs, over MCP: both may ask what is listed with them; the second one may
 request cycles too, where a person has said so. Neither can answer a proposal."""
 
+PROPOSER = "proposer"
+"""Stands among a row's senders for every proposer: `identity_of` gives the identity of one."""
+
+
+def identity_of(proposer: str) -> str:
+    """The identity on NATS of a program that may propose trades."""
+    return f"{PROPOSER}-{proposer}"
+
+
+def is_proposer(identity: str) -> bool:
+    """Whether an identity is one of a proposer."""
+    return identity.startswith(f"{PROPOSER}-")
+
 
 def request(
     what: str,

@@ -8,6 +8,7 @@ from contracts.subjects.accounts import (
     MOVE_CASH,
     PERFORMANCE,
     PORTFOLIO,
+    RISK,
 )
 from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS, DECISIONS
 from contracts.subjects.cycles import CANCEL_CYCLE, CYCLE, CYCLES, RECORDING, REQUEST_CYCLE
@@ -23,6 +24,7 @@ from contracts.subjects.notices import (
 )
 from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
 from contracts.subjects.preflight import PROVIDERS, REACH
+from contracts.subjects.proposals import PROPOSAL, PROPOSAL_LIMITS, PROPOSE
 from contracts.subjects.reports import REPORT
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB, SCHEDULE
 from contracts.subjects.strategies import BODY_PART, KEEP_PART, STRATEGIES
@@ -56,6 +58,7 @@ REQUESTS: tuple[AnySubject, ...] = (
     BIND,
     RECONCILE,
     CANCEL_ORDER,
+    PROPOSE,
 )
 
 OF_SERVICES: tuple[AnySubject, ...] = (
@@ -89,6 +92,7 @@ QUERIES: tuple[AnySubject, ...] = (
     DEAD_LETTERS,
     ACCOUNT,
     EQUITY,
+    RISK,
     HALTS,
     RECORDING,
     APPROVALS,
@@ -107,5 +111,7 @@ QUERIES: tuple[AnySubject, ...] = (
     NOTIFICATIONS,
     TEST_CHANNEL,
     CHANNELS,
+    PROPOSAL,
+    PROPOSAL_LIMITS,
 )
 """What users may ask."""

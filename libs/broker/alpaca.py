@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from ipaddress import ip_address
 from typing import Any, Final, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx2
 import orjson
@@ -32,13 +31,12 @@ from libs.broker.venue import (
     VenueOrder,
     VenueRefusal,
 )
-from libs.runtime.errors import DeskError
-from libs.runtime.key_pair import KeyPair
+from libs.runtime.key_pair import KeyPair, only_to
 from libs.runtime.outgoing import BoundedClient, client_tls
 
 NAME: Final = "alpaca-paper"
 HOST: Final = "paper-api.alpaca.markets"
-URL: Final = f"https://{HOST}"
+URL_SETTING: Final = "DESKBUS_ALPACA_TRADING_URL"
 ANSWER_BYTES_MAX = 4_000_000
 ANSWER_S_MAX = 15.0
 """The whole of one answer. A row's lease is longer."""
@@ -65,46 +63,18 @@ _CAUSES: Final[Mapping[str, MoveCause]] = {
 T = TypeVar("T")
 
 
-class UnusableVenue(DeskError):
-    """The address of the broker cannot be used as it is set."""
-
-    code = "unusable_venue"
-
-
 class _Unreadable(Exception):
     """An answer is not what Alpaca documents."""
 
 
-def require_paper(url: str) -> str:
-    """The address without a path. Raises UnusableVenue unless it is Alpaca's paper host over https,
-    or a stand-in on this machine."""
-    parts = urlsplit(url)
-    plain = not parts.username and not parts.password and parts.path in {"", "/"}
-    plain = plain and not parts.query and not parts.fragment
-    host = parts.hostname or ""
-    is_paper = parts.scheme == "https" and host == HOST and parts.port in {None, 443}
-    is_here = parts.scheme in {"http", "https"} and _is_loopback(host)
-    if not plain or not (is_paper or is_here):
-        raise UnusableVenue(
-            f"a trading key is only sent to {URL} (paper), or to a stand-in on this machine; "
-            f"alpaca.trading_url names another address: {host or 'none'}"
-        )
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class AlpacaPaper:
-    """A paper account at Alpaca, by the key of that account. Raises UnusableVenue for another
-    address."""
+    """A paper account at Alpaca, by the key of that account. `url` is a stand-in's on this machine.
+    Raises KeyPairUnusable for another address."""
 
-    def __init__(self, key: KeyPair, url: str = URL, answer_s_max: float = ANSWER_S_MAX) -> None:
-        self._url = require_paper(url)
+    def __init__(
+        self, key: KeyPair, url: str | None = None, answer_s_max: float = ANSWER_S_MAX
+    ) -> None:
+        self._url = only_to(HOST, url, URL_SETTING)
         self._answer_s_max = answer_s_max
         self._key = key
         tls = client_tls()
@@ -393,14 +363,14 @@ def _instant(moment: datetime) -> str:
 def _order(row: Mapping[str, Any]) -> VenueOrder:
     quantity, limit = row.get("qty"), row.get("limit_price")
     return VenueOrder(
-        broker_id=str(row["id"]),
-        client_id=str(row["client_order_id"]),
+        broker_id=_id(row),
+        client_id=_id(row, "client_order_id"),
         ticker=_token(row.get("symbol")),
         side=_token(row.get("side")),
         quantity=None if quantity is None else _number(quantity, "qty"),
         filled=_number(row.get("filled_qty") or 0, "filled_qty"),
-        status=_token(row["status"]),
-        is_over=str(row["status"]) in _ENDS,
+        status=_token(_id(row, "status")),
+        is_over=row["status"] in _ENDS,
         type=_token(row.get("type") or row.get("order_type")),
         limit_price=None if limit is None else _number(limit, "limit_price"),
     )
@@ -421,7 +391,7 @@ def _fill(row: Mapping[str, Any]) -> VenueFill:
     side = str(row["side"])
     return VenueFill(
         fill_id=_id(row),
-        broker_id=str(row["order_id"]),
+        broker_id=_id(row, "order_id"),
         ticker=_token(row["symbol"]),
         # Where it was short already Alpaca says `sell_short`.
         side=Side.SELL if side.startswith("sell") else Side(side),
@@ -452,10 +422,10 @@ def _day_or_moment(text: str) -> datetime:
     return _moment(f"{text}T12:00:00Z" if len(text) == len("2026-11-30") else text)
 
 
-def _id(row: Mapping[str, Any]) -> str:
-    text = str(row["id"])
-    if not 0 < len(text) <= 200:
-        raise _Unreadable("an activity without an id")
+def _id(row: Mapping[str, Any], name: str = "id") -> str:
+    text = row[name]
+    if not isinstance(text, str) or not 0 < len(text) <= 200:
+        raise _Unreadable(f"{name} is no text")
     return text
 
 
@@ -472,6 +442,8 @@ def _account(parts: Sequence[Any], rate_left: str) -> VenueAccount:
     if configurations.get("suspend_trade") is True:
         blocked.append("suspend_trade")
     shares: dict[str, Decimal] = {}
+    if not isinstance(positions, list):  # an empty object would say that nothing is held
+        raise _Unreadable("positions are no list")
     for row in positions:
         quantity = _number(row["qty"], "qty")
         if row.get("side") == "short":
@@ -479,8 +451,8 @@ def _account(parts: Sequence[Any], rate_left: str) -> VenueAccount:
         symbol = _token(row["symbol"])
         shares[symbol] = shares.get(symbol, Decimal(0)) + quantity
     return VenueAccount(
-        number=_token(account["account_number"]),
-        status=_token(account["status"]),
+        number=_token(_id(account, "account_number")),
+        status=_token(_id(account, "status")),
         cash=_number(account["cash"], "cash"),
         currency=_token(account.get("currency") or "USD"),
         positions=shares,
@@ -499,9 +471,9 @@ BLOCKS: Final = ("trading_blocked", "account_blocked", "trade_suspended_by_user"
 def _unsafe(configurations: Mapping[str, Any]) -> list[str]:
     """What would let the account borrow or sell short."""
     left = []
-    if configurations.get("no_shorting") is not True:
+    if configurations["no_shorting"] is not True:
         left.append("may sell short (no_shorting is off)")
-    if str(configurations.get("max_margin_multiplier")) != "1":
-        multiplier = _token(configurations.get("max_margin_multiplier"))
+    multiplier = _token(configurations["max_margin_multiplier"])
+    if multiplier != "1":
         left.append(f"may borrow (max_margin_multiplier is {multiplier}, not 1)")
     return left

@@ -1,13 +1,25 @@
 """The rights of each identity on NATS, derived from the subject table."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from contracts.subjects.accounts import PORTFOLIO
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.notices import NOTIFIER
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.proposals import OF_PROPOSERS
 from contracts.subjects.studies import CYCLE_ENDS
-from contracts.subjects.subject import AGENTS, ORCHESTRATOR, PREFIX, STUDY, USERS, WEB, AnySubject
+from contracts.subjects.subject import (
+    AGENTS,
+    ORCHESTRATOR,
+    PREFIX,
+    PROPOSER,
+    STUDY,
+    USERS,
+    WEB,
+    AnySubject,
+    identity_of,
+)
 from contracts.subjects.table import OF_SERVICES, QUERIES, REQUESTS
 from libs.bus.client import PING, discovered_as
 from libs.bus.connection import inbox_prefix
@@ -34,8 +46,33 @@ LOOKERS = (*USERS, WEB)
 """Who may look for services."""
 
 
-def permissions(commands: Sequence[AnySubject] = COMMANDS) -> Mapping[str, NatsPermissions]:
-    """The permissions of every identity by name."""
+def permissions(
+    commands: Sequence[AnySubject] = COMMANDS, proposers: Sequence[str] = ()
+) -> Mapping[str, NatsPermissions]:
+    """The permissions of every identity by name; `proposers` are the names of those that may
+    propose trades now."""
+    programs = tuple(map(identity_of, proposers))
+    allowed = _of_the_desk(commands)
+    answering = {row.owner for row in OF_PROPOSERS}
+    return {
+        **{
+            name: replace(it, publish=(*it.publish, *map(_inbox, programs)))
+            if name in answering
+            else it
+            for name, it in allowed.items()
+        },
+        **{program: _proposer(program) for program in programs},
+    }
+
+
+def _proposer(identity: str) -> NatsPermissions:
+    """What it proposes and asks, under its own name; it hears its answers."""
+    return NatsPermissions(
+        publish=tuple(row.by(identity) for row in OF_PROPOSERS), subscribe=(_inbox(identity),)
+    )
+
+
+def _of_the_desk(commands: Sequence[AnySubject]) -> Mapping[str, NatsPermissions]:
     services = sorted({row.owner for row in commands})
     return {
         ORCHESTRATOR: _orchestrator(commands),
@@ -60,6 +97,7 @@ def _inbox(identity: str) -> str:
 def _answers(identity: str, commands: Sequence[AnySubject]) -> tuple[str, ...]:
     """The inboxes of those who may ask it something: all that whoever answers may say there."""
     askers = {*LOOKERS, *(name for row in ASKED if row.owner == identity for name in row.senders)}
+    askers.discard(PROPOSER)  # each proposer has an inbox of its own
     if any(row.owner == identity for row in OF_ALL_SERVICES):
         askers |= {row.owner for row in commands}
     return tuple(_inbox(name) for name in sorted(askers))

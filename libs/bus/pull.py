@@ -24,6 +24,7 @@ from nats.aio.subscription import Subscription
 from contracts.operation import ClaimAnswer
 from libs.bus.dropped import drop_message
 from libs.bus.streams import ACK_WAIT_S
+from libs.runtime.background import event_within
 
 BATCH_MAX = 32
 """Messages that one request asks for."""
@@ -86,11 +87,7 @@ class Pull:
         """Ask for messages until cancelled."""
         while True:
             await self._ask()
-            try:
-                # Not `wait_for`: up to Python 3.11 it may swallow a cancellation.
-                async with asyncio.timeout(EXPIRES_S + ANSWER_S):
-                    await self._turn.wait()
-            except TimeoutError:
+            if not await event_within(self._turn, EXPIRES_S + ANSWER_S):
                 log.info("pull.unanswered", consumer=self._durable)
             if self._refused:
                 await asyncio.sleep(RETRY_AFTER_S)

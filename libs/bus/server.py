@@ -17,7 +17,15 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from contracts.subjects.subject import AGENTS, REQUESTERS, Answered, AnySubject, Asked, Subject
+from contracts.subjects.subject import (
+    AGENTS,
+    REQUESTERS,
+    Answered,
+    AnySubject,
+    Asked,
+    Subject,
+    is_proposer,
+)
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.discovery import BusEndpoint
 from libs.bus.dropped import drop_message, replies_to
@@ -246,7 +254,8 @@ def _read(row: Subject[Asked, Answered], caller: str, body: bytes, reply: str) -
     size = len(body)
     read: Asked | UnreadableMessage
     try:
-        read = decode(row.message, body, by_people=caller in PROGRAMS_OF_PEOPLE)
+        of_people = caller in PROGRAMS_OF_PEOPLE or is_proposer(caller)
+        read = decode(row.message, body, by_people=of_people)
     except MessageInvalid as error:
         # Of the traceback's frames the last ones hold the whole body.
         error.__traceback__ = error.__cause__ = error.__context__ = None

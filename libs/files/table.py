@@ -9,9 +9,9 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import polars as pl
@@ -73,21 +73,27 @@ class FileTable:
         line = self.head_lines if row is None else self._line_of(row)
         return BadFile(FileFinding(self.path.name, what, remedy, line, column, value), row)
 
+    def lines(self) -> Iterator[int]:
+        """The line on which each row of the file begins, those that were left out too."""
+        if self.text is None:
+            yield from count(1)
+            return
+        # Cells may hold line ends: only a reader of CSV knows where a row begins.
+        text = io.StringIO(self.text.decode(), newline="")
+        for _ in range(self.head_lines):
+            text.readline()
+        reader = csv.reader(text, delimiter=self.separator)
+        rows = 0
+        try:
+            yield self.head_lines + 1
+            for rows, _ in enumerate(reader, 1):  # noqa: B007 - goes on from it below
+                yield self.head_lines + reader.line_num + 1
+        except csv.Error:
+            yield from count(self.head_lines + rows + 1)
+
     def _line_of(self, row: int) -> int:
         row = row if self.rows is None else self.rows[row]
-        if self.text is None:
-            return row + 1
-        # Cells may hold line ends: only a reader of CSV knows where a row begins.
-        lines = io.StringIO(self.text.decode(), newline="")
-        for _ in range(self.head_lines):
-            lines.readline()
-        reader = csv.reader(lines, delimiter=self.separator)
-        try:
-            for _ in islice(reader, row):
-                pass
-        except csv.Error:
-            return self.head_lines + row + 1
-        return self.head_lines + reader.line_num + 1
+        return next(islice(self.lines(), row, None), self.head_lines + row + 1)
 
 
 def read_table(path: Path, heads: Heads | None = None, *, longer_max: int = 0) -> FileTable:

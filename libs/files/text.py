@@ -27,14 +27,18 @@ PAGES = (b"<!doctype html", b"<html", b"<table", b"<?xml")
 
 
 def text_of(
-    path: Path, bytes_max: int = FILE_BYTES_MAX, *, is_windows_allowed: bool = False
+    path: Path,
+    bytes_max: int = FILE_BYTES_MAX,
+    *,
+    is_windows_allowed: bool = False,
+    is_table: bool = True,
 ) -> bytes:
     """The whole text, in UTF-8 without a mark and with LF at the ends of lines.
 
     UTF-8, and UTF-16 with its mark, are read; with `is_windows_allowed` any other text is taken for
     Windows-1252, in which old programs write. Line ends may be LF, CRLF or CR. A gzip file is
     unpacked within the same bound. Raises BadFile for a file that cannot be opened, is too large,
-    compressed otherwise, or no text.
+    compressed otherwise, or no text; where it `is_table`, for one that begins as JSON does too.
     """
     try:
         with path.open("rb") as file:
@@ -46,7 +50,7 @@ def text_of(
     if len(body) > bytes_max:
         size = f"{bytes_max // 1024**2} MB" if bytes_max >= 1024**2 else f"{bytes_max:,} bytes"
         raise bad(path, None, f"larger than {size}", "split it")
-    _require_text(path, body)
+    _require_text(path, body, is_table=is_table)
     body = _utf_8(path, body, is_windows_allowed=is_windows_allowed)
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -76,7 +80,7 @@ def separator_of(text: bytes) -> bytes:
     return max(SEPARATORS, key=unquoted.count)
 
 
-def _require_text(path: Path, body: bytes) -> None:
+def _require_text(path: Path, body: bytes, *, is_table: bool) -> None:
     for beginning, what, remedy in OTHER_FILES:
         if body.startswith(beginning):
             raise bad(path, None, what, remedy)
@@ -84,7 +88,7 @@ def _require_text(path: Path, body: bytes) -> None:
         raise bad(path, None, "an Excel workbook", AS_CSV)
     if body.startswith(COMPRESSED):
         raise bad(path, None, "the file is compressed", "unpack it, or use Parquet")
-    if body.lstrip()[:1] in (b"{", b"["):
+    if is_table and body.lstrip()[:1] in (b"{", b"["):
         raise bad(path, None, "JSON, not CSV", "ask its source for CSV")
     if body[:HEADER_BYTES_MAX].lstrip(codecs.BOM_UTF8).lstrip().lower().startswith(PAGES):
         raise bad(path, None, "a web page or XML, not CSV", "open it in a spreadsheet, save as CSV")

@@ -23,15 +23,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from libs.keys.credentials import FILE_MODE, CredentialError
+from libs.keys.credentials import CredentialError
 from libs.keys.tls import CA_FILE
+from libs.runtime.whole_file import OWN, READABLE, beside
 
 CA_KEY_FILE = "ca.key"
 CA_DAYS = 3_650
 CERTIFICATE_DAYS = 825
 """The longest that the strictest clients take."""
 CLOCK_SKEW = timedelta(hours=1)
-PUBLIC_MODE = 0o644
 
 
 @dataclass(frozen=True)
@@ -230,18 +230,11 @@ def _write_pair(
     pair: CertificatePair, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
 ) -> None:
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    _write_new(pair.key, secret, FILE_MODE)
-    _write_new(pair.certificate, certificate.public_bytes(Encoding.PEM), PUBLIC_MODE)
+    _write_new(pair.key, secret, OWN)
+    _write_new(pair.certificate, certificate.public_bytes(Encoding.PEM), READABLE)
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     """Put a file there in one step; FileExistsError where there is one."""
-    partial = path.with_name(f"{path.name}.partial")
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(partial, path)
-    finally:
-        partial.unlink()
+    with beside(path, content, mode) as whole:
+        os.link(whole, path)

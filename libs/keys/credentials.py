@@ -1,4 +1,4 @@
-"""An nkey for each NATS identity, a password for each Postgres role, and the servers' side of it.
+"""An nkey for each NATS identity, and a password for each Postgres role.
 
 Secrets are files below one directory (0700, files 0600). They are made once and then kept: nothing
 here ever replaces a secret that exists. No secret is part of a repr, a log event or an argv.
@@ -8,39 +8,24 @@ How a NATS client uses its key: pass the *path* to nats-py, `connect(nkeys_seed=
 seed itself and is for seeds that arrive by environment. Both together: the string wins.
 """
 
-import json
 import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import nkeys
 
-from libs.keys.accounts import PAYLOAD_BYTES_MAX, NatsPermissions, accounts, connections_max
 from libs.runtime.errors import StartError
+from libs.runtime.whole_file import OWN, READABLE, write_whole
 
 DIRECTORY_MODE = 0o700
-FILE_MODE = 0o600
-PUBLIC_MODE = 0o644
 NATS_CONFIG = "nats.conf"
 PASSWORD_BYTES = 24
 NKEY_RAW_SEED_BYTES = 32
 
-NATS_MEMORY_STORE_BYTES_MAX = 64 * 1024 * 1024
-NATS_FILE_STORE_BYTES_MAX = 4 * 1024 * 1024 * 1024
-NATS_CONNECTIONS_MAX = 4096
-"""More than the shares of all keys together (libs.keys.accounts). The rest is for connections that
-have not logged in, which NATS closes after two seconds."""
-# A frozen orchestrator stays in the queue group, and gets its share of the questions, until the
-# server gives it up: after three unanswered pings instead of the default's six minutes.
-NATS_PING_EVERY_S = 2
-NATS_PINGS_MAX = 2
-
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_ESCAPE = re.compile(r"\\.")
 
 
 class CredentialError(StartError):
@@ -65,7 +50,7 @@ def ensure_secrets(
 def mode_of(name: str) -> int:
     """The mode of a file in a directory of secrets. What holds public keys only may be read by all:
     a container whose root has no rights beyond its own must read its server's configuration."""
-    return PUBLIC_MODE if name == NATS_CONFIG or name.endswith(".pem") else FILE_MODE
+    return READABLE if name == NATS_CONFIG or name.endswith(".pem") else OWN
 
 
 def ensure_token(path: Path) -> str:
@@ -110,57 +95,6 @@ def postgres_password(directory: Path, role: str) -> str:
     return _read_secret(postgres_password_path(directory, role))
 
 
-def nats_config(
-    permissions: Mapping[str, NatsPermissions],
-    *,
-    public_keys: Mapping[str, str],
-    port: int,
-    monitor_port: int,
-    store_dir: Path,
-    server_name: str = "deskbus",
-) -> dict[str, Any]:
-    """The nats-server configuration for one machine: loopback, JetStream, nkeys, allow lists,
-    and for each identity an account with its share of the server (libs.keys.accounts).
-
-    It holds public keys only. `public_keys` must have an entry for each identity in `permissions`.
-    """
-    if not permissions:
-        raise ValueError("nats-server lets everyone in when it knows no user: name at least one.")
-    return {
-        "server_name": server_name,
-        "host": "127.0.0.1",
-        "port": port,
-        "http": f"127.0.0.1:{monitor_port}",
-        "max_payload": PAYLOAD_BYTES_MAX,
-        "max_connections": max(NATS_CONNECTIONS_MAX, 2 * connections_max(len(permissions))),
-        "ping_interval": f"{NATS_PING_EVERY_S}s",
-        "ping_max": NATS_PINGS_MAX,
-        "jetstream": {
-            "store_dir": str(store_dir),
-            "max_memory_store": NATS_MEMORY_STORE_BYTES_MAX,
-            "max_file_store": NATS_FILE_STORE_BYTES_MAX,
-        },
-        "accounts": accounts(permissions, public_keys),
-    }
-
-
-def nats_config_text(config: Mapping[str, Any]) -> str:
-    """A configuration as the text that nats-server reads, to be written in UTF-8: JSON.
-
-    Of JSON's escapes nats-server reads `\\"` and `\\\\` as they are meant, so all other characters
-    are written as they are. Raises CredentialError for a control character, which cannot be.
-    """
-    text = json.dumps(config, indent=2, ensure_ascii=False)
-    refused = next((e for e in _ESCAPE.finditer(text) if e[0] not in (r"\"", r"\\")), None)
-    if refused is not None:
-        line = text.count("\n", 0, refused.start())
-        raise CredentialError(
-            f"a path for nats-server has a control character: {text.splitlines()[line].strip()}. "
-            "Name another folder."
-        )
-    return f"{text}\n"
-
-
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(
@@ -183,19 +117,10 @@ def _ensure_directory(directory: Path) -> None:
 
 def _ensure_file(path: Path, new_secret: Callable[[], str]) -> None:
     if path.exists():
-        _tighten(path, FILE_MODE)
+        _tighten(path, OWN)
         _read_secret(path)
         return
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(new_secret() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, f"{new_secret()}\n".encode(), OWN)
 
 
 def _tighten(path: Path, mode: int) -> None:

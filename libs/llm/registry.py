@@ -15,9 +15,10 @@ from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, StageUnknown
 from libs.llm.provider import FREE, ModelReply, ModelRequest, ModelSize, Provider
 from libs.llm.rules.coin import COIN, CoinProvider
+from libs.llm.rules.proposal import ProposalProvider
 from libs.llm.rules.provider import RulesProvider
 from libs.runtime.extras import ExtraMissing, require
-from libs.runtime.model_settings import SCRIPTED, STAGES, EndpointSettings
+from libs.runtime.model_settings import PROPOSAL, SCRIPTED, STAGES, EndpointSettings
 from libs.runtime.settings import Settings
 
 _PROBE = ModelRequest(
@@ -65,7 +66,8 @@ def all_providers(settings: Settings) -> Mapping[str, Provider]:
         name: _provider(endpoint, settings) for name, endpoint in endpoints_of(settings).items()
     }
     scripted = _scripted() if settings.demo else {}
-    return {FREE: RulesProvider(), COIN: CoinProvider(), **providers, **scripted}
+    built_in = {FREE: RulesProvider(), COIN: CoinProvider(), PROPOSAL: ProposalProvider()}
+    return {**built_in, **providers, **scripted}
 
 
 def _scripted() -> Mapping[str, Provider]:
@@ -125,6 +127,7 @@ def standings(
     return tuple(
         _standing(provider, providers, endpoints.get(name, EndpointSettings()), name)
         for name, provider in providers.items()
+        if name != PROPOSAL  # a proposer's cycles alone have it
     )
 
 
@@ -142,7 +145,9 @@ def _standing(
 def usable(providers: Mapping[str, Provider]) -> tuple[str, ...]:
     """The names of those that can be used now."""
     return tuple(
-        name for name, provider in providers.items() if not isinstance(provider, NotUsable)
+        name
+        for name, provider in providers.items()
+        if name != PROPOSAL and not isinstance(provider, NotUsable)
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 
+from contracts.types import spelled
 from libs.market.errors import UnknownSource
 from libs.runtime.settings import Settings
 
@@ -92,5 +93,5 @@ def alpaca_tickers(settings: Settings) -> tuple[str, ...]:
 
 
 def named(names: str) -> tuple[str, ...]:
-    """The names between the commas of a setting, in capitals."""
-    return tuple(filter(None, (name.strip().upper() for name in names.split(","))))
+    """The tickers between the commas of a setting, as the desk spells them."""
+    return tuple(filter(None, map(spelled, names.split(","))))

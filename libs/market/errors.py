@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import TypeGuard
+from typing import Self, TypeGuard
 
 from contracts.types import Failure
 from libs.files.finding import FileFinding
@@ -85,11 +85,11 @@ class NoHistory(MarketError):
         self.last = last
 
     @classmethod
-    def ended(cls, ticker: str, as_of: date, source: str, last: date) -> "NoHistory":
+    def ended(cls, ticker: str, as_of: date, source: str, last: date) -> Self:
         """The ticker traded at `last` for the last time up to as_of."""
         return cls(
             f"{ticker} has no price for {as_of} in source {source}: its last one is of {last}, "
-            f"so it was delisted or suspended, or not traded; leave it out",
+            f"so it was delisted, suspended or not traded, or the data ends there; leave it out",
             last,
         )
 

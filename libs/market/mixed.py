@@ -30,6 +30,7 @@ from libs.market.source import (
     SourceLabel,
     move_of,
     notes_on,
+    whole_volume,
 )
 
 T = TypeVar("T")
@@ -135,6 +136,10 @@ class MixedMarket:
     def session_notes(self, as_of: date) -> Sequence[str]:
         """See SessionNotes.session_notes: of the prices."""
         return notes_on(self._prices, as_of)
+
+    def whole_volume(self) -> bool:
+        """See SessionNotes.whole_volume."""
+        return whole_volume(self._prices)
 
     async def session_moves(self, as_of: date, tickers: Iterable[str]) -> Mapping[str, SessionMove]:
         """See SessionMoves.session_moves."""

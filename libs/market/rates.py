@@ -14,7 +14,7 @@ from typing import Protocol
 from contracts.types import ExchangeRate
 from libs.market.errors import NotInSource
 from libs.market.replay.store import ReplayStore
-from libs.market.replay.versions import HasVersions
+from libs.market.replay.versions import HasVersions, Versioned, at_version
 from libs.market.source import MarketData, price_kept
 from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, PriceMark, inverse, price_in
 
@@ -54,17 +54,6 @@ async def mark(
         return PriceMark(price, currency, price)
     rate = rates.get(currency)
     return PriceMark(price, currency, None if rate is None else price_in(price, rate), rate)
-
-
-class VersionedRates:
-    """`ExchangeRates` over the versions of a folder."""
-
-    def __init__(self, versions: HasVersions) -> None:
-        self._versions = versions
-
-    async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
-        """See ExchangeRates.into."""
-        return await (await self._versions.read()).of(ReplayRates).into(currency, at)
 
 
 _PAIR = re.compile("[A-Z]{6}")
@@ -123,6 +112,15 @@ class ReplayRates:
             times.append(row["known_at"])
             newest.append(newest[-1] if late else latest)
         return pairs
+
+
+class VersionedRates(Versioned[ReplayRates]):
+    """`ExchangeRates` over the versions of a folder."""
+
+    def __init__(self, versions: HasVersions) -> None:
+        super().__init__(versions, ReplayRates)
+
+    into = at_version(ReplayRates.into)
 
 
 def _newest(known: _Known, at: datetime) -> ExchangeRate | None:

@@ -26,6 +26,7 @@ from libs.market.rates import Quote
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.layout import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.source import EarningsReport, Fundamentals, Listing, NewsItem
+from libs.runtime.whole_file import write_whole
 
 BATCH = 8
 """Tickers asked at once and then written: what a run that is cut off loses at most."""
@@ -458,9 +459,7 @@ class _State:
 
 
 def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_whole(path, text.encode())
 
 
 def _read(path: Path) -> list[dict[str, str]]:

@@ -293,10 +293,19 @@ class SessionNotes(Protocol):
         nobody, and says what is known so far."""
         ...
 
+    def whole_volume(self) -> bool:
+        """Whether a bar's volume is that of all exchanges."""
+        ...
+
 
 def notes_on(market: "MarketData", as_of: date) -> Sequence[str]:
     """The notes of a source on the prices of a session; none where it has none to give."""
     return market.session_notes(as_of) if isinstance(market, SessionNotes) else ()
+
+
+def whole_volume(market: "MarketData") -> bool:
+    """Whether the volume of a source's bars is that of all exchanges."""
+    return not isinstance(market, SessionNotes) or market.whole_volume()
 
 
 def said_of(market: "MarketData", as_of: date) -> str:

@@ -1,7 +1,7 @@
 """How the market sources are made that `libs.market.choice` says are chosen.
 
 Where a further one is forgotten here, mypy says so. What reads past as_of is handed out by itself,
-`fills_of`: only execution asks for it.
+`fills_of`: execution asks for it, and who scores decisions that were made elsewhere.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -131,7 +131,7 @@ def yahoo_of(settings: Settings) -> "YahooMarket":
 
 
 def fills_of(settings: Settings) -> FillPrices:
-    """The chosen source, read past as_of: for execution only."""
+    """The chosen source, read past as_of: for execution, and to score decisions made elsewhere."""
     match source_of(settings):
         case SourceName.REPLAY:
             versions = versions_of(settings)
@@ -144,6 +144,14 @@ def fills_of(settings: Settings) -> FillPrices:
             from libs.market.alpaca.market import AlpacaFills  # noqa: PLC0415
 
             return AlpacaFills(alpaca_feed_of(settings))
+
+
+def recorded_in(directory: Path | None) -> tuple[MarketData, FillPrices, Sessions]:
+    """A folder of recorded data as it is now, or the bundled data, read up to as_of, read past it,
+    and its sessions: for whoever looks once, so no copy of it is kept. Raises BadReplayData."""
+    store = _bundled() if directory is None else ReplayStore(directory)
+    sessions = Sessions(store.label.name, store.calendar, _Recorded(store))
+    return ReplayMarket(store), ReplayFills(store), sessions
 
 
 def rates_of(settings: Settings) -> ExchangeRates:

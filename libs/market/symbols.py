@@ -1,8 +1,8 @@
-"""Symbols of shares: one spelling of each, what is no share, and what a suffix says.
+"""Symbols of shares: what is no share, and what a suffix says.
 
-spelled("brk-b")          BRK.B
 no_share("ES=F")          a future
 venue_of("0700.HK")       XHKG, HK, HKD
+is_us_ticker("BRK.B")     True
 lot_of("XTKS")            100
 currency("GBp")           GBX
 """
@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from contracts.types import SHARE_CLASS
 from libs.market.errors import MarketError
 
 
@@ -112,7 +113,6 @@ only a listing can say."""
 
 PAIR = "a crypto or currency pair"
 
-_CLASS = re.compile(r"([A-Z]{1,6})[-/ ]([A-Z])")
 _PAIR = re.compile(
     r"[A-Z0-9]{2,}[-/](USD|USDT|USDC|EUR|GBP|JPY|CHF|BTC|ETH)"
     r"|[A-Z0-9]{2,}/[A-Z0-9]{2,}|[A-Z]{3,}=X"
@@ -134,23 +134,12 @@ CURRENCIES = frozenset((*_CODES.split(), *_OLD.split(), *MINOR))
 """ISO 4217, also those that the euro replaced, and the hundredths of MINOR."""
 
 
-def spelled(text: str) -> str:
-    """The desk's spelling of a ticker: trimmed, in capitals, a share class behind a dot.
-
-    BRK.B, BRK-B, BRK/B and `BRK B` are one share. Letters that are not ASCII stay as they are.
-    """
-    text = text.strip()
-    ticker = text.upper() if text.isascii() else text
-    share = _CLASS.fullmatch(ticker)
-    return f"{share[1]}.{share[2]}" if share else ticker
-
-
 def no_share(ticker: str) -> str:
     """The kind of thing that a ticker names where it is no share; empty for a share.
 
     `ticker` is in capitals.
     """
-    if _CLASS.fullmatch(ticker):
+    if SHARE_CLASS.fullmatch(ticker):
         return ""
     if _PAIR.fullmatch(ticker) or "/" in ticker:
         return PAIR
@@ -165,6 +154,14 @@ def venue_of(ticker: str) -> Venue | None:
     """The exchange that a ticker's suffix names; None for any other ticker."""
     _, dot, suffix = ticker.rpartition(".")
     return VENUES.get(suffix) if dot else None
+
+
+def is_us_ticker(ticker: str) -> bool:
+    """Whether it can be a ticker of a US exchange, as the desk and Alpaca spell it: letters, with a
+    class behind a dot at most."""
+    stem, dot, suffix = ticker.partition(".")
+    named = venue_of(ticker) is None and ticker.isascii() and ticker == ticker.upper()
+    return named and stem.isalpha() and (suffix.isalpha() if dot else True)
 
 
 def lot_of(exchange: str) -> int:

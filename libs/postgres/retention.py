@@ -77,6 +77,22 @@ gone as (
 )
 """
 
+# A look stays where it is the newest of its account or of its answers, a person made it, or what it
+# found is not what the answer before it found: what differed, since when, and until when.
+_LOOKS = """
+with answered as (
+    select *, lag((verdict, differences)) over (partition by account order by number)
+              is distinct from (verdict, differences) as is_new
+    from looks where verdict <> 'unknown'
+),
+kept as (
+    select number from answered where is_new or by_whom <> 'execution'
+    union all select max(number) from looks group by account
+    union all select max(number) from answered group by account
+)
+delete from looks where kept_at < $1 and number not in (select number from kept)
+"""
+
 log = structlog.get_logger()
 
 
@@ -128,6 +144,14 @@ async def retain_models(
         log.info("postgres.models_dropped", models=count, bytes=size)
     verdict = RetentionVerdict.DUE if dry_run else RetentionVerdict.DROPPED
     return UnusedModels(verdict=verdict, models=count, size_bytes=size)
+
+
+async def retain_looks(dsn: str, months: int, *, today: date | None = None) -> None:
+    """Delete looks at a broker's books that found what the one before them found; `dsn` and
+    `months` as for `retain`. Raises as `connected`."""
+    async with connected(dsn) as db:
+        oldest = month_before(today or await _today(db), _at_least_one(months))
+        log.info("postgres.looks_dropped", looks=await db.execute(_LOOKS, oldest))
 
 
 async def retain(

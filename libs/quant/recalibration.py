@@ -56,9 +56,22 @@ def recalibrated(table: Recalibration, stated: float) -> Recalibrated:
     )
 
 
+def unproven(
+    outcomes: Iterable[StatedOutcome], provider: str, as_of: date, needed: int
+) -> Recalibrated:
+    """The lowest confidence, of whom too few outcomes are known before `as_of`."""
+    known = [row for row in outcomes if row.provider == provider and row.known_on < as_of]
+    return Recalibrated(confidence=0.0, outcomes=len(known), known_until=as_of, needed=needed)
+
+
 def in_words(stated: float, again: Recalibrated) -> str:
     """`stated 0.62, recalibrated 0.55 from 84 outcomes known until 2012-06-29`, and how many were
-    left out."""
+    left out; of a proposer, how many of its outcomes are known of those that it needs."""
+    if again.needed:
+        return (
+            f"stated {stated:.2f}, counts as {again.confidence:.2f} until {again.needed} outcomes "
+            f"of this proposer are known ({again.outcomes} are)"
+        )
     more = f"; {again.left_out} left out, as a stage fell back" if again.left_out else ""
     return (
         f"stated {stated:.2f}, recalibrated {again.confidence:.2f} from {again.outcomes} outcomes "

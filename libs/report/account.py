@@ -10,6 +10,7 @@ from contracts.account import HeldPlan, OpenOrder, Portfolio, Position, Side
 from contracts.account_query import AccountView, HeldAtClose
 from contracts.halt import Halt
 from contracts.types import Money
+from contracts.venue import DESK_STOPS
 from libs.facts import amounts
 from libs.quant import ticks
 from libs.report import cutoff, orders
@@ -39,12 +40,7 @@ def notes(view: AccountView) -> tuple[Text, ...]:
     """A halt of its buys, what its figures do not count yet, and the broker that it is bound to."""
     books = view.portfolio
     bound = books.venue if books else None
-    at_broker = (
-        f"orders go to {bound.venue} {bound.account_number}; stops are the desk's: reached at a "
-        "close, sold at the next open"
-        if bound
-        else ""
-    )
+    at_broker = f"orders go to {bound.venue} {bound.account_number}; {DESK_STOPS}" if bound else ""
     halt = f"{halted(books.halt)}" if books and books.halt else ""
     later = cutoff.not_counted(view.not_counted, currency(view))
     if later and books:

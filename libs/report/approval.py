@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from contracts.account import Side
 from contracts.approval import Approval, Verdict
+from contracts.proposal import UncheckedWords
 from contracts.risk import PortfolioDecision
+from contracts.venue import DESK_STOPS
 from libs.facts import amounts
 from libs.report import view
 from libs.report.tones import Tone, tone
@@ -105,6 +107,15 @@ def orders(of: Sequence[PortfolioDecision]) -> Table:
     )
 
 
+def unchecked(words: Sequence[UncheckedWords]) -> Table:
+    """What a proposer says itself of its trades, under a label that says what it is worth."""
+    return view.table(
+        ("Trade", "Unchecked words of the proposer"),
+        ((f"{one.action} {one.ticker}", one.words) for one in words),
+        notes=view.notes("nobody has checked these words; the figures above are the desk's own"),
+    )
+
+
 def _sent(of: Sequence[PortfolioDecision]) -> Iterator[str]:
     """What a broker is sent of each, where one is: the approval is bound to it."""
     for it in of:
@@ -114,6 +125,8 @@ def _sent(of: Sequence[PortfolioDecision]) -> Iterator[str]:
         kind = "at any price" if limit is None else f"at {amounts.price(limit)} or better"
         to = f"{it.venue.venue} {it.venue.account_number}"
         yield f"{it.asset}: sent to {to} as a {it.venue.type.value} day order, {kind}"
+    if any(it.venue and (it.plan or it.exit) for it in of):
+        yield DESK_STOPS
 
 
 def _reasoning(of: PortfolioDecision) -> str:

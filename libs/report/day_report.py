@@ -7,6 +7,7 @@ from decimal import Decimal
 from contracts.account import OrderType
 from contracts.account_query import HeldAtClose
 from contracts.report import Attention, CycleLine, DayReport, FillLine, OrderLine, Worth
+from contracts.venue import DESK_STOPS
 from libs.facts import amounts
 from libs.quant import ticks
 from libs.report import cutoff, ending, links, orders, view, why_not
@@ -242,6 +243,7 @@ def _stops(report: DayReport) -> Table:
             for stop in report.stops
         ),
         title="Stops",
+        notes=view.notes(DESK_STOPS if report.venue else ""),
     )
 
 

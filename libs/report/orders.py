@@ -7,6 +7,7 @@ from decimal import Decimal
 from contracts.account import EntryPlan, Fill, OrderStatus, OrderType, Position, Side
 from contracts.execution import ExecutionResult, Order
 from contracts.risk import DecisionAction, DecisionValidation
+from contracts.venue import DESK_STOPS
 from libs.facts import amounts
 from libs.quant.recalibration import in_words
 from libs.quant.ticks import priced
@@ -157,12 +158,15 @@ def planned(plan: EntryPlan) -> str:
 
 
 def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
-    """The plans of the buys that the rules left, a line each."""
-    return [
-        f"{decision.asset}: {planned(decision.plan)}"
+    """The plans of the buys that the rules left, a line each, and whose their stops are."""
+    plans = [
+        (decision, decision.plan)
         for decision in (validation.decisions if validation else ())
         if decision.action is DecisionAction.BUY and decision.plan is not None
     ]
+    stopped = any(decision.venue and plan.stop_price for decision, plan in plans)
+    lines = [f"{decision.asset}: {planned(plan)}" for decision, plan in plans]
+    return [*lines, *([DESK_STOPS] if stopped else [])]
 
 
 def recalibrated(validation: DecisionValidation | None) -> Sequence[str]:

@@ -145,13 +145,14 @@ def tell(view: CycleView, nodes: Sequence[OperationView] = ()) -> Story:
     ]
     reports = [pipeline.reports for pipeline in pipelines]
     digest = next((report.digest for report in reports if report.digest), None)
+    prices = next((report.exits.market_source for report in reports if report.exits), "")
     return Story(
         cycle_id=view.cycle_id,
         title=title(view.kind, view.as_of),
         status=view.status or CycleStatus.RUNNING,
         took=amounts.between(view.accepted_at, view.ended_at),
         note=MADE_UP if any(report.synthetic for report in reports) else "",
-        looked_at=_looked_at(digest) if digest else (),
+        looked_at=_looked_at(digest) if digest else [_prices(prices)] if prices else (),
         pipelines=pipelines,
         costs=costs.of(view, nodes),
         evidence=_evidence(pipelines, nodes),
@@ -186,13 +187,17 @@ def _looked_at(digest: SignalDigest) -> Sequence[SectionFact]:
         facts.append(SectionFact("Surfaced by", listed, op_id=digest.op_id))
     facts += [
         SectionFact("Sources", words(_sources(digest.sources))),
-        # What follows the first clause is in the digest's own view.
-        SectionFact("Prices", words(digest.market_source.split(";")[0])),
+        _prices(digest.market_source),
     ]
     if dropped:
         listed = ShownItems(dropped, DROPPED_LISTED_MAX, "digest")
         facts.append(SectionFact("Dropped", listed, op_id=digest.op_id))
     return facts
+
+
+def _prices(source: str) -> SectionFact:
+    # What follows the first clause is in the step's own view.
+    return SectionFact("Prices", words(source.split(";", maxsplit=1)[0]))
 
 
 def _line(text: str) -> Line:

@@ -1,7 +1,8 @@
-"""Tasks that run beside a block and end with it; one that fails is noticed."""
+"""Tasks that run beside a block and end with it, and how they wait. One that fails is noticed."""
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -43,3 +44,12 @@ class Background:
         for task in done:
             task.result()
         raise RuntimeError("a background task ended that should not")
+
+
+async def event_within(event: asyncio.Event, timeout_s: float) -> bool:
+    """Wait for the event, at most so long; whether it came."""
+    # Not `wait_for`: up to Python 3.11 it may swallow a cancellation.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            return await event.wait()
+    return False

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from libs.runtime.errors import DeskError
 from libs.runtime.ports import choose_port
+from libs.runtime.proposers import HTTP_TOKEN_FILE, ProposersUnreadable, proposer_names
 from libs.runtime.settings import Settings
 
 TOKEN_CHARS_MIN = 16
@@ -42,7 +43,8 @@ class Certificate:
 @dataclass(frozen=True)
 class HttpAddress:
     """A host and port; `token` is what a caller must bear, None where this machine's loopback is
-    the only way in and no token was set. With a certificate it speaks TLS and nothing else."""
+    the only way in, no token was set and nobody may propose. With a certificate it speaks TLS and
+    nothing else."""
 
     host: str
     port: int
@@ -179,6 +181,10 @@ def _token(settings: Settings) -> str | None:
         name, token = "DESKBUS_HTTP_TOKEN", settings.http.token.get_secret_value().strip()
     elif settings.http.token_file is not None:
         name, token = "DESKBUS_HTTP_TOKEN_FILE", _read(settings.http.token_file)
+    elif _has_proposers(settings):
+        # A program that may only propose must not be let in as the owner, also not on loopback.
+        path = settings.secrets_path / HTTP_TOKEN_FILE
+        name, token = str(path), _read(path)
     else:
         return None
     if len(token) < TOKEN_CHARS_MIN or not token.isascii() or not token.isprintable():
@@ -189,8 +195,17 @@ def _token(settings: Settings) -> str | None:
     return token
 
 
+def _has_proposers(settings: Settings) -> bool:
+    try:
+        return bool(proposer_names(settings.secrets_path))
+    except ProposersUnreadable as error:
+        raise HttpRefused(error.message) from error
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise HttpRefused(f"DESKBUS_HTTP_TOKEN_FILE {path} cannot be read: {error}") from error
+        raise HttpRefused(
+            f"the token of HTTP in {path} (DESKBUS_HTTP_TOKEN_FILE) cannot be read: {error}"
+        ) from error

@@ -1,10 +1,12 @@
-"""A pair of keys in a file: an id and its secret, as Alpaca gives them out.
+"""A pair of keys in a file: an id and its secret, as Alpaca gives them out; and where it may go.
 
 The file has two words, the id first, on one line or two. Neither is in a message, a repr or a log.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -15,10 +17,11 @@ WORD_CHARS = (8, 256)
 """The fewest and the most characters of an id, and of a secret."""
 SHOWN_CHARS = 4
 HIDDEN = "***"
+STAND_IN = re.compile(r"https?://(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 
 
 class KeyPairUnusable(DeskError):
-    """The file of a pair of keys is missing, or does not hold one."""
+    """A file of a pair of keys is missing or holds none, or the pair would be sent elsewhere."""
 
     code = "key_unusable"
 
@@ -60,3 +63,16 @@ def key_pair_in(path: Path, setting: str) -> KeyPair:
             f"{setting}: {path} must hold two words, the key id and its secret, and nothing else"
         )
     return KeyPair(SecretStr(words[0]), SecretStr(words[1]))
+
+
+def only_to(host: str, url: str | None, setting: str) -> str:
+    """The address that a pair is sent to, without a path: `host` over https where `url` is None.
+    Raises KeyPairUnusable unless `url` is that, or a stand-in's on this machine."""
+    theirs = f"https://{host}"
+    plain = (url or theirs).removesuffix("/")
+    if plain != theirs and not STAND_IN.fullmatch(plain):
+        raise KeyPairUnusable(
+            f"the key is only sent to {theirs}, or to a stand-in on this machine; {setting} names "
+            f"another address: {urlsplit(plain).hostname or 'none'}"
+        )
+    return plain

@@ -82,7 +82,9 @@ class Rate(BaseModel):
 
 SCRIPTED = "scripted"
 """The provider of a demo's desk, and of no other."""
-BUILT_IN = ("rules", "coin", SCRIPTED)
+PROPOSAL = "proposal"
+"""The provider of a proposer's cycles, which nobody else may name."""
+BUILT_IN = ("rules", "coin", SCRIPTED, PROPOSAL)
 """Providers that the desk comes with. They compute, so no endpoint may pass for one: it would be
 shown what a masked arm must not see."""
 
@@ -90,7 +92,7 @@ shown what a masked arm must not see."""
 def provider_names(endpoints: Iterable[str], *, demo: bool) -> tuple[str, ...]:
     """The providers that pipelines may name on a desk with these endpoints, each once: those built
     in, the presets, and the endpoints."""
-    built_in = (name for name in BUILT_IN if demo or name != SCRIPTED)
+    built_in = (name for name in BUILT_IN if name != PROPOSAL and (demo or name != SCRIPTED))
     presets = (name for name in get_args(Preset) if name != COMPATIBLE)
     return tuple(dict.fromkeys((*built_in, *presets, *endpoints)))
 

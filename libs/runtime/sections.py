@@ -96,7 +96,7 @@ class AlpacaSettings(Section):
     account may ask 200 times a minute. Services with data directories of their own, such as
     containers, each take this much."""
     data_url: str | None = Field(
-        default=None, pattern=r"^https?://(127\.0\.0\.1|localhost)(:\d+)?$"
+        default=None, pattern=r"^https?://(127\.0\.0\.1|localhost)(:\d+)?/?$"
     )
     """An address on this machine that answers in the place of Alpaca's data host, for tests. Not
     set: https://data.alpaca.markets, the only other host that is sent the key."""
@@ -148,10 +148,12 @@ class HttpSettings(Section):
 
 
 class McpSettings(Section):
-    """MCP over HTTP."""
+    """The MCP server."""
 
     token_file: Path | None = None
     """What callers of `deskbus mcp --http` must send. Not set: `mcp.token` among the secrets."""
+    proposer_token: SecretStr | None = None
+    """The token of the proposer that `deskbus mcp --propose` serves over standard input."""
 
 
 class MetricsSettings(Section):

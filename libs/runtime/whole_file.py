@@ -26,3 +26,9 @@ def beside(path: Path, body: bytes, mode: int = READABLE) -> Iterator[Path]:
         yield partial
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, body: bytes, mode: int = READABLE) -> None:
+    """Put a file with these bytes at `path`, in place of one that is there. Raises OSError."""
+    with beside(path, body, mode) as whole:
+        whole.replace(path)

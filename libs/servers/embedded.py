@@ -20,17 +20,16 @@ import structlog
 from libs.keys.accounts import NatsPermissions
 from libs.keys.credentials import (
     ensure_secrets,
-    nats_config,
-    nats_config_text,
     nkey_public_key,
     nkey_seed_path,
     postgres_password,
 )
+from libs.keys.nats_config import NatsPlace, nats_config, nats_config_text
 from libs.runtime.ports import LOOPBACK, check_loopback, choose_port
 from libs.servers.binaries import nats_program, postgres_programs
 from libs.servers.child_log import make_logs_dir
 from libs.servers.leftovers import end_leftover, mark_of
-from libs.servers.nats_server import NatsAddress, nats_child, prepare_nats, store_dir
+from libs.servers.nats_server import nats_child, prepare_nats, store_dir
 from libs.servers.placement import can_reach, make_root, reachable_root, server_identity
 from libs.servers.postgres_roles import PsqlLogin, ensure_roles
 from libs.servers.postgres_server import SUPERUSER, postgres_child, prepare_postgres
@@ -286,25 +285,22 @@ class _Preparation:
 
     def _nats(self, permissions: Mapping[str, NatsPermissions]) -> Child:
         ports = self._record.ports
-        config = nats_config(
-            permissions,
-            public_keys={name: nkey_public_key(self._secrets_dir, name) for name in permissions},
+        place = NatsPlace(
+            listen=LOOPBACK,
             port=ports["nats"],
             monitor_port=ports["nats_monitor"],
             store_dir=store_dir(self._server_dir),
-            server_name=self._nats_name,
+            name=f"deskbus-{self._record.desk_id}",
         )
+        keys = {name: nkey_public_key(self._secrets_dir, name) for name in permissions}
+        config = nats_config_text(nats_config(permissions, keys, place))
         return nats_child(
             nats_program(self._run_as, self._copies_root),
-            prepare_nats(self._server_dir, nats_config_text(config), self._run_as),
-            NatsAddress(self._nats_name, ports["nats"], ports["nats_monitor"]),
+            prepare_nats(self._server_dir, config, self._run_as),
+            place,
             self._logs_dir / "nats.log",
             self._run_as,
         )
-
-    @property
-    def _nats_name(self) -> str:
-        return f"deskbus-{self._record.desk_id}"
 
     def _noted(self, child: Child) -> Child:
         """The child, with each start written to the record, for the start after a kill of us."""

@@ -6,11 +6,12 @@ import os
 import signal
 import urllib.request
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.ports import LOOPBACK
+from libs.runtime.whole_file import write_whole
 from libs.servers.placement import hand_over
 from libs.servers.supervisor import Child, Identity
 
@@ -29,15 +30,6 @@ ITSELF = "/varz"
 DOES_NOT_ANSWER = "does not answer"
 
 
-@dataclass(frozen=True)
-class NatsAddress:
-    """The name of a server, and where on loopback it listens."""
-
-    server_name: str
-    port: int
-    monitor_port: int
-
-
 def prepare_nats(server_dir: Path, config: str, run_as: Identity | None) -> Path:
     """Make the store's folder, write the configuration for a start, return the latter's path.
 
@@ -46,10 +38,7 @@ def prepare_nats(server_dir: Path, config: str, run_as: Identity | None) -> Path
     """
     hand_over(store_dir(server_dir), run_as)
     path = server_dir / "nats.conf"
-    partial = server_dir / "nats.conf.partial"
-    partial.write_text(config, encoding="utf-8")
-    partial.chmod(0o644)
-    partial.replace(path)
+    write_whole(path, config.encode())
     return path
 
 
@@ -59,7 +48,7 @@ def store_dir(server_dir: Path) -> Path:
 
 
 def nats_child(
-    program: Path, config: Path, place: NatsAddress, log_path: Path, run_as: Identity | None
+    program: Path, config: Path, place: NatsPlace, log_path: Path, run_as: Identity | None
 ) -> Child:
     """The supervised NATS server."""
 
@@ -100,10 +89,10 @@ async def nats_problem(monitor_port: int, *, check: str = HEALTH) -> str:
     return _error_in(body) if head else DOES_NOT_ANSWER
 
 
-async def _is_at(place: NatsAddress) -> bool:
+async def _is_at(place: NatsPlace) -> bool:
     """True where the server of that name is the one that listens there."""
     answer = await _get(place.monitor_port, ITSELF)
-    return f'"server_name": "{place.server_name}"'.encode() in answer
+    return f'"server_name": "{place.name}"'.encode() in answer
 
 
 async def _get(monitor_port: int, path: str) -> bytes:

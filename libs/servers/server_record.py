@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Self
 
 from libs.runtime.errors import StartError
+from libs.runtime.whole_file import OWN, write_whole
 
 RECORD_NAME = "embedded.json"
 LOCK_NAME = "lock"
 ID_BYTES = 8
 PID_DIGITS_MAX = 20
-FILE_MODE = 0o600
 
 
 class DataDirError(StartError):
@@ -64,18 +64,13 @@ class ServerRecord:
 
     def save(self, data_dir: Path) -> None:
         """Replace the record atomically."""
-        path = data_dir / RECORD_NAME
-        partial = path.with_suffix(".partial")
-        with open(partial, "w", opener=private) as file:
-            json.dump(asdict(self), file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        text = json.dumps(asdict(self), indent=2)
+        write_whole(data_dir / RECORD_NAME, text.encode(), OWN)
 
 
 def private(path: str, flags: int) -> int:
     """An opener for files that are their owner's alone."""
-    return os.open(path, flags, FILE_MODE)
+    return os.open(path, flags, OWN)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import re
 from collections.abc import Callable, Hashable
+from enum import Enum, auto
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
@@ -23,6 +24,8 @@ from libs.web.concurrency_limit import (
 from libs.web.connections import let_in
 from libs.web.door import BrowserLogin
 from libs.web.problem import HttpProblem, unavailable
+from libs.web.proposer import BODY_BYTES_MAX as PROPOSER_BODY_BYTES_MAX
+from libs.web.proposer import ProposerTokens
 from libs.web.stream import EVENT_STREAM
 
 HEADERS_BYTES_MAX = 32_768
@@ -40,6 +43,8 @@ CHANGES_IN_FLIGHT_MAX = 16
 """Requests that change something, at once. No two share an answer, and most wait for the desk."""
 FIRST_IN_FLIGHT_MAX = 8
 """Answers about the kill switch at once, beside all others."""
+PROPOSERS_IN_FLIGHT_MAX = 4
+"""Answers to proposers at once: whatever they send keeps no person waiting."""
 STRANGERS_IN_FLIGHT_MAX = 4
 """Answers to strangers at once: the login page, what it loads, and logins."""
 OF_THE_CALLER = frozenset({b"authorization", b"cookie", b"user-agent", b"referer", b"connection"})
@@ -48,6 +53,14 @@ FORM = "application/x-www-form-urlencoded"
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_.-]+))(?::[0-9]*)?", re.IGNORECASE)
+
+
+class Caller(Enum):
+    """Whose request it is."""
+
+    OWNER = auto()
+    PROPOSER = auto()
+    STRANGER = auto()
 
 
 class Guard:
@@ -61,7 +74,8 @@ class Guard:
 
     Only a request that is there as a whole takes a seat. Seats are kept apart by what is asked: the
     kill switch, what changes something, reads. Requests without the token have seats of their own
-    and a pace: they take little time from those with it.
+    and a pace: they take little time from those with it. So have proposers,
+    whose own tokens open a few paths alone.
     """
 
     def __init__(
@@ -71,15 +85,18 @@ class Guard:
         request_s_max: float | None = None,
         door: BrowserLogin | None = None,
         body_bytes_max: int = MESSAGE_BYTES_MAX,
+        proposers: ProposerTokens | None = None,
     ) -> None:
         self._app = app
+        self._proposers = proposers
         self._address = address
         self._door = door
         self._request_s_max = request_s_max
         self._body_bytes_max = body_bytes_max
-        self._first, self._strangers = (
+        self._first, self._strangers, self._proposing = (
             ConcurrencyLimit(FIRST_IN_FLIGHT_MAX),
             ConcurrencyLimit(STRANGERS_IN_FLIGHT_MAX),
+            ConcurrencyLimit(PROPOSERS_IN_FLIGHT_MAX),
         )
         self._reads, self._changes = (
             ConcurrencyLimit(IN_FLIGHT_MAX),
@@ -103,16 +120,21 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            is_stranger = self._admit(scope)
+            who = self._admit(scope)
         except HttpProblem:
             await self._pace(scope, receive)
             raise
-        if is_stranger:
+        if who is Caller.STRANGER:
             body = await _whole_body(scope, receive, STRANGERS_BODY_BYTES_MAX)
             await self._pace(scope, receive)
             await self._seated(self._strangers, scope, body, receive, send)
             return
         let_in(scope)
+        if who is Caller.PROPOSER:
+            # Its reads share an answer with nobody: who asks changes it.
+            body = await _whole_body(scope, receive, PROPOSER_BODY_BYTES_MAX)
+            await self._seated(self._proposing, scope, body, receive, send)
+            return
         body = await _whole_body(scope, receive, self._body_bytes_max)
         if self._door is not None and self._door.goes_first(scope):
             await self._seated(self._first, scope, body, receive, send)
@@ -158,16 +180,21 @@ class Guard:
         for message in answer:
             await send(message)
 
-    def _admit(self, scope: Scope) -> bool:
-        """True for a stranger who comes to what is open to all. Raises `HttpProblem`."""
+    def _admit(self, scope: Scope) -> Caller:
+        """Who comes: a stranger to what is open to all, a proposer to what is open to it. Raises
+        `HttpProblem`."""
         headers = Headers(scope=scope)
         _check_headers(scope)
         self._check_host(headers)
-        is_stranger = not self._bears_token(scope, headers)
+        body_bytes_max = self._body_bytes_max
+        if self._proposers is not None and self._proposers.admit(scope, headers):
+            who, body_bytes_max = Caller.PROPOSER, PROPOSER_BODY_BYTES_MAX
+        else:
+            who = Caller.OWNER if self._bears_token(scope, headers) else Caller.STRANGER
         if scope["method"] not in READS:
             _check_origin(headers)
-            _check_content(headers, self._body_bytes_max, takes_form=self._takes_form(scope))
-        return is_stranger
+            _check_content(headers, body_bytes_max, takes_form=self._takes_form(scope))
+        return who
 
     def _takes_form(self, scope: Scope) -> bool:
         return self._door is not None and self._door.takes_form(scope)

@@ -17,6 +17,7 @@ from libs.web.door import BrowserLogin
 from libs.web.guard import HEADERS_BYTES_MAX, Guard
 from libs.web.head import Heads
 from libs.web.monitoring import Measured
+from libs.web.proposer import ProposerTokens
 
 STOP_GRACE_S = 3
 """Requests that are being answered may take so long when the server stops."""
@@ -42,11 +43,12 @@ async def serving(
     lifespan: bool = False,
     door: BrowserLogin | None = None,
     body_bytes_max: int = MESSAGE_BYTES_MAX,
+    proposers: ProposerTokens | None = None,
 ) -> AsyncIterator[None]:
     """`app` at `address` while the block runs. Raises `HttpRefused` where it cannot listen.
 
     `lifespan`: the application has a start and an end of its own. `door`: browsers come here too.
-    `body_bytes_max` bounds the body of a request.
+    `body_bytes_max` bounds the body of a request. `proposers`: they come with tokens of their own.
     """
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -59,7 +61,7 @@ async def serving(
         context = context_of(certificate)
     protocol: Any = Connections(context).protocol
     config = uvicorn.Config(
-        Heads(Measured(Guard(app, address, request_s_max, door, body_bytes_max))),
+        Heads(Measured(Guard(app, address, request_s_max, door, body_bytes_max, proposers))),
         http=protocol,
         ws="none",
         lifespan="on" if lifespan else "off",

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from contracts.account import Fill, OrderStatus, Side
 from contracts.assessment import Memorize
+from contracts.cycle import STUDY_ACCOUNTS
 from contracts.execution import ExecutionResult, Order
 from contracts.memory import (
     JUDGED_SESSIONS,
@@ -26,7 +27,6 @@ from contracts.memory import (
 )
 from contracts.risk import DecisionAction
 from contracts.stages import fell_back
-from contracts.study import ACCOUNT_PREFIX
 from contracts.trader import StockPick
 from contracts.types import Failure, Money, shortened
 from libs.market.calendar import ExchangeCalendar
@@ -265,7 +265,7 @@ def stated(command: Memorize, outcomes: Sequence[DecisionOutcome]) -> tuple[Stat
     A buy counts whether it was traded or not: it was stated all the same. Of a ticker that was
     picked twice for one session the later decision counts.
     """
-    if command.pipeline.account.startswith(ACCOUNT_PREFIX):
+    if command.pipeline.account.startswith(STUDY_ACCOUNTS):
         return ()
     awaited = [one.decision for one in command.past_decisions]
     decisions = {(decision.cycle_id, decision.pipeline): decision for decision in awaited}

@@ -107,6 +107,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
                 "studies.command",
                 "Run studies: which provider decides better, and what is luck",
             ),
+            CommandEntry("risk", "trading.risk", "Show how much of each risk limit is used"),
             CommandEntry("budget", "trading.budget", "Show today's remaining model budget"),
             CommandEntry(
                 "mcp", "operating.mcp", "Give other AI assistants access to the desk (MCP)"
@@ -140,6 +141,9 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "config", "operating.config", "Show every setting, its value and its source"
             ),
+            CommandEntry(
+                "proposer", "operating.proposer", "Let programs propose trades for one account"
+            ),
             CommandEntry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
             CommandEntry("export", "operating.export", "Export the record as Parquet files"),
             CommandEntry("db", "operating.db", "Migrate, back up, restore and prune the database"),
@@ -166,7 +170,7 @@ ELSEWHERE: Mapping[str, str] = {
     "ps": "status",
     "console": "open",
     "settings": "config",
-    "limits": "config",
+    "limits": "risk",
     "alerts": "notify",
     "balance": "portfolio",
     "cash": "portfolio",

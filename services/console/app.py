@@ -6,30 +6,33 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 
-from contracts.subjects.accounts import ACCOUNT, EQUITY, LEADERBOARD, PERFORMANCE
+from contracts.subjects.accounts import ACCOUNT, EQUITY, LEADERBOARD, PERFORMANCE, RISK
 from contracts.subjects.approvals import APPROVALS, DECISIONS
 from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
 from contracts.subjects.events import EVENTS_AFTER, EVENTS_SINCE
 from contracts.subjects.halts import HALTS
 from contracts.subjects.notices import NOTIFICATIONS
 from contracts.subjects.operations import OPERATION, OPERATIONS, SENT
+from contracts.subjects.proposals import PROPOSAL, PROPOSAL_LIMITS
 from contracts.subjects.reports import REPORT
 from contracts.subjects.schedule import SCHEDULE
 from contracts.subjects.strategies import STRATEGIES
 from contracts.subjects.upkeep import BUDGET, DEAD_LETTERS, STORING
 from libs.bus.client import open_client
 from libs.bus.dead_letters import open_dead_letters
+from libs.bus.desk_link import ProposerLinks
 from libs.bus.health import open_health
 from libs.bus.permissions import CONSOLE
-from libs.bus.route import Routes, on_query
+from libs.bus.route import Routes, on_query, on_request
 from libs.market.calendar import exchange_calendar
 from libs.market.sources import market_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
+from libs.runtime.proposers import Proposers
 from libs.runtime.settings import Settings
-from services.console import handler
+from services.console import handler, proposals
 from services.console.listings.cycles import CycleList
 from services.console.listings.outcomes import CycleOutcomes
 from services.console.live.event_log import EventLog
@@ -40,6 +43,7 @@ from services.console.views import (
     notifications,
     performance,
     report,
+    risk,
     schedule,
     sent,
     strategies,
@@ -85,6 +89,9 @@ def routes(desk: DeskViews, cycles: CycleList) -> Routes:
             on_query(STORING, handler.storing, health=desk.health, pool=desk.pool),
             on_query(ACCOUNT, accounts.account, desk=desk),
             on_query(EQUITY, accounts.equity, store=store),
+            on_request(PROPOSAL, proposals.proposal, desk=desk),
+            on_request(PROPOSAL_LIMITS, proposals.limits, desk=desk),
+            on_query(RISK, risk.risk, desk=desk),
         ),
     )
 
@@ -134,8 +141,10 @@ async def _http(desk: DeskViews, cycles: CycleList) -> AsyncIterator[None]:
         yield
         return
     from libs.web.monitoring import Watched  # noqa: PLC0415
+    from libs.web.proposer import ProposerTokens  # noqa: PLC0415
     from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
     from libs.web.sessions import LoginSessions  # noqa: PLC0415
+    from services.console.http.proposals import PATHS  # noqa: PLC0415
     from services.console.http.requests import DeskAccess, Requests  # noqa: PLC0415
     from services.console.live.tail import Tail  # noqa: PLC0415
     from services.console.pages.site import Site  # noqa: PLC0415
@@ -143,6 +152,7 @@ async def _http(desk: DeskViews, cycles: CycleList) -> AsyncIterator[None]:
     sessions = None
     if address.token is not None:
         sessions = LoginSessions(address.token, address.port, SESSION_S, time.time)
+    links = ProposerLinks(lambda: (settings.nats_address, settings.secrets_path))
     where, tail = settings.nats_address, Tail(desk.pool, settings.http.streams_max)
     dsn = dsn_for(settings.postgres_address, CONSOLE_ROLE, settings.secrets_path)
     async with (
@@ -155,13 +165,16 @@ async def _http(desk: DeskViews, cycles: CycleList) -> AsyncIterator[None]:
             cycles=cycles,
             halts=Store(halts),
             requests=Requests(client),
+            proposers=links,
             tail=tail,
             sessions=sessions,
         )
         site = Site(access)
-        async with serving(Watched(site), address, door=site):
+        tokens = ProposerTokens(Proposers(settings.secrets_path), PATHS)
+        async with serving(Watched(site), address, door=site, proposers=tokens):
             try:
                 yield
             finally:
+                await links.close()
                 # The server waits for its answers, and these go on.
                 tail.close()

@@ -48,7 +48,7 @@ from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount, UnknownName
 from services.console import logic
 from services.console.listings.cycles import BadFilter
-from services.console.listings.operations import OperationFilter, OperationList
+from services.console.listings.operations import OperationList
 from services.console.live.event_log import EventLog
 from services.console.live.frames import EventLine, behind
 from services.console.sizes import ANSWER_BYTES_MAX, OperationSizes, cut, fitting, parts, size_of
@@ -135,11 +135,7 @@ def _refuse_unknown(wanted: str | None, here: Iterable[str] = ()) -> None:
 
 async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -> OperationsPage:
     nodes: list[OperationView] = []
-    step = strategy.STEPS.get(query.type, query.type)
-    like = OperationFilter.model_validate(
-        {**query.model_dump(), "step": None if query.type in {None, "operation"} else step}
-    )
-    is_filtered = like != OperationFilter(status=query.status, step=like.step)
+    is_filtered = any((query.account, query.since, query.until, query.text, query.before))
     if is_filtered and query.type in {CYCLE_TYPE, strategy.PARENT}:
         text = f"a {query.type} is filtered by its status alone here; the list of cycles takes all"
         raise BadFilter(text, "type")
@@ -150,7 +146,7 @@ async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -
         nodes += [await _cycle_node(row, store) for row in rows]
     has_cycles, before = bool(nodes), None
     if query.type not in {CYCLE_TYPE, strategy.PARENT}:
-        fit = await listed.page(like, query.limit)
+        fit = await listed.page(query)
         # A page among whose operations are cycles has no next one: it is a glance.
         before = None if has_cycles else fit.before
         nodes += map(tree.operation_node, fit.rows)

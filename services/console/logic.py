@@ -16,6 +16,7 @@ from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView, ExecutionResult
 from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
+from contracts.proposal import TradeProposal, UncheckedWords
 from contracts.risk import DecisionValidation, UnreadableDecision
 from contracts.stages import Substitute
 from contracts.types import Usage
@@ -152,7 +153,19 @@ def waiting_approval(row: Row) -> WaitingApproval | UnreadableDecision:
             "requested_at": row["created_at"],
             "expires_at": row["deadline_at"],
             "proposal": asked.decision_validation,
+            "unchecked": _unchecked(row),
         }
+    )
+
+
+def _unchecked(row: Row) -> tuple[UncheckedWords, ...]:
+    """A proposer's own words, where one asked for the cycle."""
+    proposal = orjson.loads(row["request"]).get("proposal")
+    picks = () if proposal is None else TradeProposal.model_validate(proposal).picks
+    return tuple(
+        UncheckedWords(ticker=pick.ticker, action=pick.action, words=pick.reason)
+        for pick in picks
+        if pick.reason
     )
 
 

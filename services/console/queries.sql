@@ -226,10 +226,18 @@ order by o.created_at, o.op_id
 
 -- name: waiting_approvals
 select o.op_id, o.cycle_id, o.pipeline, o.account, o.as_of, o.command, o.created_at, o.deadline_at,
-       c.requester
+       c.requester, c.request
 from operations o join cycles c using (cycle_id)
 where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cycle_id = $1)
 order by o.deadline_at, o.op_id limit $2
+
+-- name: count_proposals
+-- As the orchestrator counts them before it takes one more.
+select count(*) filter (where accepted_at > clock_timestamp() - interval '1 hour') as lately,
+       count(*) filter (where status = 'running') as open
+from cycles
+where requester = $1
+  and (status = 'running' or accepted_at > clock_timestamp() - interval '1 hour')
 
 -- name: newest_decisions
 -- In the order of their making, which has an index; what was executed stands beside each.
@@ -332,6 +340,24 @@ order by o.ticker, f.session desc, o.placed_at desc
 -- name: working_orders
 select order_id, ticker, side, type, quantity, hold, stop_price, currency, as_of from orders
 where account = $1 and status in ('working', 'waiting') order by as_of, ticker
+
+-- name: risk_cuts
+-- What each rule took from the proposals of an account since a session, and the newest case.
+select rule, count(*) filter (where outcome = 'cut')::int as cut,
+       count(*) filter (where outcome = 'vetoed')::int as vetoed, max(as_of) as as_of,
+       (array_agg(ticker order by as_of desc, cycle_id, place))[1] as ticker,
+       (array_agg(reason order by as_of desc, cycle_id, place))[1] as reason,
+       (array_agg(cycle_id order by as_of desc, cycle_id, place))[1] as cycle_id,
+       (array_agg(pipeline order by as_of desc, cycle_id, place))[1] as pipeline
+from desk.checks
+where account = $1 and as_of > $2 and outcome <> 'kept'
+group by rule order by count(*) desc, rule limit $3
+
+-- name: newest_checks
+-- What these rules measured last of an account, since a session.
+select distinct on (rule) rule, value, as_of from desk.checks
+where account = $1 and as_of > $2 and rule = any($3::text[])
+order by rule, as_of desc, cycle_id, place
 
 -- name: newest_fills
 select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session, f.currency,

@@ -357,6 +357,7 @@ def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
         open_orders=tuple(open_orders),
         sold=tuple(sorted(sold)),
         exits=exits_at([act for act in account.acted if act.ticker in positions], account.splits),
+        venue=account.broker.bound if account.broker else None,
     )
 
 

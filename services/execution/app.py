@@ -12,7 +12,7 @@ from contracts.subjects.commands import EXECUTE_DECISIONS, OPEN_BOOKS
 from contracts.subjects.exits import HOLDINGS
 from contracts.subjects.halts import HALT, RESUME
 from contracts.subjects.venue import BIND, CANCEL_ORDER, RECONCILE, VENUE, VENUE_ORDERS
-from libs.broker.alpaca import URL, AlpacaPaper
+from libs.broker.alpaca import AlpacaPaper
 from libs.broker.paper import PaperBroker
 from libs.bus.route import Routes, on_command, on_query, on_request
 from libs.market.choice import SourceName, source_of
@@ -95,8 +95,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
 
 @asynccontextmanager
 async def _venue_of(settings: Settings, trading: Trading) -> AsyncIterator[VenueDesk]:
-    """The broker's side, as the settings say. Raises UnusableVenue and
-    KeyPairUnusable."""
+    """The broker's side, as the settings say. Raises KeyPairUnusable."""
     pool, reads = trading.pool, trading.reads
     desk = VenueDesk(
         pool=pool,
@@ -109,7 +108,7 @@ async def _venue_of(settings: Settings, trading: Trading) -> AsyncIterator[Venue
         yield desk
         return
     key = key_pair_in(settings.alpaca.trading_key_file, TRADING_KEY_SETTING)
-    venue = AlpacaPaper(key, settings.alpaca.trading_url or URL)
+    venue = AlpacaPaper(key, settings.alpaca.trading_url)
     looker = Looker(pool, venue, reads, _now)
     desk.venue, desk.looker = venue, looker
     desk.sender = OrderSender(pool, venue, looker, _now)

@@ -318,6 +318,7 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
         open_orders=open_orders_of(account),
         exits=exits_at(account.acted, account.splits, as_of),
         accounts=listed,
+        venue=account.broker.bound if account.broker else None,
     )
 
 

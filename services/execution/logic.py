@@ -20,6 +20,7 @@ from contracts.trader import StockPick
 from contracts.types import shortened
 from contracts.venue import VenueTerms
 from libs.broker.broker import Broker, Filled
+from libs.market.symbols import is_us_ticker
 from libs.quant.exchange import cents_in, price_in
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
 from libs.quant.risk.plugins import plugin_ceilings
@@ -159,6 +160,8 @@ def _not_as_decided(
         yield f"its limit of {_limit(terms):f} is above {_limit(now):f}, the highest now"
     if order.foreign is not None:
         yield f"it trades in {order.foreign.price.currency}, and the broker trades in US dollars"
+    if not is_us_ticker(order.ticker):
+        yield f"{order.ticker} is no ticker of a US exchange, and the broker has no others"
     if order.ticker in binding.blocked:
         yield "a split of it is in one of both books only: deskbus account reconcile"
     if any(o.ticker == order.ticker and o.terms is not None for o in account.working):

@@ -1,5 +1,20 @@
 -- What execution asks of the ledger. Amounts are in the account's currency.
 
+-- part: order_filled
+-- Orders with what they were filled at: of fills in part the sum.
+select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
+       f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
+       f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
+       f.foreign_fee as fill_foreign_fee, v.terms::text as terms
+from orders o join accounts a using (account) left join venue_orders v using (order_id)
+left join lateral (
+    select round(sum(price * quantity) / sum(quantity), 6) as price, sum(quantity) as quantity,
+           sum(fee) as fee, max(session) as session, max(currency) as currency,
+           max(foreign_price) as foreign_price, max(rate) as rate, max(rate_on) as rate_on,
+           sum(foreign_fee) as foreign_fee
+    from fills where order_id = o.order_id having count(*) > 0
+) f on true
+
 -- name: command_on_record
 select account, ended, command_sha256, budget::text as budget,
        constraints::text as constraints, asked, approval
@@ -98,20 +113,9 @@ where e.account = $1 and e.session > $2
 order by e.entry_id, p.line
 
 -- name: open_orders
--- Open at the close of $2: still working, or filled at a later session. Of fills in part the sum. As a market order fills at
+-- Open at the close of $2: still working, or filled at a later session. As a market order fills at
 -- the session after its own, the latter are those of $2 itself.
-select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
-       f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
-       f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
-       f.foreign_fee as fill_foreign_fee, v.terms::text as terms
-from orders o join accounts a using (account) left join venue_orders v using (order_id)
-left join lateral (
-    select round(sum(price * quantity) / sum(quantity), 6) as price, sum(quantity) as quantity,
-           sum(fee) as fee, max(session) as session, max(currency) as currency,
-           max(foreign_price) as foreign_price, max(rate) as rate, max(rate_on) as rate_on,
-           sum(foreign_fee) as foreign_fee
-    from fills where order_id = o.order_id having count(*) > 0
-) f on true
+{order_filled}
 where o.account = $1
   and ((o.status = 'working' and o.as_of <= $2)
        or (o.status = 'filled' and o.as_of = $2 and o.type = 'market')
@@ -119,18 +123,7 @@ where o.account = $1
 order by o.as_of, o.side desc, o.ticker, o.type, o.order_id
 
 -- name: orders_by_id
-select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
-       f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
-       f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
-       f.foreign_fee as fill_foreign_fee, v.terms::text as terms
-from orders o join accounts a using (account) left join venue_orders v using (order_id)
-left join lateral (
-    select round(sum(price * quantity) / sum(quantity), 6) as price, sum(quantity) as quantity,
-           sum(fee) as fee, max(session) as session, max(currency) as currency,
-           max(foreign_price) as foreign_price, max(rate) as rate, max(rate_on) as rate_on,
-           sum(foreign_fee) as foreign_fee
-    from fills where order_id = o.order_id having count(*) > 0
-) f on true
+{order_filled}
 where o.order_id = any ($1::uuid[])
 
 -- name: acted_exits

@@ -24,7 +24,14 @@ from libs.market.facts import TEXT_CHARS_MAX, facts_of
 from libs.market.issuers import issuer_of
 from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
-from libs.market.source import CorporateAction, FillPrices, HasFiles, Listing, MarketData
+from libs.market.source import (
+    CorporateAction,
+    FillPrices,
+    HasFiles,
+    Listing,
+    MarketData,
+    whole_volume,
+)
 from libs.market.symbols import UnknownCurrency
 from libs.quant.exchange import PriceMark, no_rate
 from libs.runtime.data_version import reading
@@ -397,7 +404,8 @@ class ExecutionReads:
             self._require_own(ticker, error)
             return None
         opened, low = (Decimal(str(bars[name][-1])) for name in ("open", "low"))
-        return DayPrices(session, opened, low, volume=_shares(bars["volume"][-1]))
+        volume = _shares(bars["volume"][-1]) if whole_volume(self.market) else None
+        return DayPrices(session, opened, low, volume=volume)
 
     async def _actions_of(
         self,

@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, Decimal
 from uuid import UUID
 
 from contracts.account import OrderStatus, OrderType, Side
+from contracts.venue import DESK_STOPS
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
 from libs.quant import sizing
 from libs.quant.risk.evaluation import venue_terms
@@ -76,7 +77,7 @@ def _stop_after(filled: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrd
         quantity=left,
         hold=Decimal(0),
         status=OrderStatus.WORKING,
-        reason="",
+        reason=DESK_STOPS if filled.terms else "",
         stop_price=None if price is None else _after_split(price, ratio),
         fill=None,
         acts=None,

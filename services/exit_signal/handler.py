@@ -42,7 +42,7 @@ from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.logic import SellablePart, assess, check_of, held_in
 from services.exit_signal.reads import ExitReads
-from services.exit_signal.warnings import accounts_unknown, warnings_of
+from services.exit_signal.warnings import accounts_unknown, of_the_desk, warnings_of
 
 log = structlog.get_logger()
 
@@ -138,6 +138,7 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         *filter(None, [checking.rules.note]),
         *warnings_of(named_in_file, histories, account.largest),
         *accounts_unknown(file.owners(), holdings.accounts),
+        *of_the_desk(holdings),
     ]
     return report.result_of(named, held, orders, assessment, warnings)
 
@@ -177,6 +178,7 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
             *filter(None, [checking.rules.note]),
             *warnings_of(named, histories, account.largest),
             *accounts_unknown(file.owners(), holdings.accounts),
+            *of_the_desk(holdings),
         ),
     )
 
@@ -198,6 +200,7 @@ async def check_exits(
         positions=books.positions,
         open_orders=books.open_orders,
         exits=books.exits,
+        venue=books.venue,
     )
     if command.request.sell_now is not None:
         return _by_hand(command, command.request.sell_now, holdings, reads)
@@ -214,7 +217,7 @@ async def check_exits(
     sessions = calendar.sessions
     account = ExitContext.of(holdings, calendar.next_session(holdings.as_of))
     requests = wanted_for((item.position for item in held), account, terms, sessions)
-    histories = await reads.journalled(journal, requests, command.as_of)
+    histories, notes = await reads.journalled(journal, requests, command.as_of)
 
     def check(item: SellablePart) -> ExitCheck:
         ticker = item.position.ticker
@@ -241,8 +244,8 @@ async def check_exits(
         command,
         account=books.account,
         checks=checks,
-        market_source=reads.market.label.in_words,
-        warnings=(note,) if note else (),
+        market_source=", ".join((reads.market.label.in_words, *notes)),
+        warnings=(*filter(None, [note]), *of_the_desk(holdings)),
     )
 
 

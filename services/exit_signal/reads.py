@@ -12,7 +12,7 @@ from contracts.operation import CallKind
 from contracts.types import Failure
 from libs.market.errors import LookAhead, MarketError, SourceUnavailable, is_silence
 from libs.market.exits import history
-from libs.market.source import MarketData, require_session
+from libs.market.source import MarketData, notes_on, require_session
 from libs.quant.exits.history import HistoryRequest, PriceHistory
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
@@ -20,6 +20,9 @@ from libs.runtime.journal import Call, Journal, Reply
 READS_AT_ONCE = 16
 TICKERS_A_CALL = 50
 """Tickers that one journalled read covers."""
+
+NOTES = "price_notes"
+"""Beside the tickers of a reply, which are in capitals."""
 
 Histories = Mapping[str, PriceHistory | Failure]
 
@@ -49,20 +52,18 @@ class ExitReads:
 
     async def journalled(
         self, journal: Journal, requests: Sequence[HistoryRequest], as_of: date
-    ) -> Histories:
-        """The same, read once whatever dies. Raises SourceUnavailable where no ticker has an
-        answer and the source cannot be reached."""
+    ) -> tuple[Histories, Sequence[str]]:
+        """The same, read once whatever dies, and what was to be known of the prices then. Raises
+        SourceUnavailable where no ticker has an answer and the source cannot be reached."""
         parts = [
             requests[first : first + TICKERS_A_CALL]
             for first in range(0, len(requests), TICKERS_A_CALL)
         ]
         replies = await journal.calls([self._call(part, as_of) for part in parts])
-        return {
-            ticker: _history(entry)
-            for reply in replies
-            if isinstance(reply, dict)
-            for ticker, entry in reply.items()
-        }
+        told = [reply for reply in replies if isinstance(reply, dict)]
+        notes: Any = next((reply[NOTES] for reply in told if NOTES in reply), ())
+        entries = (pair for reply in told for pair in reply.items() if pair[0] != NOTES)
+        return {ticker: _history(entry) for ticker, entry in entries}, notes
 
     def _call(self, part: Sequence[HistoryRequest], as_of: date) -> Call:
         async def run() -> Reply:
@@ -70,7 +71,9 @@ class ExitReads:
             silent = [had for had in results.values() if is_silence(had)]
             if silent and all(isinstance(had, Failure) for had in results.values()):
                 raise SourceUnavailable(f"{len(part)} tickers", silent[0].message)
-            return Reply({ticker: _as_json(had) for ticker, had in results.items()})
+            notes: JsonValue = [*notes_on(self.market, as_of)]
+            said = {NOTES: notes} if notes else {}
+            return Reply({**{ticker: _as_json(had) for ticker, had in results.items()}, **said})
 
         def failed(error: DeskError) -> Reply:
             if not isinstance(error, SourceUnavailable):

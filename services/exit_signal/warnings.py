@@ -1,8 +1,10 @@
-"""Warnings about names in `exit_signals.toml` that nothing has. Pure."""
+"""Warnings about names in `exit_signals.toml` that nothing has, and on whose stops are. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from contracts.exit_signal import Holdings
 from contracts.types import Failure, shortened
+from contracts.venue import DESK_STOPS
 from libs.quant.exits.history import NAMED_MAX, PriceHistory
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
@@ -24,6 +26,11 @@ def warnings_of(
                 shortened(f"exit rules, {place}: {had.message}{meant}", WARNING_CHARS_MAX)
             )
     return warnings
+
+
+def of_the_desk(holdings: Holdings) -> list[str]:
+    """That stops are the desk's, of an account at a broker."""
+    return [DESK_STOPS] if holdings.venue is not None else []
 
 
 def accounts_unknown(owners: Mapping[str, str], known: Sequence[str]) -> list[str]:

@@ -40,12 +40,12 @@ log = structlog.get_logger()
 class DeskServer(MCPServer):
     """A server with these tools and nothing else."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], instructions: str = INSTRUCTIONS) -> None:
         self._by_name = {tool.name: tool for tool in tools}
         super().__init__(
             NAME,
             "Deskbus",
-            instructions=INSTRUCTIONS,
+            instructions=instructions,
             version=version(NAME),
             tools=[*tools],
             subscriptions=False,  # a stream that a client could hold

@@ -30,12 +30,12 @@ from contracts.subjects.exits import EXIT_SIGNALS
 from contracts.subjects.operations import OPERATION, OPERATIONS
 from contracts.types import Name, ShortText, Ticker
 from libs.bus.client import QuestionRefused
+from libs.bus.desk_link import DeskLink
 from libs.market.source import MarketData, require_session
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, TOOLS, MarketTool, MarketTools
 from libs.runtime.ids import NotFound
 from libs.runtime.nearest import UnknownAccount
 from services.mcp_server import shapes
-from services.mcp_server.desk import DeskLink
 from services.mcp_server.exit_shapes import ExitShape
 from services.mcp_server.server import answer_of, failed, tool_of
 

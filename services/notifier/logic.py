@@ -4,8 +4,8 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 from contracts.audit import Event, EventType
+from contracts.cycle import STUDY_ACCOUNTS
 from contracts.notice import Notice
-from contracts.study import ACCOUNT_PREFIX
 from libs.runtime.notify_settings import Notify, RuleSettings, next_digest, quiet_until
 
 BACKOFF_S, BACKOFF_S_MAX = 2.0, 300.0
@@ -24,7 +24,7 @@ def due_at(
 
     Cells of studies are not sent, nor is the failure of a channel to that channel.
     """
-    if notice.account is not None and notice.account.startswith(ACCOUNT_PREFIX):
+    if notice.account is not None and notice.account.startswith(STUDY_ACCOUNTS):
         return None
     if event.type is EventType.NOTICES_GIVEN_UP and event.data.get("channel") == channel:
         return None

@@ -7,7 +7,6 @@ does not stand in the way of what comes after it.
 """
 
 import asyncio
-import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,6 +34,7 @@ from libs.bus.pull import Pull, Streamed
 from libs.bus.streams import NOTICE_STREAM, channel_since
 from libs.channels.channel import REFUSALS, Channel, ChannelMessage, SendOutcome
 from libs.report.notify import messages, notices
+from libs.runtime.background import event_within
 from libs.runtime.errors import DeskError
 from libs.runtime.notify_settings import Notify
 from libs.telemetry import metrics
@@ -204,7 +204,7 @@ class Sender:
     async def _send_all(self) -> None:
         while not self._stopping.is_set():
             await self._news.wait()
-            await within(self._stopping, GATHER_S)
+            await event_within(self._stopping, GATHER_S)
             self._news.clear()
             batch, self._hand = self._hand, []
             try:
@@ -313,10 +313,3 @@ async def until_answered(ask: Callable[[], Awaitable[Answered]]) -> Answered:
             log.warning("notifier.waits", why=error.message)
         await asyncio.sleep(wait_s)
         wait_s = min(2 * wait_s, RETRY_S_MAX)
-
-
-async def within(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event, at most so long."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            await event.wait()

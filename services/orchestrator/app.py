@@ -36,6 +36,7 @@ from services.orchestrator.machine.workflow import Workflow
 from services.orchestrator.machine.workflows import workflows_of
 from services.orchestrator.notices import Notices
 from services.orchestrator.preflight import AdmissionCheck
+from services.orchestrator.proposals import ProposalDesk
 from services.orchestrator.schedulers import certificates
 from services.orchestrator.schedulers.dead_letter_monitor import DeadLetterMonitor
 from services.orchestrator.schedulers.desk_clock import DeskClock
@@ -110,7 +111,14 @@ async def _orchestrating(
         await begin_data(settings)
         data_version = data_version_of(settings)
         handler = Handler(
-            committer, publisher, sessions.latest, data_version, door, refusals, patience_s
+            committer,
+            publisher,
+            sessions.latest,
+            data_version,
+            door,
+            refusals,
+            patience_s,
+            ProposalDesk(settings.secrets_path, is_demo=settings.demo),
         )
         desk_clock = DeskClock(
             pool, settings, lambda: client.is_connected, relay.wake, lambda: committer.refused

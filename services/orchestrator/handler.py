@@ -8,7 +8,15 @@ from datetime import date
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
-from contracts.cycle import PROBE, STRATEGY, CancelCycle, CycleRequest, RequestAnswer
+from contracts.cycle import (
+    PREVIEW,
+    PROBE,
+    STRATEGY,
+    STUDY_ACCOUNTS,
+    CancelCycle,
+    CycleRequest,
+    RequestAnswer,
+)
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -18,10 +26,11 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.study import ACCOUNT_PREFIX
+from contracts.proposal import Propose
 from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
 from contracts.subjects.operations import CLAIM, RECORD, RESULT
+from contracts.subjects.proposals import PROPOSE
 from contracts.subjects.subject import ORCHESTRATOR, REQUESTERS, STUDY, Answered
 from contracts.types import Failure, shortened
 from libs.bus.headers import traceparent
@@ -32,15 +41,18 @@ from libs.bus.server import Refuse, Server, UnreadableMessage
 from libs.runtime import ids
 from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError
+from libs.runtime.model_settings import PROPOSAL
+from services.orchestrator import proposals
 from services.orchestrator.commit import Committer, InputRefused, NotCommitted, OutgoingCommand
 from services.orchestrator.group import inputs
-from services.orchestrator.group.answers import rejection
+from services.orchestrator.group.answers import mistaken, rejection
 from services.orchestrator.group.batch import WorkflowUnknown
 from services.orchestrator.group.budgets import pays_no_call
 from services.orchestrator.group.changes import Stop
 from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.machine.rotation import in_turn
 from services.orchestrator.preflight import PreflightOf
+from services.orchestrator.proposals import ProposalDesk
 
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
@@ -68,6 +80,7 @@ class Handler:
         outlook_of: PreflightOf,
         refusals: Refusals,
         patience_s: float,
+        proposal_desk: ProposalDesk,
     ) -> None:
         self._committer = committer
         self._publisher = publisher
@@ -76,11 +89,13 @@ class Handler:
         self._outlook_of = outlook_of
         self._refusals = refusals
         self._patience_s = patience_s
+        self._proposals = proposal_desk
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
         await server.serve(REQUEST_CYCLE, self.cycle, self._refuse_request)
         await server.serve(CANCEL_CYCLE, self._cancel, self._refuse_request)
+        await server.serve(PROPOSE, self._propose, self._refuse_request)
         await server.serve(ANSWER_PROPOSAL, self._approval, self._refuse_request)
         unread = self._unread
         await server.serve(CLAIM, self._claim, unread("claim", _claim_refused))
@@ -93,8 +108,34 @@ class Handler:
             why = f"{requester} is no person: only a person sells by hand (`deskbus exit now`)"
             return rejection("not_a_person", why, "sell_now")
         refused = _no_cell(request) if requester == STUDY else _kept_for_studies(request)
+        refused = refused or _kept_for_proposers(request)
         if refused is not None:
             return refused
+        return await self._begin(requester, request, _digest(request))
+
+    async def _propose(self, requester: str, wish: Propose) -> RequestAnswer | None:
+        """Answer a proposal: it is a request for a cycle, whose body is the proposal's own, so that
+        a limit that is changed meanwhile does not make the same one another."""
+        try:
+            proposer = self._proposals.proposer(requester)
+        except DeskError as error:
+            return rejection(error.code, error.message)
+        request = proposals.request_of(wish, proposer)
+        digest = hashlib.sha256(wish.model_dump_json().encode()).digest()
+        return await self._begin(
+            requester, request, digest, session=wish.session, per_hour_max=proposer.per_hour_max
+        )
+
+    async def _begin(
+        self,
+        requester: str,
+        request: CycleRequest,
+        digest: bytes,
+        *,
+        session: date | None = None,
+        per_hour_max: int | None = None,
+    ) -> RequestAnswer | None:
+        """Have a request's cycle begun; `session` is the one that its as_of must be."""
         try:
             version = await self._data_version()
             with reading(version):
@@ -106,15 +147,20 @@ class Handler:
             poor = pays_no_call(request.budgets, outlook.needs)
             return outlook.rejection or poor or RequestAnswer(outcome="accepted")
         body = request.model_dump_json().encode()
+        not_latest = None
+        if session not in {None, as_of}:
+            why = f"a proposal is for the newest session, {as_of}; leave session out"
+            not_latest = mistaken("not_latest", why, "session", str(session), as_of.isoformat())
         asked = inputs.CycleRequested(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
             requester=requester,
             request=in_turn(request, as_of),
             as_of=as_of,
-            body_sha256=_digest(request),
-            rejection=outlook.rejection,
+            body_sha256=digest,
+            rejection=not_latest or outlook.rejection,
             needs=outlook.needs,
             data_version=version,
+            per_hour_max=per_hour_max,
         )
         answer = await self._request(asked)
         if answer is None:
@@ -234,18 +280,33 @@ def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
         if pipeline.masked:
             why = f"pipeline {pipeline.name} is masked: only an arm of a study is"
             return rejection("invalid", why, "pipelines")
-    taken = [account for account in request.accounts if account.startswith(ACCOUNT_PREFIX)]
+    taken = [account for account in request.accounts if account.startswith(STUDY_ACCOUNTS)]
     if taken:
-        why = f"account {taken[0]}: names that begin with {ACCOUNT_PREFIX} are kept for studies"
+        why = f"account {taken[0]}: names that begin with {STUDY_ACCOUNTS} are kept for studies"
         return rejection("invalid", why, "pipelines")
+    return None
+
+
+def _kept_for_proposers(request: CycleRequest) -> RequestAnswer | None:
+    """Why only a proposer may ask for this; None where anybody may."""
+    if request.proposal is not None or request.kind == PREVIEW:
+        field = "kind" if request.proposal is None else "proposal"
+        return rejection("invalid", "only a proposer proposes: see docs/proposals.md", field)
+    by = {
+        (pipeline.provider, *pipeline.stages.values(), *pipeline.fallback.values())
+        for pipeline in request.pipelines
+    }
+    if any(PROPOSAL in answering for answering in by):
+        why = f"the provider {PROPOSAL} answers proposals only: see docs/proposals.md"
+        return rejection("provider_unknown", why, "pipelines")
     return None
 
 
 def _no_cell(request: CycleRequest) -> RequestAnswer | None:
     """Why the study service may not ask for this; None for a cell in accounts of studies."""
-    others = [name for name in request.accounts if not name.startswith(ACCOUNT_PREFIX)]
+    others = [name for name in request.accounts if not name.startswith(STUDY_ACCOUNTS)]
     if request.study is None or request.kind == STRATEGY or others:
-        why = f"{STUDY} asks for cells alone, in accounts that begin with {ACCOUNT_PREFIX}"
+        why = f"{STUDY} asks for cells alone, in accounts that begin with {STUDY_ACCOUNTS}"
         return rejection("invalid", why, "pipelines" if others else "study")
     return None
 

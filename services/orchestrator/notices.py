@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import structlog
@@ -16,7 +17,7 @@ from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 
 TIDY_EVERY_S = 600.0
-STALE_S = NOTICE_AGE_S_MAX + 86_400.0
+STALE = timedelta(seconds=NOTICE_AGE_S_MAX, days=1)
 """What waits for longer is no longer in NATS: it was lost, or its channel was removed."""
 FORGET_MAX = 5_000
 """Rows that one pass deletes at most; the rest waits for the next."""
@@ -51,11 +52,12 @@ class Notices:
     async def tidy(self) -> None:
         """Delete what ended long ago, and give up what NATS cannot hold any more."""
         await self._pool.execute(sql.forget_notices, self._kept_s, FORGET_MAX)
-        await self._pool.execute(sql.stale_notices, STALE_S, LOST)
+        stale = datetime.now(UTC) - STALE
+        await self._pool.execute(sql.give_up_notices, None, stale, LOST)
 
     async def _keep(self, query: KeepNotices) -> EndedNotices:
         async with self._pool.acquire() as db, db.transaction():
-            await db.execute(sql.lost_notices, query.channel, query.since, LOST)
+            await db.execute(sql.give_up_notices, query.channel, query.since, LOST)
             ended = await db.fetchval(
                 sql.keep_notices,
                 query.channel,

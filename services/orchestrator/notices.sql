@@ -1,3 +1,15 @@
+-- part: told
+-- One event a channel, of those among `ended` that were given up.
+told as (
+    insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
+    select (clock_timestamp() at time zone 'utc')::date, id, 0, id, 'notices_given_up', 'orchestrator',
+           jsonb_build_object('channel', channel, 'count', count, 'code', code, 'oldest_at', oldest_at)
+    from (select gen_random_uuid() as id, channel, count(*), max(error_code) as code,
+                 min(event_at) as oldest_at
+          from ended where status = 'given_up' and kind is distinct from 'undelivered'
+          group by channel) lost
+)
+
 -- name: keep_notices
 -- The ids of those that have ended before: they are not to be sent again.
 with given as (
@@ -27,52 +39,19 @@ with ended as (
     where channel = $1 and event_id = any($2::uuid[]) and status = 'due'
     returning event_id, channel, status, error_code, event_at, notice ->> 'kind' as kind
 ),
-told as (
-    insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
-    select (clock_timestamp() at time zone 'utc')::date, id, 0, id, 'notices_given_up', 'orchestrator',
-           jsonb_build_object('channel', channel, 'count', count, 'code', code, 'oldest_at', oldest_at)
-    from (select gen_random_uuid() as id, channel, count(*), max(error_code) as code,
-                 min(event_at) as oldest_at
-          from ended where status = 'given_up' and kind is distinct from 'undelivered'
-          group by channel) lost
-)
+{told}
 select coalesce(array_agg(event_id) filter (where status <> 'due'), '{}') from ended
 
--- name: lost_notices
--- Kept a minute before NATS began to hold the channel's notices: clocks differ by less.
+-- name: give_up_notices
+-- Those of the channel $1, null for all, that were kept a minute before $2: NATS does not hold them any
+-- more. Clocks differ by less.
 with ended as (
     update notifications
     set status = 'given_up', error_code = $3, ended_at = clock_timestamp()
-    where channel = $1 and status = 'due' and kept_at < $2::timestamptz - interval '1 minute'
+    where ($1::text is null or channel = $1) and status = 'due' and kept_at < $2::timestamptz - interval '1 minute'
     returning channel, status, error_code, event_at, notice ->> 'kind' as kind
 ),
-told as (
-    insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
-    select (clock_timestamp() at time zone 'utc')::date, id, 0, id, 'notices_given_up', 'orchestrator',
-           jsonb_build_object('channel', channel, 'count', count, 'code', code, 'oldest_at', oldest_at)
-    from (select gen_random_uuid() as id, channel, count(*), max(error_code) as code,
-                 min(event_at) as oldest_at
-          from ended where status = 'given_up' and kind is distinct from 'undelivered'
-          group by channel) lost
-)
-select count(*) from ended
-
--- name: stale_notices
-with ended as (
-    update notifications
-    set status = 'given_up', error_code = $2, ended_at = clock_timestamp()
-    where status = 'due' and kept_at < clock_timestamp() - $1 * interval '1 second'
-    returning channel, status, error_code, event_at, notice ->> 'kind' as kind
-),
-told as (
-    insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
-    select (clock_timestamp() at time zone 'utc')::date, id, 0, id, 'notices_given_up', 'orchestrator',
-           jsonb_build_object('channel', channel, 'count', count, 'code', code, 'oldest_at', oldest_at)
-    from (select gen_random_uuid() as id, channel, count(*), max(error_code) as code,
-                 min(event_at) as oldest_at
-          from ended where status = 'given_up' and kind is distinct from 'undelivered'
-          group by channel) lost
-)
+{told}
 select count(*) from ended
 
 -- name: forget_notices

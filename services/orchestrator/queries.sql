@@ -82,6 +82,16 @@ left join lateral (
     order by o.as_of desc, o.finished_at desc limit 1
 ) memory on true
 
+-- name: count_proposals
+-- How many proposals and previews each of these proposers made in the last hour, and how many of all
+-- that it ever made have not ended.
+select requester, count(*) filter (where accepted_at > clock_timestamp() - interval '1 hour') as lately,
+       count(*) filter (where status = 'running') as open
+from cycles
+where requester = any($1::text[])
+  and (status = 'running' or accepted_at > clock_timestamp() - interval '1 hour')
+group by requester
+
 -- name: past_memories
 -- The memories of accounts before a date that may speak of outcomes still to be told: from some days
 -- before the last one on, which told what was known at its own as_of.
@@ -113,6 +123,15 @@ update day_budgets
 set tokens_spent = $1, tokens_reserved = $2, cost_usd_spent = $3, cost_usd_reserved = $4
 where day = (now() at time zone 'utc')::date
 
+-- part: usage
+sum(given) as given, sum(made) as made, sum(cache_read) as cache_read, sum(cache_write) as cache_write,
+       bool_or(unpriced) as unpriced
+
+-- part: usage_added
+set input_tokens = r.input_tokens + u.given, output_tokens = r.output_tokens + u.made,
+    cache_read_tokens = r.cache_read_tokens + u.cache_read,
+    cache_write_tokens = r.cache_write_tokens + u.cache_write, unpriced = r.unpriced or u.unpriced
+
 -- name: add_usage
 -- What calls used by sort, on top of what is there: the rows' locks are held. The whole stands with
 -- the rest of each row.
@@ -121,36 +140,16 @@ with used as materialized (
           cache_read bigint, cache_write bigint, unpriced bool, of_day bool)
 ),
 of_operations as (
-    update operations o
-    set input_tokens = o.input_tokens + u.given, output_tokens = o.output_tokens + u.made,
-        cache_read_tokens = o.cache_read_tokens + u.cache_read,
-        cache_write_tokens = o.cache_write_tokens + u.cache_write,
-        unpriced = o.unpriced or u.unpriced
-    from (select op_id, sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-                 sum(cache_write) as cache_write,
-                 bool_or(unpriced) as unpriced from used group by op_id) u
-    where o.op_id = u.op_id
+    update operations r {usage_added}
+    from (select op_id, {usage} from used group by op_id) u where r.op_id = u.op_id
 ),
 of_cycles as (
-    update cycles c
-    set input_tokens = c.input_tokens + u.given, output_tokens = c.output_tokens + u.made,
-        cache_read_tokens = c.cache_read_tokens + u.cache_read,
-        cache_write_tokens = c.cache_write_tokens + u.cache_write,
-        unpriced = c.unpriced or u.unpriced
-    from (select cycle_id, sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-                 sum(cache_write) as cache_write,
-                 bool_or(unpriced) as unpriced from used group by cycle_id) u
-    where c.cycle_id = u.cycle_id
+    update cycles r {usage_added}
+    from (select cycle_id, {usage} from used group by cycle_id) u where r.cycle_id = u.cycle_id
 )
-update day_budgets d
-set input_tokens = d.input_tokens + u.given, output_tokens = d.output_tokens + u.made,
-    cache_read_tokens = d.cache_read_tokens + u.cache_read,
-    cache_write_tokens = d.cache_write_tokens + u.cache_write,
-    unpriced = d.unpriced or u.unpriced
-from (select sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
-             sum(cache_write) as cache_write, bool_or(unpriced) as unpriced
-      from used where of_day) u
-where u.given is not null and d.day = (now() at time zone 'utc')::date
+update day_budgets r {usage_added}
+from (select {usage} from used where of_day) u
+where u.given is not null and r.day = (now() at time zone 'utc')::date
 
 -- name: load_paces
 -- Locked too: at midnight the day's lock is another one.

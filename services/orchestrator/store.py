@@ -27,6 +27,7 @@ from services.orchestrator.group.changes import (
     NewEvent,
     NewOperation,
     NewUsage,
+    Proposed,
     command_json,
 )
 from services.orchestrator.group.leases import NOTHING
@@ -150,6 +151,9 @@ async def load_for_requests(
     loaded.running = rows[0]["running"]
     loaded.today = _purse(rows[0], settings)
     loaded.strategies_running = rows[0]["strategies_running"]
+    proposers = [item.requester for item in requests if item.request.proposal is not None]
+    for row in await db.fetch(sql.count_proposals, proposers) if proposers else ():
+        loaded.proposed[row["requester"]] = Proposed(row["lately"], row["open"])
     loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows if row["op_id"]}
 
 

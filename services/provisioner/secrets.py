@@ -6,7 +6,6 @@ as they are, permissions become those of the new version.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,20 +13,20 @@ from pathlib import Path
 
 from libs.bus.permissions import permissions
 from libs.keys.accounts import NatsPermissions
-from libs.keys.certificates import CertificatePair, ensure_certificates
+from libs.keys.certificates import ensure_certificates
 from libs.keys.credentials import (
     NATS_CONFIG,
     CredentialError,
     ensure_secrets,
     ensure_token,
-    mode_of,
-    nats_config,
-    nats_config_text,
     nkey_public_key,
     postgres_password,
 )
+from libs.keys.nats_config import NatsPlace, nats_config, nats_config_text
 from libs.keys.tls import CA_FILE
 from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.proposers import proposer_names
+from libs.runtime.whole_file import OWN, write_whole
 from libs.servers.embedded import DATABASE
 from libs.servers.postgres_roles import roles_sql
 from libs.servers.postgres_server import SUPERUSER
@@ -48,22 +47,6 @@ SERVERS: Mapping[str, Sequence[str]] = {
 }
 """Servers with a certificate, and the names that each one has in it at least; NATS those of its
 nodes too."""
-
-
-@dataclass(frozen=True)
-class NatsPlace:
-    """Where the NATS server listens, stores, and finds its certificate; the defaults are those of
-    compose.yaml. `nodes` are the cluster's addresses (`host:port`) for one another, itself among
-    them; a server without is alone."""
-
-    listen: str = "0.0.0.0"  # noqa: S104 - inside a container; compose.yaml publishes on loopback
-    port: int = 4222
-    monitor_port: int = 8222
-    store_dir: Path = Path("/data")
-    tls_dir: Path = Path("/etc/nats")
-    nodes: tuple[str, ...] = ()
-    node_port: int = 6222
-    name: str = "deskbus"
 
 
 @dataclass(frozen=True)
@@ -90,16 +73,17 @@ def provision_secrets(
     """
     place = place or kept_place(directory)
     before = _secrets_in(directory)
-    ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
+    allowed = permissions(proposers=proposer_names(directory))
+    ensure_secrets(directory, nats_identities=allowed, postgres_roles=(*ROLES, SUPERUSER))
     for name in TOKENS:
         ensure_token(directory / name)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
     servers["nats"] += tuple(node.rpartition(":")[0] for node in place.nodes)
     expires = ensure_certificates(directory, servers) if tls or _has_tls(directory) else {}
     after = _secrets_in(directory)
-    _write(directory / NATS_CONFIG, nats_conf(directory, place))
     passwords = {role: postgres_password(directory, role) for role in ROLES}
-    _write(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE))
+    write_whole(directory / NATS_CONFIG, nats_conf(directory, place).encode())
+    write_whole(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE).encode(), OWN)
     return Provisioned(tuple(sorted(after - before)), len(before), expires)
 
 
@@ -135,40 +119,9 @@ def nats_conf(
 ) -> str:
     """The NATS server's configuration: who may do what (`permissions()`). It holds public keys
     only."""
-    allowed = allowed or permissions()
-    config = nats_config(
-        allowed,
-        public_keys={name: nkey_public_key(directory, name) for name in allowed},
-        port=place.port,
-        monitor_port=place.monitor_port,
-        store_dir=place.store_dir,
-        server_name=place.name,
-    )
-    config["host"] = place.listen
-    if _has_tls(directory):
-        pair = CertificatePair(place.tls_dir, "nats")
-        config["tls"] = {"cert_file": str(pair.certificate), "key_file": str(pair.key)}
-    if place.nodes:
-        config["cluster"] = _cluster(place, config.get("tls"))
-    return nats_config_text(config)
-
-
-def _cluster(place: NatsPlace, own: Mapping[str, str] | None) -> Mapping[str, object]:
-    """How the nodes find and believe one another: by certificates, in both directions."""
-    if own is None:
-        raise CredentialError(
-            "The nodes of a NATS cluster know one another by certificates, and there are none: "
-            "add --tls."
-        )
-    return {
-        "name": "deskbus",
-        "listen": f"{place.listen}:{place.node_port}",
-        "routes": [f"nats://{node}" for node in place.nodes],
-        # Clients know the nodes by the names in DESKBUS_NATS_URL, which certificates hold; the
-        # addresses that nodes would tell them are in none.
-        "no_advertise": True,
-        "tls": {**own, "ca_file": str(place.tls_dir / CA_FILE), "verify": True},
-    }
+    allowed = allowed or permissions(proposers=proposer_names(directory))
+    keys = {name: nkey_public_key(directory, name) for name in allowed}
+    return nats_config_text(nats_config(allowed, keys, place, tls=_has_tls(directory)))
 
 
 def _has_tls(directory: Path) -> bool:
@@ -189,13 +142,3 @@ def _secrets_in(directory: Path) -> set[str]:
             "it afterwards. Name a new or empty folder."
         )
     return {name for name in names if name.endswith(suffixes)}
-
-
-def _write(path: Path, text: str) -> None:
-    """Put `text` in place in one step: a reader sees the old file or the new one."""
-    partial = path.with_name(f"{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode_of(path.name))
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), mode_of(path.name))  # whatever the umask takes away
-        file.write(text)
-    partial.replace(path)

@@ -3,7 +3,7 @@
 from datetime import date
 from pathlib import Path
 
-from libs.runtime.whole_file import beside
+from libs.runtime.whole_file import write_whole
 
 
 class ReportFiles:
@@ -16,6 +16,5 @@ class ReportFiles:
         """The file's absolute path. Raises OSError. The account is a `Name`: it leads nowhere."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / f"{account}-{session.isoformat()}.md"
-        with beside(path, text.encode()) as written:
-            written.replace(path)
+        write_whole(path, text.encode())
         return path

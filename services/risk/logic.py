@@ -17,14 +17,16 @@ from contracts.risk import (
     RuleOutcome,
     ValidateDecision,
 )
-from contracts.trader import DailyPicks, StockPick
+from contracts.trader import DailyPicks, Recalibrated, StockPick
 from libs.facts.compose import carried
-from libs.quant.recalibration import recalibrated, recalibration
+from libs.quant.recalibration import recalibrated, recalibration, unproven
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.quant.risk.evidence import evidence_of
 from libs.quant.risk.plugins import plugin_ceilings
 from libs.runtime.errors import DeskError
 
+PROVEN_FROM = 30
+"""From so many outcomes of its own on a proposer's confidence is worth something."""
 REVIEW = "review"
 """What the reviewer did to a pick: kept, cut or removed it."""
 REVIEW_ONLY_REDUCES = "review_only_reduces"
@@ -64,7 +66,8 @@ def validate(
     constraints = constraints_of(asked_for).also(constraints_of(planned))
     clamped = clamp(command.daily_picks, command.pick_review)
     table = _recalibration(command)
-    proposals = tuple(_recalibrated(pick, table) for pick in clamped.picks)
+    lowest = _unproven(command) if table is None else None
+    proposals = tuple(_recalibrated(pick, table, lowest) for pick in clamped.picks)
     evidence = evidence_of(command.research_report, command.quant_report, portfolio)
     verdict = evaluate(
         proposals,
@@ -107,13 +110,29 @@ def _recalibration(command: ValidateDecision) -> Recalibration | None:
     """The table by the outcomes that the account's last memory knows of."""
     stated = command.agent_memory.stated if command.agent_memory else ()
     provider, least = command.pipeline.answers("trader"), command.recalibrated_from
+    if command.request.proposal is not None:
+        least = max(least, PROVEN_FROM)
     return recalibration(stated, provider, command.as_of, least)
 
 
-def _recalibrated(pick: StockPick, table: Recalibration | None) -> StockPick:
+def _unproven(command: ValidateDecision) -> Recalibrated | None:
+    """What a proposer's confidence counts as whose outcomes are too few; None for the desk's own
+    providers, whose stated confidence counts until then."""
+    if command.request.proposal is None:
+        return None
+    stated = command.agent_memory.stated if command.agent_memory else ()
+    provider, needed = command.pipeline.answers("trader"), command.recalibrated_from
+    return unproven(stated, provider, command.as_of, max(needed, PROVEN_FROM))
+
+
+def _recalibrated(
+    pick: StockPick, table: Recalibration | None, lowest: Recalibrated | None
+) -> StockPick:
     """A buy with its recalibrated confidence. A sale needs none: it lowers risk."""
-    if table is None or pick.action is Side.SELL:
+    if pick.action is Side.SELL or (table is None and lowest is None):
         return pick
+    if table is None:
+        return pick.model_copy(update={"recalibrated": lowest})
     return pick.model_copy(update={"recalibrated": recalibrated(table, pick.confidence)})
 
 

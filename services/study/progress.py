@@ -24,19 +24,6 @@ VIEWS_BYTES_MAX = MESSAGE_BYTES_MAX - 32_000
 """Of the views in an answer: the rest is for what holds them together."""
 PAID_MAX = 400
 """Operations whose calls are looked at: each is read whole, and a decision has seven."""
-OF_THE_ROW = (
-    "sha256",
-    "status",
-    "reason",
-    "cells",
-    "refused",
-    "refusal",
-    "resting",
-    "offline",
-    "started_at",
-    "ended_at",
-)
-COUNTED = ("completed", "failed", "running", "tokens", "cost_usd")
 Mark = tuple[object, ...]
 
 
@@ -95,8 +82,4 @@ async def calls(pool: Pool, _: str, query: StudyCallsQuery) -> StudyCallsView:
 
 
 def _view(row: Record, counts: Record) -> StudyView:
-    return StudyView(
-        study=study_in(row),
-        **{name: row[name] for name in OF_THE_ROW},
-        **{name: counts[name] for name in COUNTED},
-    )
+    return StudyView(**{**row, **counts, "study": study_in(row)})

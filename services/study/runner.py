@@ -12,7 +12,6 @@ commands of those in progress rest (services/orchestrator/schedulers/resting.py)
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +36,7 @@ from libs.market.sessions import Sessions
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
+from libs.runtime.background import event_within
 from libs.runtime.errors import DeskError
 from libs.runtime.extras import ExtraMissing, require
 from libs.runtime.settings import Settings
@@ -128,9 +128,7 @@ class Studies:
             except (DeskError, ValidationError) as error:
                 # What cannot be read is of a later version, whose instances go on with it.
                 log.warning("study.interrupted", error=f"{type(error).__name__}: {error}"[:400])
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.orchestrator.sweep_s):
-                    await self._woken.wait()
+            await event_within(self._woken, self._settings.orchestrator.sweep_s)
             await asyncio.sleep(PAUSE_S)
 
     # --- what people ask ----------------------------------------------------------------------
@@ -240,8 +238,7 @@ class Studies:
         except (DesignError, NothingTraded, NotASession) as error:
             # The source has other sessions than when it began: others must not wait behind it.
             why = shortened(f"its cells are not what they were: {error}", REASON_CHARS_MAX)
-            await self._pool.execute(sql.stop, study.name, why)
-            log.warning("study.stopped", study=study.name, why=why)
+            await self._give_up(study, why)
             return True
         place = round_.next_from(row["next_cell"])
         if place >= len(round_.cells):
@@ -254,8 +251,7 @@ class Studies:
             return False
         if (short := await self._short(study, row)) is not None:
             if not row["running"]:
-                await self._pool.execute(sql.stop, study.name, short)
-                log.warning("study.stopped", study=study.name, why=short)
+                await self._give_up(study, short)
             return not row["running"]
         return await self._asked(study, round_, place, row)
 
@@ -275,8 +271,7 @@ class Studies:
         refused = answer.outcome == "rejected" and answer.code != "key_reused"
         why = shortened(f"{cell.as_of}: {answer.message}", REASON_CHARS_MAX) if refused else ""
         if refused and answer.code not in OF_THE_CELL:
-            await self._pool.execute(sql.stop, study.name, why)
-            log.warning("study.stopped", study=study.name, why=why)
+            await self._give_up(study, why)
             return False
         if refused:
             log.warning("study.cell_refused", study=study.name, as_of=str(cell.as_of), why=why)
@@ -284,6 +279,11 @@ class Studies:
             sql.asked, study.name, row["next_cell"], place + 1, int(refused), why, row["round"]
         )
         return True
+
+    async def _give_up(self, study: Study, why: str) -> None:
+        """Stop a study for want of something, until a person runs it again."""
+        await self._pool.execute(sql.stop, study.name, why)
+        log.warning("study.stopped", study=study.name, why=why)
 
     async def _short(self, study: Study, row: Record) -> str | None:
         """Why the study cannot pay for the most that a further cell may cost; None where it can."""

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from uuid import UUID
 
 from contracts.cycle import PROBE
-from contracts.performance import CANDIDATES, CASH
+from contracts.performance import CANDIDATES, CASH, Benchmark
 from contracts.study import (
     FREE_PROVIDERS,
     CellView,
@@ -33,46 +32,33 @@ from services.study import record, tried
 COMPUTE = "services.study.compute"
 KEPT_MAX = 16
 """Scores that are kept: what has ended does not change, and people look twice."""
+ScoreKey = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """A score that somebody wants: of these cells and probes, as `chosen` says, with prices up to
-    `last`. `first_round` is the one that a path's accounts are of; `beside` changes with what else
-    the desk has tried."""
+    """A score that somebody wants: of these cells and probes, with prices up to `last`.
+    `first_round` is the one that a path's accounts are of; `beside` changes with what else the desk
+    has tried."""
 
     study: Study
     status: StudyStatus
     first_round: int
     ended: Sequence[Record]
     probes: Sequence[Record]
-    chosen: StudyScoreQuery
-    prices: str
+    horizon: int
+    cost_bps: float
+    benchmark: Benchmark
     last: date
     beside: str
 
     @property
-    def question(self) -> tuple[str, ...]:
-        """The question without the cells that have ended so far."""
-        chosen = self.chosen.model_dump_json()
-        return (self.study.sha256, chosen, self.prices, str(self.last), self.beside)
-
-    def is_answered_by(self, kept: "Kept") -> bool:
-        """Whether no cell has ended since, for the first time or once more."""
-        return kept.cycles == self.cycles
-
-    @property
-    def cycles(self) -> frozenset[UUID]:
-        """Those that the cells which have ended are by now, probes among them."""
-        return frozenset(cell["cycle_id"] for cell in (*self.ended, *self.probes))
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A score, and of which cycles."""
-
-    score: StudyScore
-    cycles: frozenset[UUID]
+    def key(self) -> ScoreKey:
+        """The same where the score is the same: the cycles that the cells are by now, and all that
+        they are scored by."""
+        cycles = frozenset(cell["cycle_id"] for cell in (*self.ended, *self.probes))
+        chosen = self.horizon, self.cost_bps, self.benchmark
+        return self.study.sha256, cycles, chosen, self.last, self.beside
 
 
 class Scores:
@@ -90,7 +76,7 @@ class Scores:
         self._sessions = sessions
         self._settings = settings
         self._one = asyncio.Lock()
-        self._kept: OrderedDict[tuple[str, ...], Kept] = OrderedDict()
+        self._kept: OrderedDict[ScoreKey, StudyScore] = OrderedDict()
 
     async def score(self, _: str, query: StudyScoreQuery) -> StudyScore:
         """The study's score at the query's horizon, cost and benchmark, or its file's. Raises
@@ -98,8 +84,8 @@ class Scores:
         wanted = await self._wanted(query)
         if isinstance(wanted, StudyScore):
             return wanted
-        kept = await self._scored(wanted)
-        return kept.score.model_copy(update={"status": wanted.status})
+        score = await self._scored(wanted)
+        return score.model_copy(update={"status": wanted.status})
 
     async def _wanted(self, query: StudyScoreQuery) -> ScoreRequest | StudyScore:
         """The wish with all that follows from it; a score where there is nothing to compute."""
@@ -112,31 +98,29 @@ class Scores:
         if not ended:
             nothing = "no cell of it has ended yet"
             return StudyScore(study=study, status=status, message=nothing)
-        chosen = StudyScoreQuery(
-            name=study.name,
+        return ScoreRequest(
+            study,
+            status,
+            first_round,
+            ended,
+            probes,
             horizon=query.horizon or study.horizons[0],
             cost_bps=study.cost_bps if query.cost_bps is None else query.cost_bps,
             benchmark=query.benchmark or study.benchmark,
-        )
-        last = await self._sessions.latest()
-        beside = await tried.mark(study, self._pool)
-        described = self._market.label.in_words
-        return ScoreRequest(
-            study, status, first_round, ended, probes, chosen, described, last, beside
+            last=await self._sessions.latest(),
+            beside=await tried.mark(study, self._pool),
         )
 
-    async def _scored(self, wanted: ScoreRequest) -> Kept:
+    async def _scored(self, wanted: ScoreRequest) -> StudyScore:
         """The score that is wanted, computed where nobody had it computed before."""
-        question = wanted.question
+        # What the source is called changes with a folder's settings.
+        key = self._market.label.in_words, *wanted.key
         async with self._one:
-            kept = self._kept.get(question)
-            if kept is None or not wanted.is_answered_by(kept):
-                score = await self._computed(wanted)
-                kept = self._kept[question] = Kept(score, wanted.cycles)
-                self._kept.move_to_end(question)
+            if key not in self._kept:
+                self._kept[key] = await self._computed(wanted)
                 while len(self._kept) > KEPT_MAX:
                     self._kept.popitem(last=False)
-        return kept
+            return self._kept[key]
 
     async def _computed(self, wanted: ScoreRequest) -> StudyScore:
         recorded = await self._recorded(wanted)
@@ -146,7 +130,7 @@ class Scores:
         return score.model_copy(update={"market_source": self._market.label.in_words})
 
     async def _recorded(self, wanted: ScoreRequest) -> StudyRecord:
-        study, ended, chosen = wanted.study, wanted.ended, wanted.chosen
+        study, ended = wanted.study, wanted.ended
         is_path = study.kind is StudyKind.PATH
         decided = await record.decided(study, ended, self._pool)
         accounts = await record.equity(study, wanted.first_round, self._pool) if is_path else ()
@@ -155,18 +139,16 @@ class Scores:
         accounts = [it for it in accounts if (it.arm, it.sample) not in others]
         days = [cell["as_of"] for cell in ended]
         days += [day for account in accounts for day in account.sessions]
-        horizon = chosen.horizon or study.horizons[0]
-        reach = max(horizon, CANARY_SESSIONS)
+        reach = max(wanted.horizon, CANARY_SESSIONS)
         sessions = _sessions(self._sessions.calendar, days, reach, wanted.last)
-        benchmark = chosen.benchmark or study.benchmark
         assets = dict.fromkeys(study.universe)
-        if benchmark not in {CANDIDATES, CASH}:
-            assets[benchmark.upper()] = None
+        if wanted.benchmark not in {CANDIDATES, CASH}:
+            assets[wanted.benchmark.upper()] = None
         return StudyRecord(
             study=study,
-            horizon=horizon,
-            cost_bps=study.cost_bps if chosen.cost_bps is None else chosen.cost_bps,
-            benchmark=benchmark,
+            horizon=wanted.horizon,
+            cost_bps=wanted.cost_bps,
+            benchmark=wanted.benchmark,
             sessions=tuple(sessions),
             bars=await self._bars(tuple(assets), sessions),
             decided=tuple(decided),

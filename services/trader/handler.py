@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from contracts.account import HORIZON_SESSIONS_MAX
 from contracts.not_bought import NotBought
@@ -21,6 +22,7 @@ from libs.market.source import MarketData
 from libs.quant.risk.evaluation import Room
 from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
+from libs.runtime.model_settings import PROPOSAL
 from services.trader import logic
 from services.trader.samples import agreed
 from services.trader.tools import standard_reads, trader_tools
@@ -64,6 +66,14 @@ def _thresholds(
     return ()
 
 
+def _proposed(command: PickTrades) -> dict[str, Any]:
+    """What a proposer asked for, without its words; nothing in any other cycle."""
+    proposal = command.request.proposal
+    if proposal is None:
+        return {}
+    return {PROPOSAL: proposal.model_dump(mode="json", exclude={"picks": {"__all__": {"reason"}}})}
+
+
 async def pick_trades(
     command: PickTrades, journal: Journal, *, market: MarketData, role: Role
 ) -> DailyPicks:
@@ -94,6 +104,7 @@ async def pick_trades(
         # What models may cost is no concern of theirs.
         budgets=command.request.budgets.model_dump(mode="json", include={"money"}),
         constraints=dict(command.request.constraints),
+        **_proposed(command),
     )
     reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))
     # Whoever computes says the same whenever it is asked.

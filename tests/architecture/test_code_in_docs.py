@@ -114,6 +114,7 @@ def lost_imports(tree: ast.AST, own: Collection[str]) -> Iterator[str]:
                 yield f"{node.module}.{each.name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.place)
 def test_a_sample_uses_only_what_there_is(sample: Sample) -> None:
     tree = ast.parse(sample.code)

@@ -12,9 +12,10 @@ import yaml
 
 from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.bus.permissions import permissions
+from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import ROLES
 from libs.runtime.schedule_settings import Schedule
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import provision_secrets
 from tests.compose_files import COMPOSE, TLS, composed
 
 OWN_SERVICES = (*BACKBONE, *SERVICES)

@@ -133,6 +133,7 @@ def found(shown: str, words: Iterable[str]) -> Sequence[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_word_that_the_glossary_replaces_is_shown_anywhere(shown: Mapping[str, str]) -> None:
     words = replaced()
     assert len(set(words.values())) >= TERMS_MIN
@@ -146,6 +147,7 @@ def test_no_word_that_the_glossary_replaces_is_shown_anywhere(shown: Mapping[str
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_every_other_meaning_is_still_there(shown: Mapping[str, str]) -> None:
     gone = [each for each in OTHER_MEANINGS if not found(shown[each[0]], [each[1]])]
     assert not gone

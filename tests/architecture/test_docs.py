@@ -96,6 +96,7 @@ def test_the_list_of_commands_is_the_programs_and_a_page_can_be_made_for_each() 
     assert all(text.startswith("#") for text in cli_pages.pages().values())
 
 
+@pytest.mark.slow
 def test_every_error_is_in_its_table() -> None:
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     assert text == errors_page.rewritten(text), "run `make contracts`"

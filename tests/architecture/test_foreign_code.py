@@ -8,6 +8,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 OURS = ("contracts", "libs", "services")
 OWNERS = {"self", "cls"}
 PUBLIC = {"_replace", "_asdict", "_fields", "_make"}
@@ -78,6 +80,7 @@ def intrusions(code: str) -> Iterator[str]:
             )
 
 
+@pytest.mark.slow
 def test_dependencies_are_used_by_their_public_side(root: Path) -> None:
     used = {
         f"{path.relative_to(root).as_posix()}: {what}"

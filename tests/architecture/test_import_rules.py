@@ -82,6 +82,8 @@ OFFENCES = (
     Offence("libs-apart", "libs.runtime.ids", "libs.bus.codec"),
     Offence("studies-apart", "services.trader.handler", "libs.study.cells"),
     Offence("studies-apart", "services.console.app", "libs.study.report.compose"),
+    Offence("studies-apart", "services.orchestrator.handler", "contracts.study"),
+    Offence("masking", "services.trader.handler", "libs.llm.masking.reader"),
     *(
         Offence("orders-at-a-broker", module, home)
         for module in ("contracts.account", "libs.broker.broker", "services.trader.app")

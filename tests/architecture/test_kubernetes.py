@@ -21,8 +21,9 @@ import pytest
 import yaml
 
 from contracts.subjects.subject import BACKBONE, SERVICES
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.settings import Settings, all_settings, variable
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import provision_secrets
 
 Manifest = Mapping[str, Any]
 
@@ -142,6 +143,7 @@ def _dns(service: str) -> str:
 # --- valid --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_manifest_is_one_that_kubernetes_takes(manifests: Any, validator: Any) -> None:
     assert [problem for each in manifests for problem in validator(each)] == []
     assert len(manifests) > 50

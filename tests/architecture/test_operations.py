@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.sources import source
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +22,7 @@ def faults() -> dict[str, list[str]]:
     return {fault: re.findall(r"`(test_\w+)`", tested) for fault, *_, tested in rows}
 
 
+@pytest.mark.slow
 def test_each_fault_names_a_test_that_there_is() -> None:
     paths = (ROOT / "tests").rglob("test_*.py")
     there = {name for path in paths for name in source(path).given}

@@ -17,6 +17,12 @@ from contracts.subjects.notices import (
 )
 from contracts.subjects.operations import CLAIM, OPERATION, OPERATIONS, RECORD, RESULT
 from contracts.subjects.preflight import PROVIDERS
+from contracts.subjects.proposals import (
+    OF_PROPOSERS,
+    PROPOSAL,
+    PROPOSAL_LIMITS,
+    PROPOSE,
+)
 from contracts.subjects.strategies import BODY_PART, KEEP_PART
 from contracts.subjects.studies import STUDIES, STUDY_CELLS, STUDY_SCORE
 from contracts.subjects.subject import (
@@ -31,13 +37,16 @@ from contracts.subjects.subject import (
     STUDY,
     USERS,
     AnySubject,
+    identity_of,
 )
 from contracts.subjects.table import QUERIES, REQUESTS
 from contracts.subjects.venue import BIND, RECONCILE
 from libs.bus.client import PING, discovered_as
 from libs.bus.permissions import (
+    ASKED,
     CONSOLE,
     DISCOVERY,
+    OF_ALL_SERVICES,
     PROVISIONER,
     permissions,
 )
@@ -194,7 +203,7 @@ def test_the_orchestrator_deletes_dead_letters_and_nothing_else(stream: str) -> 
 @pytest.mark.parametrize("user", USERS)
 def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> None:
     asks = {row.by(user) for row in (*REQUESTS, *QUERIES) if user in row.senders}
-    assert {row for row in REQUESTS if user not in row.senders} <= set(OF_THE_OWNER)
+    assert {row for row in REQUESTS if user not in row.senders} <= {*OF_THE_OWNER, PROPOSE}
     looks = {f"$SRV.{verb}{rest}" for verb in DISCOVERY for rest in ("", ".>")}
     assert set(ALL[user].publish) == asks | looks
     assert all(may_hear(user, row.by("x")) for row in EVENTS)
@@ -219,6 +228,48 @@ def test_an_agent_from_outside_may_look_and_where_a_person_said_so_request_cycle
     assert set(ALL[agent].publish) == {row.by(agent) for row in (*READ_BY_AGENTS, *may_request)}
 
 
+WITH_PROPOSERS = permissions(proposers=("alpha", "beta"))
+ALPHA, BETA = identity_of("alpha"), identity_of("beta")
+
+
+def test_a_proposer_says_its_own_three_rows_under_its_own_name_and_hears_its_answers() -> None:
+    mine = WITH_PROPOSERS[ALPHA]
+    assert set(mine.publish) == {row.by(ALPHA) for row in (PROPOSE, PROPOSAL, PROPOSAL_LIMITS)}
+    assert set(mine.subscribe) == {f"_INBOX_{ALPHA}.>"}
+    assert mine.keeps == ()
+
+
+def test_a_proposer_reaches_no_other_subject_that_the_desk_has() -> None:
+    mine = WITH_PROPOSERS[ALPHA]
+    own = {row.by(ALPHA) for row in OF_PROPOSERS}
+    every = {row.by(name) for row in (*ASKED, *OF_ALL_SERVICES) for name in WITH_PROPOSERS}
+    every |= {row.by("x") for row in (*COMMANDS, *EVENTS)}
+    every |= {each for it in WITH_PROPOSERS.values() for each in (*it.publish, *it.subscribe)}
+    said = {each for each in every if any(overlap(ours, each) for ours in mine.publish)}
+    assert {each for each in said if not each.endswith((">", "*"))} == own
+    heard = {each for each in every if any(overlap(ours, each) for ours in mine.subscribe)}
+    assert heard == {f"_INBOX_{ALPHA}.>"}
+
+
+def test_a_proposer_changes_nobody_elses_rights_but_whose_answers_it_gets() -> None:
+    for name, before in ALL.items():
+        now = WITH_PROPOSERS[name]
+        more = (
+            {f"_INBOX_{ALPHA}.>", f"_INBOX_{BETA}.>"} if name in {ORCHESTRATOR, CONSOLE} else set()
+        )
+        assert (set(now.publish) - set(before.publish), now.subscribe) == (more, before.subscribe)
+
+
+def test_no_proposer_may_propose_as_another_or_answer_it() -> None:
+    for row in OF_PROPOSERS:
+        may = {
+            name
+            for name, it in WITH_PROPOSERS.items()
+            if any(overlap(ours, row.by(ALPHA)) for ours in it.publish)
+        }
+        assert may == {ALPHA}
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) -> None:
     for row in REQUESTS:
@@ -227,7 +278,7 @@ def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) ->
 
 
 def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> None:
-    requests = [row for row in REQUESTS if row not in OF_THE_OWNER]
+    requests = [row for row in REQUESTS if row not in {*OF_THE_OWNER, PROPOSE}]
     told = (
         *requests,
         STUDIES,

@@ -119,11 +119,13 @@ def test_every_question_names_its_answer(document: Any) -> None:
         assert operation["x-result-contract"] in {model.__name__ for model, _ in models()}
 
 
+@pytest.mark.slow
 def test_every_schema_is_a_valid_json_schema(document: Any) -> None:
     for schema in document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
+@pytest.mark.slow
 def test_a_list_is_limited_by_its_items_and_by_nothing_that_schemas_have_for_texts() -> None:
     """A validator before a limit makes `maxItems` to `maxLength`, which says nothing of a list."""
 

@@ -4,6 +4,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from deploy.reference.size import grown, sizes
 
 COUNTED_BY = (3, 11)
@@ -12,6 +14,7 @@ PARSERS_DIFFER = 0.001
 """By so much more nodes, at most, does another Python's parser see, as in f-strings of 3.12."""
 
 
+@pytest.mark.slow
 def test_nothing_is_larger_than_size_toml_says(root: Path) -> None:
     ceilings = tomllib.loads((root / "SIZE.toml").read_text())
     if sys.version_info[:2] != COUNTED_BY:

@@ -77,6 +77,7 @@ def test_no_path_of_one_machine_is_named(texts: dict[str, str]) -> None:
     assert hits(texts, [re.escape(each) for each in PATHS]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SECRETS)
 def test_no_secret_is_committed(what: str, texts: dict[str, str]) -> None:
     assert hits(texts, [SECRETS[what]]) == []

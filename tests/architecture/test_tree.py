@@ -31,6 +31,7 @@ def test_every_service_can_be_started_by_its_name(root: Path) -> None:
             assert (folder / "__main__.py").is_file(), folder.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["contracts", "libs", "services"])
 def test_the_first_line_of_a_module_says_what_it_is_for(root: Path, package: str) -> None:
     silent = [
@@ -52,6 +53,7 @@ def test_every_prompt_stands_beside_the_service_that_uses_it(root: Path) -> None
     assert {path.parent.name for path in prompts} == {"prompts"}
 
 
+@pytest.mark.slow
 def test_what_is_private_to_a_module_is_used_in_it(root: Path) -> None:
     needless = []
     for path in _python(root):
@@ -81,6 +83,7 @@ def _shared(classes: Iterable[tuple[str, Sequence[str]]]) -> Mapping[str, Sequen
     }
 
 
+@pytest.mark.slow
 def test_a_public_class_has_a_name_of_its_own(root: Path) -> None:
     paths = [path for folder in PRODUCT for path in sorted((root / folder).rglob("*.py"))]
     assert len(paths) > 500

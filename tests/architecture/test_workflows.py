@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from contracts.cycle import KINDS, PROBE
+from contracts.cycle import KINDS, PREVIEW, PROBE
 from contracts.subjects.commands import COMMANDS, EXECUTE_DECISIONS, PICK_TRADES
 from contracts.subjects.events import EVENTS
 from contracts.subjects.subject import SERVICES, Class
@@ -25,7 +25,7 @@ def test_the_workflows_are_sound() -> None:
 
 
 def test_the_kinds_that_a_question_may_name_are_those_of_the_workflows() -> None:
-    assert {*KINDS, PROBE} == {workflow.kind for workflow in WORKFLOWS}
+    assert {*KINDS, PREVIEW, PROBE} == {workflow.kind for workflow in WORKFLOWS}
 
 
 def test_every_command_is_a_step_of_the_newest_workflows_and_once_in_each() -> None:

@@ -17,11 +17,11 @@ from contracts.subjects.halts import HALT
 from contracts.subjects.operations import CLAIM, STOP
 from contracts.trader import DailyPicks, PickTrades
 from libs.bus.client import Client
+from libs.bus.desk_link import DeskLink
 from libs.bus.operation import Orchestrator
 from libs.bus.route import on_command, on_query, on_request
 from libs.bus.server import Server, UnreadableMessage
 from libs.runtime.journal import Journal
-from services.mcp_server.desk import DeskLink
 from services.orchestrator.commit import Committer
 from services.orchestrator.group.inputs import Claimed
 

@@ -148,7 +148,7 @@ def path_of(page: str, shown: Shown) -> str:
         "ticker": f"/tickers/AAPL?account={shown.account}",
         "exits": f"/exits?account={shown.account}",
         "strategy": f"/strategies/{shown.strategy}",
-        "compared": f"/strategies?name={shown.strategy}&name={shown.other}",
+        "compared": f"/strategies?names={shown.strategy}&names={shown.other}",
         "reports": f"/reports?account={shown.account}",
         "letter": f"/letters/{shown.letter}",
     }

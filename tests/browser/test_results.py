@@ -84,7 +84,7 @@ def test_a_strategy_is_chosen_compared_and_its_report_runs_nothing(
     table = page.get_by_role("group", name="side by side").locator("table")
     expect(table).to_contain_text("out-of-sample accuracy")
     figures = {row[0]: row[1:] for row in rows(table)}
-    both = got(page, f"/strategies?name={shown.strategy}&name={shown.other}")["strategies"]
+    both = got(page, f"/strategies?names={shown.strategy}&names={shown.other}")["strategies"]
     accuracy = [f"{each['training']['accuracy'] * 100:.1f}%" for each in both]
     shown_of = [text.removeprefix("★ ") for text in figures["out-of-sample accuracy"]]
     assert sorted(shown_of) == sorted(accuracy)

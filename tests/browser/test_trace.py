@@ -37,7 +37,7 @@ def test_the_outcome_stands_on_top_with_the_ways_on(page: Page, shown: Shown) ->
 
 
 def test_a_strategy_cycle_leads_to_its_strategy(page: Page, shown: Shown) -> None:
-    page.goto("/operations?step=design&status=completed")
+    page.goto("/operations?type=design&status=completed")
     page.locator("tbody a[href^='/cycles/'], tbody a[href^='/operations/']").first.click()
     if "/operations/" in page.url:
         page.locator(".crumbs a[href^='/cycles/']").click()

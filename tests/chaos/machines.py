@@ -37,6 +37,7 @@ from libs.bus.permissions import permissions
 from libs.bus.streams import COMMAND_STREAM
 from libs.keys.certificates import ensure_certificates
 from libs.keys.credentials import ensure_secrets, postgres_password
+from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.ports import LOOPBACK, choose_port
 from libs.servers.binaries import PostgresPrograms, nats_program, postgres_programs
@@ -47,7 +48,7 @@ from libs.servers.postgres_roles import PsqlLogin, ensure_roles, run_sql
 from libs.servers.postgres_server import ENVIRONMENT, SETTINGS, SUPERUSER, prepare_postgres
 from libs.servers.supervisor import Identity, guarded_argv
 from libs.telemetry.logging import configure_logging
-from services.provisioner.secrets import SERVERS, NatsPlace, nats_conf
+from services.provisioner.secrets import SERVERS, nats_conf
 from tests.chaos.desk import ROLES_OF, ChaosDesk, Database, desk_of, tables
 from tests.chaos.faults import Fault, Kind
 from tests.chaos.hosts import HERE, Host, Network, network_of, problem

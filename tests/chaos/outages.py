@@ -28,6 +28,7 @@ from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
 from libs.bus.permissions import permissions
 from libs.keys.credentials import ensure_secrets, postgres_password
+from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.ports import LOOPBACK, choose_port
 from libs.runtime.settings import Settings
@@ -37,7 +38,7 @@ from libs.servers.nats_server import nats_problem
 from libs.servers.placement import reachable_root, server_identity
 from libs.servers.postgres_roles import PsqlLogin, ensure_roles, run_sql
 from libs.servers.postgres_server import SUPERUSER, PostgresError, prepare_postgres
-from services.provisioner.secrets import NatsPlace, nats_conf
+from services.provisioner.secrets import nats_conf
 from tests.chaos import books, invariants
 from tests.chaos.load import User, user_of
 from tests.chaos.machines import Machine, postgres_machine

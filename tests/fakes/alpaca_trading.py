@@ -120,6 +120,8 @@ class PaperHost:
     faults_made: dict[Fault, int] = field(default_factory=dict)
     stuck_cancels: bool = False
     repeat_activities: bool = False
+    # By path: what is answered instead, with status 200.
+    instead: dict[str, Any] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     posts: dict[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -635,7 +637,7 @@ class _Requests(BaseHTTPRequestHandler):
             self._write(429, b'{"message":"too many requests."}', {"X-RateLimit-Reset": reset})
             return
         status, answer = self._answered(method, parts.path, query, body)
-        text = b"" if answer is None else json.dumps(answer).encode()
+        text = b"" if status == 204 else json.dumps(answer).encode()
         match fault:
             case Fault.LOST:
                 drop(self.connection)
@@ -657,6 +659,8 @@ class _Requests(BaseHTTPRequestHandler):
         keys = self.headers.get("APCA-API-KEY-ID"), self.headers.get("APCA-API-SECRET-KEY")
         if keys != (KEY_ID, SECRET) or self.host.deleted:
             return 401, {"code": 40110000, "message": "request is not authorized"}
+        if path in self.host.instead:
+            return 200, self.host.instead[path]
         try:
             return self.host.answer(method, path, query, body)
         except ApiError as error:

@@ -81,6 +81,7 @@ async def test_what_was_not_drawn_says_how_many_were_and_names_no_model() -> Non
     }
 
 
+@pytest.mark.slow
 async def test_the_same_cell_is_drawn_alike_named_and_masked_and_another_sample_is_not() -> None:
     first, again = await decided(1), await decided(1)
     assert picks(first, "coin") == picks(again, "coin")
@@ -92,6 +93,7 @@ async def test_the_same_cell_is_drawn_alike_named_and_masked_and_another_sample_
     assert len(draws) > 1
 
 
+@pytest.mark.slow
 async def test_over_many_seeds_every_ticker_has_its_turn() -> None:
     day = date(2012, 8, 31)  # no exit rule would sell any of them at this close
     desk = await decided(1, day)

@@ -127,6 +127,7 @@ def checks(desk: InProcessDesk, outcome: str) -> dict[str, str]:
     return {each["rule"]: each["reason"] for each in found if each["outcome"] == outcome}
 
 
+@pytest.mark.slow
 async def test_agents_that_obey_in_everything_stay_within_the_limits_and_it_is_on_record(
     settings: Settings, obeying: Callable[[Mapping[str, Answer]], None]
 ) -> None:
@@ -191,6 +192,7 @@ async def test_a_ticker_that_only_a_headline_names_is_neither_planned_nor_picked
     assert "validate" not in {each.row.step for each in desk.operations.values()}
 
 
+@pytest.mark.slow
 async def test_a_model_that_obeys_every_stranger_stays_within_what_docs_security_states() -> None:
     runs = await attacks(1, carriers=("headline", "sector"))
     assert not broken(runs, Settings().limits.position_pct_max)

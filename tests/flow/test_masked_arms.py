@@ -54,6 +54,7 @@ async def masked_and_named(desk: InProcessDesk, day: date, universe: tuple[str, 
         assert decided(named) == decided(blind), step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "day",
     [

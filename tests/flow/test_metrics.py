@@ -3,6 +3,8 @@
 from datetime import date
 from typing import Any
 
+import pytest
+
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
 from libs.telemetry.metric import REGISTRY
@@ -70,6 +72,7 @@ async def test_a_cancelled_cycle_is_counted_as_one(desk: InProcessDesk) -> None:
     assert value("deskbus_operations_total", step="digest", status="cancelled") == stopped + 1
 
 
+@pytest.mark.slow
 async def test_more_cycles_do_not_make_more_series(desk: InProcessDesk) -> None:
     for number, day in enumerate(DAYS):
         await desk.run(request(f"first-{number}", as_of=day))

@@ -79,6 +79,7 @@ def shares(desk: InProcessDesk, lane: str) -> dict[str, tuple[Any, ...]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", ["1", "2", "3", "6"])
 @pytest.mark.parametrize("lane", ["rules", "lot"])
 async def test_a_renaming_of_the_tickers_renames_the_decisions(

@@ -27,14 +27,16 @@ from testcontainers.core.network import Network
 
 from libs.bus.connection import BusNotReachable, connect
 from libs.bus.permissions import PROVISIONER
-from libs.keys.credentials import NatsPermissions, postgres_password
+from libs.keys.accounts import NatsPermissions
+from libs.keys.credentials import postgres_password
+from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import dsn_for
 from libs.runtime.ports import LOOPBACK, choose_port
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.embedded import DATABASE, embedded_servers
 from libs.servers.postgres_roles import PsqlLogin, run_sql
 from libs.servers.postgres_server import SUPERUSER, PostgresError
-from services.provisioner.secrets import NATS_CONFIG, ROLES_SQL, NatsPlace, provision_secrets
+from services.provisioner.secrets import NATS_CONFIG, ROLES_SQL, provision_secrets
 
 ROOT = Path(__file__).parents[2]
 COMPOSE_SECRETS = "./deploy/secrets/"

@@ -32,6 +32,7 @@ from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import BusLost, BusNotReachable, connect, options, within
 from libs.bus.listening.positions import SavedPosition
 from libs.keys import tls
+from libs.runtime.background import event_within
 from libs.runtime.errors import DeskError, Unavailable
 from libs.telemetry.logging import configure_logging
 
@@ -202,7 +203,7 @@ class Listener:
                 hearer.news.clear()
                 if not await self._read(hearer, client):
                     hearer.caught_up.set()
-                    await _either(hearer.news, POLL_S)
+                    await event_within(hearer.news, POLL_S)
         except _Stopped:
             return
         except Exception as error:  # noqa: BLE001 - `run` raises it again
@@ -246,7 +247,7 @@ class Listener:
                 return await work()
             except Unavailable as error:
                 log.warning("listening.waits", handler=hearer.name, why=error.message)
-            await _either(self._stopping, wait_s)
+            await event_within(self._stopping, wait_s)
             wait_s = min(2 * wait_s, RETRY_AFTER_S_MAX)
         raise _Stopped
 
@@ -304,10 +305,3 @@ def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[E
         able = " or ".join(it.__name__ for it in fitting)
         raise HandlerInvalid(f"{name} is to hear {', '.join(types)}: its first parameter is {able}")
     return typing.cast("type[Event]", model)
-
-
-async def _either(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event, at most so long."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            await event.wait()

@@ -6,7 +6,7 @@ from pathlib import Path
 import structlog
 
 from contracts.position import Position, position_of
-from libs.runtime.whole_file import OWN, beside
+from libs.runtime.whole_file import OWN, write_whole
 
 SAVE_EVERY_S = 1.0
 """What a crash repeats at most."""
@@ -44,8 +44,7 @@ class SavedPosition:
         self._save_at = time.monotonic() + SAVE_EVERY_S
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with beside(self._path, f"{self.now}\n".encode(), OWN) as written:
-                written.replace(self._path)
+            write_whole(self._path, f"{self.now}\n".encode(), OWN)
         except OSError as error:
             # Nothing is lost by it: some events come again after a restart.
             log.warning("listening.position_unsaved", path=str(self._path), error=str(error))

@@ -1,22 +1,19 @@
 """The one place that speaks to Alpaca's data host: one GET a question, its page judged before use.
 
 The key goes into two headers, to https://data.alpaca.markets and to nobody else but an address on
-this machine that a test sets. No redirect is followed and no proxy used. A question is asked in a
-loop of its own: only so has all of an answer one time limit.
+this machine that a test sets. No redirect is followed and no proxy used.
 """
 
-import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 
 from libs.market.alpaca.pages import AlpacaRefusalKind, RateSeen, rate_in, read
-from libs.market.asking.their_clock import ahead
+from libs.market.asking.one_answer import PATIENCE, answer_of
 from libs.market.errors import (
     BadVendorData,
     KeysMissing,
@@ -25,19 +22,15 @@ from libs.market.errors import (
     SourceUnavailable,
     UnknownTicker,
 )
-from libs.runtime.key_pair import KeyPair, KeyPairUnusable
-from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere, client_tls
+from libs.runtime.key_pair import KeyPair, KeyPairUnusable, only_to
+from libs.runtime.outgoing import BoundedClient, client_tls
 
 SOURCE = "alpaca"
 KEY_SETTING = "DESKBUS_ALPACA_DATA_KEY_FILE"
 HOST = "data.alpaca.markets"
-DATA_URL = f"https://{HOST}"
-LOOPBACK = frozenset({"127.0.0.1", "localhost"})
+URL_SETTING = "DESKBUS_ALPACA_DATA_URL"
 PAGE_BYTES_MAX = 8 * 1024 * 1024
 """Of one page, unpacked: 10,000 bars have about 1.3 MB, 50 headlines 60 kB."""
-CONNECT_TIMEOUT_S = 10.0
-SILENCE_S = 15.0
-"""How long Alpaca may say nothing within an answer."""
 WHOLE_S = 30
 """How long one answer may take, in seconds."""
 
@@ -62,9 +55,8 @@ class AlpacaPage:
 class AlpacaCalls:
     """Questions to Alpaca's data host, each one HTTP request. Safe to share between threads.
 
-    `keys` reads the pair, or raises KeyPairUnusable; None where no file is named. `url` is an
-    address on this machine that answers in the host's place; any other raises ValueError. `now`
-    gives aware UTC.
+    `keys` reads the pair, or raises KeyPairUnusable; None where no file is named. `url` is a
+    stand-in's on this machine; any other raises KeyPairUnusable. `now` gives aware UTC.
     """
 
     def __init__(
@@ -76,7 +68,7 @@ class AlpacaCalls:
     ) -> None:
         self._keys = keys
         self._now = now
-        self._url = _own_address(url or DATA_URL)
+        self._url = only_to(HOST, url, URL_SETTING)
         self._tls: ssl.SSLContext = client_tls()
         self.rate: RateSeen | None = None
         """The rate that the newest answer told."""
@@ -106,21 +98,16 @@ class AlpacaCalls:
         self, what: str, path: str, query: Mapping[str, str], holds: str, shape: type
     ) -> AlpacaPage:
         keys = self.require_keys()
-        # No error is raised from one of these: they hold the request, and that holds the key.
-        try:
-            answer = asyncio.run(self._answer(path, query, keys))
-        except AnswerTooLarge:
-            most = PAGE_BYTES_MAX // 1024**2
-            raise BadVendorData(what, f"it has more than {most} MB", "Deskbus") from None
-        except TimeoutError:
-            raise SourceUnavailable(what, f"the answer took longer than {WHOLE_S:g} s") from None
-        except SentElsewhere as error:
-            raise SourceUnavailable(what, keys.hidden_in(str(error))) from None
-        except httpx2.HTTPError as error:
-            raise SourceUnavailable(what, keys.hidden_in(_words(error))) from None
+        answer = answer_of(
+            what,
+            self._client(keys),
+            f"{self._url}{path}",
+            dict(query),
+            whole_s=WHOLE_S,
+            now=self._now,
+            hidden=keys.hidden_in,
+        )
         headers = answer.headers
-        if why := ahead(headers.get("Date"), headers.get("Age"), self._now()):
-            raise SourceUnavailable(what, why)
         self.rate = rate_in(headers) or self.rate
         kind = headers.get("Content-Type", "")
         page, refusal = read(answer.status_code, kind, answer.content, holds, shape)
@@ -128,23 +115,21 @@ class AlpacaCalls:
             raise self._ours(what, refusal.kind, keys.hidden_in(refusal.why), rate_in(headers))
         return AlpacaPage(page[holds], page.get("next_page_token"), rate_in(headers))
 
-    async def _answer(self, path: str, query: Mapping[str, str], keys: KeyPair) -> httpx2.Response:
+    def _client(self, keys: KeyPair) -> BoundedClient:
         limits = httpx2.Limits(max_connections=1, max_keepalive_connections=0)
-        client = BoundedClient(
+        return BoundedClient(
             PAGE_BYTES_MAX,
             # A transport of its own, and no environment: neither a proxy nor .netrc is looked for.
             transport=httpx2.AsyncHTTPTransport(verify=self._tls, limits=limits, trust_env=False),
             trust_env=False,
             tls=self._tls,
-            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S),
+            timeout=PATIENCE,
             headers={
                 "Accept": "application/json",
                 "APCA-API-KEY-ID": keys.key_id.get_secret_value(),
                 "APCA-API-SECRET-KEY": keys.secret.get_secret_value(),
             },
         )
-        async with asyncio.timeout(WHOLE_S), client:
-            return await client.get(f"{self._url}{path}", params=dict(query))
 
     def _ours(
         self, what: str, kind: AlpacaRefusalKind, why: str, rate: RateSeen | None
@@ -167,18 +152,3 @@ class AlpacaCalls:
                 return BadVendorData(what, f"Alpaca does not take the question: {why}", "Deskbus")
             case AlpacaRefusalKind.UNAVAILABLE:
                 return SourceUnavailable(what, why)
-
-
-def _own_address(url: str) -> str:
-    """The address, if the key may go there. Raises ValueError."""
-    parts = urlsplit(url)
-    is_here = parts.hostname in LOOPBACK and parts.scheme in {"http", "https"}
-    if url == DATA_URL or (is_here and "@" not in url):
-        return url
-    raise ValueError(
-        f"the key of Alpaca goes to {DATA_URL} alone, or to an address on this machine in a test"
-    )
-
-
-def _words(error: httpx2.HTTPError) -> str:
-    return " ".join(f"{type(error).__name__} {error}".split())[:160]

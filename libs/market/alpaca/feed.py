@@ -43,7 +43,7 @@ from libs.market.errors import (
     UnknownTicker,
 )
 from libs.market.source import NewsItem, refuse_crypto, require_session
-from libs.market.symbols import venue_of
+from libs.market.symbols import is_us_ticker
 
 log = structlog.get_logger(__name__)
 
@@ -373,7 +373,7 @@ class AlpacaFeed:
             known = [each for each in kept.values() if each is not None]
             if known and len(known) == len(kept):
                 return _newest([item for each in known for item in each.value], items_max)
-            symbols = [name for name in sorted(set(tickers)) if _is_symbol(name)]
+            symbols = [name for name in sorted(set(tickers)) if is_us_ticker(name)]
             starts = range(0, len(symbols), SYMBOLS_MAX)
             chunks = [tuple(symbols[start : start + SYMBOLS_MAX]) for start in starts]
             if tickers and not symbols:
@@ -486,16 +486,9 @@ def _always(_: KeptAnswer) -> bool:
 def _symbol(ticker: str) -> str:
     """Alpaca's name of a ticker. Raises what it is, where Alpaca can have none of it."""
     refuse_crypto(ticker)
-    if not _is_symbol(ticker):
+    if not is_us_ticker(ticker):
         raise UnknownTicker(ticker, SOURCE)
     return ticker
-
-
-def _is_symbol(ticker: str) -> bool:
-    """Whether it is a ticker of a US exchange: letters, with a class behind a dot at most."""
-    stem, dot, suffix = ticker.partition(".")
-    named = venue_of(ticker) is None and ticker.isascii() and ticker == ticker.upper()
-    return named and stem.isalpha() and (suffix.isalpha() if dot else True)
 
 
 def _with_token(page: Asked) -> dict[str, str]:

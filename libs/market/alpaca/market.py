@@ -90,10 +90,14 @@ class AlpacaMarket:
 
     def session_notes(self, as_of: date) -> Sequence[str]:
         """See SessionNotes.session_notes."""
-        notes = [OF_IEX] if self.feed.known_feed is PriceFeed.IEX else []
+        notes = [] if self.whole_volume() else [OF_IEX]
         if self.feed.is_provisional(as_of):
             notes.append(f"the prices of {as_of} are provisional until the next morning")
         return notes
+
+    def whole_volume(self) -> bool:
+        """See SessionNotes.whole_volume."""
+        return self.feed.known_feed is not PriceFeed.IEX
 
     def settled(self) -> date:
         """See Recordable.settled."""

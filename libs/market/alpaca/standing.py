@@ -12,6 +12,7 @@ import orjson
 
 from libs.market.alpaca.pages import RateSeen
 from libs.market.errors import SourceUnavailable
+from libs.runtime.whole_file import write_whole
 
 ALPACA_DIR = "cache/alpaca"
 """Where all processes keep Alpaca's pace, and what the account may read, below the data
@@ -43,12 +44,9 @@ def keep_standing(directory: Path, standing: AlpacaStanding) -> None:
         "at": standing.at.isoformat(),
         "rate": None if rate is None else [rate.limit, rate.remaining, rate.resets_at],
     }
-    path = directory / FILE
-    partial = path.with_name(f"{FILE}.partial")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(orjson.dumps(content))
-        partial.replace(path)
+        write_whole(directory / FILE, orjson.dumps(content))
     except OSError as error:
         why = f"{directory} cannot be written ({error.strerror}); set DESKBUS_DATA_DIR"
         raise SourceUnavailable("what the account may read", why) from error

@@ -1,32 +1,26 @@
 """The one place that speaks to EDGAR: one GET a question, its page judged before it is used.
 
-A question is asked in a loop of its own: only so has all of an answer one time limit, from the
-look-up of the name to the last byte, with its headers.
-
 Each request names a contact in its User-Agent, because the SEC refuses callers that do not; it is
 the mail address of a person, so it stands in no error, log or answer, and no redirect is followed.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-import httpx2
 from pydantic import SecretStr
 
-from libs.market.asking.their_clock import ahead
+from libs.market.asking.one_answer import PATIENCE, answer_of
 from libs.market.edgar.pages import EdgarRefusalKind, read
 from libs.market.errors import (
-    BadVendorData,
     ContactMissing,
     MarketError,
     NotInSource,
     RateLimited,
     SourceUnavailable,
 )
-from libs.runtime.outgoing import AnswerTooLarge, BoundedClient, SentElsewhere, client_tls
+from libs.runtime.outgoing import BoundedClient, client_tls
 
 SOURCE = "edgar"
 DATA_URL = "https://data.sec.gov"
@@ -35,9 +29,6 @@ FACTS_BYTES_MAX = 32 * 1024 * 1024
 """Of the figures of one company, unpacked: large companies have some 10 MB."""
 PAGE_BYTES_MAX = 16 * 1024 * 1024
 """Of every other page, unpacked: the list of tickers has about 1 MB."""
-CONNECT_TIMEOUT_S = 10.0
-SILENCE_S = 15.0
-"""How long EDGAR may say nothing within an answer."""
 WHOLE_S = 60.0
 """How long one answer may take."""
 
@@ -93,40 +84,18 @@ class EdgarCalls:
 
     def _page(self, what: str, url: str, holds: Sequence[str], bytes_max: int | None = None) -> Any:
         agent = f"Deskbus/{version('deskbus')} {self.require_contact()}"
-        most = bytes_max or PAGE_BYTES_MAX
-        # No error is raised from one of these: they hold the request, and that holds the contact.
-        try:
-            answer = asyncio.run(self._answer(url, agent, most))
-        except AnswerTooLarge:
-            raise BadVendorData(what, f"it has more than {most // 1024**2} MB", "Deskbus") from None
-        except TimeoutError:
-            raise SourceUnavailable(what, f"the answer took longer than {WHOLE_S:g} s") from None
-        except SentElsewhere as error:
-            raise SourceUnavailable(what, str(error)) from None
-        except httpx2.HTTPError as error:
-            raise SourceUnavailable(what, _words(error)) from None
-        headers = answer.headers
-        if why := ahead(headers.get("Date"), headers.get("Age"), datetime.now(UTC)):
-            raise SourceUnavailable(what, why)
-        kind = headers.get("Content-Type", "")
+        client = BoundedClient(
+            bytes_max or PAGE_BYTES_MAX,
+            timeout=PATIENCE,
+            tls=self._tls,
+            headers={"Accept": "application/json", "User-Agent": agent},
+        )
+        answer = answer_of(what, client, url, whole_s=WHOLE_S, now=lambda: datetime.now(UTC))
+        kind = answer.headers.get("Content-Type", "")
         page, refusal = read(answer.status_code, kind, answer.content, holds)
         if refusal is not None:
             raise _ours(what, refusal.sort, refusal.why)
         return page
-
-    async def _answer(self, url: str, agent: str, bytes_max: int) -> httpx2.Response:
-        client = BoundedClient(
-            bytes_max,
-            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S),
-            tls=self._tls,
-            headers={"Accept": "application/json", "User-Agent": agent},
-        )
-        async with asyncio.timeout(WHOLE_S), client:
-            return await client.get(url)
-
-
-def _words(error: httpx2.HTTPError) -> str:
-    return " ".join(f"{type(error).__name__} {error}".split())[:160]
 
 
 def _ours(what: str, sort: EdgarRefusalKind, why: str) -> MarketError:

@@ -6,15 +6,14 @@ replace. Files appear whole or not at all.
 
 import csv
 import io
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import polars as pl
 
+from contracts.types import spelled
 from libs.files.finding import BadFile, FileFinding, bad, only_bad_files
 from libs.files.text import text_of
 from libs.market.calendar import DEFAULT_EXCHANGE, TABLE_LAST
@@ -37,7 +36,8 @@ from libs.market.replay.layout import (
     label_in,
     layout_of,
 )
-from libs.market.symbols import HUNDREDTHS, spelled, venue_of
+from libs.market.symbols import HUNDREDTHS, venue_of
+from libs.runtime.whole_file import write_whole
 
 SECTORS_FILE = "sectors.csv"
 SECTOR_UNKNOWN = "unknown"
@@ -239,16 +239,7 @@ def write_prices(change: Change) -> None:
 def write(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    write_whole(path, text.encode())
 
 
 def _main_of(places: Mapping[str, TradingPlace]) -> TradingPlace:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from contracts.types import Ticker
+from contracts.types import Ticker, spelled
 from libs.files.bounds import FILE_BYTES_MAX
 from libs.files.finding import bad, is_parquet, only_bad_files
 from libs.files.text import text_of
@@ -24,7 +24,7 @@ from libs.market.replay.formats import (
     mapped,
 )
 from libs.market.replay.layout import RECORDS, entries
-from libs.market.symbols import no_share, spelled, venue_of
+from libs.market.symbols import no_share, venue_of
 
 SUFFIXES = frozenset({".csv", ".txt", ".tsv", ".parquet", ".gz"})
 """Of the files of a folder that are looked at."""

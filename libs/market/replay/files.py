@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from contracts.types import spelled
 from libs.files.dates import WRITE, NoDate, SessionOf, dates, month_first_in, stamp_of
 from libs.files.finding import BadFile, FileFinding, bad, only_bad_files
 from libs.files.numbers import most_have_comma, numbers, sign_in
@@ -33,7 +34,6 @@ from libs.market.replay.formats import (
     format_of,
     heads,
 )
-from libs.market.symbols import spelled
 
 __all__ = ["ACTION_COLUMNS", "BAR_COLUMNS", "PRICE_COLUMNS"]
 

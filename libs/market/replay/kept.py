@@ -18,7 +18,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from libs.files.finding import FileFinding
-from libs.runtime.whole_file import OWN, beside
+from libs.runtime.whole_file import OWN, write_whole
 
 VERSIONS_KEPT_MIN = 32
 """So many of the newest versions are kept as far as there is room, and all younger than this:"""
@@ -239,8 +239,7 @@ class KeptVersions:
 def _write(path: Path, body: bytes) -> None:
     """Write a file whole or not at all; its hash is checked whenever it is read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with beside(path, body, OWN) as partial:
-        partial.replace(path)
+    write_whole(path, body, OWN)
 
 
 def _changed_at(path: Path) -> float:

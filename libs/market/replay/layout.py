@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from contracts.types import Ticker
+from contracts.types import Ticker, spelled
 from libs.files.finding import FileFinding
 from libs.market.calendar import DEFAULT_EXCHANGE
 from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
-from libs.market.symbols import no_share, spelled
+from libs.market.symbols import no_share
 from libs.runtime.own_text import UnreadableFile, text_in, toml_in
 
 SUFFIXES = (".csv.gz", ".csv", ".parquet")

@@ -214,14 +214,11 @@ class ReplayMarket:
         return known
 
     async def _not_traded(self, ticker: str, as_of: date, last: date) -> NoHistory:
-        why = (
-            f"{ticker} has no price for {as_of} in source {self.label.name}: its last one is of "
-            f"{last}, so it was delisted or suspended, or the data ends there; leave it out"
-        )
+        of = ticker, as_of, self.label.name, last
         for other in await self._store.readable(self._store.tickers):
             if _has(await self._store.dates(other), as_of):
-                return NoHistory(why, last)
-        return NothingTraded(why, last)
+                return NoHistory.ended(*of)
+        return NothingTraded.ended(*of)
 
     async def _known_records(
         self, kind: str, what: str, as_of: date, tickers: Collection[str] | None

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 import structlog
 
-from contracts.types import LOT_MAX
+from contracts.types import LOT_MAX, spelled
 from libs.files.finding import BadFile, FileFinding, bad
 from libs.files.numbers import CURRENCIES
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar, exchange_calendar
@@ -36,7 +36,7 @@ from libs.market.replay.listings import BUNDLED_LISTINGS, known_last
 from libs.market.replay.parsed import Days, Key, Outline, Parsed, ParsedFiles
 from libs.market.replay.reported import Company, company_of, dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
-from libs.market.symbols import HUNDREDTHS, UnknownCurrency, spelled, venue_of
+from libs.market.symbols import HUNDREDTHS, UnknownCurrency, venue_of
 from libs.market.symbols import currency as currency_of
 
 log = structlog.get_logger(__name__)

@@ -9,11 +9,11 @@ reads the newest.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import polars as pl
 import structlog
@@ -48,6 +48,8 @@ than the one that accepted the cycle."""
 POLL_S = 0.5
 _NOT_CHANGED = ("open", "high", "low", "close", "volume", "dividend", "split_factor")
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 State = tuple[str | int, ...]
 """Of a file: its name, and what tells a change of its content."""
@@ -83,6 +85,34 @@ class HasVersions(Protocol):
     async def read(self) -> Version:
         """The version to read. Raises ContentGone, MarketError."""
         ...
+
+
+class Versioned(Generic[T]):
+    """A reader of a store, made once for each of a folder's versions."""
+
+    def __init__(self, versions: HasVersions, make: Make[T]) -> None:
+        self._versions = versions
+        self._make = make
+
+    @property
+    def known(self) -> T:
+        """The reader of the version that is known without looking for changes."""
+        return self._versions.known.of(self._make)
+
+    async def read(self) -> T:
+        """The reader of the version to read. Raises ContentGone, MarketError."""
+        return (await self._versions.read()).of(self._make)
+
+
+def at_version(
+    method: Callable[Concatenate[T, P], Awaitable[R]],
+) -> Callable[Concatenate[Versioned[T], P], Coroutine[Any, Any, R]]:
+    """The same method, of the reader of the version to read."""
+
+    async def answered(self: Versioned[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await method(await self.read(), *args, **kwargs)
+
+    return answered
 
 
 class Versions:

@@ -23,6 +23,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from contracts.types import spelled
 from libs.market.asking.their_clock import ahead
 from libs.market.errors import (
     BadVendorData,
@@ -152,7 +153,7 @@ class YahooCalls:
             frame = frame.get_earnings_calendar(limit=rows_max, filter_most_active=False)
             return [
                 YahooReport(
-                    str(ticker),
+                    spelled(str(ticker)),
                     _utc(row["Event Start Date"]),
                     _number(row["EPS Estimate"]),
                     _number(row["Reported EPS"]),
@@ -166,7 +167,9 @@ class YahooCalls:
         """The tickers of one of Yahoo's predefined screens, best first."""
         return self._call(
             f"screen {name}",
-            lambda yf: [str(row["symbol"]) for row in yf.screen(name, count=rows_max)["quotes"]],
+            lambda yf: [
+                spelled(str(row["symbol"])) for row in yf.screen(name, count=rows_max)["quotes"]
+            ],
         )
 
     def _call(self, what: str, ask: Callable[[Any], T], ticker: str = "") -> T:

@@ -25,6 +25,7 @@ from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory, NotInSource
 from libs.market.rates import Quote
 from libs.market.source import NewsItem, refuse_crypto
+from libs.market.symbols import venue_of
 from libs.market.yahoo.bars import SETTLED_AFTER, YahooSeries, quotes_of, series_of
 from libs.market.yahoo.calls import SOURCE, YahooCalls, YahooReport
 from libs.market.yahoo.shapes import news_of
@@ -233,6 +234,7 @@ class YahooFeed:
 
 
 def symbol_of(ticker: str) -> str:
-    """Yahoo's name of a ticker: BRK.B is BRK-B there, while a longer suffix is an exchange."""
+    """Yahoo's name of a ticker: BRK.B is BRK-B there, while another suffix is an exchange."""
     stem, dot, suffix = ticker.rpartition(".")
-    return f"{stem}-{suffix}" if dot and suffix in {"A", "B", "C"} else ticker
+    is_class = dot and len(suffix) == 1 and venue_of(ticker) is None
+    return f"{stem}-{suffix}" if is_class else ticker

@@ -961,7 +961,8 @@ create trigger halt_changes_append_only before update or delete or truncate on h
     for each statement execute function refuse_change();
 create trigger venue_order_changes_append_only before update or delete or truncate on venue_order_changes
     for each statement execute function refuse_change();
-create trigger looks_append_only before update or delete or truncate on looks
+-- Old ones that nothing refers to are deleted by `deskbus db retain`: only the owner may.
+create trigger looks_append_only before update or truncate on looks
     for each statement execute function refuse_change();
 create trigger venue_moves_append_only before update or delete or truncate on venue_moves
     for each statement execute function refuse_change();

@@ -5,15 +5,16 @@ account's limits instead (`tightened`), since there is a rule for each already.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from contracts.account import AccountLimits
 from contracts.constraints import POSITIONS_MAX, Constraints
 from contracts.facts import RISK_UNKNOWN
 from contracts.types import shortened
-from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, RiskRule, gate, pct
+from libs.quant.risk.facts import Leg, LegFinding, RiskFacts, RiskRule, gate, pct, share_of_room
 
-_ZERO = Decimal(0)
+_ZERO, _HUNDRED = Decimal(0), Decimal(100)
 
 
 def tightened(limits: AccountLimits, constraints: Constraints) -> AccountLimits:
@@ -34,6 +35,46 @@ def gates_of(constraints: Constraints) -> Sequence[RiskRule]:
 def ceilings_of(constraints: Constraints) -> Sequence[RiskRule]:
     """The ceilings of the constraints that are set; 0 is a limit too."""
     return [rule for rule in CONSTRAINT_CEILINGS if getattr(constraints, rule.name) is not None]
+
+
+def sale_ceilings_of(constraints: Constraints) -> Sequence[RiskRule]:
+    """The ceilings of sales that are set."""
+    return [rule for rule in SALE_CEILINGS if getattr(constraints, rule.name) is not None]
+
+
+def _max_sales(leg: Leg, facts: RiskFacts) -> LegFinding:
+    """The largest sales come first; of equal ones by name: each is sold in the end."""
+    wanted = facts.constraints.max_sales
+    most = POSITIONS_MAX if wanted is None else wanted
+    waiting = facts.sales_waiting
+    first = sorted(facts.legs, key=lambda one: (-facts.sold(one), one.ticker))
+    ok = leg in first[: max(0, most - waiting)]
+    allowed = f"{most} sale{'' if most == 1 else 's'}"
+    return LegFinding(
+        leg.allocation_pct if ok else _ZERO,
+        f"{waiting} waiting, {len(facts.legs)} asked for",
+        allowed,
+        f"the constraints allow {allowed} a session, and the largest come first",
+    )
+
+
+def _max_sold(leg: Leg, facts: RiskFacts) -> LegFinding:
+    wanted = facts.constraints.max_sold_pct
+    most = _HUNDRED if wanted is None else wanted
+    asked = sum((facts.sold(one) for one in facts.legs), _ZERO)
+    waiting = sum(
+        (shares * facts.sale_price(ticker) for ticker, shares in facts.open_sells.items()), _ZERO
+    )
+    room = facts.equity * most / _HUNDRED - waiting
+    why = f"the constraints let sales of one session be at most {pct(most)} of equity"
+    found = share_of_room(leg, facts, asked, room, "asked to be sold", why)
+    # Less than a lot is sold whole or not at all.
+    if (
+        found.allowed_pct < leg.allocation_pct
+        and facts.sellable(leg.ticker) < facts.lot(leg.ticker) > 1
+    ):
+        return replace(found, allowed_pct=_ZERO)
+    return found
 
 
 def _no_buys(leg: Leg, _: RiskFacts) -> LegFinding:
@@ -115,4 +156,8 @@ CONSTRAINT_GATES: tuple[RiskRule, ...] = (
 CONSTRAINT_CEILINGS: tuple[RiskRule, ...] = (
     RiskRule("max_allocation_pct", "who asked wants no larger single bet", _max_allocation),
     RiskRule("max_positions", "who asked wants no more to look after", _max_positions),
+)
+SALE_CEILINGS: tuple[RiskRule, ...] = (
+    RiskRule("max_sales", "who asked wants no account emptied at once", _max_sales),
+    RiskRule("max_sold_pct", "nor most of it", _max_sold),
 )

@@ -24,13 +24,19 @@ from contracts.risk import Check, DecisionAction, Evidence, PortfolioDecision, R
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from contracts.venue import BoundTo, VenueOrderType, VenueTerms
-from libs.quant.risk.constraints import ceilings_of, gates_of, tightened
+from libs.quant.risk.constraints import (
+    ceilings_of,
+    gates_of,
+    sale_ceilings_of,
+    tightened,
+)
 from libs.quant.risk.entry import entry_plan
 from libs.quant.risk.facts import Findings, Leg, LegFinding, RiskFacts, RiskRule, floor_pct, pct
 from libs.quant.risk.movement import Movement
 from libs.quant.risk.rules import (
     BUY_CEILINGS,
     BUY_GATES,
+    EXIT_GATES,
     HALTED,
     LEAST_SIZE,
     OWN_REASON,
@@ -76,9 +82,9 @@ def evaluate(
 
     `budget` None means the account's free cash. `prices` are current ones in the account's
     currency; a buy without one is vetoed, a sale is sized without. Decisions come sales first, then
-    by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys. `moves`
-    says how the tickers move; those that it does not know are taken to move the most, and with all.
-    `own_ceilings` are the user's.
+    by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys, and limit
+    sales that are no exits. `moves` says how the tickers move; those that it does not know are
+    taken to move the most, and with all. `own_ceilings` are the user's, for buys.
 
     Raises ValueError where `budget` is in another currency than the account.
     """
@@ -86,7 +92,13 @@ def evaluate(
         facts = _facts(evidence, portfolio, tightened(limits, constraints), budget, prices)
         facts = replace(facts, constraints=constraints, moves=Movement(moves))
         legs, doubles = _legs(proposals)
-        sells = [_judge_sell(leg, facts, sell_gates) for leg in legs if leg.side is Side.SELL]
+        sells = _judge_sells(
+            [leg for leg in legs if leg.side is Side.SELL],
+            facts,
+            sell_gates,
+            # An exit by the account's own rules is held up by nothing.
+            () if sell_gates is EXIT_GATES else sale_ceilings_of(constraints),
+        )
         buys = _judge_buys(
             [leg for leg in legs if leg.side is Side.BUY],
             facts,
@@ -219,8 +231,21 @@ def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
     return legs, doubles
 
 
-def _judge_sell(leg: Leg, facts: RiskFacts, gates: Sequence[RiskRule]) -> _Judged:
-    findings = _findings(leg, gates, facts)
+def _judge_sells(
+    legs: Sequence[Leg], facts: RiskFacts, gates: Sequence[RiskRule], ceilings: Sequence[RiskRule]
+) -> list[_Judged]:
+    gated = [(leg, _findings(leg, gates, facts)) for leg in legs]
+    survivors = tuple(leg for leg, findings in gated if _lowest(leg, findings) > 0)
+    facts = replace(facts, legs=survivors)
+    return [
+        _size_sale(
+            leg, findings + _findings(leg, ceilings, facts) if leg in survivors else findings, facts
+        )
+        for leg, findings in gated
+    ]
+
+
+def _size_sale(leg: Leg, findings: Findings, facts: RiskFacts) -> _Judged:
     allowed = _lowest(leg, findings)
     quantity = part_of(facts.sellable(leg.ticker), allowed, facts.lot(leg.ticker))
     return _Judged(leg, findings, allowed, quantity)

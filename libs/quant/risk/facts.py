@@ -47,7 +47,8 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RiskFacts:
-    """All that the rules may look at. `legs` are the buys that compete for the same room."""
+    """All that the rules may look at. `legs` are the buys, or the sales, that compete for
+    the same room."""
 
     evidence: Mapping[str, Evidence]
     portfolio: Portfolio
@@ -84,6 +85,14 @@ class RiskFacts:
         a sale makes it smaller.
         """
         return self._open(Side.SELL, lambda order: order.quantity)
+
+    @property
+    def sales_waiting(self) -> int:
+        """How many sell orders wait, several of one ticker too; stop orders are none."""
+        return sum(
+            order.side is Side.SELL and order.type is OrderType.MARKET
+            for order in self.portfolio.open_orders
+        )
 
     def _open(self, side: Side, measure: Callable[[Any], Decimal]) -> Mapping[str, Decimal]:
         totals: dict[str, Decimal] = {}
@@ -163,6 +172,19 @@ class RiskFacts:
     def amount(self, leg: Leg) -> Decimal:
         """The money a buy asks for."""
         return leg.allocation_pct * self.budget / _HUNDRED
+
+    def sale_price(self, ticker: str) -> Decimal:
+        """The price of a sale in the account's currency; 0 where nothing of it is held."""
+        held = self.positions.get(ticker)
+        return self.prices.get(ticker, held.price.amount if held else _ZERO)
+
+    def sold(self, leg: Leg) -> Decimal:
+        """The money that a sale asks for, before it is rounded down to shares: else what is cut in
+        proportion to it would come out a share too large."""
+        free = self.sellable(leg.ticker)
+        if free < self.lot(leg.ticker):  # it is sold whole
+            return free * self.sale_price(leg.ticker)
+        return free * leg.allocation_pct * self.sale_price(leg.ticker) / _HUNDRED
 
     def money(self, amount: Decimal) -> str:
         """An amount in the account's currency for people: `1,234.50 USD`."""

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
 from libs.runtime.errors import DeskError
 from libs.runtime.own_text import UnreadableFile, text_in, yaml_in
-from libs.runtime.whole_file import beside
+from libs.runtime.whole_file import beside, write_whole
 
 SPEC_BYTES_MAX = 200_000
 SUFFIX_MAX = 10_000
@@ -108,8 +108,7 @@ class StrategyFiles:
     def _written_over(self, path: Path, body: bytes) -> Path:
         with _exporting(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with beside(path, body) as draft:
-                draft.replace(path)
+            write_whole(path, body)
         return path
 
     def _written_anew(self, path: Path, text: str) -> bool:

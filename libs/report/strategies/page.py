@@ -9,7 +9,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from contracts.strategy_cycle import StrategyDesign
@@ -27,6 +27,7 @@ from libs.report import ending
 from libs.report.cited import pieces
 from libs.report.strategies.chart import Chart, ChartLine, Trade
 from libs.report.strategies.files import text_of
+from libs.report.templates import templates_in
 
 TEMPLATES = Path(__file__).with_name("templates")
 NOT_DEFINED = "-"
@@ -72,13 +73,7 @@ def page(
 
 @cache
 def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = templates_in(TEMPLATES)
     templates.globals.update(
         TICKERS_MAX=TICKERS_MAX, beside=beside, pieces=pieces, at=_at, unit=unit
     )

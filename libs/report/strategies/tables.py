@@ -1,6 +1,6 @@
 """Strategies as a list, and side by side. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
@@ -9,7 +9,7 @@ from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import ending, links, view
 from libs.report.tones import Tone
-from libs.report.view import Cell, Column, Facts, NoRows, Table
+from libs.report.view import Cell, Column, Facts, NoRows, Table, Text
 
 NAME_CHARS_MAX = 28
 PART, GAIN, RATIO, COUNT, LOSS = ".1%", "+.2%", ".2f", ",d", ".3f"
@@ -90,6 +90,15 @@ def figures(of: StrategyView) -> Facts:
         tuple((label, cell) for label, cell in rows if cell.value is not None),
         notes=view.notes("deflated Sharpe: 1 - chance of it by luck, the best of so many trials"),
     )
+
+
+def checks(of: StrategyView) -> Iterable[Text]:
+    """What its gates have looked at, a sentence each."""
+    tested = (of.training, of.backtest)
+    for gate in filter(None, (figures.gate for figures in tested if figures)):
+        for check in gate.checks:
+            mark, tone = ("✓", Tone.GOOD) if check.passed else ("✗", Tone.BAD)
+            yield Text(f"{mark} {gate.gate} gate: {ending.in_words(check.reason)}", tone)
 
 
 def compared(of: Sequence[StrategyView]) -> Table:

@@ -17,7 +17,7 @@ from contracts.study_score import (
 )
 from libs.facts import amounts
 from libs.report.tones import Tone
-from libs.report.view import Cell, Column
+from libs.report.view import Cell, Column, table
 from libs.study.report import lookahead, trust, words
 from libs.study.report.audit import NOT_SHOWN
 from libs.study.report.money import in_short, money
@@ -28,7 +28,6 @@ from libs.study.report.parts import (
     StudyReport,
     StudySection,
     numbers,
-    table,
     text,
 )
 

@@ -16,9 +16,9 @@ from contracts.study_score import (
     StudyScore,
 )
 from libs.report.tones import Tone
-from libs.report.view import Cell
+from libs.report.view import Cell, table
 from libs.study.report import words
-from libs.study.report.parts import Missing, StudySection, numbers, table, text
+from libs.study.report.parts import Missing, StudySection, numbers, text
 from libs.study.statistics.canary import LEAK_DEVIATIONS, LEAK_SHARE
 
 IDENTIFIED_PCT = 10

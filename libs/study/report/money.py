@@ -12,9 +12,9 @@ from contracts.study_score import (
 )
 from libs.facts import amounts
 from libs.report.tones import Tone
-from libs.report.view import Cell, Table
+from libs.report.view import Cell, Table, table
 from libs.study.report import words
-from libs.study.report.parts import Curve, ReportCurves, StudySection, numbers, table, text
+from libs.study.report.parts import Curve, ReportCurves, StudySection, numbers, text
 
 SKILL_FROM = 0.95
 """The deflated Sharpe ratio from which on luck is ruled out."""

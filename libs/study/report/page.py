@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from contracts.message import PAGE_MAX
@@ -16,6 +16,7 @@ from contracts.study import CELL_KINDS, CellView, StudyCells, StudyCellsQuery
 from libs.facts import amounts
 from libs.report.strategies import page as strategy
 from libs.report.strategies.chart import Chart, ChartLine
+from libs.report.templates import templates_in
 from libs.report.tones import Tone
 from libs.study.report.parts import ReportCurves, StudyReport
 
@@ -67,13 +68,7 @@ async def listed(
 
 @cache
 def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader([TEMPLATES, strategy.TEMPLATES]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = templates_in(TEMPLATES, strategy.TEMPLATES)
     templates.globals.update(colour_of=colour_of, tones=TONES)
     templates.filters.update(short=amounts.short, share=strategy.share)
     return templates

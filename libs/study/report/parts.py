@@ -1,10 +1,11 @@
 """The parts of a study's report: tables of libs/report/view, and the drawings beside them. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from libs.report.view import Cell, Column, Row, Table
+from contracts.study_score import CalibrationScore
+from libs.report.view import Cell, Column, Table
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,6 @@ class ReportCurves:
 
 
 @dataclass(frozen=True)
-class Reliability:
-    """How often came true what was stated, of one arm: (stated, happened, low, high), as parts."""
-
-    arm: str
-    points: Sequence[tuple[float, float, float, float]]
-
-
-@dataclass(frozen=True)
 class Missing:
     """A part that the report does not show, and why: the last sentence of a report names it."""
 
@@ -48,7 +41,7 @@ class StudySection:
     about: str
     tables: Sequence[Table] = ()
     curves: ReportCurves | None = None
-    reliability: Sequence[Reliability] = ()
+    reliability: Sequence[CalibrationScore] = ()
     notes: Sequence[str] = ()
 
 
@@ -60,6 +53,7 @@ class StudyReport:
     asked: Sequence[str]
     answer: Sequence[Cell]
     sections: Sequence[StudySection]
+    kind: str = "study"
 
 
 def text(*titles: str, spare: int = 0) -> tuple[Column, ...]:
@@ -70,14 +64,3 @@ def text(*titles: str, spare: int = 0) -> tuple[Column, ...]:
 def numbers(*titles: str, spare: int = 0) -> tuple[Column, ...]:
     """Columns of numbers."""
     return tuple(Column(title, right=True, spare=spare) for title in titles)
-
-
-def table(
-    columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]], title: str = ""
-) -> Table:
-    """A table of these rows; a text in them is a cell that only says it."""
-    return Table(tuple(columns), tuple(Row(tuple(map(_cell, row))) for row in rows), title).in_use
-
-
-def _cell(of: str | Cell) -> Cell:
-    return Cell(of) if isinstance(of, str) else of

@@ -4,8 +4,9 @@ agent's model brings. Pure."""
 from collections.abc import Iterator
 
 from contracts.study_score import CalibrationScore, StudyScore
+from libs.report.view import table
 from libs.study.report import words
-from libs.study.report.parts import Missing, Reliability, StudySection, numbers, table, text
+from libs.study.report.parts import Missing, StudySection, numbers, text
 
 
 def missing(score: StudyScore) -> Iterator[Missing]:
@@ -111,9 +112,5 @@ def calibration(score: StudyScore) -> StudySection | None:
         " came true as was stated; the band is the 95% interval of each point, if no less comes"
         " true where more is stated. Overconfidence: what was stated above that, in points.",
         [table(columns, rows)],
-        reliability=[
-            Reliability(it.arm, [(p.stated, p.happened, p.low, p.high) for p in it.curve])
-            for it in scored
-            if it.curve
-        ],
+        reliability=[it for it in scored if it.curve],
     )

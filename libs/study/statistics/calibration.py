@@ -21,8 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.isotonic import IsotonicRegression
 
-from libs.study.statistics.means import Mean, mean_over_dates
+from contracts.study_score import CalibrationScore, NoCalibration, ReliabilityPoint
+from libs.study.statistics.means import Mean, TooFewDates, mean_over_dates
 from libs.study.statistics.shares import share_interval
+from libs.study.statistics.shown import estimate
 
 Array = npt.NDArray[np.float64]
 Dates = npt.NDArray[np.intp]
@@ -43,40 +45,21 @@ class Stated:
     happened: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """How often came true what was `stated`, and the 95 % interval of that."""
-
-    stated: float
-    happened: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Brier's score with its parts and its curve; a lower score is better.
-
-    `overconfidence` is what was stated less what came true, a date: above 0 more was promised.
-    `skill` is the part of the base rate's score that is saved, below 0 where it is worse.
-    """
-
-    score: float
-    miscalibration: float
-    discrimination: float
-    uncertainty: float
-    overconfidence: Mean
-    curve: tuple[CurvePoint, ...]
-    outcomes: int
-
-    @property
-    def skill(self) -> float | None:
-        """1 less the score as a part of the base rate's; None where all or nothing came true."""
-        return 1 - self.score / self.uncertainty if self.uncertainty > 0 else None
+def calibrated(
+    arm: str, stated: Sequence[Stated], overlap: int
+) -> CalibrationScore | NoCalibration:
+    """How far the arm's confidences can be trusted."""
+    if not stated:
+        return NoCalibration(arm=arm, why="no pick of it that could be scored states a confidence")
+    try:
+        return calibration(stated, overlap, arm)
+    except TooFewDates as few:
+        why = f"{few.dates} dates with a stated confidence, needs {few.needed}"
+        return NoCalibration(arm=arm, why=why)
 
 
-def calibration(stated: Sequence[Stated], overlap: int = 1) -> Calibration:
-    """How far stated probabilities can be trusted. Raises TooFewDates."""
+def calibration(stated: Sequence[Stated], overlap: int = 1, arm: str = "") -> CalibrationScore:
+    """How far stated probabilities, those of `arm`, can be trusted. Raises TooFewDates."""
     rows = sorted(stated, key=lambda row: row.on)
     chance = np.array([row.probability for row in rows])
     happened = np.array([float(row.happened) for row in rows])
@@ -84,12 +67,15 @@ def calibration(stated: Sequence[Stated], overlap: int = 1) -> Calibration:
     again = _isotonic(chance, happened).predict(chance)
     score, base = _brier(chance, happened), _brier(happened.mean(), happened)
     ideal = _brier(again, happened)
-    return Calibration(
+    return CalibrationScore(
+        arm=arm,
         score=score,
         miscalibration=score - ideal,
         discrimination=base - ideal,
         uncertainty=base,
-        overconfidence=overconfidence(rows, overlap),
+        # Where all or nothing came true there is no base rate's score to save a part of.
+        skill=1 - score / base if base > 0 else None,
+        overconfidence=estimate(overconfidence(rows, overlap)),
         curve=reliability(chance, happened, days, overlap),
         outcomes=len(rows),
     )
@@ -113,7 +99,7 @@ def _isotonic(chance: Array, happened: Array) -> IsotonicRegression:
 
 def reliability(
     chance: Array, happened: Array, days: Dates, overlap: int
-) -> tuple[CurvePoint, ...]:
+) -> tuple[ReliabilityPoint, ...]:
     """How often came true what was stated, at each of GRID within all that was; `days` are the
     places of the dates."""
     grid = np.array([value for value in GRID if chance.min() <= value <= chance.max()])
@@ -128,7 +114,11 @@ def reliability(
             (chance >= at - SAME) & (chance <= at + WINDOW + SAME), happened, days, overlap
         )
         held = float(middle)
-        points.append(CurvePoint(float(at), held, min(low, held), max(high, held)))
+        points.append(
+            ReliabilityPoint(
+                stated=float(at), happened=held, low=min(low, held), high=max(high, held)
+            )
+        )
     return tuple(points)
 
 

@@ -17,62 +17,32 @@ It is a look at results alone: who knows the past by heart and uses it little is
 by names taken away (libs/study/statistics/leakage.py).
 """
 
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import binomtest
 
+from contracts.study_score import Foresight, LeakVerdict, NotShown, Permuted
 from libs.study.statistics.canary import LEAK_DATES_LEAST, LEAK_DEVIATIONS, LEAK_SHARE
 from libs.study.statistics.means import LEVEL, TooFewDates
 from libs.study.statistics.outcomes import StudyOutcomes
+from libs.study.statistics.shown import too_few
 
 Array = npt.NDArray[np.float64]
 
 PERMUTATIONS = 1_000
 
 
-class NoChoice(ValueError):
-    """The arm never preferred an asset to another, so there is nothing to judge."""
+NO_CHOICE = NotShown(why="it never preferred one asset to another")
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """The mean excess of a date's choice before costs, the 95th percentile of the same weights
-    dealt at random, and the probability `p` of as much by luck."""
-
-    actual: float
-    permuted: float
-    p: float
-
-    @property
-    def passed(self) -> bool:
-        """Whether it exceeds what luck reaches."""
-        return self.actual > self.permuted
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """How far choices look like knowledge of the week to come: standard `deviations` above random
-    ones, the share of `dates` at which the choice was `better` than the arm's average one with the
-    interval's low end, and the part of perfect knowledge's gain that was `captured`."""
-
-    deviations: float
-    better: float
-    better_low: float
-    captured: float
-    dates: int
-
-    @property
-    def leaks(self) -> bool:
-        """Whether no honest arm does so well."""
-        return self.deviations >= LEAK_DEVIATIONS and self.better_low > LEAK_SHARE
-
-
-def chance(weight: Array, of: StudyOutcomes, seed: int) -> Chance:
-    """The permutation control over the outcomes' own horizon. Raises NoChoice."""
-    rows = _choosing(weight, of)
+def permuted(weight: Array, of: StudyOutcomes, seed: int) -> Permuted | NotShown:
+    """The permutation control over the outcomes' own horizon."""
+    if not len(of.dates):
+        return NotShown(why="no date was scored")
+    if not (rows := _choosing(weight, of)):
+        return NO_CHOICE
     random = np.random.default_rng(seed)
     actual, dealt = 0.0, np.zeros(PERMUTATIONS)
     for weights, excess in rows:
@@ -80,21 +50,25 @@ def chance(weight: Array, of: StudyOutcomes, seed: int) -> Chance:
         dealt += random.permuted(np.tile(weights, (PERMUTATIONS, 1)), axis=1) @ excess
     count = len(rows)
     beaten = int((dealt >= actual - 1e-12).sum())
-    return Chance(
-        actual / count,
-        float(np.quantile(dealt, 1 - LEVEL)) / count,
-        (beaten + 1) / (PERMUTATIONS + 1),
+    reached = float(np.quantile(dealt, 1 - LEVEL)) / count
+    return Permuted(
+        actual=actual / count,
+        permuted=reached,
+        p=(beaten + 1) / (PERMUTATIONS + 1),
+        passed=actual / count > reached,
     )
 
 
-def sight(weight: Array, of: StudyOutcomes) -> Sight:
-    """The look for leaks, over outcomes of CANARY_SESSIONS. Raises NoChoice and TooFewDates.
+def foresight(weight: Array, of: StudyOutcomes, *, canary_lit: bool) -> Foresight | NotShown:
+    """The look for leaks, over outcomes of CANARY_SESSIONS; without a canary that lights up nobody
+    is cleared.
 
     Dates whose weeks overlap count as that many fewer.
     """
-    rows = _choosing(weight, of)
+    if not (rows := _choosing(weight, of)):
+        return NO_CHOICE
     if len(rows) // of.overlap < LEAK_DATES_LEAST:
-        raise TooFewDates(len(rows), LEAK_DATES_LEAST * of.overlap)
+        return too_few(TooFewDates(len(rows), LEAK_DATES_LEAST * of.overlap))
     gain = sum(float((weights - weights.mean()) @ excess) for weights, excess in rows)
     best = sum(
         float((np.sort(weights) - weights.mean()) @ np.sort(excess)) for weights, excess in rows
@@ -109,12 +83,17 @@ def sight(weight: Array, of: StudyOutcomes) -> Sight:
     if whole := round(changed / of.overlap):
         wins = round(better * whole / changed)
         low = float(binomtest(wins, whole).proportion_ci(1 - LEVEL, method="wilson").low)
-    return Sight(
-        deviations=gain / sqrt(variance * of.overlap) if variance > 0 else 0.0,
+    deviations = gain / sqrt(variance * of.overlap) if variance > 0 else 0.0
+    verdict = LeakVerdict.CLEAR if canary_lit else LeakVerdict.NOT_SHOWN
+    if deviations >= LEAK_DEVIATIONS and low > LEAK_SHARE:
+        verdict = LeakVerdict.LEAKS
+    return Foresight(
+        deviations=deviations,
         better=better / changed if changed else 0.0,
         better_low=low,
         captured=gain / best if best > 0 else 0.0,
         dates=len(rows),
+        verdict=verdict,
     )
 
 
@@ -125,8 +104,6 @@ def _choosing(weight: Array, of: StudyOutcomes) -> list[tuple[Array, Array]]:
         known = np.isfinite(weights) & np.isfinite(excess)
         if known.sum() > 1 and np.ptp(weights[known]) > 1e-9 and np.ptp(excess[known]) > 1e-12:
             rows.append((weights[known], excess[known]))
-    if not rows:
-        raise NoChoice("it never preferred one asset to another")
     return rows
 
 

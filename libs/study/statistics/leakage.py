@@ -12,11 +12,12 @@ nothing, since the market was another one too.
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from math import sqrt
 
-from contracts.study_score import LeakVerdict, NotShown, Shown
+from contracts.probe import Guess
+from contracts.study import StudyArm
+from contracts.study_score import LeakVerdict, NotShown, Probe, Shown
 from libs.study.statistics.means import Array, Mean, mean_over_dates
 from libs.study.statistics.shares import share_interval
 
@@ -37,46 +38,41 @@ NAMES_DATES_LEAST = 30
 there, would not be among them in more than 1 of 20 studies."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identification:
-    """How many of `asked` masked inputs, of so many `dates`, were identified: the part, its
-    interval, and the part that guesses without the right input reach, since models guess what is
-    famous. Of too few dates there is no interval."""
-
-    hits: int
-    asked: int
-    dates: int
-    low: float | None
-    high: float | None
-    by_guessing: float
-
-    @property
-    def blind(self) -> bool | None:
-        """Whether the upper bound of what is identified beyond guessing is small enough; None where
-        too few dates show neither."""
-        return None if self.high is None else self.high - self.by_guessing <= IDENTIFIED_MAX
-
-
-def identification(dates: Sequence[Sequence[tuple[str, str]]]) -> Identification:
-    """How much of what a probe was asked it identified: of each date its answers, each beside the
-    truth.
+def identification(arm: StudyArm, dates: Sequence[Sequence[Guess]]) -> Probe:
+    """How much of what it was asked in probes an arm's model identified: of each date its guesses.
 
     Guessing is the mean share that is right when every answer is held against every other input's
     truth.
     """
-    pairs = [pair for date_ in dates for pair in date_]
-    if not pairs:
+    guesses = [guess for date_ in dates for guess in date_]
+    if not guesses:
         raise ValueError("identification needs at least one answer")
-    count = len(pairs)
-    hits = sum(answer == truth for answer, truth in pairs)
-    answers, truths = Counter(answer for answer, _ in pairs), Counter(truth for _, truth in pairs)
+    count = len(guesses)
+    hits = sum(it.right for it in guesses)
+    answers = Counter(it.guessed for it in guesses)
+    truths = Counter(it.ticker for it in guesses)
     others = sum(times * truths[answer] for answer, times in answers.items()) - hits
     low = high = None
     if len(dates) >= PROBE_DATES_LEAST:
-        by_date = [sum(answer == truth for answer, truth in date_) for date_ in dates]
+        by_date = [sum(it.right for it in date_) for date_ in dates]
         low, high = share_interval(by_date, [len(date_) for date_ in dates])
     guessing = others / (count * (count - 1)) if count > 1 else 0.0
-    return Identification(hits, count, len(dates), low, high, guessing)
+    industries = [it.industry_right for it in guesses if it.industry_right is not None]
+    return Probe(
+        provider=arm.provider,
+        arm=arm.name,
+        cells=len(dates),
+        needed=PROBE_DATES_LEAST,
+        hits=hits,
+        asked=count,
+        low=low,
+        high=high,
+        by_guessing=guessing,
+        industries=sum(industries),
+        industries_asked=len(industries),
+        dates=sum(it.days_off is not None and it.days_off <= DAYS_OFF_MAX for it in guesses),
+        blind=None if high is None else high - guessing <= IDENTIFIED_MAX,
+    )
 
 
 def by_names(hits: Shown, excess: Shown) -> LeakVerdict:

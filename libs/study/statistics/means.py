@@ -70,12 +70,6 @@ class Mean:
         return cls(estimate, low, high, p, dates, needed, error, freedom)
 
     @property
-    def resolution(self) -> float:
-        """The dates there are as a part of those needed (q): below 1 a difference of this size is
-        not resolved, whichever side of 0 the estimate lies on."""
-        return self.dates / self.needed
-
-    @property
     def resolved(self) -> bool:
         """Whether the interval leaves 0 out."""
         return self.p < LEVEL

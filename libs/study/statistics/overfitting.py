@@ -4,12 +4,13 @@ D. H. Bailey, J. M. Borwein, M. Lopez de Prado, Q. J. Zhu, The Probability of Ba
 Journal of Computational Finance 20 (4), 2017: combinatorially symmetric cross-validation.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+
+from contracts.study_score import NotShown, OverfittingScore
 
 Array = npt.NDArray[np.float64]
 
@@ -18,31 +19,18 @@ BLOCKS = 16
 BLOCK_SESSIONS_LEAST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Overfitting:
-    """The `probability` that the configuration with the best ratio on one half of the sessions is
-    below the median of all on the other, over `splits`."""
+def overfitting(returns: Array) -> OverfittingScore | NotShown:
+    """The probability that the configuration with the best ratio on one half of the sessions is
+    below the median of all on the other: a row a session, a column a configuration.
 
-    probability: float
-    configurations: int
-    splits: int
-
-
-class TooShortToJudge(ValueError):
-    """Too few sessions or configurations to judge of overfitting."""
-
-
-def overfitting(returns: Array) -> Overfitting:
-    """The probability of overfitting of configurations: a row a session, a column each.
-
-    Raises TooShortToJudge. Sums of blocks are enough for every split's Sharpe ratios, so that all
-    12,870 splits are two products of matrices.
+    Sums of blocks are enough for every split's Sharpe ratios, so that all 12,870 splits are two
+    products of matrices.
     """
     sessions, configurations = returns.shape
     if configurations < 2 or sessions < BLOCKS * BLOCK_SESSIONS_LEAST:
         several = "configuration" if configurations == 1 else "configurations"
-        raise TooShortToJudge(
-            f"{sessions} sessions of {configurations} {several}, needs"
+        return NotShown(
+            why=f"{sessions} sessions of {configurations} {several}, needs"
             f" {BLOCKS * BLOCK_SESSIONS_LEAST} of 2"
         )
     size = sessions // BLOCKS
@@ -58,7 +46,9 @@ def overfitting(returns: Array) -> Overfitting:
     rank = (outside < mark).sum(axis=1) + ((outside == mark).sum(axis=1) + 1) / 2
     place = rank / (configurations + 1)
     below = (place < 0.5).mean() + (place == 0.5).mean() / 2
-    return Overfitting(float(below), configurations, len(chosen))
+    return OverfittingScore(
+        probability=float(below), configurations=configurations, splits=len(chosen)
+    )
 
 
 @cache

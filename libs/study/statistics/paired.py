@@ -14,6 +14,7 @@ from itertools import combinations
 
 from scipy.stats import binomtest
 
+from contracts.study_score import Estimate, Measure, RankInterval
 from libs.study.statistics.means import LEVEL, Mean, mean_over_dates
 
 
@@ -52,18 +53,11 @@ def hit_difference(pairs: Sequence[PairedOutcome], overlap: int = 1) -> Mean:
     return replace(result, p=float(binomtest(first, apart).pvalue) if apart else 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """The ranks that an arm may have: `best` to `worst`, 1 is the highest. They are the same for
-    arms that the study cannot tell apart."""
-
-    arm: str
-    best: int
-    worst: int
-
-
-def rank_intervals(differences: Mapping[tuple[str, str], Mean]) -> Sequence[Rank]:
-    """The ranks of all arms by all differences between two of them, first less second.
+def rank_intervals(
+    measure: Measure, differences: Mapping[tuple[str, str], Estimate]
+) -> Sequence[RankInterval]:
+    """The ranks of all arms by all differences between two of them, first less second; 1 is the
+    highest.
 
     An arm ranks behind another only where their difference is resolved, with Holm's correction for
     so many comparisons: all intervals hold together in 1 - LEVEL of studies (S. Holm, A Simple
@@ -80,7 +74,10 @@ def rank_intervals(differences: Mapping[tuple[str, str], Mean]) -> Sequence[Rank
         better, worse = (first, second) if mean.estimate > 0 else (second, first)
         below[better] += 1
         above[worse] += 1
-    ranks = [Rank(arm, 1 + above[arm], len(arms) - below[arm]) for arm in arms]
+    ranks = [
+        RankInterval(measure=measure, arm=arm, best=1 + above[arm], worst=len(arms) - below[arm])
+        for arm in arms
+    ]
     return sorted(ranks, key=lambda rank: (rank.best, rank.worst, rank.arm))
 
 

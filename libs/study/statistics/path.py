@@ -6,36 +6,32 @@ them alone, after costs; `equal weight` has equal parts at every close, without 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from math import ceil, isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
 from contracts.performance import CANDIDATES, CASH
 from contracts.study_score import (
     RATIO_SESSIONS_LEAST,
-    ArmScore,
     Equity,
     NotShown,
-    OverfittingScore,
     StudyScore,
 )
 from libs.quant.strategy import performance
 from libs.quant.strategy.skill import deflated_sharpe, sharpe_error, track_record_least
 from libs.study.statistics.choices import BPS
 from libs.study.statistics.means import Array
-from libs.study.statistics.overfitting import TooShortToJudge, overfitting
+from libs.study.statistics.overfitting import overfitting
 from libs.study.statistics.record import (
     PATH_SESSIONS_LEAST,
     AccountEquity,
     AssetBars,
     Decided,
     StudyRecord,
-    as_set,
     common_sessions,
     cost_of,
-    usd_of,
 )
 from libs.study.statistics.shares import Z_95
 from libs.study.statistics.shown import DATES_MAX, thinned
@@ -47,15 +43,6 @@ CONFIGURATIONS_LEAST = 2
 NO_PATH = NotShown(why="of a path's decisions none is independent: see its equity")
 
 
-@dataclass(frozen=True, slots=True)
-class ArmCosts:
-    """The decisions of an arm's sample and what models cost."""
-
-    decisions: int
-    tokens: int
-    cost_usd: float | None
-
-
 def score_path(recorded: StudyRecord) -> StudyScore:
     """The money of each arm and sample, on the sessions that all accounts have."""
     arms = recorded.by_arm()
@@ -63,7 +50,12 @@ def score_path(recorded: StudyRecord) -> StudyScore:
     common = common_sessions(recorded.accounts)
     head = StudyScore(
         **recorded.heading,
-        arms=tuple(_arm(recorded, name, decided) for name, decided in arms.items()),
+        arms=tuple(
+            recorded.arm_score(
+                name, decided, hits=NO_PATH, excess=NO_PATH, permuted=NO_PATH, foresight=NO_PATH
+            )
+            for name, decided in arms.items()
+        ),
     )
     if len(common) < PATH_SESSIONS_LEAST:
         few = f"the accounts have {len(common)} sessions in common, needs {PATH_SESSIONS_LEAST}"
@@ -73,10 +65,7 @@ def score_path(recorded: StudyRecord) -> StudyScore:
     beside = _benchmark(recorded, controls, common)
     own = {key: performance.daily_returns(curve) for key, curve in curves.items()}
     tried = on_record(own, recorded.tried)
-    rows = [
-        _equity(key, curve, tried, beside, _spent(arms[key[0]], key[1]))
-        for key, curve in curves.items()
-    ]
+    rows = [_equity(key, curve, tried, beside, arms[key[0]]) for key, curve in curves.items()]
     return head.model_copy(
         update={
             "dates": len(common),
@@ -84,7 +73,7 @@ def score_path(recorded: StudyRecord) -> StudyScore:
             "last": common[-1],
             "equity": (*rows, *(_control(name, curve) for name, curve in controls.items())),
             "configurations": tried.counted,
-            "overfitting": _overfitting(tried.returns),
+            "overfitting": overfitting(tried.returns),
             "points": thinned(common),
         }
     )
@@ -131,34 +120,26 @@ def _benchmark(
     return float(closes[0, -1] / closes[0, 0] - 1) if len(closes) else None
 
 
-def _spent(decided: Sequence[Decided], sample: int) -> ArmCosts:
-    of = [one for one in decided if one.sample == sample]
-    return ArmCosts(
-        sum(one.ended for one in of),
-        sum(one.tokens for one in of),
-        cost_of(of),
-    )
-
-
 def _equity(
     key: Account,
     curve: Array,
     tried: TrialRecord,
     beside: float | None,
-    spent: ArmCosts,
+    decided: Sequence[Decided],
 ) -> Equity:
     arm, sample = key
-    above = None if beside is None else (float(curve[-1] - 1) - beside) / BPS
-    one, usd = max(spent.decisions, 1), spent.cost_usd
+    of = [one for one in decided if one.sample == sample]
+    decisions, tokens, usd = sum(it.ended for it in of), sum(it.tokens for it in of), cost_of(of)
+    above = 0.0 if beside is None else max((float(curve[-1] - 1) - beside) / BPS, 0.0)
     return _figures(f"{arm} {sample}" if len(tried.own) > 1 else arm, curve).model_copy(
         update={
             "arm": arm,
             "sample": sample,
             "deflated_sharpe": _deflated(tried, key),
-            "tokens_decision": spent.tokens // one if spent.decisions else None,
-            "usd_decision": usd / one if spent.decisions and usd is not None else None,
-            "usd_bp": usd / above if above and above > 0 and usd is not None else None,
-            "tokens_bp": spent.tokens / above if above and above > 0 else None,
+            "tokens_decision": tokens // decisions if decisions else None,
+            "usd_decision": usd / decisions if decisions and usd is not None else None,
+            "usd_bp": usd / above if above and usd is not None else None,
+            "tokens_bp": tokens / above if above else None,
         }
     )
 
@@ -178,7 +159,6 @@ def _control(name: str, curve: Array) -> Equity:
 
 def _figures(name: str, curve: Array) -> Equity:
     returns = performance.daily_returns(curve)
-    ratio = _ratio(returns)
     highest = np.maximum.accumulate(curve)
     is_a_year = len(returns) >= performance.YEAR_SESSIONS
     return Equity(
@@ -186,35 +166,28 @@ def _figures(name: str, curve: Array) -> Equity:
         sessions=len(curve),
         total_return=float(curve[-1] - 1),
         annual_return=float(performance.cagr(curve)) if is_a_year else None,
-        sharpe=ratio.sharpe,
-        sharpe_low=ratio.low,
-        sharpe_high=ratio.high,
         drawdown=float((1 - curve / highest).max()),
-        sessions_needed=ratio.needed,
         curve=thinned([float(value) for value in curve]),
+        **_ratio(returns),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ratio:
-    """A yearly Sharpe ratio with its interval, and the minimum track record length in sessions;
-    None where there is none, or no length would do."""
-
-    sharpe: float | None = None
-    low: float | None = None
-    high: float | None = None
-    needed: int | None = None
-
-
-def _ratio(returns: Array) -> _Ratio:
+def _ratio(returns: Array) -> dict[str, Any]:
+    """The fields of a yearly Sharpe ratio, its interval and the minimum track record length in
+    sessions, as far as there are these."""
     sharpe = float(performance.sharpe_ratio(returns))
     if not isfinite(sharpe) or returns.std() <= 0:
-        return _Ratio()
+        return {}
     if len(returns) < RATIO_SESSIONS_LEAST:
-        return _Ratio(sharpe)
+        return {"sharpe": sharpe}
     least = track_record_least(sharpe / YEAR, 0.0, *_shape(returns))
-    needed = ceil(least) if isfinite(least) and least < DATES_MAX else None
-    return _Ratio(sharpe, *sharpe_interval(sharpe, returns), needed)
+    low, high = sharpe_interval(sharpe, returns)
+    return {
+        "sharpe": sharpe,
+        "sharpe_low": low,
+        "sharpe_high": high,
+        "sessions_needed": ceil(least) if isfinite(least) and least < DATES_MAX else None,
+    }
 
 
 def sharpe_interval(sharpe: float, returns: Array) -> tuple[float, float]:
@@ -227,38 +200,3 @@ def _shape(returns: Array) -> tuple[float, float]:
     """Skewness and kurtosis."""
     centred = (returns - returns.mean()) / returns.std()
     return float((centred**3).mean()), float((centred**4).mean())
-
-
-def _overfitting(returns: Array) -> OverfittingScore | NotShown:
-    try:
-        result = overfitting(returns)
-    except TooShortToJudge as short:
-        return NotShown(why=str(short))
-    return OverfittingScore(
-        probability=result.probability,
-        configurations=result.configurations,
-        splits=result.splits,
-    )
-
-
-def _arm(recorded: StudyRecord, name: str, decided: Sequence[Decided]) -> ArmScore:
-    arm = next(arm for arm in recorded.study.arms if arm.name == name)
-    ended = [one for one in decided if one.ended]
-    invested = [sum(one.weights.values()) for one in ended]
-    return ArmScore(
-        name=name,
-        provider=arm.provider,
-        masked=arm.masked,
-        decisions=len(ended),
-        failed=sum(not one.ended and not one.fell_back for one in decided),
-        fallbacks=sum(one.fell_back for one in decided),
-        substitutes=as_set(decided),
-        picks=sum(len(one.weights) for one in ended),
-        invested=sum(invested) / len(invested) if invested else 0.0,
-        hits=NO_PATH,
-        excess=NO_PATH,
-        permuted=NO_PATH,
-        foresight=NO_PATH,
-        tokens=sum(one.tokens for one in decided),
-        cost_usd=usd_of(decided),
-    )

@@ -12,7 +12,7 @@ from contracts.performance import Benchmark
 from contracts.probe import Guess
 from contracts.stages import Substitute, Why, fell_back
 from contracts.study import Study
-from contracts.study_score import ConfigurationKind
+from contracts.study_score import ArmScore, ConfigurationKind, Foresight, NotShown, Permuted, Shown
 from contracts.types import Value
 
 PATH_SESSIONS_LEAST = 3
@@ -47,18 +47,6 @@ def cost_of(decided: Iterable[Decided]) -> float | None:
     costs = [one.cost_usd for one in decided]
     known = [cost_usd for cost_usd in costs if cost_usd is not None]
     return sum(known) if len(known) == len(costs) else None
-
-
-def usd_of(decided: Iterable[Decided]) -> Decimal | None:
-    """The same to eight places."""
-    cost_usd = cost_of(decided)
-    return None if cost_usd is None else Decimal(f"{cost_usd:.8f}")
-
-
-def as_set(decided: Iterable[Decided]) -> tuple[Substitute, ...]:
-    """The stages that another than the arm's own model answers, by the settings or the study."""
-    every = (it for one in decided for it in one.substitutes if it.why is Why.SETTING)
-    return tuple(dict.fromkeys(every))
 
 
 class Probed(Value):
@@ -147,3 +135,39 @@ class StudyRecord(Value):
         for decided in self.decided:
             arms[decided.arm].append(decided)
         return arms
+
+    def arm_score(
+        self,
+        name: str,
+        decided: Sequence[Decided],
+        *,
+        hits: Shown,
+        excess: Shown,
+        permuted: Permuted | NotShown,
+        foresight: Foresight | NotShown,
+        curve: tuple[float, ...] = (),
+    ) -> ArmScore:
+        """An arm's score: what it decided and spent, beside the statistics of that."""
+        arm = next(arm for arm in self.study.arms if arm.name == name)
+        ended = [one for one in decided if one.ended]
+        invested = [sum(one.weights.values()) for one in ended]
+        cost_usd = cost_of(decided)
+        substitutes = [it for one in decided for it in one.substitutes if it.why is Why.SETTING]
+        return ArmScore(
+            name=name,
+            provider=arm.provider,
+            masked=arm.masked,
+            decisions=len(ended),
+            failed=sum(not one.ended and not one.fell_back for one in decided),
+            fallbacks=sum(one.fell_back for one in decided),
+            substitutes=tuple(dict.fromkeys(substitutes)),
+            picks=sum(len(one.weights) for one in ended),
+            invested=sum(invested) / len(invested) if invested else 0.0,
+            hits=hits,
+            excess=excess,
+            permuted=permuted,
+            foresight=foresight,
+            tokens=sum(one.tokens for one in decided),
+            cost_usd=None if cost_usd is None else Decimal(f"{cost_usd:.8f}"),
+            curve=curve,
+        )

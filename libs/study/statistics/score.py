@@ -3,7 +3,7 @@
 Every comparison is one number a date (choices.py), and the mean over dates of it (means.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
@@ -13,6 +13,7 @@ import numpy as np
 from contracts.study_score import (
     LEFT_OUT_MAX,
     ArmScore,
+    Estimate,
     Foresight,
     LeakVerdict,
     Measure,
@@ -22,10 +23,11 @@ from contracts.study_score import (
     Shown,
     StudyScore,
 )
-from libs.study.statistics.calibrated import calibrated
+from libs.study.statistics.calibration import calibrated
 from libs.study.statistics.canary import CANARY_SESSIONS
 from libs.study.statistics.choices import Choices, choices, equal_weight, of_weights, seen_ahead
-from libs.study.statistics.means import Mean, TooFewDates, mean_over_dates
+from libs.study.statistics.foresight import foresight, permuted
+from libs.study.statistics.means import mean_over_dates
 from libs.study.statistics.outcomes import StudyOutcomes, outcomes
 from libs.study.statistics.paired import (
     PairedOutcome,
@@ -34,8 +36,8 @@ from libs.study.statistics.paired import (
     hit_difference,
     rank_intervals,
 )
-from libs.study.statistics.record import Decided, StudyRecord, as_set, usd_of
-from libs.study.statistics.shown import estimate, foresight, permuted, shown, thinned, too_few
+from libs.study.statistics.record import Decided, StudyRecord
+from libs.study.statistics.shown import shown, thinned
 from libs.study.statistics.treatments import (
     agent_gaps,
     cutoff_gaps,
@@ -94,18 +96,7 @@ def score_picks(recorded: StudyRecord) -> StudyScore:
         left_out_more=max(len(of.left_out) - LEFT_OUT_MAX, 0),
         arms=(*own, _control(EQUAL_WEIGHT, equal, of)),
         canary=canary,
-        differences=tuple(
-            PairedDifference(
-                measure=measure,
-                first=first,
-                second=second,
-                difference=one.shown,
-                compared=one.compared,
-                differing=one.differing,
-            )
-            for measure, of_measure in differences.items()
-            for (first, second), one in of_measure.items()
-        ),
+        differences=tuple(differences),
         ranks=tuple(_ranks(differences)),
         masked=gaps,
         probes=asked,
@@ -120,47 +111,34 @@ def score_picks(recorded: StudyRecord) -> StudyScore:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Two arms by one measure: the difference as shown, and as computed where it could be. So many
-    values were `compared`, of which so many are `differing`."""
-
-    shown: Shown
-    mean: Mean | None
-    compared: int
-    differing: int
-
-
-Differences = Mapping[Measure, Mapping[tuple[str, str], Compared]]
-
-
-def paired(compared: Mapping[str, Choices], of: StudyOutcomes) -> Differences:
-    """Every two arms by each measure, over what both have (see `PairedDifference`). A measure that
-    an arm has not, as a control without confidences, is left out for it."""
-    result: dict[Measure, dict[tuple[str, str], Compared]] = {}
-    for measure in Measure:
-        having = [name for name, one in compared.items() if _has(one, measure)]
-        for first, second in every_two(having):
-            pairs = _pairs(compared[first], compared[second], measure, of)
-            result.setdefault(measure, {})[first, second] = _compared(pairs, measure, of.overlap)
-    return result
+def paired(compared: Mapping[str, Choices], of: StudyOutcomes) -> Sequence[PairedDifference]:
+    """Every two arms by each measure, over what both have. A measure that an arm has not, as a
+    control without confidences, is left out for it."""
+    return [
+        PairedDifference(
+            measure=measure,
+            first=first,
+            second=second,
+            difference=_difference(pairs, measure, of.overlap),
+            compared=len(pairs),
+            differing=sum(pair.first != pair.second for pair in pairs),
+        )
+        for measure in Measure
+        for first, second in every_two(name for name, one in compared.items() if _has(one, measure))
+        for pairs in (_pairs(compared[first], compared[second], measure, of),)
+    ]
 
 
-def _compared(pairs: Sequence[PairedOutcome], measure: Measure, overlap: int) -> Compared:
-    differing = sum(pair.first != pair.second for pair in pairs)
+def _difference(pairs: Sequence[PairedOutcome], measure: Measure, overlap: int) -> Shown:
     # The same choices are a result: neither arm is better. Two losses are the same where both arms
     # state the same confidence, whatever that is worth: it says nothing of either.
-    if measure is Measure.BRIER and not differing:
+    if measure is Measure.BRIER and all(pair.first == pair.second for pair in pairs):
         why = "no pick of both has a stated confidence"
         if pairs:
             why = "both state the same confidence in all picks of both"
-        return Compared(NotShown(why=why), None, len(pairs), 0)
+        return NotShown(why=why)
     test = hit_difference if measure is Measure.HITS else difference
-    try:
-        mean = test(pairs, overlap)
-    except TooFewDates as few:
-        return Compared(too_few(few), None, len(pairs), differing)
-    return Compared(estimate(mean), mean, len(pairs), differing)
+    return shown(lambda: test(pairs, overlap))
 
 
 def _has(chosen: Choices, measure: Measure) -> bool:
@@ -180,19 +158,16 @@ def _pairs(
     ]
 
 
-def _ranks(differences: Differences) -> list[RankInterval]:
-    ranks = []
-    for measure, of_measure in differences.items():
-        means = {both: one.mean for both, one in of_measure.items() if one.mean is not None}
-        if len(means) < len(of_measure):
-            continue  # an arm that could not be compared has no place among the others
-        if measure is Measure.BRIER:
-            means = {(second, first): mean for (first, second), mean in means.items()}
-        ranks += [
-            RankInterval(measure=measure, arm=rank.arm, best=rank.best, worst=rank.worst)
-            for rank in rank_intervals(means)
-        ]
-    return ranks
+def _ranks(differences: Sequence[PairedDifference]) -> Iterator[RankInterval]:
+    for measure in Measure:
+        of = [it for it in differences if it.measure is measure]
+        estimates = {
+            (it.second, it.first) if measure is Measure.BRIER else (it.first, it.second): mean
+            for it in of
+            if isinstance(mean := it.difference, Estimate)
+        }
+        if len(estimates) == len(of):  # else an arm could not be compared: it has no place
+            yield from rank_intervals(measure, estimates)
 
 
 def _arm(
@@ -204,25 +179,13 @@ def _arm(
     *,
     canary_lit: bool,
 ) -> ArmScore:
-    arm = next(arm for arm in recorded.study.arms if arm.name == name)
-    ended = [one for one in scored.decided if one.ended]
-    invested = [sum(one.weights.values()) for one in ended]
-    return ArmScore(
-        name=name,
-        provider=arm.provider,
-        masked=arm.masked,
-        decisions=len(ended),
-        failed=sum(not one.ended and not one.fell_back for one in scored.decided),
-        fallbacks=sum(one.fell_back for one in scored.decided),
-        substitutes=as_set(scored.decided),
-        picks=sum(len(one.weights) for one in ended),
-        invested=sum(invested) / len(invested) if invested else 0.0,
+    return recorded.arm_score(
+        name,
+        scored.decided,
         hits=_hits(scored.chosen, of),
         excess=_excess(scored.chosen, of),
         permuted=permuted(scored.chosen.weight, of, recorded.study.seed),
         foresight=foresight(scored.week.weight, week, canary_lit=canary_lit),
-        tokens=sum(one.tokens for one in scored.decided),
-        cost_usd=usd_of(scored.decided),
         curve=_curve(scored.chosen),
     )
 

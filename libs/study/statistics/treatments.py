@@ -2,9 +2,9 @@
 after the model's knowledge, the same question asked again. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,11 @@ from contracts.study_score import (
     MaskGap,
     NotShown,
     Probe,
-    Shown,
     Stability,
 )
 from libs.quant.agreement import agreement
-from libs.study.statistics.choices import Choices
+from libs.study.statistics.choices import Choices, Flags
 from libs.study.statistics.leakage import (
-    DAYS_OFF_MAX,
-    PROBE_DATES_LEAST,
     before_less_after,
     by_names,
     identification,
@@ -46,35 +43,41 @@ def mask_gaps(
     arms: Sequence[StudyArm], chosen: Mapping[str, Choices], of: StudyOutcomes
 ) -> tuple[MaskGap, ...]:
     """Each named arm beside the masked one that is asked of the same provider and models."""
-    return tuple(
-        _gap(named, masked, chosen[named.name], chosen[masked.name], of)
-        for named in arms
-        for masked in arms
-        if not named.masked and masked.masked and _asks(named) == _asks(masked)
-    )
+    gaps = []
+    for named in arms:
+        for masked in arms:
+            if named.masked or not masked.masked or _asks(named) != _asks(masked):
+                continue
+            pair = chosen[named.name], chosen[masked.name]
+            gap = _gap(*pair, of)
+            gaps.append(
+                MaskGap(
+                    provider=named.provider,
+                    named=named.name,
+                    masked=masked.name,
+                    moved=_moved(*pair),
+                    verdict=by_names(gap["hits"], gap["excess"]),
+                    **gap,
+                )
+            )
+    return tuple(gaps)
 
 
 def agent_gaps(
     arms: Sequence[StudyArm], chosen: Mapping[str, Choices], of: StudyOutcomes
 ) -> tuple[AgentGap, ...]:
     """Each arm beside those that are the same without the models of some stages."""
-    gaps = []
-    for arm in arms:
-        for less in arms:
-            if arm.without or not less.without or _whole(arm) != _whole(less):
-                continue
-            it = _difference(chosen[arm.name], chosen[less.name], of)
-            gaps.append(
-                AgentGap(
-                    arm=arm.name,
-                    less=less.name,
-                    stages=less.without,
-                    hits=it.hits,
-                    excess=it.excess,
-                    changed=it.changed,
-                )
-            )
-    return tuple(gaps)
+    return tuple(
+        AgentGap(
+            arm=arm.name,
+            less=less.name,
+            stages=less.without,
+            **_gap(chosen[arm.name], chosen[less.name], of),
+        )
+        for arm in arms
+        for less in arms
+        if not arm.without and less.without and _whole(arm) == _whole(less)
+    )
 
 
 def _whole(arm: StudyArm) -> str:
@@ -82,48 +85,32 @@ def _whole(arm: StudyArm) -> str:
     return arm.model_dump_json(exclude={"name", "without"})
 
 
-def _gap(
-    named: StudyArm, masked: StudyArm, first: Choices, second: Choices, of: StudyOutcomes
-) -> MaskGap:
-    it = _difference(first, second, of)
-    return MaskGap(
-        provider=named.provider,
-        named=named.name,
-        masked=masked.name,
-        hits=it.hits,
-        excess=it.excess,
-        changed=it.changed,
-        moved=it.moved,
-        verdict=by_names(it.hits, it.excess),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """How far one arm's choices are from another's, and better."""
-
-    hits: Shown
-    excess: Shown
-    changed: float
-    moved: float
-
-
-def _difference(first: Choices, second: Choices, of: StudyOutcomes) -> _Difference:
-    both = np.isfinite(first.weight) & np.isfinite(second.weight)
-    rows = both.any(axis=1)
-    apart = np.where(both, np.abs(first.weight - second.weight), 0.0)
+def _gap(first: Choices, second: Choices, of: StudyOutcomes) -> dict[str, Any]:
+    """The fields of a gap that say how far one arm's choices are better than another's, and
+    others."""
+    both = _both(first, second)
     hits = [
         PairedOutcome(of.dates[row], float(first.hit[row, asset]), float(second.hit[row, asset]))
         for row, asset in np.argwhere(both)
     ]
-    excess = (first.excess - second.excess)[rows]
+    excess = (first.excess - second.excess)[both.any(axis=1)]
     changed = ((first.weight > 0) != (second.weight > 0))[both]
-    return _Difference(
-        hits=shown(lambda: difference(hits, of.overlap)),
-        excess=shown(lambda: mean_over_dates(excess, of.overlap)),
-        changed=float(changed.mean()) if changed.size else 0.0,
-        moved=float(apart.sum(axis=1)[rows].mean()) if rows.any() else 0.0,
-    )
+    return {
+        "hits": shown(lambda: difference(hits, of.overlap)),
+        "excess": shown(lambda: mean_over_dates(excess, of.overlap)),
+        "changed": float(changed.mean()) if changed.size else 0.0,
+    }
+
+
+def _moved(first: Choices, second: Choices) -> float:
+    """The mean distance of the weights, over dates that both decided."""
+    both = _both(first, second)
+    apart = np.where(both, np.abs(first.weight - second.weight), 0.0).sum(axis=1)
+    return float(apart[both.any(axis=1)].mean()) if both.any() else 0.0
+
+
+def _both(first: Choices, second: Choices) -> Flags:
+    return np.isfinite(first.weight) & np.isfinite(second.weight)
 
 
 def leakage(
@@ -162,33 +149,9 @@ def probes(arms: Sequence[StudyArm], probed: Sequence[Probed]) -> tuple[Probe, .
     """How many masked inputs each arm's model has identified."""
     rows = []
     for arm in arms:
-        cells = [one for one in probed if one.arm == arm.name]
-        guesses = [guess for cell in cells for guess in cell.guesses]
-        if not guesses:
-            continue
-        counted = identification(
-            [[(it.guessed, it.ticker) for it in cell.guesses] for cell in cells if cell.guesses]
-        )
-        known = [it.industry_right for it in guesses if it.industry_right is not None]
-        rows.append(
-            Probe(
-                provider=arm.provider,
-                arm=arm.name,
-                cells=counted.dates,
-                needed=PROBE_DATES_LEAST,
-                hits=counted.hits,
-                asked=counted.asked,
-                low=counted.low,
-                high=counted.high,
-                by_guessing=counted.by_guessing,
-                industries=sum(known),
-                industries_asked=len(known),
-                dates=sum(
-                    it.days_off is not None and it.days_off <= DAYS_OFF_MAX for it in guesses
-                ),
-                blind=counted.blind,
-            )
-        )
+        dates = [one.guesses for one in probed if one.arm == arm.name and one.guesses]
+        if dates:
+            rows.append(identification(arm, dates))
     return tuple(rows)
 
 

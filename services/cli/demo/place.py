@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from libs.runtime.whole_file import beside
+from libs.runtime.whole_file import write_whole
 from libs.servers.server_record import LOCK_NAME, RECORD_NAME, ServerRecord
 from services.cli.shell.problem import WrongUsage
 
@@ -70,8 +70,7 @@ class DemoFolder:
         """Mark the directory as a demo's."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / MARK
-        with beside(path, mark.model_dump_json().encode()) as partial:
-            partial.replace(path)
+        write_whole(path, mark.model_dump_json().encode())
 
     def clear(self) -> None:
         """Delete what a demo made here. Raises `CliProblem` where no demo did."""

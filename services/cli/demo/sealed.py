@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from pydantic_settings import PydanticBaseSettingsSource
 
 from libs.runtime.notify_settings import GIVE_UP_S_MAX, Notify
 from libs.runtime.schedule_settings import Schedule
@@ -108,16 +108,10 @@ class SealedSettings(Settings):
 
     @classmethod
     def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        cls, *_: Any, **sources: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The arguments, and nothing else."""
-        del settings_cls, env_settings, dotenv_settings, file_secret_settings
-        return (init_settings,)
+        return (sources["init_settings"],)
 
 
 def settings_in(folder: Path, port: int | None = None) -> Settings:

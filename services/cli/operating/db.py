@@ -11,7 +11,7 @@ from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import OWNER_ROLE, PostgresError, dsn_for, is_outage, open_pool
 from libs.postgres.retention import retain as drop_months
-from libs.postgres.retention import retain_models
+from libs.postgres.retention import retain_looks, retain_models
 from libs.report import view
 from libs.report.settings import without_login
 from libs.report.view import Column, NoRows, Table, Text
@@ -122,6 +122,8 @@ def retain(
     dsn = database_dsn(load_settings(), OWNER_ROLE)
     outcomes = asking(drop_months(dsn, months, dry_run=dry_run))
     models = asking(retain_models(dsn, months, dry_run=dry_run))
+    if not dry_run:
+        asking(retain_looks(dsn, months))
     count = amounts.count(models.models, "trained model")
     months_shown = Table(
         (

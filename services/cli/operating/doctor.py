@@ -37,6 +37,7 @@ from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import BUILT_IN
+from libs.runtime.proposers import Proposers, ProposersUnreadable
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
@@ -70,6 +71,7 @@ BROKER_S_MAX = 60.0
 STORING_S_MAX = 15.0
 """It is told by the next message that is stored, or that is not stored in time."""
 NAME_WIDTH = 16
+YOU = "an agent with a shell under your user is you"
 OTHERS = 0o077
 """The rights of a file that its owner's group and everybody have."""
 
@@ -161,6 +163,7 @@ def machine(settings: Settings) -> Sequence[DoctorCheck]:
         *_kinds(settings),
         _exit_rules(settings.exit_rules_file),
         _credentials(settings.secrets_path),
+        *_proposers(settings.secrets_path),
         *certificates.in_files(settings),
         *surroundings.proxies(settings),
         *surroundings.variables(settings),
@@ -188,6 +191,20 @@ def _user() -> DoctorCheck:
     if identity is None:
         return ok("user", "an ordinary user: the servers run as you")
     return ok("user", f"root: the servers run as uid {identity.uid}, since Postgres refuses root")
+
+
+def _proposers(secrets: Path) -> Sequence[DoctorCheck]:
+    """Who may propose, and what no token can change: whose shell it is."""
+    try:
+        known = Proposers(secrets).active()
+    except ProposersUnreadable as error:
+        return [problem("proposers", error.message)]
+    if not known:
+        return []
+    names = ", ".join(f"{one.name} for account {one.account}" for one in known)
+    unasked = [one.name for one in known if not one.approval_required]
+    nobody = f"; nobody approves {', '.join(unasked)}" if unasked else ""
+    return [ok("proposers", f"{names}{nobody}; {YOU}, whatever its token may not")]
 
 
 def _data_dir(path: Path) -> DoctorCheck:

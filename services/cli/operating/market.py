@@ -13,7 +13,7 @@ from rich.text import Text
 
 from contracts.types import Ticker
 from libs.facts import amounts
-from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, source_of
+from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, named, source_of
 from libs.market.errors import MarketError, NotASession, UnknownTicker
 from libs.market.kinds import MADE_UP
 from libs.market.recording import (
@@ -176,10 +176,10 @@ def show(
     if source is not None:
         settings = settings.changed(market={"source": source, **NOTHING_ELSE})
     try:
-        TypeAdapter[str](Ticker).validate_python(ticker.upper())
+        ticker = TypeAdapter[str](Ticker).validate_python(ticker)
     except ValidationError as error:
         raise invalid("ticker", error) from error
-    day, answers = asking(_answers(settings, ticker.upper(), as_of.date() if as_of else None))
+    day, answers = asking(_answers(settings, ticker, as_of.date() if as_of else None))
     first = answers[0]
     if json:
         emit(answers)
@@ -188,7 +188,7 @@ def show(
     else:
         label = market_of(settings).label
         synthetic = ", synthetic prices" if label.synthetic else ""
-        put(f"{ticker.upper()} at the close of {day}, from {label.name}{synthetic}")
+        put(f"{ticker} at the close of {day}, from {label.name}{synthetic}")
         rows: list[tuple[str, RenderableType]] = [
             (SHOWN[answer.tool], _with_source(answer, label.name)) for answer in answers
         ]
@@ -274,7 +274,7 @@ def record(
     if source is not SourceName.ALPACA:
         source = SourceName.YAHOO
     settings = settings.changed(market={"source": source})
-    names = [name.upper() for part in universe or () for name in part.split(",") if name.strip()]
+    names = [name for part in universe or () for name in named(part)]
     aside(TERMS[source])
     rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
     failed = [_missing(row) for row in rows if row.failure is not None or not row.is_final]

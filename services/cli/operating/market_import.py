@@ -14,6 +14,7 @@ import polars as pl
 import typer
 from pydantic import BaseModel
 
+from contracts.types import spelled
 from libs.facts import amounts
 from libs.files.dates import months_first, year_last
 from libs.files.finding import BadFile
@@ -37,7 +38,7 @@ from libs.market.listed_calendars import known_calendar
 from libs.market.replay.files import FilePrices
 from libs.market.replay.formats import ADJUSTED, LEAN, SPLITS, SPLITS_AND_DIVIDENDS, VENDORS
 from libs.market.replay.layout import TICKERS_MAX
-from libs.market.symbols import HUNDREDTHS, currency, spelled, venue_of
+from libs.market.symbols import HUNDREDTHS, currency, venue_of
 from libs.report import view
 from libs.report.view import Column, Table
 from libs.runtime.settings import Settings

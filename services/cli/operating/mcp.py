@@ -1,6 +1,7 @@
 """`deskbus mcp`: the desk for models of other programs, over standard input or HTTP."""
 
 import asyncio
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -11,16 +12,18 @@ from libs.keys.credentials import ensure_token
 from libs.runtime.extras import require
 from libs.runtime.http_address import HttpAddress, http_certificate
 from libs.runtime.ports import choose_port
+from libs.runtime.proposers import Proposers, ProposersUnreadable
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.shell.invalid import writing
 from services.cli.shell.options import group
-from services.cli.shell.problem import CliProblem
+from services.cli.shell.problem import CliProblem, WrongUsage
 from services.cli.shell.running import as_the_desk, find_desk, load_settings, until_stopped
 from services.cli.shell.terminal import aside
 
 PORT_DEFAULT = 8765
+TOKEN_VARIABLE = "DESKBUS_MCP_PROPOSER_TOKEN"  # noqa: S105 - its name, not what is in it
 TOKEN_FILE = "mcp.token"  # noqa: S105 - its name, not what is in it
 
 app = group()
@@ -39,6 +42,14 @@ def mcp(
         bool,
         typer.Option(
             "--allow-requests", help="Offer request_cycle too: a model may then start cycles."
+        ),
+    ] = False,
+    propose: Annotated[
+        bool,
+        typer.Option(
+            "--propose",
+            help="Offer proposers their tools and nothing else: by DESKBUS_MCP_PROPOSER_TOKEN, or "
+            "over HTTP by each request's token.",
         ),
     ] = False,
 ) -> None:
@@ -60,24 +71,54 @@ def mcp(
             raise DeskNotReachable(f"{problem.message}; {problem.hint}") from problem
         return desk.nats_url, desk.secrets_dir
 
-    address = _address(settings, host, port) if http else None
+    if propose and allow_requests:
+        raise WrongUsage("--propose offers proposals alone", "leave --allow-requests out")
+    address = None
+    if http:
+        address = _address(settings, host, port, propose=propose)
+    token = _proposer_token(settings, http=http) if propose else None
 
     def ready() -> None:
         if address is not None:
             aside(f"MCP at {address.url}/mcp", "")
-            aside(f"  token  {_token_path(settings)}", "")
+            whose = "each proposer's own" if propose else str(_token_path(settings))
+            aside(f"  token  {whose}", "")
 
-    serving = launcher.mcp(market, where, address, may_request=allow_requests, ready=ready)
+    serving = launcher.mcp(
+        market, where, address, may_request=allow_requests, ready=ready, proposer_token=token
+    )
     if asyncio.run(until_stopped(serving)):
         aside("stopped")
 
 
-def _address(settings: Settings, host: str, port: int) -> HttpAddress:
-    path = _token_path(settings)
-    with writing(path, "make its folder writable for this user, or set DESKBUS_MCP_TOKEN_FILE"):
-        token = ensure_token(path)
+def _address(settings: Settings, host: str, port: int, *, propose: bool) -> HttpAddress:
+    if propose:
+        # Nobody knows it: proposers alone come here, with tokens of their own.
+        token = secrets.token_urlsafe()
+    else:
+        path = _token_path(settings)
+        with writing(path, "make its folder writable for this user, or set DESKBUS_MCP_TOKEN_FILE"):
+            token = ensure_token(path)
     port = port or choose_port(None, set())
     return HttpAddress(host, port, token, http_certificate(settings))
+
+
+def _proposer_token(settings: Settings, *, http: bool) -> str:
+    """The token of the proposer on standard input; empty where each request bears one."""
+    if http:
+        return ""
+    given = settings.mcp.proposer_token
+    token = "" if given is None else given.get_secret_value().strip()
+    try:
+        known = Proposers(settings.secrets_path).bearing(token)
+    except ProposersUnreadable as error:
+        raise CliProblem(error.message) from error
+    if known is None:
+        raise WrongUsage(
+            f"{TOKEN_VARIABLE} holds no token of a proposer of this desk",
+            "`deskbus proposer add NAME --account A` makes one",
+        )
+    return token
 
 
 def _token_path(settings: Settings) -> Path:

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel, ValidationError
 from rich.text import Text
 
+from contracts.message import PAGE_MAX
 from contracts.notice import (
-    HISTORY_MAX,
     ChannelShown,
     ChannelsQuery,
     ChannelState,
@@ -29,9 +28,9 @@ from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
 from services.cli.render.described import described, stacked
-from services.cli.shell.list_options import tell_limit
+from services.cli.shell.list_options import filters, tell_limit
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import UNREADABLE, ExitCode, NoSuchThing, WrongUsage
+from services.cli.shell.problem import UNREADABLE, ExitCode, NoSuchThing
 from services.cli.shell.running import (
     load_settings,
     with_desk,
@@ -47,14 +46,6 @@ ANSWER_S = 60.0
 """How long an answer may take beside the try itself: Apprise loads first."""
 
 app = group()
-
-
-class DeliveryStatus(StrEnum):
-    """What became of a message."""
-
-    DUE = "due"
-    SENT = "sent"
-    GIVEN_UP = "given_up"
 
 
 class ConfiguredChannel(BaseModel):
@@ -187,28 +178,12 @@ async def view_of(client: Client) -> ChannelsView | None:
 
 
 @app.command()
-def history(
-    channel: Annotated[str | None, typer.Option(help="Only this channel.")] = None,
-    status: Annotated[
-        DeliveryStatus | None, typer.Option(help="Only these: due (waiting), sent or given_up.")
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=HISTORY_MAX, help="How many, newest first.")
-    ] = 20,
-    json: JsonOption = False,
-) -> None:
+@filters(NotificationsQuery, "event_id", "before")
+def history(query: NotificationsQuery, json: JsonOption = False) -> None:
     """Show the newest messages, and what became of each.
 
     Works without a running desk.
     """
-    settings = load_settings()
-    try:
-        query = NotificationsQuery(
-            channel=channel, status=status.value if status else None, limit=limit
-        )
-    except ValidationError:
-        none = unknown(channel or "", settings)
-        raise WrongUsage(none.message, "deskbus notify list") from None
 
     async def work(client: Client) -> NotificationsPage:
         return await client.ask(NOTIFICATIONS, query)
@@ -219,8 +194,8 @@ def history(
         for number in page.unreadable:
             aside(f"message {number}: {UNREADABLE}", "yellow")
     else:
-        filtered = channel is not None or status is not None
+        filtered = query.channel is not None or query.status is not None
         table = channels.message_table(page.notifications, len(page.unreadable), filtered)
         write(described(table, out()), out())
     if page.more:
-        tell_limit(len(page.notifications), HISTORY_MAX)
+        tell_limit(len(page.notifications), PAGE_MAX)

@@ -13,8 +13,8 @@ from libs.facts import amounts
 from libs.report import ending
 from libs.report.cited import pieces
 from libs.report.strategies import tables
-from libs.report.tones import MARKS, Tone
-from libs.report.view import Facts, Text, say
+from libs.report.tones import MARKS
+from libs.report.view import Facts, say
 from services.cli.render.chart import TerminalChart
 from services.cli.render.cited import cited
 from services.cli.render.described import Shown, write_screen
@@ -93,11 +93,7 @@ def _screen(view: StrategyView, about: Mapping[str, str]) -> Iterable[Shown]:
         equity = [Decimal(str(value)) for value in view.backtest.equity]
         if len(equity) > 1:
             yield TerminalChart(equity, "{:,.0f}".format, "equity over the backtest")
-    tested = (view.training, view.backtest)
-    for gate in filter(None, (figures.gate for figures in tested if figures)):
-        for check in gate.checks:
-            mark, tone = ("✓", Tone.GOOD) if check.passed else ("✗", Tone.BAD)
-            yield Text(f"{mark} {gate.gate} gate: {ending.in_words(check.reason)}", tone)
+    yield from tables.checks(view)
     if view.assessment:
         yield Line.assemble("\nassessment  ", end_of(view), f"  {folder}/assessment.json")
         for name, mark in POINTS.items():

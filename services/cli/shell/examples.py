@@ -104,6 +104,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus leaderboard --since 2012-03-01",
         "deskbus leaderboard --row rules@main --json",
     ),
+    "risk": ("deskbus risk", "deskbus risk --account lab --days 90"),
     "budget": ("deskbus budget", "deskbus budget --days 7"),
     "mcp": ("deskbus mcp", "deskbus mcp --http --port 8765"),
     "check": ("deskbus check", "deskbus check my-data"),
@@ -129,6 +130,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "study cells": ("deskbus study cells rules-or-coin --arm rules",),
     "study report": ("deskbus study report rules-or-coin -o rules.html",),
+    "study score-decisions": (
+        "deskbus study score-decisions decisions.csv --prices my-data",
+        "deskbus study score-decisions trading_memory.md --prices my-data --html score.html",
+        "deskbus study score-decisions trades.csv --prices yahoo --zone America/New_York",
+    ),
     "schedule list": ("deskbus schedule list",),
     "schedule pause": ("deskbus schedule pause decide --reason 'earnings season'",),
     "schedule resume": ("deskbus schedule resume decide",),
@@ -157,6 +163,9 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "db backup": ("deskbus db backup desk.dump",),
     "db restore": ("deskbus db restore desk.dump",),
     "db retain": ("deskbus db retain --months 3 --dry-run",),
+    "proposer add": ("deskbus proposer add research-bot --account bot",),
+    "proposer list": ("deskbus proposer list",),
+    "proposer revoke": ("deskbus proposer revoke research-bot",),
     "secrets init": ("deskbus secrets init deploy/secrets --tls",),
 }
 """By what is typed after `deskbus`."""

@@ -2,7 +2,10 @@
 everywhere.
 """
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +33,29 @@ HeldArgument = Annotated[
 ApprovalOption = Annotated[
     bool, typer.Option("--approval", help="Require a person's approval before placing orders.")
 ]
+
+
+def with_options(
+    parameters: Iterable[Parameter], make: Callable[..., object]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function whose first argument is what `make` makes of these options; they
+    stand before its own."""
+
+    def command_of(function: Callable[..., None]) -> Callable[..., None]:
+        _, *own = signature(function, eval_str=True).parameters.values()
+        made = {parameter.name: parameter for parameter in parameters}
+
+        @wraps(function)
+        def command(**typed: Any) -> None:
+            function(make(**{name: typed.pop(name) for name in made}), **typed)
+
+        # typer reads a command's options from its signature.
+        command.__signature__ = Signature(  # type: ignore[attr-defined]
+            [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*made.values(), *own)]
+        )
+        return command
+
+    return command_of
 
 
 class DateOrder(StrEnum):

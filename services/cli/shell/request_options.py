@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Signature, signature
-from typing import Annotated, Any, TypeVar
+from inspect import signature
+from typing import Annotated, TypeVar
 
 import typer
 
 from contracts.constraints import ENFORCED
 from services.cli.shell import completion
-from services.cli.shell.options import ApprovalOption
+from services.cli.shell.options import ApprovalOption, with_options
 
 Options = TypeVar("Options", bound="RequestOptions")
 
@@ -88,16 +87,4 @@ def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..
     """Make a command of a function whose first argument is a dataclass of `options`: it has an
     option for each of their fields, before its own."""
 
-    def command_of(function: Callable[..., None]) -> Callable[..., None]:
-        _, *own = signature(function, eval_str=True).parameters.values()
-        fields = signature(options, eval_str=True).parameters
-
-        @wraps(function)
-        def command(**typed: Any) -> None:
-            function(options(**{name: typed.pop(name) for name in fields}), **typed)
-
-        # typer reads a command's options from its signature.
-        command.__signature__ = Signature([*fields.values(), *own])  # type: ignore[attr-defined]
-        return command
-
-    return command_of
+    return with_options(signature(options, eval_str=True).parameters.values(), options)

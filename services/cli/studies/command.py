@@ -5,6 +5,7 @@ from services.cli.studies.plan import plan
 from services.cli.studies.report import report
 from services.cli.studies.run import list_studies, run, status, stop
 from services.cli.studies.score import cells, score
+from services.cli.studies.score_decisions import score_decisions
 
 app = group()
 
@@ -25,3 +26,4 @@ app.command("list")(list_studies)
 app.command()(score)
 app.command()(cells)
 app.command()(report)
+app.command("score-decisions")(score_decisions)

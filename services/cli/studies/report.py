@@ -6,32 +6,32 @@ from typing import Annotated
 
 import typer
 
+from contracts.study_score import StudyScoreQuery
 from contracts.subjects.studies import STUDY_CELLS
 from contracts.subjects.subject import STUDY
-from libs.runtime.whole_file import beside
+from libs.runtime.whole_file import write_whole
 from libs.study.report.compose import compose
 from services.cli.shell.invalid import writing
+from services.cli.shell.list_options import filters
 from services.cli.shell.options import JsonOption
 from services.cli.shell.running import with_record
 from services.cli.shell.terminal import aside, emit
 from services.cli.studies.file import NameArgument
-from services.cli.studies.score import BenchmarkOption, CostOption, HorizonOption, scored
+from services.cli.studies.score import scored
 
 
+@filters(StudyScoreQuery, name=NameArgument)
 def report(
-    study_name: NameArgument,
+    query: StudyScoreQuery,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file; or NAME.html here.")
     ] = None,
-    horizon: HorizonOption = None,
-    cost_bps: CostOption = None,
-    benchmark: BenchmarkOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write a study's report: one HTML file that asks no other host for anything."""
     from libs.study.report.page import listed, page  # noqa: PLC0415 - loads the templates
 
-    result = scored(study_name, horizon, cost_bps, benchmark)
+    result, study_name = scored(query), query.name
     if json:
         emit([result])
         return
@@ -39,6 +39,6 @@ def report(
     cells = with_record(lambda client: listed(study_name, partial(client.ask, STUDY_CELLS)), STUDY)
     text = page(compose(result), cells)
     hint = "name a file in a folder that is there and yours by --output"
-    with writing(path, hint), beside(path, text.encode()) as whole:
-        whole.replace(path)
+    with writing(path, hint):
+        write_whole(path, text.encode())
     aside(f"wrote {path}")

@@ -1,7 +1,7 @@
 """`deskbus study run|status|stop|list`: have a study run, and see how far it is."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -19,9 +19,9 @@ from contracts.subjects.studies import RUN_STUDY, STOP_STUDY, STUDIES
 from contracts.subjects.subject import STUDY
 from libs.bus.client import Client
 from libs.facts import amounts
-from libs.report.tones import Tone
-from libs.report.view import Column, NoRows, Table, Text, count, row, say
+from libs.report.view import Text
 from libs.runtime.nearest import did_you_mean, nearest
+from libs.study.report import listing
 from services.cli.render.described import Shown, show
 from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption
@@ -37,16 +37,10 @@ from services.cli.studies.file import FileArgument, NameArgument, read_study
 LOOK_EVERY_S = 0.5
 BEGIN_S = 18.0
 """The first cell is judged before a study begins, by whoever knows the market and the models."""
-TONES = {
-    StudyStatus.RUNNING: Tone.BUSY,
-    StudyStatus.STOPPED: Tone.WARN,
-    StudyStatus.COMPLETED: Tone.GOOD,
-}
 HINTS = {"pipelines": "deskbus doctor", "name": "deskbus study list"}
 """Commands that help, by the field that was refused."""
 PLANNED = "change the file; deskbus study plan FILE asks no model and says what it would do"
 OLDER = "older ones are not in this list: deskbus study status NAME"
-RESTING = "resting: the live desk is at work"
 
 
 def run(
@@ -116,34 +110,7 @@ def list_studies(json: JsonOption = False) -> None:
         aside(OLDER)
     for name in page.unreadable:
         aside(f"study {name}: {UNREADABLE}", "yellow")
-    show(page.studies, [_table(page.studies)], json=json)
-
-
-def _table(studies: Sequence[StudyView]) -> Table:
-    return Table(
-        (
-            Column("Study"),
-            Column("Kind", spare=1),
-            Column("Arms", wraps=True),
-            Column("Done", right=True),
-            Column("Failed", right=True, spare=2),
-            Column("USD", right=True),
-            Column("Status"),
-        ),
-        tuple(
-            row(
-                it.study.name,
-                it.study.kind,
-                ", ".join(arm.name for arm in it.study.arms),
-                f"{it.completed + it.failed:,}/{it.cells:,}",
-                count(it.failed + it.refused),
-                amounts.paid(it.cost_usd, 2),
-                say(it.status, TONES[it.status]),
-            )
-            for it in studies
-        ),
-        empty=NoRows("No study yet;", todo="`deskbus init` writes study.yaml to start from"),
-    )
+    show(page.studies, [listing.studies(page.studies)], json=json)
 
 
 def is_bad_end(view: StudyView) -> bool:
@@ -155,8 +122,8 @@ def is_bad_end(view: StudyView) -> bool:
 def screen(view: StudyView) -> Iterable[Shown]:
     """A study's standing in a few lines."""
     study, budget = view.study, view.study.budget
-    why = f": {view.reason or RESTING}" if view.reason or view.resting else ""
-    status = (view.status, TONE_STYLES[TONES[view.status]])
+    why = f": {view.reason or listing.RESTING}" if view.reason or view.resting else ""
+    status = (view.status, TONE_STYLES[listing.TONES[view.status]])
     yield Line.assemble((study.name, "bold"), f": {study.kind}, ", status, why)
     arms = ", ".join(f"{arm.name}{' (masked)' if arm.masked else ''}" for arm in study.arms)
     parts = [f"{view.completed:,} of {view.cells:,} cells completed"]
@@ -190,7 +157,7 @@ async def _to_its_end(client: Client, name: str, progress: CycleProgress) -> Stu
         if view.status is not StudyStatus.RUNNING:
             return view
         spent = f", {view.cost_usd:.2f} USD" if view.cost_usd else ""
-        resting = f", {RESTING}" if view.resting else ""
+        resting = f", {listing.RESTING}" if view.resting else ""
         progress.counts(done, view.cells, f"{name}{spent}{resting}")
         await asyncio.sleep(LOOK_EVERY_S)
 

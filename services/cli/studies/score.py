@@ -22,7 +22,7 @@ from libs.study.report.parts import StudyReport
 from services.cli.render.described import described, line
 from services.cli.render.described import show as show_answer
 from services.cli.shell.invalid import day_of, typed
-from services.cli.shell.list_options import tell_next
+from services.cli.shell.list_options import filters, tell_next
 from services.cli.shell.options import JsonOption
 from services.cli.shell.running import with_record
 from services.cli.shell.terminal import emit, out, write
@@ -32,33 +32,22 @@ from services.cli.studies.run import no_such_study
 SCORE_S = 120.0
 """A long study's statistics, on a busy machine."""
 
-HorizonOption = Annotated[
-    int | None, typer.Option(min=1, max=252, help="Sessions after a decision; or its file's first.")
-]
-CostOption = Annotated[
-    float | None, typer.Option("--cost-bps", min=0, max=1_000, help="Basis points a side.")
-]
-BenchmarkOption = Annotated[
-    str | None, typer.Option(help="Compare with `candidates`, `cash` or a ticker.")
-]
 
-
-def score(
-    study_name: NameArgument,
-    horizon: HorizonOption = None,
-    cost_bps: CostOption = None,
-    benchmark: BenchmarkOption = None,
-    json: JsonOption = False,
-) -> None:
+@filters(StudyScoreQuery, name=NameArgument)
+def score(query: StudyScoreQuery, json: JsonOption = False) -> None:
     """Score a study: which arm decides better, what is luck, who has seen the future.
 
     Reads the record and the prices alone: it costs nothing, for any horizon, cost and benchmark.
     """
-    result = scored(study_name, horizon, cost_bps, benchmark)
+    result = scored(query)
     if json:
         emit([result])
     else:
-        show(compose(result), out())
+        show(
+            compose(result),
+            out(),
+            f"the cycles of an arm: deskbus study cells {query.name} --arm ARM",
+        )
 
 
 def cells(
@@ -118,25 +107,21 @@ async def _cells(client: Client, query: StudyCellsQuery, limit: int) -> StudyCel
     return StudyCells(cells=tuple(cells), more=more)
 
 
-def scored(
-    name: str, horizon: int | None, cost_bps: float | None, benchmark: str | None
-) -> StudyScore:
+def scored(query: StudyScoreQuery) -> StudyScore:
     """The score of a study that there is. Raises `CliProblem`."""
-    asked = {"horizon": horizon, "cost_bps": cost_bps, "benchmark": benchmark}
-    query = typed("study", StudyScoreQuery, name=name, **asked)
 
     async def work(client: Client) -> StudyScore:
         result = await client.ask(STUDY_SCORE, query, timeout_s=SCORE_S)
         if not result.found:
-            raise await no_such_study(client, name)
+            raise await no_such_study(client, query.name)
         return result
 
     return with_record(work, STUDY)
 
 
-def show(report: StudyReport, console: Console) -> None:
-    """Print a study's report."""
-    parts: list[RenderableType] = [Text.assemble((f"study {report.name}", "bold"))]
+def show(report: StudyReport, console: Console, hint: str) -> None:
+    """Print a report, and the command that goes on from it."""
+    parts: list[RenderableType] = [Text.assemble((f"{report.kind} {report.name}", "bold"))]
     parts += [Text(line, "dim") for line in report.asked]
     if report.answer:
         parts += [Text(), *(Text.assemble("  ", line(cell, "", console)) for cell in report.answer)]
@@ -145,5 +130,4 @@ def show(report: StudyReport, console: Console) -> None:
         for table in section.tables:
             parts += [Text(), described(table, console)]
         parts += [Text(note, "dim") for note in section.notes]
-    hint = f"\nthe cycles of an arm: deskbus study cells {report.name} --arm ARM"
-    write(Group(*parts, Text(hint, "dim")), console)
+    write(Group(*parts, Text(f"\n{hint}", "dim")), console)

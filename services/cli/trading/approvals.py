@@ -233,6 +233,8 @@ def proposal_screen(waiting: WaitingApproval) -> Iterable[Shown]:
     yield approval.orders(waiting.proposal.decisions)
     if answered := story.answered_by(waiting.proposal.substitutes):
         yield from (Text(""), shown(answered))
+    if waiting.unchecked:
+        yield approval.unchecked(waiting.unchecked)
     findings = ShownItems(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
     if findings.items:
         yield rules.table(findings)

@@ -15,10 +15,11 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Final
 
+from contracts.types import spelled
 from libs.files.finding import bad
 from libs.files.numbers import NoNumber, has_decimal_comma, number_of
 from libs.files.text import separator_of, text_of
-from libs.market.symbols import no_share, spelled
+from libs.market.symbols import no_share
 
 FILE_BYTES_MAX = 256_000
 PREAMBLE_ROWS_MAX = 40

@@ -1,15 +1,13 @@
 """`deskbus budget`: today's remaining model budget, and what was spent."""
 
 from collections.abc import Iterable
-from typing import Annotated
-
-import typer
 
 from contracts.subjects.upkeep import BUDGET
 from contracts.upkeep import BudgetQuery, BudgetView
 from libs.facts import amounts
 from libs.report import costs
 from services.cli.render.described import Shown, head, show
+from services.cli.shell.list_options import filters
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import read
 
@@ -17,19 +15,15 @@ app = group()
 
 
 @app.command()
-def budget(
-    days: Annotated[
-        int, typer.Option(min=1, max=200, help="Also show this many recent days with paid calls.")
-    ] = 1,
-    json: JsonOption = False,
-) -> None:
+@filters(BudgetQuery)
+def budget(query: BudgetQuery, json: JsonOption = False) -> None:
     """Show today's budget for models: its limits, what is spent, reserved and left.
 
     A day is a UTC day. When nothing is left, requests that use paid models are refused until the
     next day. The rules provider costs nothing.
     """
-    view = read(BUDGET, BudgetQuery(days=days))
-    show([view], screen(view, several=days > 1), json=json)
+    view = read(BUDGET, query)
+    show([view], screen(view, several=query.days > 1), json=json)
 
 
 def screen(view: BudgetView, *, several: bool) -> Iterable[Shown]:

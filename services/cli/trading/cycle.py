@@ -6,22 +6,14 @@ from typing import Annotated
 import typer
 
 from contracts.cycle import DECISION, STRATEGY, CycleStatus, RequestAnswer
-from contracts.cycle_query import CycleSort, CyclesQuery, CycleView, Recording
+from contracts.cycle_query import CyclesQuery, CycleView, Recording
 from contracts.subjects.cycles import CYCLES
 from libs.bus.client import Client
 from libs.report import cycles
 from libs.report.view import NoRows
 from services.cli.render.described import show
 from services.cli.shell import recordings
-from services.cli.shell.list_options import (
-    AccountFilter,
-    BeforeOption,
-    SinceOption,
-    TextOption,
-    UntilOption,
-    query_of,
-    tell_more,
-)
+from services.cli.shell.list_options import filters, tell_older
 from services.cli.shell.newest import LAST, CycleArgument, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing, WrongUsage
@@ -122,52 +114,22 @@ def show_cycle(
 
 
 @app.command("list")
-def list_cycles(
-    status: Annotated[
-        CycleStatus | None, typer.Option(help="Only cycles with this status.")
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help="Only cycles of this kind.")] = None,
-    account: AccountFilter = None,
-    provider: Annotated[
-        str | None, typer.Option(help="Only cycles with a pipeline of this provider.")
-    ] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    text: TextOption = None,
-    sort: Annotated[
-        CycleSort, typer.Option(help="Sort by this; any but started sorts the newest 2,000.")
-    ] = CycleSort.STARTED,
-    ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
-    before: BeforeOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
-    json: JsonOption = False,
-) -> None:
+@filters(CyclesQuery)
+def list_cycles(query: CyclesQuery, json: JsonOption = False) -> None:
     """List cycles with what came of each, the newest first.
 
     What has no index, an account, a provider or a text, is searched for in the newest 2,000.
     """
-    filters = {
-        "status": status,
-        "kind": kind,
-        "account": account,
-        "provider": provider,
-        "since": since,
-        "until": until,
-        "text": text,
-        "sort": None if sort is CycleSort.STARTED else sort,
-        "ascending": ascending,
-    }
-    query = query_of(CyclesQuery, **{**filters, "sort": sort, "before": before, "limit": limit})
-
     page = read(CYCLES, query)
-    such = f"No cycle is {status}." if list(filter(filters.get, filters)) == ["status"] else ""
+    chosen = query.model_dump(exclude_defaults=True, exclude={"before", "limit"})
+    such = f"No cycle is {query.status}." if [*chosen] == ["status"] else ""
     empty = NoRows(such or "No cycle is like that.")
-    if not any(filters.values()):
+    if not chosen:
         empty = NoRows("No cycles yet:", todo=first_cycle())
     show(page.cycles, [cycles.listed(page.cycles, empty)], json=json)
     if page.cut:
         aside(f"searched: the newest {page.searched:,} cycles of these")
-    tell_more("deskbus cycle list", {**filters, "limit": limit}, page.before)
+    tell_older("deskbus cycle list", query, page.before)
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
 import typer
@@ -12,8 +12,6 @@ from rich.text import Text as Line
 from contracts.exit_signal import (
     CheckExitSignals,
     ExitDistancesQuery,
-    ExitFormat,
-    ExitOutput,
 )
 from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
 from libs.facts import amounts
@@ -22,8 +20,8 @@ from libs.report.tones import Tone
 from libs.report.view import Cell, Column, Part, Table, Text
 from services.cli.render import described
 from services.cli.render.described import head
-from services.cli.shell.invalid import typed
-from services.cli.shell.options import AccountOption, HeldArgument, JsonOption, group
+from services.cli.shell.list_options import filters
+from services.cli.shell.options import HeldArgument, JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import ask
 from services.cli.shell.terminal import err
@@ -42,30 +40,13 @@ def exit_signals() -> None:
 
 
 @app.command()
-def check(
-    ticker: HeldArgument,
-    format: Annotated[  # noqa: A002 - the option's name
-        ExitFormat,
-        typer.Option(
-            help="How much to show: a summary, everything, or the fields an agent decides by."
-        ),
-    ] = ExitFormat.SUMMARY,
-    output: Annotated[
-        ExitOutput, typer.Option(help="Also save the full result to a file and print its path.")
-    ] = ExitOutput.INLINE,
-    account: AccountOption = "main",
-    as_of: Annotated[
-        str | None, typer.Option(help="A session not after the account's clock, YYYY-MM-DD.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
+@filters(CheckExitSignals, ticker=HeldArgument)
+def check(query: CheckExitSignals, json: JsonOption = False) -> None:
     """Check one position. Nothing is ordered: `deskbus cycle request --kind exit` proposes sales.
 
     The prices are those known at the session's close. Exit code 3 where the account or the ticker
     is not known or nothing of it is held.
     """
-    options = {"account": account, "as_of": as_of, "format": format, "output": output}
-    query = typed("check", CheckExitSignals, ticker=ticker.upper(), **options)
     answer = ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S).answer
     failed = answer["status"] != "success"
     if json:
@@ -77,20 +58,17 @@ def check(
         described.show((), screen(answer), json=False)
         _notes(answer, err())
     if failed:
-        problem = refused(answer, account)
+        problem = refused(answer, query.account)
         raise typer.Exit(problem.code) if json else problem
 
 
 @app.command()
-def distances(
-    account: AccountOption = "main",
-    json: JsonOption = False,
-) -> None:
+@filters(ExitDistancesQuery)
+def distances(query: ExitDistancesQuery, json: JsonOption = False) -> None:
     """Tell how far each position is from every trigger, the nearest first; nothing is ordered.
 
     As of the account's own session. Exit code 3 where the account is not known.
     """
-    query = typed("name", ExitDistancesQuery, account=account)
     view = ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
     title = head(f"exit signals of {view.account}", f"as of {amounts.session(view.as_of)}")
     described.show([view], [title, exits.distances(view)], json=json)

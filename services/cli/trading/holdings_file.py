@@ -9,11 +9,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from contracts.capital import HOLDINGS_MAX, PRICE_MAX, SHARES_MAX, HeldLine, ImportFinding
+from contracts.types import spelled
 from libs.facts.amounts import cut, plain
 from libs.files.dates import NoDate, months_first, stamp_of
 from libs.files.finding import BadFile, bad
 from libs.files.numbers import CURRENCIES, NoNumber, is_amount, number_of, sign_of
-from libs.market.symbols import UnknownCurrency, currency, spelled
+from libs.market.symbols import UnknownCurrency, currency
 from libs.quant.sizing import kept_shares
 from libs.runtime.wording import describe
 from services.cli.shell.problem import CliProblem, WrongUsage

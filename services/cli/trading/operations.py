@@ -21,7 +21,6 @@ from contracts.operation import (
     OperationQuery,
     OperationsPage,
     OperationsQuery,
-    OperationStatus,
     OperationView,
     Sent,
     SentQuery,
@@ -38,15 +37,7 @@ from libs.report.tones import MARKS
 from libs.report.view import NoRows
 from libs.runtime import ids
 from services.cli.render.described import described, show
-from services.cli.shell.list_options import (
-    AccountFilter,
-    BeforeOption,
-    SinceOption,
-    TextOption,
-    UntilOption,
-    query_of,
-    tell_more,
-)
+from services.cli.shell.list_options import filters, tell_older
 from services.cli.shell.newest import LAST, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import NoSuchThing, WrongUsage
@@ -90,49 +81,33 @@ def operations() -> None:
 
 
 @app.command("list")
+@filters(OperationsQuery, "cycle_id")
 def list_operations(
+    query: OperationsQuery,
     cycle: Annotated[
         str | None, typer.Option(help="Only this cycle's, calls included: an id, or `last`.")
     ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--type",
-            help="Only this type: cycle, pipeline, operation, model, tool, or a step's name.",
-        ),
-    ] = None,
-    status: Annotated[
-        OperationStatus | None, typer.Option(help="Only operations with this status.")
-    ] = None,
-    account: AccountFilter = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    text: TextOption = None,
-    before: BeforeOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 50,
     json: JsonOption = False,
 ) -> None:
     """List operations, the newest first; those of one cycle in order."""
-    like = {"account": account, "since": since, "until": until, "text": text}
-    filters = {"type": kind, "status": status, **like}
-    if cycle and (any(like.values()) or before):
+    chosen = query.model_dump(exclude_defaults=True, exclude={"limit"})
+    if cycle and {*chosen} - {"type", "status"}:
         raise WrongUsage("--cycle takes no other filter than --type and --status")
-    query = query_of(OperationsQuery, **filters, before=before, limit=limit)
 
     async def work(client: Client) -> OperationsPage:
         full_id = str((await cycle_named(client, cycle)).cycle_id) if cycle else None
         return await client.ask(OPERATIONS, query.model_copy(update={"cycle_id": full_id}))
 
     page = with_record(work)
-    if cycle is None and kind in WITHIN_A_CYCLE:
-        how = f"deskbus operations list --cycle CYCLE --type {kind}"
-        empty = NoRows(f"No {kind} is listed here; a cycle lists its own:", todo=how)
-    elif any(filters.values()):
+    if cycle is None and query.type in WITHIN_A_CYCLE:
+        how = f"deskbus operations list --cycle CYCLE --type {query.type}"
+        empty = NoRows(f"No {query.type} is listed here; a cycle lists its own:", todo=how)
+    elif chosen:
         empty = NoRows("No such operation; completed ones are searched in the newest 2,000 cycles.")
     else:
         empty = NoRows("No operations yet:", todo=first_cycle())
     show(page.operations, [listed(page.operations, empty)], json=json)
-    tell_more("deskbus operations list", {**filters, "limit": limit}, page.before)
+    tell_older(LISTED, query, page.before)
 
 
 @app.command("show")

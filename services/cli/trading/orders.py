@@ -18,12 +18,12 @@ from libs.report.tones import Tone
 from libs.report.view import Table, Text
 from services.cli.render.described import Shown, show
 from services.cli.shell.invalid import typed
+from services.cli.shell.list_options import filters
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import ask
 from services.cli.shell.terminal import aside
 
 ASK_TIMEOUT_S = 30.0
-WORDS_SHOWN = 60
 
 app = group()
 
@@ -36,14 +36,9 @@ def orders() -> None:
 
 
 @app.command("list")
-def list_orders(
-    account: Annotated[str | None, typer.Option(help="Only this account's.")] = None,
-    open_only: Annotated[bool, typer.Option("--open", help="Only those not over.")] = False,
-    limit: Annotated[int, typer.Option(help="How many at most.")] = 50,
-    json: JsonOption = False,
-) -> None:
+@filters(VenueOrdersQuery, "order_id", open_only="--open")
+def list_orders(query: VenueOrdersQuery, json: JsonOption = False) -> None:
     """List the orders that are or were for a broker, the newest first."""
-    query = typed("orders", VenueOrdersQuery, account=account, open_only=open_only, limit=limit)
     page = ask(VENUE_ORDERS, query)
     show(page.orders, [_table(page.orders)] if page.orders else [], json=json)
     if not page.orders and not json:

@@ -18,7 +18,7 @@ from libs.runtime.nearest import did_you_mean
 from services.cli.render import strategy_story
 from services.cli.render.described import show as show_answer
 from services.cli.shell.invalid import typed
-from services.cli.shell.list_options import tell_limit
+from services.cli.shell.list_options import filters, tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import UNREADABLE, CliProblem, NoSuchThing, WrongUsage
 from services.cli.shell.running import read
@@ -33,12 +33,10 @@ def strategies() -> None:
 
 
 @app.command("list")
-def list_(
-    limit: Annotated[int, typer.Option(min=1, max=PAGE_MAX, help="How many.")] = 20,
-    json: JsonOption = False,
-) -> None:
+@filters(StrategiesQuery, "names")
+def list_(query: StrategiesQuery, json: JsonOption = False) -> None:
     """List the newest strategies, and how each ended."""
-    page = read(STRATEGIES, StrategiesQuery(limit=limit))
+    page = read(STRATEGIES, query)
     for name in page.unreadable:
         aside(f"strategy {name}: {UNREADABLE}", "yellow")
     show_answer(page.strategies, [tables.listed(page.strategies)], json=json)

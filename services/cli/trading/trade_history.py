@@ -14,10 +14,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from contracts.types import spelled
 from libs.files.dates import NoDate, stamp_of
 from libs.files.finding import BadFile, bad
 from libs.files.numbers import NoNumber, is_amount, number_of
-from libs.market.symbols import spelled
 from libs.quant.sizing import kept_shares
 from services.cli.trading.broker_exports import COST_STEP, Export, ExportRow, other_kind
 

@@ -23,7 +23,7 @@ from contracts.http import (
     Trigger,
     Triggered,
 )
-from contracts.message import PAGE_MAX
+from contracts.message import PAGE_MAX, Limit
 from contracts.operation import (
     OperationDetail,
     OperationQuery,
@@ -32,7 +32,7 @@ from contracts.operation import (
     Sent,
     SentQuery,
 )
-from contracts.types import Name, ShortText
+from contracts.types import ShortText
 from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http import (
@@ -41,17 +41,17 @@ from services.console.http import (
     events,
     notifications,
     prices,
+    proposals,
     search,
     session,
     studies,
     upkeep,
 )
-from services.console.http.bodies import ROOT, Body, described, of_cycle, problems
-from services.console.http.lists import Limit, cycles_query, operations_query
+from services.console.http.bodies import ROOT, Body, DeskApi, of_cycle, problems
 from services.console.http.problems import not_found, tell_problems
-from services.console.http.queries import known_names
+from services.console.http.queries import known_names, query_of
 from services.console.http.requests import Desk, DeskAccess
-from services.console.http.short_ids import AskedCycle, CycleId, OperationId
+from services.console.http.short_ids import CycleId, OperationId
 from services.console.views import sent
 
 TITLE = "Deskbus"
@@ -70,7 +70,7 @@ Key = Annotated[
 
 def api(desk: DeskAccess) -> FastAPI:
     """The application."""
-    app = FastAPI(
+    app = DeskApi(
         title=TITLE,
         version="1",
         summary="Ask the desk for cycles, see what it does, answer its proposals.",
@@ -91,12 +91,11 @@ def api(desk: DeskAccess) -> FastAPI:
         *(books.portfolio, events.events, session.session, prices.market),
         *(boards.boards, boards.tried),
         *(upkeep.letters, upkeep.jobs, upkeep.switch, upkeep.watch),
-        *(notifications.notifications, search.search, studies.studies),
+        *(notifications.notifications, search.search, studies.studies, proposals.proposing),
     ):
         app.include_router(router, prefix=ROOT)
     app.state.desk = desk
     tell_problems(app)
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
 
 
@@ -114,11 +113,12 @@ agent = APIRouter(prefix="/agent", tags=["agent"])
 async def trigger_agent(
     desk: Desk,
     response: Response,
-    wish: Annotated[Trigger, Depends(Body(Trigger, is_needed=False))],
     idempotency_key: Key = None,
+    wish: Annotated[Trigger, Body(Trigger)] | None = None,
 ) -> Triggered:
     """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
-    accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
+    asked = (wish or Trigger()).request
+    accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, asked))
     response.headers["Location"] = f"{ROOT}/operations/{accepted_cycle.cycle_id}"
     return Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
 
@@ -154,7 +154,7 @@ operations = APIRouter(prefix="/operations", tags=["operations"])
 @operations.get("", responses=problems(404))
 async def list_operations(
     desk: Desk,
-    query: Annotated[OperationsQuery, Depends(operations_query)],
+    query: Annotated[OperationsQuery, Depends(query_of(OperationsQuery, cycle_id=None))],
 ) -> OperationsBody:
     """The newest operations and cycles; by account, session or text, operations alone."""
     return _listed(await handler.operations(query, store=desk.store))
@@ -223,7 +223,7 @@ cycles = APIRouter(tags=["cycles"])
 async def request_cycle(
     desk: Desk,
     response: Response,
-    wish: Annotated[CycleWish, Depends(Body(CycleWish))],
+    wish: Annotated[CycleWish, Body(CycleWish)],
     idempotency_key: Key = None,
 ) -> CycleAccepted:
     """Ask for a cycle. The answer comes once it is on record."""
@@ -235,7 +235,7 @@ async def request_cycle(
 @cycles.get("/cycles", responses=problems(404))
 async def list_cycles(
     desk: Desk,
-    query: Annotated[CyclesQuery, Depends(cycles_query)],
+    query: Annotated[CyclesQuery, Depends(query_of(CyclesQuery))],
 ) -> CyclesPage:
     """The newest cycles, without their contracts, each with its outcome in one sentence."""
     return await desk.cycles.page(query)
@@ -302,12 +302,9 @@ decisions = APIRouter(tags=["decisions"])
 @decisions.get("/decisions", responses=problems(404))
 async def list_decisions(
     desk: Desk,
-    cycle_id: AskedCycle,
-    account: Name | None = None,
-    limit: Limit = 20,
+    query: Annotated[DecisionsQuery, Depends(query_of(DecisionsQuery))],
 ) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
-    query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
     return await handler.decisions(query, store=desk.store)
 
 
@@ -315,10 +312,11 @@ approvals = APIRouter(prefix="/approvals", tags=["approvals"])
 answered = problems(404, 409, 413, 415)
 
 
-@approvals.get("")
-async def list_approvals(desk: Desk, cycle_id: AskedCycle, limit: Limit = 20) -> ApprovalsPage:
+@approvals.get("", responses=problems(404))
+async def list_approvals(
+    desk: Desk, query: Annotated[ApprovalsQuery, Depends(query_of(ApprovalsQuery))]
+) -> ApprovalsPage:
     """The proposals that wait, the one that expires first on top."""
-    query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
     return await handler.approvals(query, store=desk.store)
 
 
@@ -329,7 +327,7 @@ async def list_approvals(desk: Desk, cycle_id: AskedCycle, limit: Limit = 20) ->
 async def approve(
     desk: Desk,
     cycle_id: CycleId,
-    word: Annotated[ProposalApproval, Depends(Body(ProposalApproval))],
+    word: Annotated[ProposalApproval, Body(ProposalApproval)],
 ) -> CycleAccepted:
     """Approve a proposal, whole or smaller."""
     verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
@@ -344,7 +342,7 @@ async def approve(
 async def reject(
     desk: Desk,
     cycle_id: CycleId,
-    word: Annotated[ProposalAnswer, Depends(Body(ProposalAnswer))],
+    word: Annotated[ProposalAnswer, Body(ProposalAnswer)],
 ) -> CycleAccepted:
     """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
     answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)

@@ -2,17 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Response
 
 from contracts.http import StrategyDetail
-from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardView, RowKey
+from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.report import ReportQuery, ReportView
 from contracts.strategy import STRATEGY_NAME_PATTERN
-from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
-from contracts.types import Name
-from services.console.http.bodies import Day, problems
-from services.console.http.lists import Limit
+from contracts.strategy_query import StrategiesPage, StrategiesQuery
+from services.console.http.bodies import problems
 from services.console.http.problems import not_found
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk
 from services.console.views import report, strategies
 from services.console.views.board import leaderboard
@@ -22,7 +21,6 @@ REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 """Of a strategy's report, which models have written words of: no script, no request, no origin."""
 
 StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
-Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 
 
 boards = APIRouter(tags=["results"])
@@ -30,29 +28,17 @@ boards = APIRouter(tags=["results"])
 
 @boards.get("/leaderboard")
 async def get_leaderboard(
-    desk: Desk,
-    since: Day | None = None,
-    until: Day | None = None,
-    pipeline: Annotated[tuple[Name, ...], Query(max_length=ROWS_MAX)] = (),
-    row: Annotated[
-        tuple[RowKey, ...],
-        Query(max_length=ROWS_MAX, description="Only these, as `rules@main`."),
-    ] = (),
-    everything: Annotated[
-        bool, Query(description="Also throw-away accounts and those that never traded.")
-    ] = False,
+    desk: Desk, query: Annotated[LeaderboardQuery, Depends(query_of(LeaderboardQuery))]
 ) -> LeaderboardView:
     """How the pipelines did, beside cash and holding, on the same sessions."""
-    query = LeaderboardQuery(
-        since=since, until=until, pipelines=pipeline, rows=row, everything=everything
-    )
     return await leaderboard.board(query, desk)
 
 
 @boards.get("/report", responses=problems(404))
-async def get_report(desk: Desk, account: Name = "main", session: Day | None = None) -> ReportView:
+async def get_report(
+    desk: Desk, query: Annotated[ReportQuery, Depends(query_of(ReportQuery))]
+) -> ReportView:
     """A session's report of an account, as data and as Markdown; its newest by default."""
-    query = ReportQuery(account=account, session=session)
     view = await report.report(query, desk)
     if not view.found:
         raise not_found(view.message)
@@ -64,15 +50,9 @@ tried = APIRouter(prefix="/strategies", tags=["strategies"])
 
 @tried.get("")
 async def list_strategies(
-    desk: Desk,
-    name: Annotated[
-        tuple[Named, ...],
-        Query(max_length=NAMES_MAX, description="These ones, to be compared."),
-    ] = (),
-    limit: Limit = 20,
+    desk: Desk, query: Annotated[StrategiesQuery, Depends(query_of(StrategiesQuery))]
 ) -> StrategiesPage:
     """The newest strategies, or those named; each as its newest run left it."""
-    query = StrategiesQuery(names=name, limit=limit)
     return await strategies.strategies(query, store=desk.store)
 
 

@@ -1,58 +1,36 @@
 """Bodies over HTTP: how they are read, written, and described in OpenAPI."""
 
-import re
-from dataclasses import dataclass
-from datetime import date
+import json
+import warnings
 from http import HTTPStatus
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
-from pydantic import BaseModel, BeforeValidator
-from pydantic.json_schema import GenerateJsonSchema
+from fastapi import FastAPI
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from contracts.cycle import RequestAnswer
 from contracts.http import CycleAccepted, Problem
 from contracts.message import Message
 from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
-from services.console.http.asked_schema import RequestSchema
 
 ROOT = "/api/v1"
-JSON = "application/json"
-
-M = TypeVar("M", bound=Message)
-
 REF = "#/components/schemas/{model}"
-INPUT = "-Input"
-"""Behind the name of a schema that a body is to fit."""
+
+# FastAPI names each body, and silences this warning of Pydantic's about it. Our messages are built
+# when they are first needed, which is later.
+warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
 
 
-def _written_as_a_day(text: str) -> str:
-    """Pydantic takes a bare number for seconds since 1970."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text) is None:
-        raise ValueError("write a day as in 2012-06-29")
-    return text
+def Body(model: type[Message]) -> WrapValidator:  # noqa: N802 - stands where FastAPI's own does
+    """For `Annotated`: a request's body, which FastAPI reads and describes. It is checked exactly
+    as a message on the bus is: no field is unknown however deep, and no NaN and no NUL is taken."""
 
+    def checked(value: Any, _: ValidatorFunctionWrapHandler) -> Message:
+        return decode(model, json.dumps(value).encode())
 
-Day = Annotated[date, BeforeValidator(_written_as_a_day)]
-"""A day in a path's query."""
-
-
-@dataclass(frozen=True)
-class Body(Generic[M]):
-    """A dependency: the request's body, read exactly as a message on the bus is, so that no field
-    is unknown however deep, and there is no NaN and no NUL. FastAPI's own way refuses none of them.
-    Without a body, where none `is_needed`, the model's defaults."""
-
-    model: type[M]
-    is_needed: bool = True
-
-    async def __call__(self, request: Request) -> M:
-        """Read it. Raises `MessageInvalid`."""
-        body = await request.body()
-        return decode(self.model, body if body or self.is_needed else b"{}")
+    return WrapValidator(checked)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -65,44 +43,18 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, made once."""
-    if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title, version=app.version, summary=app.summary, routes=app.routes
-        )
+class DeskApi(FastAPI):
+    """An application whose OpenAPI document also says how a problem and the token look."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document, made once."""
+        document = super().openapi()
         parts = document["components"]
-        parts["schemas"] |= _schemas(Problem, REF)
-        for route in iter_route_contexts(app.routes):
-            _describe_body(route, document)
+        parts["schemas"][Problem.__name__] = Problem.model_json_schema(ref_template=REF)
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         # Without a token set, the desk's own machine needs none.
         document["security"] = [{"token": []}, {}]
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _describe_body(route: RouteContext, document: dict[str, Any]) -> None:
-    if not isinstance(route.original_route, APIRoute):
-        return
-    for body in (part.call for part in route.original_route.dependant.dependencies):
-        if not isinstance(body, Body):
-            continue
-        ref = REF + INPUT
-        schema = {"$ref": ref.format(model=body.model.__name__)}
-        described_body = {"required": body.is_needed, "content": {JSON: {"schema": schema}}}
-        for method in route.methods or ():
-            document["paths"][route.path][method.lower()]["requestBody"] = described_body
-        schemas = _schemas(body.model, ref, RequestSchema)
-        document["components"]["schemas"] |= {f"{name}{INPUT}": it for name, it in schemas.items()}
-
-
-def _schemas(
-    model: type[BaseModel], ref: str, generator: type[GenerateJsonSchema] = GenerateJsonSchema
-) -> dict[str, Any]:
-    """The model's schema and those that it refers to, by their names."""
-    schema = model.model_json_schema(ref_template=ref, schema_generator=generator)
-    return {**schema.pop("$defs", {}), model.__name__: schema}
+        return document
 
 
 def of_cycle(answer: RequestAnswer) -> CycleAccepted:

@@ -11,25 +11,24 @@ from contracts.exit_signal import (
     CheckExitSignals,
     ExitDistances,
     ExitDistancesQuery,
-    ExitFormat,
-    ExitOutput,
 )
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
-from contracts.message import Pipeline
-from contracts.performance import AccountSummaries, Benchmark, PerformanceQuery, PerformanceView
-from contracts.types import Name, Ticker
+from contracts.message import Limit, Pipeline
+from contracts.performance import AccountSummaries, PerformanceQuery, PerformanceView
+from contracts.risk_use import RiskQuery, RiskView
+from contracts.subjects.exits import EXIT_DISTANCES
+from contracts.types import Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
 from libs.bus.client import QuestionRefused
 from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import HttpProblem
 from services.console import handler
-from services.console.http.bodies import Body, Day, of_cycle, problems
-from services.console.http.lists import Count, Limit, Points
+from services.console.http.bodies import Body, of_cycle, problems
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk, DeskAccess
-from services.console.views import accounts, benchmark, performance, summaries
+from services.console.views import accounts, benchmark, performance, risk, summaries
 
-MAIN_ACCOUNT = "main"
-OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView)
+OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView, RiskView)
 NO_POSITION = {"not_held", "unknown_ticker"}
 
 
@@ -37,19 +36,21 @@ portfolio = APIRouter()
 
 
 @portfolio.get("/portfolio", responses=problems(404), tags=["portfolio"])
-async def get_portfolio(desk: Desk, account: Name = MAIN_ACCOUNT, fills: Count = 20) -> AccountView:
+async def get_portfolio(
+    desk: Desk, query: Annotated[AccountQuery, Depends(query_of(AccountQuery))]
+) -> AccountView:
     """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
-    query = AccountQuery(account=account, fills=fills)
     view = await accounts.account(query, desk)
-    return await _of_account(view, account, desk)
+    return await _of_account(view, query.account, desk)
 
 
 @portfolio.get("/portfolio/equity", responses=problems(404), tags=["portfolio"])
-async def get_equity(desk: Desk, account: Name = MAIN_ACCOUNT, points: Points = 60) -> EquityView:
+async def get_equity(
+    desk: Desk, query: Annotated[EquityQuery, Depends(query_of(EquityQuery))]
+) -> EquityView:
     """An account's equity over its sessions."""
-    query = EquityQuery(account=account, points=points)
     view = await accounts.equity(query, store=desk.store)
-    return await _of_account(view, account, desk)
+    return await _of_account(view, query.account, desk)
 
 
 @portfolio.get(
@@ -57,16 +58,27 @@ async def get_equity(desk: Desk, account: Name = MAIN_ACCOUNT, points: Points = 
     responses=problems(404),
     tags=["portfolio"],
 )
-async def get_holding(desk: Desk, account: Name = MAIN_ACCOUNT, points: Points = 60) -> HoldingView:
+async def get_holding(
+    desk: Desk, query: Annotated[EquityQuery, Depends(query_of(EquityQuery))]
+) -> HoldingView:
     """Buy-and-hold of the first candidates, to compare with."""
-    view = await benchmark.holding(account, points, desk)
-    return await _of_account(view, account, desk)
+    view = await benchmark.holding(query.account, query.points, desk)
+    return await _of_account(view, query.account, desk)
+
+
+@portfolio.get("/risk", responses=problems(404), tags=["portfolio"])
+async def get_risk(
+    desk: Desk, query: Annotated[RiskQuery, Depends(query_of(RiskQuery))]
+) -> RiskView:
+    """How much of each limit an account uses, and what the rules took of late."""
+    return await _of_account(await risk.risk(query, desk), query.account, desk)
 
 
 @portfolio.get("/budget", tags=["budget"])
-async def get_budget(desk: Desk, days: Limit = 1) -> BudgetView:
+async def get_budget(
+    desk: Desk, query: Annotated[BudgetQuery, Depends(query_of(BudgetQuery))]
+) -> BudgetView:
     """The remaining model budget of today, and the use of the last days."""
-    query = BudgetQuery(days=days)
     return await handler.budget(query, desk)
 
 
@@ -85,23 +97,20 @@ async def list_accounts(
     tags=["portfolio"],
 )
 async def get_performance(
-    desk: Desk,
-    account: Name = MAIN_ACCOUNT,
-    benchmark: Benchmark | None = None,
-    trips: Count = 50,
-    points: Points = 120,
+    desk: Desk, query: Annotated[PerformanceQuery, Depends(query_of(PerformanceQuery))]
 ) -> PerformanceView:
     """How an account did beside a benchmark: returns, risk, months and round trips."""
-    query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=points)
     view = await performance.performance(query, desk)
-    return await _of_account(view, account, desk)
+    return await _of_account(view, query.account, desk)
 
 
 @portfolio.get("/exit-signals", responses=problems(404), tags=["portfolio"])
-async def list_exit_distances(desk: Desk, account: Name = MAIN_ACCOUNT) -> ExitDistances:
+async def list_exit_distances(
+    desk: Desk, query: Annotated[ExitDistancesQuery, Depends(query_of(ExitDistancesQuery))]
+) -> ExitDistances:
     """How far each open position is from what would sell it; the nearest first."""
     try:
-        view = await desk.requests.distances(ExitDistancesQuery(account=account))
+        view = await desk.requests.ask(EXIT_DISTANCES, query)
     except QuestionRefused as error:
         raise _no_position(error) from error
     return view
@@ -114,16 +123,9 @@ async def list_exit_distances(desk: Desk, account: Name = MAIN_ACCOUNT) -> ExitD
 )
 async def check_exit_signals(
     desk: Desk,
-    ticker: Ticker,
-    account: Name = MAIN_ACCOUNT,
-    as_of: Day | None = None,
-    format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
-    output: ExitOutput = ExitOutput.INLINE,
+    query: Annotated[CheckExitSignals, Depends(query_of(CheckExitSignals, path="ticker"))],
 ) -> ExitAnswer:
     """Whether a position should be sold, how much of it, and why. Orders nothing."""
-    query = CheckExitSignals(
-        ticker=ticker, account=account, as_of=as_of, format=format, output=output
-    )
     try:
         answer = await desk.requests.check(query)
     except QuestionRefused as error:
@@ -140,7 +142,7 @@ async def check_exit_signals(
 async def sell_position(
     desk: Desk,
     ticker: Ticker,
-    wish: Annotated[PositionSale, Depends(Body(PositionSale))],
+    wish: Annotated[PositionSale, Body(PositionSale)],
     idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
 ) -> CycleAccepted:
     """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on

@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from contracts.http import PriceBars
+from contracts.message import MAIN_ACCOUNT
 from contracts.performance import TickerChart
 from contracts.types import Name, Ticker
 from libs.market.errors import MarketError, UnknownTicker
 from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import HttpProblem
 from services.console.http.bodies import problems
-from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import Desk
 from services.console.views.ticker import chart

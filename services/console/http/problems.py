@@ -22,7 +22,7 @@ from libs.bus.client import DeskNotReachable
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
-from libs.runtime.wording import problems_of
+from libs.runtime.wording import WHOLE, problems_of
 from libs.web.problem import COME_AGAIN_S, HttpProblem, unavailable
 
 REFUSALS: Mapping[str, HTTPStatus] = {
@@ -38,6 +38,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "key_reused": HTTPStatus.CONFLICT,
     "no_operation": HTTPStatus.CONFLICT,
     "not_a_command": HTTPStatus.CONFLICT,
+    "not_a_proposer": HTTPStatus.FORBIDDEN,
     "not_found": HTTPStatus.NOT_FOUND,
     "not_set": HTTPStatus.CONFLICT,
     "not_waiting": HTTPStatus.CONFLICT,
@@ -48,6 +49,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too_late": HTTPStatus.CONFLICT,
     "too_many": HTTPStatus.CONFLICT,
+    "too_often": HTTPStatus.TOO_MANY_REQUESTS,
     "unknown_account": HTTPStatus.NOT_FOUND,
     "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "unreadable": HTTPStatus.CONFLICT,
@@ -127,7 +129,18 @@ def tell_problems(app: FastAPI, shown: Shown | None = None) -> None:
         app.add_exception_handler(kind, telling(refusal))
 
 
+def _not_valid(_: Request, error: RequestValidationError) -> HttpProblem:
+    # FastAPI tells the byte at which a body stops being JSON as if that were a field.
+    errors = [
+        {**one, "loc": (WHOLE,)} if one["type"] == "json_invalid" else one for one in error.errors()
+    ]
+    return invalid(errors)
+
+
 def _of_the_framework(request: Request, error: HTTPException) -> HttpProblem:
+    if error.status_code == HTTPStatus.BAD_REQUEST:  # what Python's own reader of JSON gives up on
+        text = f"{WHOLE}: is not valid JSON: too deep, or a number too long"
+        return HttpProblem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text, field=WHOLE)
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = _allowed(request.app, request.url.path) or headers.get("Allow", "")
@@ -169,7 +182,7 @@ def _unforeseen(request: Request, error: Exception) -> HttpProblem:
 
 REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], HttpProblem]] = {
     HttpProblem: lambda _, error: error,
-    RequestValidationError: lambda _, error: invalid(error.errors()),
+    RequestValidationError: _not_valid,
     HTTPException: _of_the_framework,
     DeskNotReachable: lambda _, error: unavailable(str(error)),
     DeskError: _of_the_desk,

@@ -12,18 +12,16 @@ from pydantic import JsonValue, ValidationError
 
 from contracts.approval import AnswerProposal, QuantityEdit, Verdict
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
-from contracts.exit_signal import CheckExitSignals, ExitDistances, ExitDistancesQuery
-from contracts.halt import HaltAnswer
+from contracts.exit_signal import CheckExitSignals, ExitDistances
 from contracts.http import ProposalAnswer
-from contracts.notice import ChannelsQuery, ChannelsView, ChannelTested, TestChannel
-from contracts.provider import ProvidersQuery, ProvidersView
+from contracts.notice import ChannelTested, TestChannel
 from contracts.subjects.approvals import ANSWER_PROPOSAL
 from contracts.subjects.cycles import CANCEL_CYCLE, REQUEST_CYCLE
-from contracts.subjects.exits import EXIT_DISTANCES, EXIT_SIGNALS
-from contracts.subjects.notices import CHANNELS, TEST_CHANNEL
-from contracts.subjects.preflight import PROVIDERS
+from contracts.subjects.exits import EXIT_SIGNALS
+from contracts.subjects.notices import TEST_CHANNEL
 from contracts.subjects.subject import Answered, Asked, Subject
 from libs.bus.client import Client, DeskNotReachable, QuestionRefused
+from libs.bus.desk_link import ProposerLinks
 from libs.market.replay.layout import LABEL_FILE, RECORDS
 from libs.market.sources import bad_files_of
 from libs.report import market_files
@@ -38,10 +36,8 @@ from services.console.views.desk import DeskViews
 
 CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
-CHANNELS_TIMEOUT_S = 2.0
-"""A page waits for the notifier, and shows the settings where it does not answer."""
-PROVIDERS_TIMEOUT_S = 2.0
-"""A form waits for it, and offers the providers' names where nobody answers."""
+PAGE_S = 2.0
+"""A page waits so long for another service, and shows what it knows itself where none answers."""
 ANSWER_S = 5.0
 """What an answer may take beside what is waited for."""
 TEST_ANSWER_S = 60.0
@@ -89,19 +85,6 @@ class Requests:
             raise QuestionRefused(str(answer.answer["error_code"]), str(answer.answer["error"]))
         return answer.answer
 
-    async def distances(self, query: ExitDistancesQuery) -> ExitDistances:
-        """How far an account's positions are from being sold. Raises QuestionRefused."""
-        return await self._client.ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
-
-    async def providers(self) -> ProvidersView:
-        """The model providers that the desk can use, and why not the others."""
-        query = ProvidersQuery()
-        return await self._client.ask(PROVIDERS, query, timeout_s=PROVIDERS_TIMEOUT_S)
-
-    async def channels(self) -> ChannelsView:
-        """The channels and rules that the notifier runs with."""
-        return await self._client.ask(CHANNELS, ChannelsQuery(), timeout_s=CHANNELS_TIMEOUT_S)
-
     async def test(self, channel: str, try_s: float) -> ChannelTested:
         """Send a test message, whose try may take `try_s`; its no is an `HttpProblem`."""
         wish = TestChannel(channel=channel)
@@ -119,10 +102,6 @@ class Requests:
     ) -> Accepted:
         """Have something done to a job, a dead letter, a study or a cycle."""
         return accepted(await self._client.ask(row, wish, timeout_s=timeout_s))
-
-    async def switch(self, row: Subject[Asked, HaltAnswer], wish: Asked) -> HaltAnswer:
-        """Stop buys, or let them go on. Raises QuestionRefused for an unknown account."""
-        return await self._client.ask(row, wish)
 
     async def answer(
         self,
@@ -147,13 +126,14 @@ class Requests:
 @dataclass(frozen=True)
 class DeskAccess(DeskViews):
     """The API's and the pages' access: also a voice to ask with, and the events as they happen.
-    `halts` reads the same tables over a connection of its own. `sessions` are those of browsers;
-    None where no token is set. `exits_kept` are answers of the exit rules by account, with
-    the time of each."""
+    `proposers` pass on what proposers say, each under its own name. `halts` reads the same tables
+    over a connection of its own. `sessions` are those of browsers; None where no token is set.
+    `exits_kept` are answers of the exit rules by account, with the time of each."""
 
     cycles: CycleList
     halts: Store
     requests: Requests
+    proposers: ProposerLinks
     tail: Tail
     sessions: LoginSessions | None = None
     rates: Rates = field(default_factory=Rates)

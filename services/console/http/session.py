@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from contracts.http import LogIn
 from services.console.http.bodies import Body, problems
@@ -21,9 +21,7 @@ session = APIRouter(prefix="/session", tags=["session"])
     response_class=Response,
     responses=problems(413, 415, 429),
 )
-async def log_in(
-    desk: Desk, request: Request, login: Annotated[LogIn, Depends(Body(LogIn))]
-) -> Response:
+async def log_in(desk: Desk, request: Request, login: Annotated[LogIn, Body(LogIn)]) -> Response:
     """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
     needed and none is given."""
     answer = Response(status_code=HTTPStatus.NO_CONTENT)

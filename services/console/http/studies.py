@@ -5,17 +5,10 @@ from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
-from pydantic import Field
+from fastapi import APIRouter, Depends, Response
 
-from contracts.cycle import DECISION
-from contracts.http import Why
-from contracts.performance import Benchmark
+from contracts.http import ReasonBody
 from contracts.study import (
-    CELLS_MAX,
-    HORIZON_MAX,
-    ArmName,
-    CellKind,
     RunStudy,
     StopStudy,
     StudiesQuery,
@@ -32,35 +25,20 @@ from libs.study.report.compose import compose
 from libs.study.report.page import listed, page
 from libs.web.problem import HttpProblem
 from services.console.http.boards import HTML, REPORT_POLICY
-from services.console.http.bodies import ROOT, Body, Day, problems
-from services.console.http.lists import Limit
+from services.console.http.bodies import ROOT, Body, problems
 from services.console.http.problems import not_found
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk, DeskAccess
 
 PREFIX = "/studies"
-CELLS_TOLD = 50
 BEGIN_S = 18.0
 """The first cell is judged before a study begins, by whoever knows the market and the models."""
 SCORE_S = 120.0
 """A long study's statistics, on a busy machine."""
 SCORED = problems(404, 502)
 
-Horizon = Annotated[
-    Annotated[int, Field(ge=1, le=HORIZON_MAX)] | None,
-    Query(description="Sessions from the open after a decision; the first of its file."),
-]
-CostBps = Annotated[
-    Annotated[float, Field(ge=0, le=1_000)] | None,
-    Query(description="Paid a side, in basis points; as in its file."),
-]
-Beside = Annotated[Benchmark | None, Query(description="As in its file.")]
-
-
-def score_query(
-    name: Name, horizon: Horizon = None, cost_bps: CostBps = None, benchmark: Beside = None
-) -> StudyScoreQuery:
-    """A score as an address asks for it."""
-    return StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
+ScoreQuery = Annotated[StudyScoreQuery, Depends(query_of(StudyScoreQuery, path="name"))]
+"""A score as an address asks for it."""
 
 
 studies = APIRouter(prefix=PREFIX, tags=["studies"])
@@ -78,7 +56,7 @@ async def list_studies(desk: Desk) -> StudiesView:
     responses=problems(409, 413, 415, 429, 502),
 )
 async def run_study(
-    desk: Desk, response: Response, wish: Annotated[RunStudy, Depends(Body(RunStudy))]
+    desk: Desk, response: Response, wish: Annotated[RunStudy, Body(RunStudy)]
 ) -> StudyAnswer:
     """Begin a study, or resume one: by its name, with the same file but for the budget. With
     `dry_run` nothing begins: what speaks against it is refused, and `notes` say what it will
@@ -103,18 +81,15 @@ async def get_study(desk: Desk, name: Name) -> StudyView:
     responses=problems(404, 413, 415),
 )
 async def stop_study(
-    desk: Desk, name: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+    desk: Desk, name: Name, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> StudyAnswer:
     """Begin no further cell; those that run end. The same file again resumes it."""
-    wish = StopStudy(name=name, reason=why.reason)
+    wish = StopStudy(name=name, reason=why.reason if why else "")
     return await desk.requests.request(STOP_STUDY, wish)
 
 
 @studies.get("/{name}/score", responses=SCORED)
-async def get_study_score(
-    desk: Desk,
-    query: Annotated[StudyScoreQuery, Depends(score_query)],
-) -> StudyScore:
+async def get_study_score(desk: Desk, query: ScoreQuery) -> StudyScore:
     """A study's score: what it shows, and what it does not."""
     return await _score(desk, query)
 
@@ -124,9 +99,7 @@ async def get_study_score(
     response_class=Response,
     responses={200: {"content": {"text/html": {}}}, **SCORED},
 )
-async def get_study_report(
-    desk: Desk, query: Annotated[StudyScoreQuery, Depends(score_query)]
-) -> Response:
+async def get_study_report(desk: Desk, query: ScoreQuery) -> Response:
     """The score on one page of HTML, in a sandbox: it may run and load nothing."""
     return await report_of(desk, query)
 
@@ -134,18 +107,12 @@ async def get_study_report(
 @studies.get("/{name}/cells", responses=problems(404))
 async def list_study_cells(
     desk: Desk,
-    name: Name,
-    kind: CellKind = DECISION,
-    arm: ArmName | None = None,
-    on: Day | None = None,
-    skip: Annotated[int, Query(ge=0, le=CELLS_MAX)] = 0,
-    limit: Limit = CELLS_TOLD,
+    query: Annotated[StudyCellsQuery, Depends(query_of(StudyCellsQuery, path="name"))],
 ) -> StudyCells:
     """The cycles that figures are from: what each arm bought, or whom it identified."""
-    query = StudyCellsQuery(name=name, kind=kind, arm=arm, on=on, skip=skip, limit=limit)
     view = await desk.requests.ask(STUDY_CELLS, query)
     if not view.found:
-        raise _no_such(name)
+        raise _no_such(query.name)
     return view
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
-from contracts.http import BusView, CostsView, RunWish, Why
+from contracts.http import BusView, CostsView, ReasonBody, RunWish
 from contracts.schedule import JobAnswer, PauseJob, ResumeJob, RunJob, ScheduleQuery, ScheduleView
 from contracts.subjects.halts import HALT, RESUME
 from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
@@ -23,9 +23,9 @@ from contracts.upkeep import (
 from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http.bodies import Body, problems
-from services.console.http.lists import Limit
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.queries import query_of
+from services.console.http.requests import ANSWER_S, Desk
 from services.console.views import bus, costs, schedule
 
 DAYS_MAX = 31
@@ -40,9 +40,11 @@ letters = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
 
 @letters.get("")
-async def list_dead_letters(desk: Desk, limit: Limit = 20) -> DeadLettersPage:
+async def list_dead_letters(
+    desk: Desk,
+    query: Annotated[DeadLettersQuery, Depends(query_of(DeadLettersQuery, sequence=None))],
+) -> DeadLettersPage:
     """The newest dead letters, without their bodies."""
-    query = DeadLettersQuery(limit=limit)
     return await handler.dead_letters(query, desk)
 
 
@@ -67,10 +69,10 @@ async def retry_dead_letter(desk: Desk, number: Number) -> LetterAnswer:
     responses=CHANGED,
 )
 async def discard_dead_letter(
-    desk: Desk, number: Number, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+    desk: Desk, number: Number, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> LetterAnswer:
     """Delete a letter. Who did it, and why, stays on record; its operation is not touched."""
-    wish = DiscardLetter(sequence=number, reason=why.reason)
+    wish = DiscardLetter(sequence=number, reason=why.reason if why else "")
     return await desk.requests.request(DISCARD_LETTER, wish)
 
 
@@ -88,10 +90,12 @@ async def get_schedule(desk: Desk) -> ScheduleView:
     responses=CHANGED,
 )
 async def pause_job(
-    desk: Desk, job: Name, why: Annotated[Why, Depends(Body(Why, is_needed=False))]
+    desk: Desk, job: Name, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> JobAnswer:
     """Let a job rest until it is resumed."""
-    return await desk.requests.request(PAUSE_JOB, PauseJob(job=job, reason=why.reason))
+    return await desk.requests.request(
+        PAUSE_JOB, PauseJob(job=job, reason=why.reason if why else "")
+    )
 
 
 @jobs.post("/{job}/resume", responses=problems(404, 409))
@@ -105,10 +109,10 @@ async def resume_job(desk: Desk, job: Name) -> JobAnswer:
     responses=CHANGED,
 )
 async def run_job(
-    desk: Desk, job: Name, wish: Annotated[RunWish, Depends(Body(RunWish, is_needed=False))]
+    desk: Desk, job: Name, wish: Annotated[RunWish, Body(RunWish)] | None = None
 ) -> JobAnswer:
     """Run a job once, also while it is paused; the same moment again is the same run."""
-    at = wish.at or desk.now().replace(microsecond=0)
+    at = (wish and wish.at) or desk.now().replace(microsecond=0)
     answer = await desk.requests.request(RUN_JOB, RunJob(job=job, at=at))
     if answer.run is not None and answer.run.outcome == "rejected":
         raise HttpProblem(HTTPStatus.CONFLICT, "run_refused", answer.run.reason)
@@ -130,10 +134,10 @@ async def list_halts(desk: Desk) -> Halts:
 )
 async def halt_trading(
     desk: Desk,
-    wish: Annotated[HaltTrading, Depends(Body(HaltTrading))],
+    wish: Annotated[HaltTrading, Body(HaltTrading)],
 ) -> HaltAnswer:
     """Block buys at once, of one account or of all. Sales pass."""
-    return await desk.requests.switch(HALT, wish)
+    return await desk.requests.ask(HALT, wish, ANSWER_S)
 
 
 @switch.post(
@@ -142,10 +146,10 @@ async def halt_trading(
 )
 async def resume_trading(
     desk: Desk,
-    wish: Annotated[ResumeTrading, Depends(Body(ResumeTrading))],
+    wish: Annotated[ResumeTrading, Body(ResumeTrading)],
 ) -> HaltAnswer:
     """End the halt of one account, or the one of all."""
-    return await desk.requests.switch(RESUME, wish)
+    return await desk.requests.ask(RESUME, wish, ANSWER_S)
 
 
 watch = APIRouter()

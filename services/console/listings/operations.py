@@ -7,30 +7,16 @@ from uuid import UUID
 
 import orjson
 
-from contracts.operation import OperationStatus, OperationView
-from contracts.types import IdDigits, Name, Sought, Value
+from contracts.operation import OperationsQuery, OperationView
 from libs.postgres.pool import Record
 from libs.runtime import ids
 from libs.runtime.nearest import UnknownAccount
 from services.console.listings.cycles import BadFilter
 from services.console.store import FRONT_OPERATION, PlaceOfOperation, Store, sql
-from services.console.views import tree
+from services.console.views import strategy, tree
 
 SEARCHED_MAX = 600
 """Operations among which a text is looked for, of those that fit the other filters."""
-
-
-class OperationFilter(Value):
-    """Which operations. `since` and `until` are sessions; `before` is the id of an operation in the
-    list, or its first digits."""
-
-    status: OperationStatus | None = None
-    step: Name | None = None
-    account: Name | None = None
-    since: date | None = None
-    until: date | None = None
-    text: Sought | None = None
-    before: IdDigits | None = None
 
 
 @dataclass(frozen=True)
@@ -54,35 +40,35 @@ class OperationList:
 
     store: Store
 
-    async def page(self, like: OperationFilter, limit: int) -> OperationsFit:
+    async def page(self, like: OperationsQuery) -> OperationsFit:
         """The operations that are so, those of the newest cycles first.
 
         Raises UnknownAccount for an account that there is not, and BadFilter for what cannot be.
         """
         if like.since and like.until and like.until < like.since:
             raise BadFilter(f"{like.since} is after until, {like.until}", "since")
-        page = await self._fit(like, limit)
+        page = await self._fit(like)
         if not page.rows and like.account is not None:
             there_are = await self.store.accounts()
             if like.account not in there_are:
                 raise UnknownAccount(like.account, there_are)
         return page
 
-    async def _fit(self, like: OperationFilter, limit: int) -> OperationsFit:
+    async def _fit(self, like: OperationsQuery) -> OperationsFit:
         if like.before is not None or not like.text:
-            return await self._read(like, limit)
-        if len(like.text) >= ids.ID_CHARS_SHOWN and (rows := await self._by_id(like, limit)):
+            return await self._read(like)
+        if len(like.text) >= ids.ID_CHARS_SHOWN and (rows := await self._by_id(like)):
             return OperationsFit(rows)
         # So few digits may be a word: ADBE is a ticker, 2012 a year.
-        fit = await self._read(like, limit)
-        return fit if fit.rows else replace(fit, rows=await self._by_id(like, limit))
+        fit = await self._read(like)
+        return fit if fit.rows else replace(fit, rows=await self._by_id(like))
 
-    async def _read(self, like: OperationFilter, limit: int) -> OperationsFit:
+    async def _read(self, like: OperationsQuery) -> OperationsFit:
         behind = FRONT_OPERATION if like.before is None else await self._place(like.before)
-        among = SEARCHED_MAX if like.text else limit + 1
+        among = SEARCHED_MAX if like.text else like.limit + 1
         rows = await self.store.newest_operations(
             like.status,
-            like.step,
+            _step(like),
             among,
             account=like.account,
             since=like.since or date.min,
@@ -90,25 +76,25 @@ class OperationList:
             behind=behind,
         )
         fit = [row for row in rows if _says(row, like.text)]
-        if len(fit) > limit:
-            return OperationsFit(fit[:limit], fit[limit - 1]["op_id"])
+        if len(fit) > like.limit:
+            return OperationsFit(fit[: like.limit], fit[like.limit - 1]["op_id"])
         is_cut = bool(like.text) and len(rows) == among
         return OperationsFit(fit, rows[-1]["op_id"] if is_cut else None, is_cut)
 
-    async def _by_id(self, like: OperationFilter, limit: int) -> Sequence[Record]:
+    async def _by_id(self, like: OperationsQuery) -> Sequence[Record]:
         """Those whose id or whose cycle's id begins with the text, of all there are."""
         between = ids.id_range(like.text or "")
         if between is None:
             return ()
-        own = await self.store.rows(sql.operations_beginning, *between, limit)
-        cycles = await self.store.rows(sql.cycles_beginning, *between, limit)
+        own = await self.store.rows(sql.operations_beginning, *between, like.limit)
+        cycles = await self.store.rows(sql.cycles_beginning, *between, like.limit)
         rows = [
             *await self.store.rows(sql.operations_listed, [row["op_id"] for row in own]),
             *await self.store.rows(
-                sql.operations_of_cycles, [row["cycle_id"] for row in cycles], limit
+                sql.operations_of_cycles, [row["cycle_id"] for row in cycles], like.limit
             ),
         ]
-        return [row for row in rows if _fits(row, like)][:limit]
+        return [row for row in rows if _fits(row, like)][: like.limit]
 
     async def _place(self, digits: str) -> PlaceOfOperation:
         between = ids.id_range(digits)
@@ -119,10 +105,15 @@ class OperationList:
         return place
 
 
-def _fits(row: Record, like: OperationFilter) -> bool:
+def _step(like: OperationsQuery) -> str | None:
+    """The step that the type of an operation stands for."""
+    return None if like.type in {None, "operation"} else strategy.STEPS.get(like.type, like.type)
+
+
+def _fits(row: Record, like: OperationsQuery) -> bool:
     return (
         like.status in {None, row["status"]}
-        and like.step in {None, row["step"]}
+        and _step(like) in {None, row["step"]}
         and like.account in {None, row["account"]}
         and (like.since or date.min) <= row["as_of"] <= (like.until or date.max)
     )

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -17,6 +17,7 @@ import structlog
 from contracts.position import Position
 from libs.postgres.events import Ranks
 from libs.postgres.pool import Pool, PoolConnection
+from libs.runtime.background import event_within
 from libs.runtime.errors import Unavailable
 from libs.web.problem import unavailable
 from services.console.live.event_log import EventLog, Start
@@ -67,7 +68,7 @@ class _Feed:
         """The next batch; None where there is none in time or the feed has ended."""
         if not self._batches and not self.ended:
             self._news.clear()
-            await _within(self._news, timeout_s)
+            await event_within(self._news, timeout_s)
         return self._batches.popleft() if self._batches else None
 
 
@@ -134,7 +135,7 @@ class Tail:
                     wait_s = self._pace.failed_wait_s
                 # Whoever follows looks first whether these are still the tables that it has read.
                 self._send_back()
-                await _within(self._closed, wait_s)
+                await event_within(self._closed, wait_s)
         finally:
             self.close()
 
@@ -191,7 +192,7 @@ class Tail:
                 start = client.at
             except Unavailable:
                 yield COMMENT
-                await _within(self._closed, self._pace.retry_after_s)
+                await event_within(self._closed, self._pace.retry_after_s)
 
     async def _from_tables(self, client: "_Client") -> AsyncGenerator[bytes, None]:
         """Frames up to where the reader stands."""
@@ -200,7 +201,7 @@ class Tail:
             if self._closed.is_set():
                 return
             if upto is None:
-                await _within(self._ready, self._pace.retry_after_s)
+                await event_within(self._ready, self._pace.retry_after_s)
                 yield COMMENT
                 continue
             batch = await self._events.since(
@@ -246,10 +247,3 @@ class _Client:
             return b""
         self.at = batch.end
         return batch.wanted(self.wanted)
-
-
-async def _within(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event, at most so long."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            await event.wait()

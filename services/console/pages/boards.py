@@ -1,21 +1,19 @@
 """How strategies and sessions did."""
 
-from datetime import date
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Response
 
 from contracts.http import StrategyDetail
 from contracts.report import ReportQuery
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
-from contracts.types import Name
 from libs.report import day_report
 from libs.report.cited import pieces
 from libs.report.strategies import tables
 from libs.report.strategies.page import unit
-from services.console.http.boards import Named, StrategyName
-from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.boards import StrategyName
 from services.console.http.problems import not_found
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk, DeskAccess
 from services.console.pages.account.portfolio import moment
 from services.console.pages.board import compared
@@ -32,12 +30,11 @@ pages = APIRouter()
 async def strategies_page(
     desk: Desk,
     show: ShowPage,
-    name: Annotated[tuple[Named, ...], Query(max_length=NAMES_MAX)] = (),
+    query: Annotated[StrategiesQuery, Depends(query_of(StrategiesQuery, limit=STRATEGIES_SHOWN))],
 ) -> Response:
     """The newest strategies, or those named side by side."""
-    query = StrategiesQuery(names=name, limit=STRATEGIES_SHOWN)
     page = await strategies.strategies(query, store=desk.store)
-    if name:
+    if query.names:
         return await _compared(page, desk, show)
     return show(
         "strategies.html",
@@ -59,6 +56,7 @@ async def strategy_page(desk: Desk, show: ShowPage, name: StrategyName) -> Respo
         it=detail,
         s=detail.strategy,
         figures=tables.compared([detail.strategy]),
+        checks=tuple(tables.checks(detail.strategy)),
         plots=_plots(detail),
         pieces=pieces,
         unit=unit,
@@ -67,13 +65,12 @@ async def strategy_page(desk: Desk, show: ShowPage, name: StrategyName) -> Respo
 
 @pages.get("/reports")
 async def report_page(
-    desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUNT, session: date | None = None
+    desk: Desk, show: ShowPage, query: Annotated[ReportQuery, Depends(query_of(ReportQuery))]
 ) -> Response:
     """A session's report."""
     names = tuple(await desk.store.accounts())
     if not names:
-        return show("no_account.html", account=account)
-    query = ReportQuery(account=account, session=session)
+        return show("no_account.html", account=query.account)
     view = await report.report(query, desk)
     if view.report is None:
         raise not_found(view.message)
@@ -83,7 +80,7 @@ async def report_page(
         title=day_report.title(view.report),
         headline=day_report.headline(view.report),
         sections=day_report.sections(view.report),
-        account=account,
+        account=query.account,
         accounts=names,
     )
 

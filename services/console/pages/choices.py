@@ -4,11 +4,11 @@ page, beside what was chosen."""
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Request
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.wording import problems_of
@@ -19,16 +19,6 @@ CHOSEN_CHARS_MAX = 200
 
 Query = TypeVar("Query", bound=BaseModel)
 Page = TypeVar("Page")
-
-
-def _unless_empty(value: Any) -> Any:
-    return value if value != "" else None
-
-
-OrAll = BeforeValidator(_unless_empty)
-"""For a query parameter that may be left out or sent empty: `Annotated[Kind | None, OrAll]`."""
-Word = Annotated[str | None, OrAll]
-"""Any text, or None."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,9 @@ def chosen(request: Request, model: type[Query], limit: int) -> Chosen[Query]:
     words = {
         name: word.strip()[:CHOSEN_CHARS_MAX]
         for name, word in request.query_params.items()
-        if name in model.model_fields and name not in {"limit", "version"} and word.strip()
+        if name in model.model_fields
+        and name not in {"cycle_id", "limit", "version"}
+        and word.strip()
     }
     try:
         return Chosen(words, model.model_validate({**words, "limit": limit}))

@@ -17,9 +17,9 @@ from libs.report.story import PipelineStory
 from libs.report.view import Table
 from services.console import handler, logic
 from services.console.http.problems import not_found
+from services.console.http.queries import OrAll
 from services.console.http.requests import Desk, DeskAccess
 from services.console.http.short_ids import CycleId
-from services.console.pages.choices import OrAll
 from services.console.pages.folded import Shown, folded, with_results
 from services.console.pages.show import ShowPage
 

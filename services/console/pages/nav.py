@@ -8,13 +8,15 @@ from dataclasses import dataclass
 class MenuEntry:
     """A page in the menu; `icon` is a symbol of static/icons.svg.
 
-    `key` goes there after `g`; each is another letter.
+    `key` goes there after `g`; each is another letter. `meaning` are further words by which the
+    search finds it.
     """
 
     path: str
     title: str
     icon: str
     key: str = ""
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ NAV: Sequence[MenuGroup] = (
         "",
         (
             MenuEntry("/", "Overview", "overview", "o"),
-            MenuEntry("/approvals", "Approvals", "approvals", "a"),
+            MenuEntry("/approvals", "Approvals", "approvals", "a", "approve reject proposal"),
             MenuEntry("/tail", "Live tail", "tail", "t"),
         ),
     ),
@@ -45,8 +47,13 @@ NAV: Sequence[MenuGroup] = (
     MenuGroup(
         "Results",
         (
-            MenuEntry("/portfolio", "Portfolio", "portfolio", "p"),
-            MenuEntry("/performance", "Performance", "performance", "f"),
+            MenuEntry(
+                "/portfolio", "Portfolio", "portfolio", "p", "positions holdings cash sell stops"
+            ),
+            MenuEntry("/risk", "Risk", "risk", "k", "limits exposure volatility drawdown cut veto"),
+            MenuEntry(
+                "/performance", "Performance", "performance", "f", "return benchmark P&L Sharpe"
+            ),
             MenuEntry("/exits", "Exit signals", "exits", "e"),
             MenuEntry("/leaderboard", "Leaderboard", "leaderboard", "l"),
             MenuEntry("/studies", "Studies", "studies", "u"),
@@ -60,12 +67,14 @@ NAV: Sequence[MenuGroup] = (
             MenuEntry("/schedule", "Schedule", "schedule", "j"),
             MenuEntry("/notifications", "Notifications", "notifications", "n"),
             MenuEntry("/letters", "Dead letters", "letters", "x"),
-            MenuEntry("/costs", "Costs", "costs", "m"),
+            MenuEntry("/costs", "Costs", "costs", "m", "budget tokens spend"),
             MenuEntry("/bus", "Bus", "bus", "b"),
-            MenuEntry("/settings", "Settings", "settings", "v"),
+            MenuEntry("/settings", "Settings", "settings", "v", "configuration"),
         ),
     ),
 )
 
-FORMS: Sequence[MenuEntry] = (MenuEntry("/cycles/new", "Start a cycle", "add", "i"),)
+FORMS: Sequence[MenuEntry] = (
+    MenuEntry("/cycles/new", "Start a cycle", "add", "i", "request run decide buy"),
+)
 """Pages that the menu does not list and the search finds."""

@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Response
 
-from contracts.notice import ChannelsView, NotificationsQuery
-from contracts.types import Name
+from contracts.notice import ChannelsQuery, ChannelsView, NotificationsQuery
+from contracts.subjects.notices import CHANNELS
 from libs.report.notify import channels
 from libs.runtime.errors import DeskError
-from services.console.http.notifications import NUMBER_MAX, Status
-from services.console.http.requests import Desk, DeskAccess
-from services.console.pages.choices import OrAll
+from services.console.http.queries import query_of
+from services.console.http.requests import PAGE_S, Desk, DeskAccess
 from services.console.pages.show import ShowPage
 from services.console.views import notifications as view
 
 MESSAGES_SHOWN = 50
+ASKED = query_of(NotificationsQuery, is_form=True, event_id=None, limit=MESSAGES_SHOWN)
 
 
 pages = APIRouter()
@@ -24,18 +24,15 @@ pages = APIRouter()
 async def notifications_page(
     desk: Desk,
     show: ShowPage,
-    channel: Annotated[Name | None, OrAll, Query()] = None,
-    status: Annotated[Status | None, OrAll, Query()] = None,
-    before: Annotated[int | None, OrAll, Query(ge=1, le=NUMBER_MAX)] = None,
+    query: Annotated[NotificationsQuery, Depends(ASKED)],
 ) -> Response:
     """The page with its filters."""
-    query = NotificationsQuery(channel=channel, status=status, before=before, limit=MESSAGES_SHOWN)
     page = await view.notifications(query, store=desk.store, settings=desk.settings)
     numbers = [*(message.number for message in page.notifications), *page.unreadable]
     answer = await _channels(desk)
     shown = answer or channels.of_settings(desk.settings.notify, {}, {})
     lines = channels.standings(shown, page.channels, desk.now())
-    filtered = channel is not None or status is not None
+    filtered = query.channel is not None or query.status is not None
     return show(
         "notifications.html",
         channels=channels.channel_table(lines),
@@ -44,9 +41,7 @@ async def notifications_page(
         answers=answer is not None,
         names=[state.channel for state in page.channels],
         status_words=channels.STATUS_WORDS,
-        channel=channel,
-        status=status,
-        before=before,
+        asked=query,
         older=min(numbers) if page.more else None,
     )
 
@@ -54,6 +49,6 @@ async def notifications_page(
 async def _channels(desk: DeskAccess) -> ChannelsView | None:
     """The notifier's channels and rules; None where it does not answer."""
     try:
-        return await desk.requests.channels()
+        return await desk.requests.ask(CHANNELS, ChannelsQuery(), PAGE_S)
     except DeskError:
         return None

@@ -1,14 +1,11 @@
 """Operations: the newest of all cycles."""
 
-from functools import partial
-
 from fastapi import APIRouter, Request, Response
 
-from contracts.operation import OperationStatus
+from contracts.operation import OperationsQuery, OperationStatus
 from services.console.http.requests import Desk
 from services.console.listings.operations import (
     SEARCHED_MAX,
-    OperationFilter,
     OperationList,
     OperationsFit,
 )
@@ -27,9 +24,8 @@ pages = APIRouter(prefix="/operations")
 @pages.get("")
 async def operations_page(desk: Desk, show: ShowPage, request: Request) -> Response:
     """The list, filtered and searched."""
-    asked = chosen(request, OperationFilter, OPERATIONS_SHOWN)
-    listed = partial(OperationList(desk.store).page, limit=OPERATIONS_SHOWN)
-    fit, wrong, status = await read_page(asked, listed, OperationsFit(()))
+    asked = chosen(request, OperationsQuery, OPERATIONS_SHOWN)
+    fit, wrong, status = await read_page(asked, OperationList(desk.store).page, OperationsFit(()))
     return show(
         "operations.html",
         status,

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from libs.facts import amounts
+from libs.report.templates import templates_in
 from libs.web.problem import HttpProblem
 from services.console.http.problems import NO_SUCH_PATH
 from services.console.pages import words
@@ -62,13 +62,7 @@ class Show:
         first_request: str,
     ) -> None:
         self._now = now
-        self.environment = Environment(
-            loader=FileSystemLoader(TEMPLATES),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self.environment = templates_in(TEMPLATES)
         self.environment.globals.update(
             amounts=amounts,
             words=words,

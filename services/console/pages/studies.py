@@ -1,15 +1,12 @@
 """Studies: their list, and the report of one."""
 
-from typing import Annotated
+from fastapi import APIRouter, Response
 
-from fastapi import APIRouter, Depends, Response
-
-from contracts.study import StudiesQuery, StudyView
-from contracts.study_score import StudyScoreQuery
+from contracts.study import StudiesQuery
 from contracts.subjects.studies import STUDIES
-from libs.facts import amounts
+from libs.study.report import listing
 from services.console.http.requests import Desk
-from services.console.http.studies import report_of, score_query
+from services.console.http.studies import ScoreQuery, report_of
 from services.console.pages.show import ShowPage
 
 pages = APIRouter()
@@ -19,19 +16,10 @@ pages = APIRouter()
 async def studies_page(desk: Desk, show: ShowPage) -> Response:
     """The list, a page of the console."""
     view = await desk.requests.ask(STUDIES, StudiesQuery())
-    return show("studies.html", it=view, standing=_standing)
+    return show("studies.html", it=view, studies=listing.studies(view.studies))
 
 
 @pages.get("/studies/{name}")
-async def study_page(
-    desk: Desk, query: Annotated[StudyScoreQuery, Depends(score_query)]
-) -> Response:
+async def study_page(desk: Desk, query: ScoreQuery) -> Response:
     """A report, a page of its own as over HTTP."""
     return await report_of(desk, query)
-
-
-def _standing(view: StudyView) -> str:
-    """`40 of 60 cells, 2 failed`."""
-    lost = view.failed + view.refused
-    failed = f", {lost:,} failed" if lost else ""
-    return f"{view.completed:,} of {amounts.count(view.cells, 'cell')}{failed}"

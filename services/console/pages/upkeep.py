@@ -1,7 +1,5 @@
 """Upkeep of a desk: the schedule, dead letters, costs, the bus, settings."""
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
 from typing import Annotated
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -12,11 +10,10 @@ from fastapi import APIRouter, Query, Response
 from contracts.http import CostRow
 from contracts.schedule import ScheduleQuery
 from contracts.subjects.subject import ORCHESTRATOR, PREFIX
-from contracts.types import Usage
 from contracts.upkeep import BudgetQuery, DeadLetter, DeadLettersQuery
 from libs.report import costs as of_costs
 from libs.report import letters as of_letters
-from libs.report import settings
+from libs.report import model_costs, settings
 from services.console import handler
 from services.console.http.problems import not_found
 from services.console.http.requests import Desk, DeskAccess
@@ -77,8 +74,11 @@ async def costs_page(
         budget=budget,
         by_day=of_costs.by_day(budget),
         days=days,
-        by_model=summed(view.rows, lambda row: f"{row.provider}: {row.model or 'no reply'}"),
-        by_stage=summed(view.rows, lambda row: row.stage),
+        sums={
+            "By model": model_costs.by_key(view.rows, "Provider and model", _model),
+            "By step": model_costs.by_key(view.rows, "Step", lambda row: row.stage),
+        },
+        every=model_costs.listed(view),
     )
 
 
@@ -128,14 +128,5 @@ def readable(body: str | None) -> str | None:
         return body
 
 
-def summed(
-    rows: Sequence[CostRow], key: Callable[[CostRow], str]
-) -> Sequence[tuple[str, int, Usage]]:
-    """By key: calls and usage of all its rows, what cost most first."""
-    calls: dict[str, int] = defaultdict(int)
-    usage: dict[str, Usage] = defaultdict(Usage)
-    for row in rows:
-        calls[key(row)] += row.calls
-        usage[key(row)] += row.usage
-    spent = [(name, calls[name], usage[name]) for name in usage]
-    return sorted(spent, key=lambda line: (-(line[2].cost_usd or 0), -line[2].tokens, line[0]))
+def _model(row: CostRow) -> str:
+    return f"{row.provider}: {row.model or model_costs.NO_REPLY}"

@@ -11,11 +11,9 @@ import orjson
 from markupsafe import Markup, escape
 from pydantic import JsonValue
 
-from contracts.types import total_cost
 from libs.facts import amounts
 from libs.quant import ticks
-from libs.quant.strategy import gates
-from libs.report import account, ending, rules, story, ticker_facts
+from libs.report import account, approval, ending, rules, story, ticker_facts
 from libs.report import results as order_results
 from libs.report.calls import results
 from libs.report.sections import SectionFact, ShownItems
@@ -121,13 +119,6 @@ def size(count: int) -> str:
 def part(fraction: float | None) -> str:
     """A fraction in percent: `12.5%`; a dash where it is not known."""
     return UNKNOWN if fraction is None else amounts.percent(fraction * 100)
-
-
-def gate_figure(value: float | None, rule: str) -> str:
-    """A gate's value or threshold as the rule's own reason has it: `41.0%`, `-0.51`."""
-    if value is None:
-        return UNKNOWN
-    return f"{value:.1%}" if rule in gates.PERCENT else f"{value:.2f}"
 
 
 def points(fraction: float) -> str:
@@ -241,7 +232,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "facts_of": facts_of,
     "result_cell": order_results.cell,
     "gain_percent": amounts.gain_percent,
-    "gate_figure": gate_figure,
     "halt": account.halted,
     "in_words": ending.in_words,
     "money": money,
@@ -253,6 +243,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "points": points,
     "ratio": ratio,
     "rules_table": rules_table,
+    "unchecked_words": approval.unchecked,
     "session": session,
     "short": amounts.short,
     "signed": signed,
@@ -266,7 +257,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "toned": toned,
     "plans": account.plans,
     "usd": usd,
-    "total_cost": total_cost,
     "waiting": account.waiting,
     "cut": amounts.cut,
     "plain": amounts.plain,

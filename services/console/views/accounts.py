@@ -199,10 +199,15 @@ async def _portfolio(
             None,
         ),
         synthetic=synthetic,
-        venue=None
-        if row["venue"] is None
-        else BoundTo(venue=row["venue"], account_number=row["venue_account"]),
+        venue=bound_to(row),
     )
+
+
+def bound_to(row: Record) -> BoundTo | None:
+    """The broker's account that an account's row names; None for the simulated broker."""
+    if row["venue"] is None:
+        return None
+    return BoundTo(venue=row["venue"], account_number=row["venue_account"])
 
 
 def _position(

@@ -37,6 +37,7 @@ from libs.report.reports import Reports
 from libs.runtime.nearest import UnknownAccount
 from services.console import logic
 from services.console.store import Store, sql
+from services.console.views.accounts import bound_to
 from services.console.views.desk import DeskViews
 from services.console.views.standings import held_at, kept_closes, not_counted, standing_of
 
@@ -111,6 +112,7 @@ async def _build(row: Record, session: date, desk: DeskViews) -> DayReport:
         held=held[:LINES_MAX],
         stops=stops[:LINES_MAX],
         usage=reduce(Usage.__add__, (cycle.usage for cycle in cycles), Usage()),
+        venue=bound_to(row),
     )
 
 

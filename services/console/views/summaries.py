@@ -1,6 +1,7 @@
 """Accounts in a line each: what they are worth, what moved, and what is at risk."""
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 
 from contracts.account import Portfolio
@@ -32,7 +33,9 @@ def summary(books: Portfolio, stands: AccountStanding) -> AccountSummary:
     close, gain = stands.close, _day_gain(stands)
     # As a session's return is: with what was paid in since at its beginning.
     begun = close.equity - gain if gain is not None else ZERO
-    risk, unprotected = _at_risk(books)
+    lost = at_risk(books).values()
+    risk = sum((loss for loss, _ in lost), ZERO)
+    unprotected = sum((value for _, value in lost), ZERO)
     return AccountSummary(
         account=books.account,
         currency=books.equity.currency,
@@ -61,12 +64,12 @@ def _day_gain(stands: AccountStanding) -> Decimal | None:
     return (now.gain - before.gain).quantize(CENT)
 
 
-def _at_risk(books: Portfolio) -> tuple[Decimal, Decimal]:
-    """The loss down to the stop orders, and the value of what none of them sells."""
-    risk = unprotected = ZERO
+def at_risk(books: Portfolio) -> Mapping[str, tuple[Decimal, Decimal]]:
+    """Of each position the loss down to its stop order, and the value that it leaves unsold."""
+    found = {}
     for held in books.positions:
         stop = stop_of(books, held.ticker)
         covered = ZERO if stop is None else min(stop.order.quantity, held.quantity)
-        unprotected += (held.quantity - covered) * held.price.amount
-        risk += ZERO if stop is None else max(stop.risk, ZERO)
-    return risk, unprotected
+        loss = ZERO if stop is None else max(stop.risk, ZERO)
+        found[held.ticker] = loss, (held.quantity - covered) * held.price.amount
+    return found

@@ -11,6 +11,7 @@ import orjson
 import structlog
 
 from contracts.account import AccountLimits
+from contracts.cycle import STUDY_ACCOUNTS
 from contracts.types import Money
 from contracts.venue import (
     BindAccount,
@@ -41,7 +42,7 @@ from services.execution.venue.desk import (
 from services.execution.venue.logic import ACTIVE, Standing
 from services.execution.venue.store import BoundAccount, Look
 
-NEVER_BOUND = ("study-", "run-")
+NEVER_BOUND = (STUDY_ACCOUNTS, "run-")
 """Accounts of studies and single runs begin so: they decide on other sessions than the newest."""
 POSTABLE = frozenset({DifferenceKind.CASH, DifferenceKind.SHARES, DifferenceKind.SPLIT})
 """Differences that a person may settle by taking over what the broker has."""

@@ -24,6 +24,7 @@ from libs.broker.venue import (
     VenueRefusal,
 )
 from libs.postgres.pool import Pool, PoolConnection, is_not_storable
+from libs.runtime.background import event_within
 from libs.runtime.errors import is_outage
 from services.execution import store as accounts
 from services.execution.account import Account
@@ -83,12 +84,8 @@ class OrderSender:
                 else:
                     log.exception("execution.venue_defect")
                     wait_s = self.defect_s
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self.wake.wait()
-            except TimeoutError:
-                continue
-            self.wake.clear()
+            if await event_within(self.wake, wait_s):
+                self.wake.clear()
 
     async def round(self) -> float:
         """One round over the bound accounts; how long to wait for the next."""

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from contracts.constraints import ENFORCED
 from contracts.cycle import DECISION, STRATEGY, CycleRequest, RequestAnswer
 from libs.runtime.nearest import did_you_mean, nearest, slip
-from services.orchestrator.group.changes import Loaded
+from libs.runtime.proposers import OPEN_MAX
+from services.orchestrator.group.changes import Loaded, Proposed
 from services.orchestrator.group.inputs import CycleRequested
 from services.orchestrator.group.rows import CycleRow
 
@@ -66,6 +67,20 @@ def mistyped_constraint(request: CycleRequest) -> RequestAnswer | None:
         f"{name} would only be a note to the agents; code enforces {enforced}{did_you_mean(near)}"
     )
     return mistaken("invalid", text, f"constraints.{name}", name, near)
+
+
+def too_often(proposed: Proposed, per_hour_max: int) -> RequestAnswer | None:
+    """Why a proposer must wait; None where it may propose. Proposals and previews count alike."""
+    if proposed.open >= OPEN_MAX:
+        text = f"{proposed.open} of your proposals have not ended: wait until a person has answered"
+        return rejection("busy", text)
+    if proposed.lately >= per_hour_max:
+        text = (
+            f"{proposed.lately} proposals and previews within an hour, and {per_hour_max} are "
+            "allowed: propose again later"
+        )
+        return rejection("too_often", text)
+    return None
 
 
 def too_many(kind: str, loaded: Loaded, running_max: int) -> RequestAnswer | None:

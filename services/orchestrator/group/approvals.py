@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from contracts.approval import AnswerProposal, Approval, AwaitApproval, Verdict
-from contracts.cycle import CycleRequest, CycleStatus
+from contracts.cycle import PREVIEW, CycleRequest, CycleStatus
 from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.types import Failure
 from libs.quant.risk.evaluation import proposal_hash
@@ -37,6 +37,8 @@ def asked_for(request: CycleRequest, workflow: Workflow, settings: Settings) -> 
     All of them where the request says so, else those of accounts that always need it. None where
     this kind of cycle cannot ask.
     """
+    if request.kind == PREVIEW:
+        return {}
     states = tuple(state.name for state in workflow.states if state.optional)
     always = settings.approval.accounts
     pipelines = [pipeline for pipeline in request.pipelines if pipeline.account in always]

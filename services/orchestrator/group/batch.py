@@ -28,6 +28,7 @@ from services.orchestrator.group.changes import (
     NewEntry,
     NewEvent,
     NewOperation,
+    Proposed,
     Stop,
     new_event,
     refused_event,
@@ -145,6 +146,9 @@ class InputBatch:
             return later
         row = self._new_cycle(asked, {} if of_study else passes)
         self._loaded.running += not of_study
+        if asked.per_hour_max is not None:
+            self._proposed(asked).lately += 1
+            self._proposed(asked).open += 1
         self._loaded.strategies_running += asked.request.kind == STRATEGY
         self._loaded.cycles[row.cycle_id] = row
         self._apply(row, Started(self._memories(asked)))
@@ -152,7 +156,12 @@ class InputBatch:
 
     def _not_now(self, asked: inputs.CycleRequested) -> RequestAnswer | None:
         full = answers.too_many(asked.request.kind, self._loaded, self._settings.cycles.running_max)
+        if asked.per_hour_max is not None:
+            full = answers.too_often(self._proposed(asked), asked.per_hour_max) or full
         return full or refused_cycle(asked.needs, self._loaded.today, self._now)
+
+    def _proposed(self, asked: inputs.CycleRequested) -> Proposed:
+        return self._loaded.proposed.setdefault(asked.requester, Proposed())
 
     def _new_cycle(self, asked: inputs.CycleRequested, passes: approvals.Passes) -> CycleRow:
         limit_s = asked.request.timeout_s or self._settings.cycles.limit_s(asked.request.kind)

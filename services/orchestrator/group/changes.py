@@ -102,6 +102,15 @@ class Stop:
 
 
 @dataclass
+class Proposed:
+    """The proposals and previews of one proposer: those of the last hour, and those that have not
+    ended."""
+
+    lately: int = 0
+    open: int = 0
+
+
+@dataclass
 class Loaded:
     """The rows that a group needs: locked and read at its begin, or as it was written last.
 
@@ -117,6 +126,7 @@ class Loaded:
     proposals: dict[UUID, list[Proposal]] = field(default_factory=dict)
     running: int = 0
     strategies_running: int = 0
+    proposed: dict[str, Proposed] = field(default_factory=dict)
     day: CallBudget | None = None
     today: CallBudget | None = None
     paces: dict[str, EndpointPace] = field(default_factory=dict)

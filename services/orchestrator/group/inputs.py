@@ -24,7 +24,8 @@ class CycleRequested:
 
     `rejection` is why a new cycle could not begin; one that there is already goes on. `needs` is
     the least that a call of its dearest model may cost, None where nothing in it is counted.
-    `data_version` is the state of the market data that all its work reads.
+    `data_version` is the state of the market data that all its work reads. `per_hour_max` is how
+    often a proposer may ask; None: as often as anybody.
     """
 
     cycle_id: UUID
@@ -35,6 +36,7 @@ class CycleRequested:
     rejection: RequestAnswer | None = None
     needs: Reserve | None = None
     data_version: str | None = None
+    per_hour_max: int | None = None
 
     def settled(self, trader_samples: int) -> bytes:
         """The request as it is kept: what the desk's settings choose is part of it."""

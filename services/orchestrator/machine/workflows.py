@@ -6,6 +6,7 @@ from typing import Any
 
 from contracts.approval import Verdict
 from contracts.audit import EventType
+from contracts.cycle import PREVIEW as OF_A_PROPOSER
 from contracts.cycle import PROBE as OF_A_STUDY
 from contracts.cycle import CycleStatus
 from contracts.subjects.approvals import APPROVAL
@@ -21,6 +22,7 @@ from contracts.subjects.commands import (
     MEMORIZE,
     OPEN_BOOKS,
     PICK_TRADES,
+    PREVIEW_DECISION,
     PROBE_INPUTS,
     RESEARCH_TICKERS,
     REVIEW_PICKS,
@@ -121,6 +123,22 @@ DECISION = Workflow(
 )
 
 
+PREVIEW = replace(
+    DECISION,
+    kind=OF_A_PROPOSER,
+    states=(
+        *DECISION.states[:4],
+        State(
+            "validating_decision",
+            (Step(REVIEW_PICKS, attempts_max=ANSWER_ATTEMPTS_MAX), Step(PREVIEW_DECISION)),
+        ),
+    ),
+    closing=None,
+)
+"""A decision up to the rules' verdict: it has no state that orders anything, it is announced to
+nobody as a decision, and no memory is made of it."""
+
+
 def nothing_to_sell(validation: Mapping[str, Any]) -> Ending | None:
     """That every position stays is a decision too: the pipeline completes."""
     if validation["passed"]:
@@ -217,7 +235,7 @@ PROBE = Workflow(
 )
 """Asks the models of a study's masked arms who and when a date's input is. It decides nothing."""
 
-WORKFLOWS = (DECISION, EXIT, STRATEGY, SNAPSHOT, REPORT, PROBE)
+WORKFLOWS = (DECISION, PREVIEW, EXIT, STRATEGY, SNAPSHOT, REPORT, PROBE)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 

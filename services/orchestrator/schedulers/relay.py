@@ -6,7 +6,6 @@ event's `sequence` is its rank within its cycle in that order: derived, gapless,
 """
 
 import asyncio
-import contextlib
 import time
 from enum import Enum, auto
 
@@ -15,6 +14,7 @@ import structlog
 from libs.bus.publisher import UNPUBLISHED, Publisher
 from libs.postgres.events import Ranks
 from libs.postgres.pool import Pool, PoolConnection
+from libs.runtime.background import event_within
 from libs.runtime.errors import Unavailable
 from services.orchestrator.schedulers.outgoing import outgoing
 from services.orchestrator.store import sql
@@ -97,9 +97,9 @@ class Relay:
                     # reads it again.
                     await asyncio.sleep(held_s)
                 elif more is _More.LATER:
-                    await _either(self._news, POLL_S)
+                    await event_within(self._news, POLL_S)
                     # Commands go first, and a batch may grow: most events are for watching.
-                    await _either(self._hurry, WAIT_S)
+                    await event_within(self._hurry, WAIT_S)
                 await self._save(db)
         except UNPUBLISHED as error:
             # The order must hold, so nothing is skipped: begin again at the cursor.
@@ -134,11 +134,3 @@ class Relay:
         await self._publisher.confirmed()
         await db.execute(sql.move_cursor, *self._sent)
         self._saved, self._save_at = self._sent, now + CURSOR_EVERY_S
-
-
-async def _either(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event or until the time has passed."""
-    # Not `wait_for`: up to Python 3.11 it may swallow a cancellation.
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            await event.wait()

@@ -6,7 +6,6 @@ Their operations are written as resting (`store.write`), in whose table any orch
 """
 
 import asyncio
-import contextlib
 from pathlib import Path
 
 import structlog
@@ -14,6 +13,7 @@ import structlog
 from contracts.message import MESSAGE_BYTES_MAX
 from libs.postgres.pool import Pool
 from libs.postgres.queries import Queries
+from libs.runtime.background import event_within
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from libs.telemetry import metrics
@@ -50,9 +50,7 @@ class Resting:
                 await self.resume()
             except DeskError as error:
                 log.warning("resting.interrupted", error=f"{type(error).__name__}: {error}"[:400])
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.orchestrator.sweep_s):
-                    await self._woken.wait()
+            await event_within(self._woken, self._settings.orchestrator.sweep_s)
             await asyncio.sleep(PAUSE_S)
 
     async def resume(self) -> None:

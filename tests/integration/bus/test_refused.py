@@ -12,9 +12,10 @@ import pytest
 
 from libs.bus.connection import BusConnection, connect
 from libs.keys.credentials import nkey_public_key, nkey_seed_path
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server
-from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
+from services.provisioner.secrets import nats_conf, provision_secrets
 from tests.fakes.log_lines import log_lines
 
 PATIENCE_S = 30.0

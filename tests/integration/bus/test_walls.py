@@ -29,10 +29,12 @@ from libs.bus.connection import connect
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server
 from libs.bus.streams import Provisioner
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.errors import DeskError
 from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import provision_secrets
+from tests.fakes.proposers import added
 from tests.integration.bus import walls
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -132,6 +134,7 @@ def url(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
     port = choose_port(None, set())
     monitor_port = choose_port(None, {port})
     store = tmp_path_factory.mktemp("store")
+    added(secrets, {name.removeprefix("proposer-"): {} for name in walls.PROPOSERS})
     provision_secrets(secrets, NatsPlace("127.0.0.1", port, monitor_port, store))
     argv = [find_nats_server(), "--config", secrets / "nats.conf"]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as running:

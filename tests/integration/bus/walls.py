@@ -10,12 +10,13 @@ from itertools import product
 PEOPLE = ("cli", "user")
 OVER_HTTP = (*PEOPLE, "console")
 AGENTS = ("mcp", "mcp_requester")
+PROPOSERS = ("proposer-alpha", "proposer-beta")
 STEPS = {
     "sentiment": ("digest", "sentiment"),
     "execution": ("books", "execute"),
     "research": ("plan", "quant", "analyst"),
     "trader": ("picks",),
-    "risk": ("review", "validate", "validate_exits"),
+    "risk": ("review", "validate", "preview", "validate_exits"),
     "exit_signal": ("check_exits",),
     "assessment": ("memorize", "assess"),
     "strategy": ("design", "train", "backtest"),
@@ -23,10 +24,11 @@ STEPS = {
 }
 SERVICES = tuple(STEPS)
 DESK = ("orchestrator", "provisioner", "console", "notifier", "study", *SERVICES)
-IDENTITIES = (*DESK, *PEOPLE, *AGENTS)
+IDENTITIES = (*DESK, *PEOPLE, *AGENTS, *PROPOSERS)
 STREAMS = ("COMMANDS", "DECISIONS", "NOTICES", "DEAD_LETTERS")
 
 REQUESTS = {
+    "orchestrator.propose": PROPOSERS,
     "orchestrator.cycle": (*OVER_HTTP, "mcp_requester", "study"),
     **dict.fromkeys(("study.run_study", "study.stop_study"), OVER_HTTP),
     **dict.fromkeys(
@@ -46,6 +48,7 @@ REQUESTS = {
     **dict.fromkeys(("execution.import_holdings", "execution.move_cash"), ("cli",)),
 }
 QUESTIONS = {
+    **dict.fromkeys(("console.proposal", "console.proposal_limits"), PROPOSERS),
     **dict.fromkeys(("orchestrator.claim", "orchestrator.record", "orchestrator.result"), SERVICES),
     "orchestrator.keep_part": ("strategy",),
     "orchestrator.body_part": ("strategy",),
@@ -129,9 +132,9 @@ READS = {
     **{f"CONSUMER.LIST.{stream}": ("console",) for stream in STREAMS},
 }
 ANSWERS_TO = {
-    "orchestrator": (*SERVICES, *OVER_HTTP, "mcp_requester", "notifier", "study"),
+    "orchestrator": (*SERVICES, *OVER_HTTP, "mcp_requester", "notifier", "study", *PROPOSERS),
     "execution": (*SERVICES, *OVER_HTTP),
-    "console": (*OVER_HTTP, *AGENTS, "reporter"),
+    "console": (*OVER_HTTP, *AGENTS, "reporter", *PROPOSERS),
     "exit_signal": (*OVER_HTTP, *AGENTS),
     "sentiment": (*OVER_HTTP, "orchestrator"),
 }

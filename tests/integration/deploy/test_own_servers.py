@@ -32,13 +32,14 @@ import pytest_asyncio
 from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.keys.accounts import NatsPermissions
 from libs.keys.credentials import nkey_public_key
+from libs.keys.nats_config import NatsPlace
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, dsn_for
 from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.postgres_roles import PsqlLogin, run_sql
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import provision_secrets
 from tests.compose_files import COMPOSE, composed
 from tests.integration.deploy import privileges
 

@@ -27,6 +27,7 @@ from libs.bus import connection
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.connection import BusNotReachable, connect
 from libs.bus.streams import COMMAND_STREAM, StreamsNotMade
+from libs.keys.nats_config import NatsPlace
 from libs.keys.tls import CA_FILE
 from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, ROLES, DatabaseNotReachable, dsn_for
 from libs.postgres.pool import open_pool as pool_of
@@ -41,7 +42,7 @@ from libs.servers.postgres_roles import PsqlLogin, run_sql
 from libs.web.connections import HEADERS_S_MAX
 from libs.web.server import serving
 from services.provisioner.app import running as provisioning
-from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
+from services.provisioner.secrets import nats_conf, provision_secrets
 from tests.compose_files import COMPOSE, ROOT, TLS, composed
 from tests.integration.deploy.test_own_servers import (
     NOBODY,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.fakes import warm_command
+
 PATIENCE_S = 90
 LOG_BYTES_MAX = 1_000_000
 """What a desk may log before its end, when somebody reads it; a full pipe would stop it."""
@@ -38,6 +40,9 @@ class CommandLine:
     data_dir: Path
     cwd: Path
     settings: tuple[tuple[str, str], ...] = ()
+    is_warm: bool = False
+    """Whether `__call__` forks a process that has loaded the commands (tests.fakes.warm_command):
+    for tests that run many commands and do not look at how one starts."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -72,10 +77,14 @@ class CommandLine:
 
     def __call__(self, typed: str, **settings: str) -> Said:
         """Run one command to its end; blanks part its arguments."""
+        environment = {**self.environment, **settings}
+        if self.is_warm:
+            done = warm_command.run(typed.split(), self.cwd, environment, PATIENCE_S)
+            return Said(done.returncode, done.stdout, done.stderr)
         done = subprocess.run(
             [*DESKBUS, *typed.split()],
             cwd=self.cwd,
-            env={**self.environment, **settings},
+            env=environment,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,

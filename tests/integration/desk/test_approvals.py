@@ -163,7 +163,7 @@ def all_listed(deskbus: CommandLine, accounts: Set[str]) -> Mapping[str, Json]:
 def test_proposals_are_listed_approved_and_rejected_by_command(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    deskbus = CommandLine(desk.settings.data_dir, tmp_path_factory.mktemp("typed"))
+    deskbus = CommandLine(desk.settings.data_dir, tmp_path_factory.mktemp("typed"), is_warm=True)
     asking = "cycle request --as-of 2012-06-29 --approval --json --provider"
     first = deskbus(f"{asking} rules@asked-one").rows[0]["cycle_id"]
     with deskbus.started(f"{asking} rules@asked-two --wait") as second:
@@ -207,7 +207,7 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
 async def test_a_proposal_that_this_version_cannot_read_is_named_and_can_be_cancelled(
     desk: Desk, user: Caller, tmp_path: Path
 ) -> None:
-    deskbus = CommandLine(desk.settings.data_dir, tmp_path)
+    deskbus = CommandLine(desk.settings.data_dir, tmp_path, is_warm=True)
     asked, other = await waiting(user), await waiting(user)
     short = asked["cycle_id"][:8]
     async with desk.postgres() as db:

@@ -333,7 +333,7 @@ REFUSED: dict[str, tuple[Json, str, str, str, str | None]] = {
         wish(constraints={"max_position": 3, "style": "no tobacco"}),
         "invalid",
         "constraints.max_position",
-        "exclude_sectors, no_buys; did you mean max_positions?",
+        "exclude_sectors, no_buys, max_sales, max_sold_pct; did you mean max_positions?",
         "max_positions",
     ),
 }

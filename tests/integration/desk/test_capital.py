@@ -20,7 +20,7 @@ HOLDINGS = "ticker,quantity,cost,opened_on\nAAPL,40,201.35,2010-03-01\nMSFT,150,
 @pytest.fixture
 def deskbus(desk: Desk, tmp_path: Path) -> CommandLine:
     (tmp_path / "holdings.csv").write_text(HOLDINGS)
-    return CommandLine(desk.settings.data_dir, tmp_path)
+    return CommandLine(desk.settings.data_dir, tmp_path, is_warm=True)
 
 
 def test_holdings_open_an_account_that_is_shown_with_its_cost_and_moves_cash(

@@ -375,7 +375,7 @@ async def test_a_whole_strategy_cycle_is_told_as_the_parent_of_its_operations(
 async def told_whole(http: httpx2.AsyncClient, exported: str) -> None:
     """The strategy `told` in the list, by itself, and its report, which may run nothing."""
     detail = await got(http, "/strategies/told")
-    listed = await got(http, "/strategies", name=["told", "tolt"])
+    listed = await got(http, "/strategies", names=["told", "tolt"])
     assert listed["strategies"] == [detail["strategy"]]
     assert listed["unknown"] == [{"name": "tolt", "near": ["told"]}]
     assert len(detail["loss_curve"]) >= 2

@@ -210,7 +210,7 @@ async def test_the_board_the_days_report_and_the_costs_are_as_on_the_bus(
 ) -> None:
     account = f"a{uuid4().hex[:12]}"
     await ended(http, user, pipelines=[{"name": "boarded", "account": account}])
-    board = await got(http, "/leaderboard", pipeline=["boarded"])
+    board = await got(http, "/leaderboard", pipelines=["boarded"])
     assert board == await user.query("leaderboard", pipelines=["boarded"])
     assert "boarded" in {each["name"] for each in board["rows"]}
     report = await got(http, "/report", account=account)

@@ -368,7 +368,7 @@ async def test_where_a_person_says_so_a_cycle_can_be_requested_and_still_waits_f
             "did you mean 2012-06-29?; call request_cycle with as_of: 2012-06-29"
         )
         misnamed = await failed(client, "request_cycle", {"constraints": {"max_position": 1}})
-        assert misnamed.endswith("exclude_sectors, no_buys; did you mean max_positions?")
+        assert misnamed.endswith("no_buys, max_sales, max_sold_pct; did you mean max_positions?")
         unread = await failed(client, "request_cycle", {"constraints": {"max_positions": "few"}})
         assert "it takes a whole number from 0 to 500" in unread
         shown = {"cycle_id": said["cycle_id"], "contracts": ["decision_validation"]}

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from libs.keys.accounts import NatsPermissions
+from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import ROLES
 from libs.runtime.ports import LOOPBACK, choose_port
 from libs.servers.binaries import find_nats_server
 from libs.servers.embedded import embedded_servers
 from libs.servers.embedded_thread import held_in_thread
 from libs.servers.postgres_server import SUPERUSER
-from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
+from services.provisioner.secrets import nats_conf, provision_secrets
 from tests.integration.desk.command_line import PATIENCE_S, CommandLine, ended, up
 
 WANTED = "cycle request --as-of 2012-06-29 --wait --json"

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 import polars as pl
@@ -49,12 +50,18 @@ from libs.runtime import ids
 from libs.servers.embedded import Servers
 from services.execution.handler import Trading, execute_decisions, open_books
 from services.execution.reads import ExecutionReads
+from tests.fakes.alpaca_trading import PaperHost, paper_host
 from tests.fakes.on_record import put_on_record
 from tests.fakes.reasons import settled
 from tests.integration.conftest import ServersIn, migrated_servers
 from tests.integration.own_servers import OwnServers
 
+if TYPE_CHECKING:
+    from tests.integration.execution.at_broker import BoundDesk
+
 D = Decimal
+NUMBERS = iter(range(1, 10_000))
+"""Of accounts at the broker."""
 TEN = D(10)
 WIDE = AccountLimits(
     risk_per_trade_pct_max=D(100),
@@ -353,6 +360,25 @@ def desk(pool: Pool, orchestrator: Pool) -> Desk:
     reads = ExecutionReads(prices, prices, prices)  # type: ignore[arg-type]
     trading = Trading(pool, reads, broker, starting_cash=D(10_000), limits_of=lambda _: WIDE)
     return Desk(trading, prices, orchestrator)
+
+
+@pytest.fixture
+def host() -> Iterator[PaperHost]:
+    """A stand-in of the broker that fills orders whole, with an account of its own number."""
+    with paper_host(PaperHost(number=f"PA{next(NUMBERS):09}T", partly=0)) as running:
+        yield running
+
+
+@pytest.fixture
+async def bound(
+    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
+) -> AsyncIterator["BoundDesk"]:
+    """An account that is bound to the one at the broker."""
+    from tests.integration.execution.at_broker import bound_desk  # noqa: PLC0415 - builds on this
+
+    async with bound_desk(pool, orchestrator, host, desk) as made:
+        await made.bind()
+        yield made
 
 
 @pytest.fixture

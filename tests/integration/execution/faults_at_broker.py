@@ -70,7 +70,7 @@ class Storm:
         self.desk, self.servers, self.dsn = desk, servers, dsn
         self.host = desk.host
         self.chance = random.Random(seed)
-        self.tickers = [f"T{number:03}" for number in range(tickers)]
+        self.tickers = [f"T{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(tickers)]
         self.kill_postgres = kill_postgres
         self.file = folder / "clock.json"
         self.found = Found()
@@ -131,6 +131,10 @@ class Storm:
             if not await self._undecided() or time.monotonic() > until:
                 break
             await asyncio.sleep(POLL_S)
+        # Where NATS or the orchestrator was killed, the same command comes again.
+        again = await self._insist(lambda: self.desk.execute(command))
+        placed = [order.order_id for order in result.orders]
+        assert [order.order_id for order in again.orders] == placed
 
     async def _insist(self, act):  # type: ignore[no-untyped-def]
         """Try again as the bus does: during an outage, and while the broker is unknown."""

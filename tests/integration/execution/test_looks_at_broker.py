@@ -1,47 +1,42 @@
 """Both books of a bound account: what differs, what blocks, and what the desk does at a stop."""
 
-from collections.abc import AsyncIterator, Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
+import asyncpg
 import pytest
 
 from contracts.account import OrderStatus
 from contracts.capital import MoveCash
-from contracts.venue import DifferenceKind, LookVerdict, VenueQuery, VenueState
+from contracts.exit_signal import HoldingsQuery
+from contracts.venue import (
+    DESK_STOPS,
+    DifferenceKind,
+    LookVerdict,
+    ReconcileAccount,
+    VenueQuery,
+    VenueState,
+)
 from libs.market.source import CorporateAction
-from libs.postgres.pool import Pool
+from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE
+from libs.postgres.retention import retain_looks
 from libs.runtime.errors import DeskError
 from services.execution.capital.handler import move_cash
+from services.execution.handler import show_holdings
+from services.execution.venue import store
+from services.execution.venue.binding import reconcile_account
 from services.execution.venue.handler import show_standing
-from tests.fakes.alpaca_trading import Fault, PaperHost, paper_host
+from tests.fakes.alpaca_trading import Fault
 from tests.integration.execution.at_broker import (
     FRIDAY,
     MONDAY,
     TUESDAY,
     BoundDesk,
     at,
-    bound_desk,
 )
-from tests.integration.execution.conftest import Desk
+from tests.integration.own_servers import OwnServers
 
 D = Decimal
-NUMBERS = iter(range(1, 10_000))
-
-
-@pytest.fixture
-def host() -> Iterator[PaperHost]:
-    with paper_host(PaperHost(number=f"PL{next(NUMBERS):09}T", partly=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def bound(
-    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
-) -> AsyncIterator[BoundDesk]:
-    async with bound_desk(pool, orchestrator, host, desk) as made:
-        await made.bind()
-        yield made
 
 
 async def entered(desk: BoundDesk, quantity: int) -> None:
@@ -65,12 +60,17 @@ async def stops(desk: BoundDesk) -> list[tuple[str, Decimal, str]]:
 
 async def test_a_stop_that_was_reached_is_sold_at_the_next_open(bound: BoundDesk) -> None:
     await entered(bound, 100)
-    assert await stops(bound) == [("waiting", D(100), "")]
+    assert await stops(bound) == [("waiting", D(100), DESK_STOPS)]
+    shown = await show_holdings(HoldingsQuery(account=bound.account), trading=bound.trading)
+    assert shown.venue == (await bound.bound()).bound
     bound.prices.lows["AAA", MONDAY] = D("9.80")
     bound.host.move(at("2026-11-30 22:00"))
     await bound.open(MONDAY)
     ((status, _, reason),) = await stops(bound)
-    assert (status, reason) == ("waiting", f"reached on {MONDAY}, sold at the next open")
+    assert (status, reason) == (
+        "waiting",
+        f"{DESK_STOPS}; reached on {MONDAY}, sold at the next open",
+    )
     await bound.rounds()
     sale = next(o for o in bound.host.orders.values() if o["side"] == "sell")
     assert (sale["type"], sale["time_in_force"], sale["qty"]) == ("market", "day", "100")
@@ -242,3 +242,47 @@ async def test_doctor_has_a_line_of_each_thing(bound: BoundDesk) -> None:
     bound.host.deleted = True
     standing = await show_standing(VenueQuery(), desk=bound.venue_desk)
     assert any(finding.name == "broker" and not finding.ok for finding in standing.findings)
+
+
+async def test_looks_that_found_nothing_new_are_dropped_with_their_month(
+    bound: BoundDesk, servers: OwnServers
+) -> None:
+    """What differed, since when, until when, and who settled it stays, and the newest look."""
+    for cash in (0, 0, 5, 5, 0):
+        bound.host.cash += cash
+        await bound.look()
+        bound.host.cash -= cash
+        if not cash:
+            await bound.look()
+    request = ReconcileAccount(account=bound.account)
+    bound.host.cash -= 1
+    shown = await reconcile_account("cli", request, desk=bound.venue_desk)
+    why = ReconcileAccount(account=bound.account, confirmed=shown.hash, reason="a fee")
+    await reconcile_account("cli", why, desk=bound.venue_desk)
+    await bound.look()
+    newest = await bound.look()
+    dsn = servers.postgres_dsn(OWNER_ROLE)
+    found = "select number, verdict, by_whom from looks where account = $1 order by number"
+    before = await bound.pool.fetch(found, bound.account)
+    await retain_looks(dsn, 1)
+    assert await bound.pool.fetch(found, bound.account) == before, "this month stays"
+
+    await retain_looks(dsn, 1, today=date(2100, 1, 1))
+
+    after = await bound.pool.fetch(found, bound.account)
+    assert [(row["verdict"], row["by_whom"]) for row in after] == [
+        ("agrees", "execution"),
+        ("differs", "execution"),
+        ("agrees", "execution"),
+        ("differs", "execution"),
+        ("differs", "cli"),
+        ("agrees", "execution"),
+        ("agrees", "execution"),
+    ]
+    assert after[-1] == before[-1]
+    async with bound.pool.acquire() as db:
+        kept = await store.newest_look(db, bound.account)
+    assert kept is not None
+    assert kept.at == newest.at
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await retain_looks(servers.postgres_dsn(EXECUTION_ROLE), 1)

@@ -1,6 +1,5 @@
 """Orders of a bound account: sent once, filled, booked by the broker's ids, never lost."""
 
-from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +21,7 @@ from services.execution.halt import halt_trading
 from services.execution.venue.binding import Terms, bind_account
 from services.execution.venue.desk import NotLatest
 from services.execution.venue.handler import cancel_order, show_orders
-from tests.fakes.alpaca_trading import Fault, PaperHost, paper_host
+from tests.fakes.alpaca_trading import Fault, PaperHost
 from tests.integration.execution.at_broker import (
     FRIDAY,
     MONDAY,
@@ -34,22 +33,6 @@ from tests.integration.execution.at_broker import (
 from tests.integration.execution.conftest import Desk
 
 D = Decimal
-NUMBERS = iter(range(1, 10_000))
-
-
-@pytest.fixture
-def host() -> Iterator[PaperHost]:
-    with paper_host(PaperHost(number=f"PA{next(NUMBERS):09}T", partly=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def bound(
-    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
-) -> AsyncIterator[BoundDesk]:
-    async with bound_desk(pool, orchestrator, host, desk) as made:
-        await made.bind()
-        yield made
 
 
 async def holds(desk: BoundDesk) -> tuple[Decimal, dict[str, Decimal]]:
@@ -58,6 +41,16 @@ async def holds(desk: BoundDesk) -> tuple[Decimal, dict[str, Decimal]]:
     )
     cash = sum((row["amount"] for row in rows if row["book"] == "cash"), D(0))
     return cash, {row["ticker"]: row["quantity"] for row in rows if row["book"] == "position"}
+
+
+async def test_a_ticker_that_the_broker_cannot_have_is_refused_by_name(bound: BoundDesk) -> None:
+    (refused,) = (await bound.order("SAP.DE", 5)).orders
+    assert refused.status is OrderStatus.REJECTED
+    assert "SAP.DE is no ticker of a US exchange" in refused.reason
+    (sent,) = (await bound.order("BRK.B", 5)).orders
+    await bound.rounds()
+    assert sent.status is OrderStatus.WORKING
+    assert [order["symbol"] for order in bound.host.orders.values()] == ["BRK.B"]
 
 
 async def test_a_buy_is_sent_after_the_close_and_filled_at_the_open(bound: BoundDesk) -> None:

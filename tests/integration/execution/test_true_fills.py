@@ -1,7 +1,6 @@
 """Postgres refuses sending, never booking: each check that would refuse a true fill lets it pass on
 a bound account, and still refuses it on any other."""
 
-from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 
 import asyncpg
@@ -12,27 +11,10 @@ from contracts.venue import LookVerdict, ReconcileAccount
 from libs.postgres.pool import Pool
 from services.execution.halt import halt_trading
 from services.execution.venue.binding import reconcile_account
-from tests.fakes.alpaca_trading import PaperHost, paper_host
-from tests.integration.execution.at_broker import FRIDAY, MONDAY, BoundDesk, at, bound_desk
+from tests.integration.execution.at_broker import FRIDAY, MONDAY, BoundDesk, at
 from tests.integration.execution.conftest import Desk
 
 D = Decimal
-NUMBERS = iter(range(1, 10_000))
-
-
-@pytest.fixture
-def host() -> Iterator[PaperHost]:
-    with paper_host(PaperHost(number=f"PT{next(NUMBERS):09}T", partly=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def bound(
-    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
-) -> AsyncIterator[BoundDesk]:
-    async with bound_desk(pool, orchestrator, host, desk) as made:
-        await made.bind()
-        yield made
 
 
 async def cash_of(desk: BoundDesk) -> Decimal:

@@ -8,7 +8,7 @@ import pytest
 from contracts.account import OrderStatus
 from libs.broker.paper import PaperBroker
 from libs.postgres.pool import Pool
-from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
+from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk, Prices
 from tests.integration.execution.test_execution import assert_sound
 from tests.integration.execution.test_exits import LATER, held, holding, orders
 
@@ -86,6 +86,20 @@ async def test_a_stop_sells_over_sessions_and_what_is_left_is_never_without_one(
     ]
     assert await held(pool, limited) == 0
     await assert_sound(pool, limited.account)
+
+
+async def test_a_stop_is_not_cut_to_the_volume_of_a_part_of_the_market(
+    limited: Desk, pool: Pool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Prices, "session_notes", lambda *_: ["of one exchange"], raising=False)
+    monkeypatch.setattr(Prices, "whole_volume", lambda _: False, raising=False)
+    await holding(limited)
+    await limited.exit("AAPL", 40, "9.00", MONDAY)
+    limited.prices.volumes["AAPL", TUESDAY] = 200.0
+    limited.prices.lows["AAPL", TUESDAY] = D("8.50")
+    await limited.open(TUESDAY)
+    stops = [row for row in await orders(pool, limited) if row[0] == "stop"]
+    assert [row[1:4] for row in stops] == [("filled", 60, TUESDAY)]
 
 
 async def test_a_clock_that_jumps_sells_the_same_of_a_stop(limited: Desk, pool: Pool):

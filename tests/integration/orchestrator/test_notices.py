@@ -9,7 +9,7 @@ import pytest
 from contracts.notice import KeepNotices, KeptNotice, Notice, NoticeKind, SettleNotices
 from libs.postgres.pool import Pool
 from libs.runtime.settings import Settings
-from services.orchestrator.notices import STALE_S, Notices
+from services.orchestrator.notices import STALE, Notices
 from tests.fakes.notable import notice
 
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
@@ -137,7 +137,7 @@ async def test_what_ended_long_ago_is_forgotten_and_what_nats_cannot_hold_is_giv
     await pool.execute(
         "update notifications set kept_at = kept_at - $2 * interval '1 second' where event_id = $1",
         waiting.event_id,
-        STALE_S + 60,
+        STALE.total_seconds() + 60,
     )
     await record.tidy()
     assert await statuses(pool) == {

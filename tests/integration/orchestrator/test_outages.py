@@ -57,7 +57,7 @@ async def told(orchestrators: Orchestrators) -> Callable[[Result], Awaitable[Mes
     """What the orchestrator answers to a service's result."""
     none = cast(Any, None)
     committer = orchestrators.committers[0]
-    handler = Handler(committer, cast(Publisher, None), none, none, none, none, UNANSWERED_S)
+    handler = Handler(committer, cast(Publisher, None), none, none, none, none, UNANSWERED_S, none)
     served = Served()
     await handler.serve(cast(Any, served))
     return lambda result: served.answers[RESULT.what]("maker", result)
@@ -157,7 +157,7 @@ async def test_a_request_is_not_answered_while_the_database_is_not_in_order(
         return None
 
     none, committer = cast(Any, None), orchestrators.committers[0]
-    handler = Handler(committer, none, none, no_version, outlook_of, none, UNANSWERED_S)
+    handler = Handler(committer, none, none, no_version, outlook_of, none, UNANSWERED_S, none)
     request = CycleRequest(
         idempotency_key=uuid4().hex, kind="join", as_of=DAY, pipelines=(Pipeline(name=LANE),)
     )

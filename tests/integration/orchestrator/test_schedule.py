@@ -24,6 +24,7 @@ from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import Handler
 from services.orchestrator.machine.workflows import workflows_of
 from services.orchestrator.preflight import Preflight
+from services.orchestrator.proposals import ProposalDesk
 from services.orchestrator.schedulers.schedule import GIVE_UP_AFTER, Ask, Clock, Time
 from tests.fakes.log_lines import log_lines
 from tests.integration.orchestrator.conftest import Sent
@@ -99,7 +100,16 @@ async def wound(pool: Pool) -> AsyncIterator[Wound]:
         return Preflight()
 
     refusals = Refusals(60, lambda: 0.0)
-    handler = Handler(committer, cast(Publisher, None), latest, no_version, outlook, refusals, 5.0)
+    handler = Handler(
+        committer,
+        cast(Publisher, None),
+        latest,
+        no_version,
+        outlook,
+        refusals,
+        5.0,
+        cast(ProposalDesk, None),
+    )
     async with AsyncExitStack() as stack:
         running = asyncio.create_task(committer.run())
         stack.callback(running.cancel)

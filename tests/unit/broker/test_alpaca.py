@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import product
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from contracts.account import Side
 from libs.broker.alpaca import (
-    URL,
+    HOST,
     AlpacaPaper,
-    UnusableVenue,
-    require_paper,
 )
 from libs.broker.venue import (
     Activities,
@@ -26,7 +26,7 @@ from libs.broker.venue import (
     VenueOrder,
     VenueRefusal,
 )
-from libs.runtime.key_pair import KeyPair
+from libs.runtime.key_pair import KeyPair, KeyPairUnusable
 from tests.fakes.alpaca_trading import KEY_ID, SECRET, Fault, PaperHost, paper_host
 
 D = Decimal
@@ -61,18 +61,19 @@ async def venue(host: PaperHost) -> AsyncIterator[AlpacaPaper]:
         "http://10.0.0.1:8000",
         "ftp://127.0.0.1",
         "https://paper-api.alpaca.markets/v2",
+        "http://127.0.0.1@example.com",
+        "http://127.0.0.1:8000/v2",
+        "http://127.0.0.1:port",
     ],
 )
 def test_a_key_is_never_sent_to_another_host(url: str) -> None:
-    with pytest.raises(UnusableVenue):
-        require_paper(url)
-    with pytest.raises(UnusableVenue):
+    with pytest.raises(KeyPairUnusable, match="DESKBUS_ALPACA_TRADING_URL names another address"):
         AlpacaPaper(KEY, url)
 
 
 def test_the_paper_host_and_a_stand_in_on_this_machine_are_taken() -> None:
-    assert require_paper(URL) == "https://paper-api.alpaca.markets"
-    assert require_paper("http://127.0.0.1:8123") == "http://127.0.0.1:8123"
+    assert AlpacaPaper(KEY).host == AlpacaPaper(KEY, f"https://{HOST}/").host == f"https://{HOST}"
+    assert AlpacaPaper(KEY, "http://127.0.0.1:8123/").host == "http://127.0.0.1:8123"
 
 
 async def test_no_proxy_of_the_environment_is_used(
@@ -188,3 +189,29 @@ async def test_an_account_with_a_short_position_says_so(
     assert isinstance(found, VenueAccount)
     assert found.positions == {"AAA": D(5), "BBB": D(-2)}
     assert (found.number, found.status, found.cash) == (host.number, "ACTIVE", D(100_000))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        *product(["account", "account/configurations", "clock"], [{}, [], None]),
+        *product(["positions"], [{}, None, {"message": "internal error"}, [{}], "flat"]),
+    ],
+)
+async def test_an_answer_of_another_shape_is_no_account(
+    host: PaperHost, venue: AlpacaPaper, path: str, body: Any
+) -> None:
+    host.instead[f"/v2/{path}"] = body
+    assert isinstance(await venue.account(), UnclearAnswer)
+
+
+@pytest.mark.parametrize("field", ["id", "client_order_id", "status"])
+async def test_an_order_without_its_id_or_status_is_no_answer(
+    host: PaperHost, venue: AlpacaPaper, field: str
+) -> None:
+    await venue.submit(BUY)
+    (order,) = host.orders.values()
+    host.instead["/v2/orders:by_client_order_id"] = order | {field: None}
+    host.instead["/v2/orders"] = [order | {field: None}]
+    assert isinstance(await venue.find(BUY.client_id), UnclearAnswer)
+    assert isinstance(await venue.open_orders(), UnclearAnswer)

@@ -17,11 +17,13 @@ from tests.fakes.log_lines import log_lines
 
 NOWHERE = "nats://127.0.0.1:1"
 SOON_S = 5.0
+TRIED_S = 0.3
+"""How long a server is tried that is not there or gives no answer."""
 Opened = Callable[[str, Path], AbstractAsyncContextManager[object]]
 
 
 def opened_client(url: str, secrets_dir: Path) -> AbstractAsyncContextManager[object]:
-    return open_client(url, secrets_dir, timeout_s=1.0)
+    return open_client(url, secrets_dir, timeout_s=TRIED_S)
 
 
 def opened_pool(url: str, _: Path) -> AbstractAsyncContextManager[object]:
@@ -110,7 +112,7 @@ async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_mis
 async def test_each_way_in_which_a_server_is_not_reached_has_a_sentence(
     opened: Opened, host: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_S", TRIED_S)
     with socket.create_server(("127.0.0.1", 0)) as hung:
         place = f"127.0.0.1:{hung.getsockname()[1]}" if host == "hung" else host
         scheme = "nats" if opened is opened_client else "postgresql"

@@ -38,6 +38,7 @@ print("ok")
 """
 
 
+@pytest.mark.slow
 def test_no_damaged_file_crashes_the_reader_or_loses_a_row(tmp_path: Path) -> None:
     calendar = exchange_calendar()
     found = {
@@ -48,6 +49,7 @@ def test_no_damaged_file_crashes_the_reader_or_loses_a_row(tmp_path: Path) -> No
     assert not found
 
 
+@pytest.mark.slow
 def test_no_damaged_file_crashes_an_import(tmp_path: Path) -> None:
     calendar = exchange_calendar()
     crashes = {
@@ -58,6 +60,7 @@ def test_no_damaged_file_crashes_an_import(tmp_path: Path) -> None:
     assert not crashes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_damaged_byte_of_a_parquet_file_crashes_the_reader(tmp_path: Path, seed: int) -> None:
     """In a process of its own: the worst that damage can do ends the process."""

@@ -11,13 +11,12 @@ from libs.keys.accounts import NatsPermissions
 from libs.keys.credentials import (
     CredentialError,
     ensure_secrets,
-    nats_config,
-    nats_config_text,
     nkey_public_key,
     nkey_seed_path,
     postgres_password,
     postgres_password_path,
 )
+from libs.keys.nats_config import NatsPlace, nats_config, nats_config_text
 
 
 def _mode(path: Path) -> int:
@@ -27,10 +26,8 @@ def _mode(path: Path) -> int:
 def _config(permissions: dict[str, NatsPermissions]) -> dict:
     return nats_config(
         permissions,
-        public_keys={name: f"U{name.upper()}" for name in permissions},
-        port=20001,
-        monitor_port=20002,
-        store_dir=Path("/data/nats"),
+        {name: f"U{name.upper()}" for name in permissions},
+        NatsPlace("127.0.0.1", 20001, 20002, Path("/data/nats")),
     )
 
 

@@ -137,6 +137,7 @@ def computed() -> Mapping[str, ExchangeCalendar]:
     return {name: exchange_calendar(name) for name in TRIED}
 
 
+@pytest.mark.slow
 def test_a_calendar_works_within_its_own_years(computed: Mapping[str, ExchangeCalendar]) -> None:
     for calendar in computed.values():
         works(calendar)

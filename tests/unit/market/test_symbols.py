@@ -3,8 +3,9 @@
 import pytest
 from pydantic import TypeAdapter
 
-from contracts.types import Money, Ticker
+from contracts.types import Money, Ticker, spelled
 from libs.market.calendar import SAME_SESSIONS
+from libs.market.choice import named
 from libs.market.errors import CryptoNotSupported, NotAShare
 from libs.market.listed_calendars import OF_NEW_YORK
 from libs.market.source import refuse_crypto
@@ -14,8 +15,8 @@ from libs.market.symbols import (
     VENUES,
     UnknownCurrency,
     currency,
+    is_us_ticker,
     no_share,
-    spelled,
     venue_of,
 )
 
@@ -69,9 +70,20 @@ def test_what_is_no_share_is_named(ticker: str, kind: str) -> None:
         refuse_crypto(ticker)
 
 
-def test_a_class_behind_a_slash_is_the_same_ticker_in_a_request() -> None:
-    assert TypeAdapter(Ticker).validate_python("brk/b") == "BRK.B"
-    assert TypeAdapter(Ticker).validate_python("BTC/USD") == "BTC/USD"
+@pytest.mark.parametrize("typed", ["brk/b", "BRK-B", "brk-b", "BRK.B"])
+def test_a_class_is_the_same_ticker_in_a_request_and_in_a_setting(typed: str) -> None:
+    assert TypeAdapter(Ticker).validate_python(typed) == "BRK.B"
+    assert named(f"AAPL, {typed}") == ("AAPL", "BRK.B")
+
+
+@pytest.mark.parametrize("ticker", ["BTC/USD", "BTC-USD", "NOVO-B.CO", "BAC-PL", "0700.HK"])
+def test_what_is_no_class_keeps_its_spelling_in_a_request(ticker: str) -> None:
+    assert TypeAdapter(Ticker).validate_python(ticker) == ticker
+
+
+def test_a_us_ticker_has_a_class_behind_a_dot_at_most() -> None:
+    assert all(map(is_us_ticker, ("AAPL", "BRK.B", "BAC.PRL")))
+    assert not any(map(is_us_ticker, ("SAP.DE", "BRK-B", "0700.HK", "BAC-PL", "^GSPC", "BTC-USD")))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
 
 from contracts.memory import StatedOutcome
 from contracts.trader import StockPick
@@ -20,6 +19,7 @@ from libs.quant.recalibration import (
     isotonic,
     recalibrated,
     recalibration,
+    unproven,
 )
 
 AS_OF = date(2012, 6, 29)
@@ -51,9 +51,12 @@ def sized_by(table, stated: float) -> float:
     return pick.model_copy(update={"recalibrated": again}).confidence_to_size_by
 
 
+@pytest.mark.slow
 @given(rows=st.lists(came_true, min_size=1, max_size=60))
 @settings(max_examples=200, derandomize=True, deadline=None)
 def test_it_is_the_isotonic_regression_of_scikit_learn(rows):
+    from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415 - two seconds
+
     stated, happened = isotonic(rows)
     theirs = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
     theirs.fit([row[0] for row in rows], [float(row[1]) for row in rows])
@@ -62,6 +65,7 @@ def test_it_is_the_isotonic_regression_of_scikit_learn(rows):
     assert ours == pytest.approx(list(theirs.predict(at)), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(rows=many, one=chances, other=chances)
 @settings(max_examples=200, derandomize=True, deadline=None)
 def test_what_is_sized_by_is_never_more_than_was_stated_and_rises_with_it(rows, one, other):
@@ -73,6 +77,7 @@ def test_what_is_sized_by_is_never_more_than_was_stated_and_rises_with_it(rows, 
     assert sized_by(table, low) <= sized_by(table, high) <= high
 
 
+@pytest.mark.slow
 @given(rows=many, later=many, days=st.integers(0, 400))
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_nothing_enters_that_was_known_on_its_session_or_after_it(rows, later, days):
@@ -85,6 +90,7 @@ def test_nothing_enters_that_was_known_on_its_session_or_after_it(rows, later, d
     assert table.known_until < AS_OF
 
 
+@pytest.mark.slow
 @given(rows=many, theirs=many)
 @settings(max_examples=50, derandomize=True, deadline=None)
 def test_what_another_provider_stated_does_not_enter(rows, theirs):
@@ -93,6 +99,7 @@ def test_what_another_provider_stated_does_not_enter(rows, theirs):
     assert recalibration([*others, *outcomes(rows)], "rules", AS_OF, LEAST) == table
 
 
+@pytest.mark.slow
 @given(rows=many, seed=st.randoms(use_true_random=False))
 @settings(max_examples=50, derandomize=True, deadline=None)
 def test_the_same_outcomes_make_the_same_table_in_any_order(rows, seed):
@@ -133,4 +140,13 @@ def test_it_says_from_how_many_outcomes_until_when():
     assert table is not None
     assert in_words(0.6, recalibrated(table, 0.6)) == (
         "stated 0.60, recalibrated 0.00 from 40 outcomes known until 2012-06-28"
+    )
+
+
+def test_of_a_proposer_with_too_few_outcomes_a_confidence_counts_as_the_lowest() -> None:
+    again = unproven((), "proposal", date(2012, 6, 29), 30)
+    assert (again.confidence, again.outcomes, again.needed) == (0.0, 0, 30)
+    said = in_words(0.9, again)
+    assert (
+        said == "stated 0.90, counts as 0.00 until 30 outcomes of this proposer are known (0 are)"
     )

@@ -449,6 +449,7 @@ BUILDERS: Mapping[str, Callable[[Record], Iterator[tuple[str, str]]]] = {
 }
 
 
+@pytest.mark.slow
 def test_no_sentence_claims_the_absence_of_what_the_record_has(
     cycle_view: CycleView, contracts: dict[str, Contract]
 ) -> None:

@@ -22,6 +22,7 @@ from contracts.report import (
 )
 from contracts.risk import DecisionAction
 from contracts.types import Usage
+from contracts.venue import DESK_STOPS, BoundTo
 from libs.report.day_report import markdown
 
 DAY = date(2012, 7, 2)
@@ -128,6 +129,10 @@ def test_a_stop_that_was_reached_and_one_that_is_open_are_told_as_such() -> None
     )
     text = markdown(EMPTY.model_copy(update={"fills": (fill,), "stops": (stop,)}))
 
+    bound = BoundTo(venue="alpaca-paper", account_number="PA3")
+    at_broker = EMPTY.model_copy(update={"stops": (stop,), "venue": bound})
+    assert DESK_STOPS not in text
+    assert DESK_STOPS in section(markdown(at_broker), "Held at the close")
     assert "| sell at its stop |     12 | IBM   |" in section(text, "Done")
     held = section(text, "Held at the close")
     assert "| AAPL    |     17 | 565.50 USD | Fri 2012-06-29 |" in held

@@ -142,6 +142,12 @@ def test_why_an_exit_cycle_sold_nothing_is_said(
     assert one(view).ending.words == why
 
 
+def test_an_exit_cycle_says_what_its_prices_are(cycle_view: CycleView) -> None:
+    report = {**exit_report(HOLDS), "market_source": "live, provisional; more"}
+    view = with_contracts(cycle_view, digest=None, exit_report=report)
+    assert lines(story.tell(view).looked_at, "Prices") == ["live, provisional"]
+
+
 def test_positions_to_be_sold_come_first_and_each_says_why(cycle_view: CycleView) -> None:
     told = one(with_contracts(cycle_view, exit_report=exit_report(HOLDS, FAILS, SELLS)))
 

@@ -193,6 +193,7 @@ async def _sent(url: str) -> object:
     return await channel.send(_message())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "socks5h", "socks"])
 async def test_messages_go_through_it(
     monkeypatch: pytest.MonkeyPatch, proxy: ProxyServer, scheme: str

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.runtime.whole_file import OWN, beside
+from libs.runtime.whole_file import OWN, READABLE, beside, write_whole
 
 
 def test_a_file_is_there_once_it_is_moved_into_its_place(tmp_path: Path) -> None:
@@ -24,3 +24,13 @@ def test_what_was_never_moved_is_gone_and_the_older_file_stays(tmp_path: Path) -
         raise OSError("full")
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"older"
+
+
+def test_a_file_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    write_whole(path, b"older")
+    assert path.stat().st_mode & 0o777 == READABLE
+    write_whole(path, b"newer", OWN)
+    assert path.read_bytes() == b"newer"
+    assert path.stat().st_mode & 0o777 == OWN
+    assert list(tmp_path.iterdir()) == [path]

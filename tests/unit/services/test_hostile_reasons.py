@@ -111,6 +111,7 @@ def accounted_for(report: Reasoned) -> None:
         assert texts[f".{mark.field}"][mark.start :].startswith(mark.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "agent"), CASES)
 async def test_reasons_of_any_kind_end_in_a_report_with_every_number_accounted_for(
     market: MarketData, before: Mapping[str, Any], case: str, agent: str

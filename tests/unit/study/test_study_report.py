@@ -127,7 +127,7 @@ def test_every_row_has_a_cell_for_every_column():
 def test_what_arms_cost_has_columns_only_where_one_was_paid_for():
     def heads(score: StudyScore) -> set[str]:
         (arms,) = (one for one in compose(score).sections if one.title == "Arms")
-        return {column.title for column in arms.tables[0].columns}
+        return {column.title for column in arms.tables[0].in_use.columns}
 
     free = scored()
     paid = scored(arms=(free.arms[0].model_copy(update={"tokens": 900}), free.arms[1]))

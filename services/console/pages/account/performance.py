@@ -4,19 +4,18 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Response
 
-from contracts.performance import Benchmark, PerformancePoint, PerformanceQuery
-from contracts.types import Name
+from contracts.performance import PerformancePoint, PerformanceQuery
 from libs.report import performance as words
-from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import POINTS_SHOWN, moment, no_account
-from services.console.pages.choices import OrAll
 from services.console.pages.show import ShowPage
 from services.console.views import performance
 
 TRIPS_SHOWN = 100
+ASKED = query_of(PerformanceQuery, is_form=True, trips=TRIPS_SHOWN, points=POINTS_SHOWN)
 
 
 pages = APIRouter()
@@ -26,13 +25,10 @@ pages = APIRouter()
 async def performance_page(
     desk: Desk,
     show: ShowPage,
-    account: Name = MAIN_ACCOUNT,
-    benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
+    query: Annotated[PerformanceQuery, Depends(ASKED)],
 ) -> Response:
     """The page with its charts."""
-    query = PerformanceQuery(
-        account=account, benchmark=benchmark, trips=TRIPS_SHOWN, points=POINTS_SHOWN
-    )
+    account = query.account
     view = await performance.performance(query, desk)
     if not view.found:
         return no_account(show, account, view.accounts)

@@ -2,23 +2,27 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from contracts.account_query import EquityPoint, EquityView
 from contracts.exit_signal import ExitDistancesQuery
+from contracts.message import MAIN_ACCOUNT
+from contracts.risk_use import RiskQuery
+from contracts.subjects.exits import EXIT_DISTANCES
 from contracts.types import Name
 from libs.market.choice import SourceName, source_of
 from libs.report import account as words
+from libs.report import risk_use
 from libs.report.exits import distances
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
-from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk
 from services.console.pages.show import ShowPage
 from services.console.store import sql
-from services.console.views import accounts
+from services.console.views import accounts, risk
 
 FILLS_SHOWN = 20
 POINTS_SHOWN = 200
@@ -60,15 +64,41 @@ async def portfolio_page(desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUN
     )
 
 
+@pages.get("/risk")
+async def risk_page(
+    desk: Desk, show: ShowPage, query: Annotated[RiskQuery, Depends(query_of(RiskQuery))]
+) -> Response:
+    """How much of each limit an account uses, and what the rules took."""
+    view = await risk.risk(query, desk)
+    if not view.found:
+        return no_account(show, query.account, view.accounts)
+    return show(
+        "risk.html",
+        it=view,
+        account=query.account,
+        accounts=view.accounts,
+        days=query.days,
+        heading=risk_use.heading(view),
+        bars=risk_use.bars(view),
+        limits=risk_use.table(view, query.account).without("Share"),
+        cuts=risk_use.cuts(view),
+    )
+
+
 @pages.get("/exits")
-async def exits_page(desk: Desk, show: ShowPage, account: Name = MAIN_ACCOUNT) -> Response:
+async def exits_page(
+    desk: Desk,
+    show: ShowPage,
+    query: Annotated[ExitDistancesQuery, Depends(query_of(ExitDistancesQuery))],
+) -> Response:
     """How far each position is from its exit."""
+    account = query.account
     names = tuple(await desk.store.accounts())
     if account not in names:
         return no_account(show, account, names)
     # The rules are another service's: without it the page says who does not answer.
     try:
-        view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
+        view, why = await desk.requests.ask(EXIT_DISTANCES, query), ""
     except DeskError as error:
         view, why = None, str(error)
     return show(

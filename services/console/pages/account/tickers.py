@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from contracts.types import Name, Ticker
+from contracts.message import MAIN_ACCOUNT
+from contracts.types import Day, Name, Ticker
+from contracts.venue import DESK_STOPS
 from libs.quant import ticks
-from services.console.http.bodies import Day
-from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.queries import OrAll
 from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import no_account
-from services.console.pages.choices import OrAll
 from services.console.pages.show import ShowPage
 from services.console.views import accounts
 from services.console.views import ticker as view
@@ -56,6 +56,7 @@ async def ticker_page(
         held_now=view.position_of(one.books, ticker),
         realised=one.standing.realised_of(ticker) if one.standing else None,
         stop=view.stop_of(one.books, ticker),
+        whose=f"; {DESK_STOPS}" if one.books.venue else "",
         history=history,
         days=history[::-1][:DAYS_SHOWN],
         traded=await desk.store.traded_tickers(account),

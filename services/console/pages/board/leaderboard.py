@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Response
 
 from contracts.leaderboard import (
-    ROWS_MAX,
     LeaderboardQuery,
     LeaderboardRow,
     LeaderboardView,
-    RowKey,
 )
 from libs.report import board as words
+from services.console.http.queries import query_of
 from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import moment
 from services.console.pages.show import ShowPage
@@ -29,11 +28,9 @@ pages = APIRouter()
 async def leaderboard_page(
     desk: Desk,
     show: ShowPage,
-    row: Annotated[tuple[RowKey, ...], Query(max_length=ROWS_MAX)] = (),
-    everything: Annotated[bool, Query()] = False,
+    query: Annotated[LeaderboardQuery, Depends(query_of(LeaderboardQuery, is_form=True))],
 ) -> Response:
     """The page with its chart."""
-    query = LeaderboardQuery(rows=row, everything=everything)
     it = await leaderboard.board(query, desk)
     drawn = _drawn(it.rows)
     return show(
@@ -45,9 +42,9 @@ async def leaderboard_page(
         own={one.key: one for one in it.rows if one.kind == "pipeline"},
         drawn=drawn,
         plot=_plot(it, drawn),
-        chosen=frozenset(row),
-        everything=everything,
-        has_several=bool(row) or sum(one.kind == "pipeline" for one in it.rows) > 1,
+        chosen=frozenset(query.rows),
+        everything=query.everything,
+        has_several=bool(query.rows) or sum(one.kind == "pipeline" for one in it.rows) > 1,
     )
 
 

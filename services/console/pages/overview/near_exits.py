@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from contracts.exit_signal import ExitDistances, ExitDistancesQuery, ExitTrigger, PositionExits
+from contracts.subjects.exits import EXIT_DISTANCES
 from libs.runtime.errors import DeskError
 from services.console.http.requests import DeskAccess
 
@@ -69,7 +70,7 @@ async def _answer(desk: DeskAccess, account: str) -> ExitDistances | None:
         return kept
     try:
         async with asyncio.timeout(ASKED_S_MAX):
-            answer = await desk.requests.distances(ExitDistancesQuery(account=account))
+            answer = await desk.requests.ask(EXIT_DISTANCES, ExitDistancesQuery(account=account))
     except (TimeoutError, DeskError):
         return None
     desk.exits_kept[account] = (now, answer)

@@ -12,12 +12,13 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from contracts.cycle import PIPELINES_MAX, Budgets
-from contracts.provider import ProviderStanding
+from contracts.provider import ProvidersQuery, ProviderStanding
+from contracts.subjects.preflight import PROVIDERS
 from libs.market.choice import is_bundled
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from services.console.http.problems import REFUSALS
-from services.console.http.requests import Desk, DeskAccess
+from services.console.http.requests import PAGE_S, Desk, DeskAccess
 from services.console.listings.cycles import providers_of
 from services.console.pages.request import form as forms
 from services.console.pages.request.form import WHOLE, Fault, Faults, Form
@@ -112,7 +113,7 @@ async def _asked(desk: DeskAccess, form: Form) -> UUID | FormRefusal:
 async def _standings(desk: DeskAccess) -> Sequence[ProviderStanding]:
     """The providers as the desk has them; none where nobody who knows answers in time."""
     try:
-        return (await desk.requests.providers()).providers
+        return (await desk.requests.ask(PROVIDERS, ProvidersQuery(), PAGE_S)).providers
     except DeskError:
         return ()
 

@@ -2,6 +2,7 @@
 // regions, tables that fit.
 
 import { ask, tell } from "./ask.js";
+import "./halt.js";
 import "./keys/help.js";
 import "./keys/palette.js";
 import "./lists/filters.js";

@@ -15,9 +15,9 @@ from contracts.operation import OperationStatus, OperationView
 from libs.postgres.pool import Record
 from services.console import handler
 from services.console.http.problems import not_found
+from services.console.http.queries import OrAll
 from services.console.http.requests import Desk, DeskAccess
 from services.console.http.short_ids import CycleId
-from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import ShowPage
 from services.console.pages.trace.endings import end_of, is_told, reason_of
 from services.console.pages.trace.waterfall import Noted, trace_of
@@ -38,7 +38,7 @@ async def cycle_page(
     show: ShowPage,
     cycle_id: CycleId,
     status: Annotated[OperationStatus | None, OrAll, Query()] = None,
-    pipeline: Word = None,
+    pipeline: Annotated[str | None, OrAll, Query()] = None,
     calls: bool = False,
     first: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:

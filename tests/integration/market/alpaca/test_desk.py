@@ -19,6 +19,7 @@ from libs.market.errors import SourceUnavailable
 from libs.market.kinds import label_of
 from libs.market.recording import FROM_ALPACA, Recorder
 from libs.market.replay.market import ReplayMarket, ReplayStore
+from libs.market.source import whole_volume
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.cli.operating import doctor, market
@@ -104,6 +105,7 @@ async def test_an_account_of_iex_alone_decides_without_screens_by_volume_and_say
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     digest = desk.contract("digest")
     assert "IEX alone, about 2.5% of the volume" in digest["market_source"]  # type: ignore[index]
+    assert not whole_volume(market_of(mixed))
     assert "most active" not in orjson.dumps(digest["candidates"]).decode()  # type: ignore[index]
 
 

@@ -246,7 +246,7 @@ async def test_pages_that_never_end_end_with_what_is_wrong(alpaca: AlpacaLive, f
 async def test_a_symbol_that_is_none_costs_no_other(
     alpaca: AlpacaLive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeds, "_is_symbol", lambda _: True)
+    monkeypatch.setattr(feeds, "is_us_ticker", lambda _: True)
     frames = await alpaca.feed.frames(("ALFA", "B-D", "BRVO"), AS_OF, 12)
     assert isinstance(frames["B-D"], UnknownTicker)
     assert all(isinstance(frames[name], pl.DataFrame) for name in ("ALFA", "BRVO"))

@@ -14,6 +14,7 @@ from libs.market.alpaca import calls
 from libs.market.asking import call_policy, questions
 from libs.market.errors import BadVendorData, KeysMissing, RateLimited, SourceUnavailable
 from libs.market.sources import market_of
+from libs.runtime.key_pair import KeyPairUnusable
 from libs.runtime.settings import Settings
 from tests.fakes.alpaca_live import AS_OF, EVENING, KEYS, AlpacaLive, alpaca_source
 from tests.fakes.alpaca_server import (
@@ -105,7 +106,7 @@ async def test_a_page_beyond_the_bound_is_refused_before_it_is_read(
     alpaca: AlpacaLive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "PAGE_BYTES_MAX", 1_000)
-    with pytest.raises(BadVendorData, match="more than 0 MB"):
+    with pytest.raises(BadVendorData, match="more than 1,000 bytes"):
         await alpaca.market.bars("ALFA", AS_OF, 2)
 
 
@@ -215,7 +216,7 @@ async def test_no_proxy_and_no_netrc_of_the_environment_is_used(
     ],
 )
 def test_the_key_goes_to_one_host_or_to_this_machine(url: str) -> None:
-    with pytest.raises(ValueError, match=r"goes to https://data\.alpaca\.markets alone"):
+    with pytest.raises(KeyPairUnusable, match=r"only sent to https://data\.alpaca\.markets"):
         calls.AlpacaCalls(lambda: KEYS, url)
     with pytest.raises(ValueError, match="data_url"):
         Settings(alpaca={"data_url": url})

@@ -91,7 +91,7 @@ async def test_an_answer_beyond_the_bound_is_refused_unread(
     edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "PAGE_BYTES_MAX", 100)
-    with pytest.raises(BadVendorData, match="more than 0 MB"):
+    with pytest.raises(BadVendorData, match="more than 100 bytes"):
         await edgar.feed.filings("AAPL", AS_OF)
 
 

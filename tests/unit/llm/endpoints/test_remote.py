@@ -89,6 +89,7 @@ def test_the_smallest_call_costs_more_than_nothing():
     assert cost_usd(PRICES["claude-haiku-5-5"], Usage(cache_read_tokens=1)) > 0
 
 
+@pytest.mark.slow
 @given(
     text=st.text(max_size=2_000),
     share=st.floats(0, 1),

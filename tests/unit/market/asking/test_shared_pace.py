@@ -92,6 +92,7 @@ def _take(path: str, count: int) -> list[float]:
     return [pace.take(1) for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_processes_at_once_get_every_place_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     with context.Pool(4) as pool:

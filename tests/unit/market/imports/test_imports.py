@@ -297,6 +297,7 @@ def test_raw_and_adjusted_prices_are_not_mixed(tmp_path: Path) -> None:
         imported(folder, tmp_path / "ACME.csv")
 
 
+@pytest.mark.slow
 def test_a_folder_says_where_its_tickers_trade(tmp_path: Path) -> None:
     new = open_folder(tmp_path / "data")
     assert (new.place_of("ACME").exchange, new.place_of("ACME").source) == ("XNYS", "assumed")

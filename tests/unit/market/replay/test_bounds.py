@@ -109,6 +109,7 @@ except BadFile as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
 def test_a_file_that_becomes_large_is_refused_before_it_does(
     make: Callable[[Path], None], tmp_path: Path

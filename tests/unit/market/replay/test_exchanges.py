@@ -8,6 +8,8 @@ import pytest
 from libs.market.errors import NoHistory
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 
+pytestmark = pytest.mark.slow
+"""Each loads exchange_calendars, and pandas with it, for a calendar that is no table of ours."""
 MONDAY, TUESDAY = date(2024, 3, 18), date(2024, 3, 19)
 
 

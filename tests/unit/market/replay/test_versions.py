@@ -119,6 +119,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_process_of_its_own_reads_the_version_while_files_are_cut_off_and_replaced(
     folder: Path, tmp_path: Path, opened: Callable[[], Versions]
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from contracts.account import AccountLimits
 from contracts.constraints import ENFORCED, TAKES
-from libs.quant.risk.constraints import CONSTRAINT_CEILINGS, CONSTRAINT_GATES
+from libs.quant.risk.constraints import CONSTRAINT_CEILINGS, CONSTRAINT_GATES, SALE_CEILINGS
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, WHOLE_SHARES
 from libs.quant.risk.facts import RiskRule
 from libs.quant.risk.rules import (
@@ -73,8 +73,10 @@ def test_each_rule_stands_there_with_its_side_and_its_reason(rows, rule: RiskRul
 
 @pytest.mark.parametrize("name", ENFORCED)
 def test_each_constraint_stands_there_with_what_it_takes(rows, name):
-    assert rows[name][:2] == ["buys", TAKES[name]]
-    rules = {rule.name: rule.why for rule in (*CONSTRAINT_GATES, *CONSTRAINT_CEILINGS)}
+    side = "sales" if name in {rule.name for rule in SALE_CEILINGS} else "buys"
+    assert rows[name][:2] == [side, TAKES[name]]
+    every = (*CONSTRAINT_GATES, *CONSTRAINT_CEILINGS, *SALE_CEILINGS)
+    rules = {rule.name: rule.why for rule in every}
     assert rows[name][2] == rules.get(name, rows[name][2])
 
 

@@ -128,7 +128,7 @@ EURO = Foreign(
 
 BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "halted": (asked(A10), asked(A10, portfolio=books(halt=NO))),
-    "equities_only": (asked(pick("BRK-B", 10)), asked(pick("BTC-USD", 10))),
+    "equities_only": (asked(pick("BRK.B", 10)), asked(pick("BTC-USD", 10))),
     "research_evidence": (asked(A10), asked(A10, evidence=[known("BBB")], prices=TEN)),
     "own_reason": (
         asked(reasoned(settled("BBB"), settled("AAA"))),

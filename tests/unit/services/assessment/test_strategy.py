@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from contracts.message import Contract
 from contracts.operation import Reserve
 from contracts.reasons import FIGURES_MAX, LOOSE_MAX
 from contracts.strategy_cycle import AssessStrategy
@@ -50,13 +52,19 @@ def desk(bundled: Any, tmp_path: Path) -> Desk:
     return Desk(market=bundled, providers={"rules": RulesProvider()}, settings=settings)
 
 
-@pytest.fixture
-def parts() -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def made() -> Mapping[str, Contract]:
+    """The results of a strategy, made once: a backtest has a thousand points."""
     return {
         "strategy_design": design(),
         "training_result": training(),
         "backtest_result": backtest(),
     }
+
+
+@pytest.fixture
+def parts(made: Mapping[str, Contract]) -> dict[str, Any]:
+    return dict(made)
 
 
 def scripted(desk: Desk, *replies: ModelReply) -> ScriptedProvider:

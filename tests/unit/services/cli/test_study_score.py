@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from libs.report.view import Cell
-from libs.study.report.parts import StudyReport, StudySection, numbers, table, text
+from libs.report.view import Cell, table
+from libs.study.report.parts import StudyReport, StudySection, numbers, text
 from services.cli.studies.score import show
 
 LONG = "not resolved: needs 1,205 dates"
@@ -28,7 +28,7 @@ def report() -> StudyReport:
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 def test_a_table_gives_way_column_by_column_and_nothing_is_cut(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    show(report(), console)
+    show(report(), console, "the next command")
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(len(line) <= width for line in printed.splitlines())
     assert "…" not in printed

@@ -10,6 +10,8 @@ import pytest
 from fastapi import Response
 
 from contracts.account import Side
+from contracts.leaderboard import LeaderboardQuery
+from contracts.performance import PerformanceQuery
 from libs.report import market_files
 from libs.report.view import Table
 from libs.runtime.settings import Settings
@@ -83,7 +85,9 @@ async def test_the_portfolio_shows_the_close_and_what_came_after_it(pages: Pages
 
 
 async def test_the_performance_values_open_trades_and_marks_a_part(pages: Pages) -> None:
-    text = await pages.html(performance_page, "/performance", account=NAME, benchmark="cash")
+    text = await pages.html(
+        performance_page, "/performance", query=PerformanceQuery(account=NAME, benchmark="cash")
+    )
     assert ">12.00*</td>" in text
     assert "30 of 100: exit signal: momentum" in text
     # 30 sold at +2, 70 held at +1, two fees of 1.07.
@@ -107,6 +111,8 @@ async def test_a_tickers_page_has_the_position_of_the_close(
 
 
 async def test_the_leaderboard_says_what_it_does_not_count(pages: Pages) -> None:
-    text = await pages.html(leaderboard_page, "/leaderboard", row=("rules@main",))
+    text = await pages.html(
+        leaderboard_page, "/leaderboard", query=LeaderboardQuery(rows=("rules@main",))
+    )
     assert "ot counted yet, as they came after" in text
     assert "2 fills." in text

@@ -9,6 +9,7 @@ from fastapi import Request
 from contracts.http import CostRow, CostsView
 from contracts.types import Usage
 from contracts.upkeep import BudgetView
+from libs.report import costs, model_costs
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
 
@@ -35,14 +36,17 @@ def test_costs_have_a_column_for_calls_without_a_reply_where_there_are_any(lost:
         Decimal(10),
     )
     at = datetime(2026, 11, 26, tzinfo=UTC)
+    view = CostsView(since=day, rows=(row,), counted=1, cut=False)
+    budget = BudgetView.model_validate({"today": day, "resets_at": at, **limits, **dollars})
     answer = SHOW(
         asked,
         "costs.html",
-        it=CostsView(since=day, rows=(row,), counted=1, cut=False),
-        budget=BudgetView.model_validate({"today": day, "resets_at": at, **limits, **dollars}),
+        it=view,
+        budget=budget,
         days=7,
-        by_model=[("claude: m", 8, usage)],
-        by_stage=[("plan", 8, usage)],
+        by_day=costs.by_day(budget),
+        sums={},
+        every=model_costs.listed(view),
     )
 
     page = bytes(answer.body).decode()

@@ -45,9 +45,6 @@ def test_a_gates_reason_is_in_words_and_its_figures_are_those_of_the_reason() ->
     assert ending.in_words("account_exhausted: a_below_threshold") == (
         "account_exhausted: a_below_threshold"
     )
-    assert words.gate_figure(0.41, "max_drawdown") == "41.0%"
-    assert words.gate_figure(-0.514, "sharpe_ratio") == "-0.51"
-    assert words.gate_figure(None, "win_rate") == words.UNKNOWN
 
 
 def test_what_rounds_to_zero_has_no_sign_and_whole_millions_no_places() -> None:

@@ -15,6 +15,7 @@ from contracts.exit_signal import CheckExits, ExitReport
 from contracts.message import Pipeline
 from contracts.operation import JournalEntry
 from contracts.types import Money
+from contracts.venue import DESK_STOPS, BoundTo
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import SourceUnavailable
 from libs.market.exit_terms import BadExitTerms, DeskExitRules
@@ -190,14 +191,28 @@ async def test_what_is_being_sold_already_is_not_proposed_again(prices: Path) ->
     assert report.checks[0].quantity == 30
 
 
+async def test_an_account_at_a_broker_is_told_whose_stops_are(prices: Path) -> None:
+    bound = BoundTo(venue="alpaca-paper", account_number="PA3")
+    report, _ = await checked(prices, command("AAPL", venue=bound))
+    assert report.warnings == (DESK_STOPS,)
+    report, _ = await checked(prices, command("AAPL"))
+    assert report.warnings == ()
+
+
 async def test_a_replay_finds_the_same_without_a_read_or_a_file(
     prices: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "TICKERS_A_CALL", 1)
+    note = "provisional until the next morning"
+    monkeypatch.setattr(ReplayMarket, "session_notes", lambda *_: [note], raising=False)
+    monkeypatch.setattr(ReplayMarket, "whole_volume", lambda _: True, raising=False)
     asked = command("AAPL", "MSFT", "GONE")
     report, entries = await checked(prices, asked, "[position.AAPL]\nstop_pct = 10")
     assert [entry.name for entry in entries] == ["exit rules", *["months of 1 tickers"] * 3]
 
+    assert report.market_source.endswith(", provisional until the next morning")
+
+    monkeypatch.setattr(ReplayMarket, "session_notes", lambda *_: [])
     nowhere = ExitReads(ReplayMarket(ReplayStore(prices)))
     for ticker in ("AAPL", "MSFT"):
         (prices / f"{ticker}.csv").unlink()

@@ -48,7 +48,7 @@ async def test_what_a_cycle_has_from_the_journal_is_what_was_read() -> None:
     reads = ExitReads(market_of(Settings()))
     read = await reads.histories((wanted,), AS_OF)
     journal = Journal((), record)
-    assert await reads.journalled(journal, (wanted,), AS_OF) == read
+    assert await reads.journalled(journal, (wanted,), AS_OF) == (read, ())
     history = read["AAPL"]
     assert isinstance(history, PriceHistory)
     assert all(getattr(history, field.name) for field in fields(PriceHistory)), (

@@ -126,6 +126,7 @@ async def prices(market: ReplayMarket, request: pytest.FixtureRequest) -> Closes
     return Closes(request.param, bars["date"].to_list(), bars["close"].to_list())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prices", TICKERS, indirect=True)
 def test_over_ten_years_no_position_is_cut_twice_by_one_signal_in_one_month(
     prices: Closes,
@@ -143,6 +144,7 @@ def test_over_ten_years_no_position_is_cut_twice_by_one_signal_in_one_month(
     assert len(months) == len({*months}), "nor twice in the calendar month that it is sold in"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prices", ["GOOG"], indirect=True)
 def test_however_orders_are_filled_a_signal_sells_no_more_than_it_asked_for_at_first(
     prices: Closes,

@@ -11,9 +11,9 @@ import pytest
 
 from contracts.cycle_query import CyclesPage, CyclesQuery
 from contracts.subjects.cycles import CYCLES
+from libs.bus import desk_link as module
 from libs.bus.client import DeskNotReachable
-from services.mcp_server import desk as module
-from services.mcp_server.desk import DeskLink
+from libs.bus.desk_link import DeskLink
 
 
 @dataclass

@@ -17,6 +17,7 @@ from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.server import DeskServer
 from services.mcp_server.tools import tools_of
+from tests.fakes.log_lines import log_lines
 from tests.unit.services.exit_signal.conftest import CRASHING, NAMED, result
 
 
@@ -38,8 +39,13 @@ async def no_session() -> date:
     pytest.fail("nothing is asked")
 
 
-def server_of(desk: Any) -> DeskServer:
-    return DeskServer(tools_of(desk, ReplayMarket(ReplayStore(None)), no_session, may_request=True))
+class Forwarding:
+    """Asks the desk of the test that runs."""
+
+    desk: Asked
+
+    async def ask(self, *question: Any, **options: Any) -> RequestAnswer:
+        return await self.desk.ask(*question, **options)
 
 
 @pytest.fixture
@@ -47,9 +53,22 @@ def desk() -> Asked:
     return Asked()
 
 
+@pytest.fixture(scope="module")
+def forwarding() -> Forwarding:
+    return Forwarding()
+
+
+@pytest.fixture(scope="module")
+def made(forwarding: Forwarding) -> DeskServer:
+    """Made once: the schemas of all tools are."""
+    market = ReplayMarket(ReplayStore(None))
+    return DeskServer(tools_of(forwarding, market, no_session, may_request=True))
+
+
 @pytest.fixture
-def server(desk: Asked) -> DeskServer:
-    return server_of(desk)
+def server(made: DeskServer, forwarding: Forwarding, desk: Asked) -> DeskServer:
+    forwarding.desk = desk
+    return made
 
 
 async def text_of(server: DeskServer, name: str, arguments: dict[str, Any]) -> str:
@@ -142,16 +161,23 @@ async def test_wrong_arguments_are_refused_before_the_desk_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("error", "text"),
+    ("error", "text", "logged"),
     [
-        (DeskError("no"), "desk_error: no"),
-        (ValueError("a secret"), "fault: list_cycles failed by a fault of the desk; "),
+        (DeskError("no"), "desk_error: no", []),
+        (
+            ValueError("a secret"),
+            "fault: list_cycles failed by a fault of the desk; ",
+            ["mcp.failed"],
+        ),
     ],
 )
 async def test_an_error_of_the_desk_is_an_answer_and_a_fault_says_nothing_of_its_cause(
-    error: Exception, text: str
+    server: DeskServer, desk: Asked, error: Exception, text: str, logged: list[str]
 ) -> None:
-    answer = await text_of(server_of(Asked(error)), "list_cycles", {})
+    desk.error = error
+    with log_lines() as lines:
+        answer = await text_of(server, "list_cycles", {})
+    assert [line["event"] for line in lines] == logged
     assert answer.startswith(text)
     assert "secret" not in answer
 

@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def test_a_sale_is_not_recalibrated():
     assert proposal.recalibrated is None
 
 
+@pytest.mark.slow
 @given(
     stated=st.floats(0, 1),
     rows=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=30, max_size=60),

@@ -1,6 +1,7 @@
 """Candidate sources: those of the desk, one of your own, and what happens when one fails."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -143,10 +144,11 @@ async def hangs():
 async def test_a_source_that_fails_is_told_and_the_digest_goes_on(
     odd, fixture_desk, monkeypatch, what, code
 ):
-    monkeypatch.setenv("DESKBUS_CANDIDATES_TIMEOUT_S", "1")
-    await fixture_desk.market.universe(
-        fixture_desk.as_of
-    )  # its files are read before the clock runs
+    if what is hangs:
+        # The first digest of a process takes longer than others, perhaps longer than the limit.
+        request = CycleRequest(idempotency_key="first", sources=(SCREENER,))
+        await replace(fixture_desk, journals={}).do(BuildDigest, request=request)
+        monkeypatch.setenv("DESKBUS_CANDIDATES_TIMEOUT_S", "1")
     digest = await odd(what, SCREENER)
     told = {report.name: report for report in digest.sources}
     assert not told["odd"].ok

@@ -4,7 +4,6 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from sklearn.metrics import brier_score_loss
 
 from libs.study.statistics.calibration import (
     Stated,
@@ -25,6 +24,8 @@ def stated(dates: int, promised_more: float, seed: int = 0) -> list[Stated]:
 
 
 def test_its_parts_add_up_to_briers_score():
+    from sklearn.metrics import brier_score_loss  # noqa: PLC0415 - two seconds
+
     rows = stated(60, 0.1)
     result = calibration(rows)
     score = brier_score_loss([row.happened for row in rows], [row.probability for row in rows])
@@ -52,6 +53,7 @@ def test_the_curve_rises_and_lies_within_its_band():
     assert all(0 <= point.low <= point.happened <= point.high <= 1 for point in curve)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dates", "promised_more"), [(8, 0.0), (20, 0.1), (60, 0.0)])
 def test_the_curves_interval_holds_what_comes_true_however_few_the_dates(dates, promised_more):
     held = [

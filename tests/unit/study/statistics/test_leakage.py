@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 from benchmarks import leakage
-from contracts.study_score import Estimate, LeakVerdict, NotShown
+from contracts.probe import Guess
+from contracts.study import StudyArm
+from contracts.study_score import Estimate, LeakVerdict, NotShown, Probe
 from libs.study.statistics.leakage import (
     CUTOFF_GUARD,
     NAMES_WORTH_MAX,
@@ -24,28 +26,31 @@ from libs.study.statistics.shares import share_interval
 TICKERS = ["AAPL", "MSFT", "GOOG", "IBM", "FB"]
 
 
-def asked(answers: Sequence[str], dates: int = 40) -> Sequence[Sequence[tuple[str, str]]]:
-    """The same answers about each ticker on so many dates."""
-    return [list(zip(answers, TICKERS, strict=True))] * dates
+def identified(answers: Sequence[str], dates: int = 40) -> Probe:
+    """The probe of a model that answered so about each ticker on so many dates."""
+    guesses = [
+        Guess(ticker=it, guessed=answer) for answer, it in zip(answers, TICKERS, strict=True)
+    ]
+    return identification(StudyArm(name="one", provider="claude", masked=True), [guesses] * dates)
 
 
 def test_who_always_names_the_same_identifies_nothing():
-    result = identification(asked(["AAPL"] * 5))
-    assert (result.hits, result.asked, result.dates) == (40, 200, 40)
+    result = identified(["AAPL"] * 5)
+    assert (result.hits, result.asked, result.cells) == (40, 200, 40)
     assert result.by_guessing == pytest.approx(0.2, abs=0.01)
     assert result.blind
 
 
 def test_who_names_the_right_one_is_not_blind():
-    result = identification(asked(TICKERS))
+    result = identified(TICKERS)
     assert (result.hits, result.blind) == (200, False)
 
 
 def test_a_few_dates_show_neither_and_who_identifies_nothing_needs_more_than_the_least():
-    few = identification(asked(["?"] * 5, PROBE_DATES_LEAST - 1))
+    few = identified(["?"] * 5, PROBE_DATES_LEAST - 1)
     assert (few.low, few.high, few.blind) == (None, None, None)
-    assert identification(asked(["?"] * 5, PROBE_DATES_LEAST)).blind is False
-    assert identification(asked(["?"] * 5, 40)).blind
+    assert identified(["?"] * 5, PROBE_DATES_LEAST).blind is False
+    assert identified(["?"] * 5, 40).blind
 
 
 def test_the_bound_is_wilsons_of_all_answers_where_those_of_a_date_have_nothing_in_common():
@@ -69,6 +74,7 @@ def test_hits_that_come_alone_say_more_than_none_do():
     assert one[1] < none[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", leakage.ALIKE)
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.25])
 def test_the_bound_holds_the_truth_however_much_a_dates_answers_have_in_common(alike, share):

@@ -58,10 +58,9 @@ def test_too_few_dates_are_refused_with_the_number_that_is_needed():
             mean_over_dates(np.arange(float(dates_least(overlap) - 1)), overlap)
 
 
-def test_its_resolution_says_how_many_times_the_dates_would_have_to_be():
+def test_it_says_how_many_dates_would_show_a_true_difference_of_its_size():
     values = np.random.default_rng(2).normal(0.1, 1, 100)
     mean = mean_over_dates(values)
-    assert mean.resolution == pytest.approx(mean.dates / mean.needed)
     exact = ((1.96 + 0.8416) * values.std(ddof=1) / mean.estimate) ** 2
     assert mean.needed == pytest.approx(exact, rel=0.03)
 

@@ -1,12 +1,14 @@
 """Two arms on the same inputs: hits, returns, ranks."""
 
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from math import comb
 
 import numpy as np
 import pytest
 
-from libs.study.statistics.means import mean_over_dates
+from contracts.study_score import Measure, RankInterval
+from libs.study.statistics.means import Array, mean_over_dates
 from libs.study.statistics.paired import (
     PairedOutcome,
     difference,
@@ -14,6 +16,7 @@ from libs.study.statistics.paired import (
     hit_difference,
     rank_intervals,
 )
+from libs.study.statistics.shown import estimate
 
 DAYS = [date(2010, 1, 4) + timedelta(days=7 * week) for week in range(60)]
 
@@ -55,19 +58,23 @@ def test_the_order_of_the_pairs_does_not_matter():
     assert difference(pairs[::-1], 2) == difference(pairs, 2)
 
 
+def ranked(arms: Mapping[str, Array]) -> Sequence[RankInterval]:
+    """The ranks of arms by their values a date."""
+    differences = {(a, b): estimate(mean_over_dates(arms[a] - arms[b])) for a, b in every_two(arms)}
+    return rank_intervals(Measure.EXCESS, differences)
+
+
 def test_arms_that_cannot_be_told_apart_share_their_ranks():
     random, goods = np.random.default_rng(6), (0, 0.05, 2, 2.1)
     arms = {name: random.normal(size=60) + good for name, good in zip("abcd", goods, strict=True)}
-    differences = {(a, b): mean_over_dates(arms[a] - arms[b]) for a, b in every_two(arms)}
-    ranks = {rank.arm: (rank.best, rank.worst) for rank in rank_intervals(differences)}
+    ranks = {rank.arm: (rank.best, rank.worst) for rank in ranked(arms)}
     assert ranks == {"c": (1, 2), "d": (1, 2), "a": (3, 4), "b": (3, 4)}
 
 
 def test_many_arms_without_any_difference_are_rarely_ranked():
     """Eight arms are 28 pairs: at 5 % each, most studies would rank one of them."""
-    random, ranked = np.random.default_rng(7), 0
+    random, told_apart = np.random.default_rng(7), 0
     for _ in range(100):
         arms = {f"arm {number}": random.normal(size=30) for number in range(8)}
-        differences = {(a, b): mean_over_dates(arms[a] - arms[b]) for a, b in every_two(arms)}
-        ranked += any(rank.best > 1 for rank in rank_intervals(differences))
-    assert ranked <= 12
+        told_apart += any(rank.best > 1 for rank in ranked(arms))
+    assert told_apart <= 12

@@ -241,6 +241,7 @@ def test_who_always_likes_the_asset_that_did_best_is_not_accused():
     assert arm_of(score, "stubborn").foresight.verdict is LeakVerdict.CLEAR
 
 
+@pytest.mark.slow
 def test_no_coin_among_a_hundred_is_accused():
     for seed in range(100):
         score = score_picks(recorded({"coin": coin(seed)}, dates=30, seed=seed))

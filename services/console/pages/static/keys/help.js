@@ -4,13 +4,15 @@ import { addKeys, allKeys, keysAreOn, setKeys } from "./keys.js";
 
 const GO = "Go to";
 
-/** The pages that the menu lists, and those that only the search finds: [{href, title, key}]. */
+/** The pages that the menu lists, and those that only the search finds: [{href, title, key, meaning, opens}]. */
 export function pages() {
   const forms = document.getElementById("forms")?.content.querySelectorAll("a") ?? [];
   return [...document.querySelectorAll("#nav a"), ...forms].map((each) => ({
     href: each.getAttribute("href"),
     title: each.textContent.trim(),
     key: each.dataset.key,
+    meaning: each.dataset.meaning ?? "",
+    opens: each.dataset.opens,
   }));
 }
 

@@ -7,6 +7,7 @@ import { addKeys } from "./keys.js";
 
 const SOON_MS = 120;
 const PAGES_MAX = 8;
+const DAY = /^\d{4}-\d\d-\d\d$/;
 const KINDS = { cycle: "Cycles", operation: "Operations", account: "Accounts", ticker: "Tickers", strategy: "Strategies", job: "Jobs", setting: "Settings" };
 
 let open = null;
@@ -47,9 +48,10 @@ class Palette {
   pages(words) {
     const sought = words.toLowerCase().split(/\s+/).filter(Boolean);
     return pages()
-      .filter(({ title }) => sought.every((each) => title.toLowerCase().includes(each)))
+      .filter(({ title, meaning }) => sought.every((each) => `${title} ${meaning}`.toLowerCase().includes(each)))
       .slice(0, sought.length ? PAGES_MAX : undefined)
-      .map(({ href, title, key }) => ({ kind: "page", title, page: href, detail: key ? `g ${key}` : "" }));
+      .map(({ href, title, key, opens }) => ({ kind: "page", title, page: href, detail: key ? `g ${key}` : "", opens }))
+      .concat(DAY.test(words) ? [{ kind: "page", title: `Cycles of ${words}`, page: `/cycles?since=${words}&until=${words}` }] : []);
   }
 
   typed() {
@@ -109,6 +111,11 @@ class Palette {
 
   go(inTab) {
     const { href } = this.chosen;
+    if (this.chosen.dataset.opens && !inTab) {
+      const { opens } = this.chosen.dataset;
+      this.dialog.close();
+      return document.dispatchEvent(new CustomEvent(`deskbus:${opens}`));
+    }
     if (inTab) window.open(href, "_blank", "noopener");
     else location.assign(href);
     this.dialog.close();
@@ -133,13 +140,14 @@ function grouped(results) {
   });
 }
 
-function option({ title, detail, page }, number) {
+function option({ title, detail, page, opens }, number) {
   const made = document.createElement("a");
   made.setAttribute("role", "option");
   made.setAttribute("aria-selected", "false");
   made.id = `palette-option-${number}`;
   made.tabIndex = -1;
   made.href = page;
+  if (opens) made.dataset.opens = opens;
   const name = document.createElement("span");
   name.textContent = title;
   made.append(name);

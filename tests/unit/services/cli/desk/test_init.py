@@ -9,13 +9,14 @@ from typer.testing import CliRunner
 
 from contracts.performance import CANDIDATES
 from contracts.study import Study
+from contracts.study_score import Foresight, LeakVerdict
 from libs.market.exit_terms import terms_in
 from libs.market.replay.store import ReplayStore
 from libs.runtime.settings import Settings
 from libs.study.statistics.canary import CANARY_SESSIONS, LEAK_DEVIATIONS
 from libs.study.statistics.choices import seen_ahead
 from libs.study.statistics.design import dates_of
-from libs.study.statistics.foresight import sight
+from libs.study.statistics.foresight import foresight
 from libs.study.statistics.outcomes import outcomes
 from libs.study.statistics.record import AssetBars
 from services.cli.desk.init import EXAMPLES, FILES, app
@@ -68,9 +69,10 @@ def test_the_studys_look_ahead_check_sees_its_canary(tmp_path: Path) -> None:
         dates = dates_of(study.model_copy(update={"seed": seed}), sessions)
         week = outcomes(dates, study.universe, bars, sessions, CANARY_SESSIONS, CANDIDATES)
 
-        seen = sight(seen_ahead(week), week)
+        seen = foresight(seen_ahead(week), week, canary_lit=True)
 
-        assert seen.leaks
+        assert isinstance(seen, Foresight)
+        assert seen.verdict is LeakVerdict.LEAKS
         assert seen.deviations > LEAK_DEVIATIONS + 1, "with something to spare"
         assert week.overlap == 1
 

@@ -246,6 +246,7 @@ def test_the_decimal_mark_is_asked_for_and_answered(folder: Path) -> None:
         assert read_bars(out / "ACME.csv")["close"].to_list() == [close]
 
 
+@pytest.mark.slow
 def test_a_download_of_many_tickers_side_by_side_is_read(folder: Path) -> None:
     download({f"T{n:03d}": bars() for n in range(150)}).to_csv("prices.csv")
     done = run("prices.csv --yes")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from libs.keys.nats_config import NatsPlace
 from libs.runtime.settings import Settings
 from services.cli import main as cli
 from services.cli.operating.doctor import CheckVerdict, machine
 from services.cli.shell.problem import ExitCode
-from services.provisioner.secrets import NatsPlace, kept_place, provision_secrets
+from services.provisioner.secrets import kept_place, provision_secrets
 
 ROOT = Path(__file__).parents[5]
 

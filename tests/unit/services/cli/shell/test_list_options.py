@@ -1,35 +1,31 @@
 """The line under a list that goes on: a shell takes it as it stands."""
 
 import shlex
-from datetime import UTC, datetime
+from datetime import date
 from uuid import UUID
 
 import pytest
 
-from services.cli.shell.list_options import tell_limit, tell_more
+from contracts.cycle_query import CyclesQuery
+from services.cli.shell.list_options import tell_limit, tell_older
 
 
 def test_the_command_for_older_ones_is_read_by_a_shell_as_it_was_meant(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = "O'Neil `id` $HOME"
-    filters = {
-        "text": text,
-        "since": datetime(2012, 6, 1, tzinfo=UTC),
-        "ascending": True,
-        "account": None,
-    }
-    tell_more("deskbus cycle list", filters, UUID(int=0))
+    query = CyclesQuery(text=text, since=date(2012, 6, 1), ascending=True)
+    tell_older("deskbus cycle list", query, UUID(int=0))
     line = " ".join(capsys.readouterr().err.split())
 
     assert shlex.split(line.removeprefix("older: ")) == [
         "deskbus",
         "cycle",
         "list",
-        "--text",
-        text,
         "--since",
         "2012-06-01",
+        "--text",
+        text,
         "--ascending",
         "--before",
         "00000000",

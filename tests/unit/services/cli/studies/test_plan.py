@@ -60,6 +60,7 @@ def test_the_plan_of_a_paid_model_has_its_probes_and_stays_within_its_budget() -
     assert {arm.calls for arm in controls} == {0}
 
 
+@pytest.mark.slow
 def test_the_plan_in_the_docs_is_the_one_that_is_printed() -> None:
     """Where it is not: `make contracts`."""
     page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The running desk as the MCP server reaches it: looked for when it is needed."""
+"""The running desk as a program reaches it that may start before it: looked for when needed."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.subjects.subject import Answered, Asked, Subject
+from contracts.subjects.subject import Answered, Asked, Subject, identity_of
 from libs.bus.client import ASK_TIMEOUT_S, Client, DeskNotReachable, open_client
 
 # Finds the running desk's NATS and the keys to it; raises DeskNotReachable where there is none.
@@ -69,3 +69,23 @@ async def _close_unused(connection: _Connection) -> None:
     """Close a connection that nobody waits on any more."""
     if not connection.asking:
         await connection.stack.aclose()
+
+
+class ProposerLinks:
+    """Asks in the name of proposers, each over a connection with its own key: NATS decides what one
+    may say, not the process that passes it on."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._links: dict[str, DeskLink] = {}
+
+    async def ask(self, proposer: str, row: Subject[Asked, Answered], message: Asked) -> Answered:
+        """The answer. Raises DeskNotReachable and QuestionRefused."""
+        # As many as a person has added: whoever asks has shown a token.
+        link = self._links.setdefault(proposer, DeskLink(self._where, identity_of(proposer)))
+        return await link.ask(row, message)
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        for link in self._links.values():
+            await link.close()

@@ -1,0 +1,109 @@
+"""Questions of a proposer about its own proposals and account, and their answers."""
+
+from datetime import date, datetime
+
+from pydantic import Field
+
+from contracts.account_query import HeldAtClose
+from contracts.cycle import CycleStatus
+from contracts.message import Message
+from contracts.performance import OrderResult
+from contracts.proposal import PICKS_MAX, SIDE_MAX, ProposalId
+from contracts.risk import RuleOutcome
+from contracts.trader import PASSED_MAX
+from contracts.types import CycleId, Money, Name, Percent, Quantity, ShortText, Text, Ticker, Value
+
+CUTS_MAX = 200
+HELD_MAX = 200
+ORDERS_MAX = 60
+
+
+class ProposalQuery(Message):
+    """What became of a proposal of the caller's; `preview`: of the preview of this id."""
+
+    proposal_id: ProposalId
+    preview: bool = False
+
+
+class ProposedDecision(Value):
+    """What the rules left of one trade."""
+
+    action: ShortText
+    ticker: Ticker
+    quantity: Quantity
+    price: Money
+    allocation_pct: Percent
+
+
+class ProposalCut(Value):
+    """A rule that cut or vetoed a trade: what it saw, against which limit."""
+
+    rule: ShortText
+    ticker: Ticker | None = None
+    outcome: RuleOutcome
+    value: ShortText
+    limit: ShortText
+    reason: Text
+
+
+class LeftOut(Value):
+    """A trade that could not be judged at all, and why."""
+
+    ticker: Ticker
+    why: Text
+
+
+class ProposalView(Message):
+    """A proposal: where it is and what became of it. `found` is False where the caller made none of
+    this id.
+
+    `received_at` is the desk's receipt by Postgres' clock. `decisions` are what the rules left, as
+    approved where a person was asked (`state` is `awaiting_approval` until then); None where the
+    rules have not spoken yet. `orders` are what became of those that were placed.
+    """
+
+    found: bool = True
+    message: Text = ""
+    cycle_id: CycleId | None = None
+    preview: bool = False
+    account: ShortText = ""
+    session: date | None = None
+    received_at: datetime | None = None
+    status: CycleStatus | None = None
+    state: ShortText = ""
+    outcome: ShortText = ""
+    reason: Text = ""
+    decisions: tuple[ProposedDecision, ...] | None = None
+    cuts: tuple[ProposalCut, ...] = Field(default=(), max_length=CUTS_MAX)
+    left_out: tuple[LeftOut, ...] = Field(default=(), max_length=PASSED_MAX)
+    orders: tuple[OrderResult, ...] = Field(default=(), max_length=ORDERS_MAX)
+
+
+class ProposalLimitsQuery(Message):
+    """What may the caller propose, and what does its account hold?"""
+
+
+class ProposalLimits(Message):
+    """The limits of the caller, which a person set, and its account at its newest close.
+
+    At one session `sales_max` sales may wait or be proposed, of `sold_pct_max` percent of equity
+    together. `left_this_hour` proposals and previews are left of `per_hour_max`; `open` of its
+    proposals have not ended, of at most `open_max`. `equity` is None where the account was never
+    valued: its first proposal opens it.
+    """
+
+    proposer: Name
+    account: Name
+    approval_required: bool
+    sales_max: int
+    sold_pct_max: Percent
+    per_hour_max: int
+    left_this_hour: int
+    open: int
+    open_max: int
+    picks_max: int = PICKS_MAX
+    side_max: int = SIDE_MAX
+    closed_on: date | None = None
+    cash: Money | None = None
+    equity: Money | None = None
+    held: tuple[HeldAtClose, ...] = Field(default=(), max_length=HELD_MAX)

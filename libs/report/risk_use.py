@@ -1,0 +1,157 @@
+"""An account against its limits: what is used, what was cut, and which setting to change. Pure."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from contracts.message import MAIN_ACCOUNT
+from contracts.risk_use import LimitUse, RiskView
+from contracts.types import Money
+from libs.facts import amounts
+from libs.report import view
+from libs.report.tones import Tone
+from libs.report.view import Column, NoRows, Table, Text
+
+NEAR = Decimal(80)
+"""From so many percent of a limit on it is said to be near."""
+PCT, SESSIONS, POINTS, SHARES = "%", "session", "of 10", "share"
+LIMITS: Mapping[str, tuple[str, str]] = {
+    "gross_exposure_pct_max": ("Everything held, of equity", PCT),
+    "sector_pct_max": ("One sector, of equity", PCT),
+    "position_pct_max": ("One position, of equity", PCT),
+    "cluster_pct_max": ("What moves together, of equity", PCT),
+    "volatility_pct_max": ("Volatility of a year", PCT),
+    "risk_per_trade_pct_max": ("Loss at one stop, of equity", PCT),
+    "daily_loss_pct_max": ("Loss of the day, of equity", PCT),
+    "order_pct_max": ("One order, of equity", PCT),
+    "price_move_pct_max": ("Price moved since the finding", PCT),
+    "risk_score_max": ("Risk score of a share", POINTS),
+    "cooling_off_sessions": ("No buy after a sale", SESSIONS),
+    "report_sessions": ("No buy before a report", SESSIONS),
+    "position_shares_min": ("Least buy", SHARES),
+    "position_value_min": ("Least buy, in money", ""),
+}
+"""The limits in the order in which they are shown: in words, and the unit."""
+
+
+def heading(of: RiskView) -> tuple[Text, ...]:
+    """The figures that no limit holds, and a halt."""
+    stops = f"{_money(of.at_stops, of)} is lost if every stop fills at its price"
+    bare = f"; {_money(of.unprotected, of)} has no stop"
+    return (
+        *view.notes(of.halted, tone=Tone.BAD),
+        *view.notes(stops + (bare if of.unprotected else "")),
+    )
+
+
+def table(of: RiskView, account: str) -> Table:
+    """A row for each limit, its use first."""
+    by_name = {it.limit: it for it in of.limits}
+    return view.table(
+        (
+            "Limit",
+            Column("Used", right=True),
+            Column("Allowed", right=True),
+            Column("Share", right=True, spare=2),
+            "Most of it",
+            Column("Setting", spare=1),
+        ),
+        (
+            (
+                words,
+                _used(by_name[name], unit),
+                _amount(by_name[name].allowed, unit),
+                _share(by_name[name]),
+                _of(by_name[name]),
+                setting(name, account),
+            )
+            for name, (words, unit) in LIMITS.items()
+            if name in by_name
+        ),
+    )
+
+
+def bars(of: RiskView) -> tuple[tuple[str, LimitUse, str, str], ...]:
+    """The limits whose use is known, in words: name, use, `24% of 40%`, and what uses the most."""
+    by_name = {it.limit: it for it in of.limits}
+    return tuple(
+        (words, use, f"{_amount(use.used, unit)} of {_amount(use.allowed, unit)}", use.by)
+        for name, (words, unit) in LIMITS.items()
+        if (use := by_name.get(name)) is not None and use.used is not None
+    )
+
+
+def setting(limit: str, account: str) -> str:
+    """The setting of a limit for this account: of an account that is not the main one its own."""
+    return f"limits.{limit}" if account == MAIN_ACCOUNT else f"accounts.{account}.limits.{limit}"
+
+
+def share_of(use: LimitUse) -> Decimal | None:
+    """How much of the limit is used, in percent; None where nothing is measured."""
+    if use.used is None:
+        return None
+    return use.used * 100 / use.allowed if use.allowed else Decimal(100 if use.used else 0)
+
+
+def tone_of(use: LimitUse) -> Tone | None:
+    """Bad where it is reached, a warning where it is near."""
+    share = share_of(use)
+    if share is None or share < NEAR:
+        return None
+    return Tone.BAD if share >= 100 else Tone.WARN
+
+
+def _money(amount: Decimal, of: RiskView) -> str:
+    return amounts.money(Money(amount=amount, currency=of.currency or "USD"))
+
+
+def _used(use: LimitUse, unit: str) -> view.Cell:
+    if use.used is None:
+        return view.say(use.measured) if use.measured else view.unknown()
+    return view.say(_amount(use.used, unit), tone_of(use))
+
+
+def _share(use: LimitUse) -> view.Cell:
+    share = share_of(use)
+    return view.BLANK if share is None else view.say(f"{share:.0f}%", tone_of(use))
+
+
+def _of(use: LimitUse) -> str:
+    if use.measured_on is not None:
+        return f"by the decision of {amounts.session(use.measured_on)}"
+    return use.by
+
+
+def _amount(amount: Decimal, unit: str) -> str:
+    if unit == PCT:
+        return f"{amount.normalize():f}%"
+    if unit in {SESSIONS, SHARES}:
+        return amounts.count(int(amount), unit)
+    return f"{amount:g} {unit}".strip() if unit else f"{amount:,.2f}"
+
+
+def cuts(of: RiskView) -> Table:
+    """The rules that cut or vetoed, the most frequent first."""
+    return view.table(
+        (
+            "Rule",
+            Column("Cut", right=True),
+            Column("Vetoed", right=True),
+            "Newest",
+            "Ticker",
+            Column("Why", wraps=True, spare=2),
+            Column("Cycle", spare=1),
+        ),
+        (
+            (
+                it.rule.replace("_", " "),
+                view.count(it.cut),
+                view.count(it.vetoed),
+                view.day(it.as_of),
+                it.ticker or "",
+                it.reason,
+                view.decision(it.cycle_id, it.pipeline),
+            )
+            for it in of.cuts
+        ),
+        empty=NoRows("No rule cut anything."),
+    )
