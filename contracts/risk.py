@@ -15,6 +15,7 @@ from contracts.exit_signal import SIGNALS_MAX, ExitReport, ExitSignal
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, Moves, ReportAhead
 from contracts.memory import AgentMemory
 from contracts.message import Command, Contract
+from contracts.plugins import PLUGINS_MAX, PluginNames, PluginVerdict
 from contracts.reasons import (
     FIGURES_MAX,
     LOOSE_MAX,
@@ -226,6 +227,7 @@ class DecisionValidation(Contract):
     as it is then. `synthetic` says that it was decided on prices that are made up. `figures` and
     `loose` are those of the decisions' reasoning, as the trader's picks have them. `recalibration`
     is the table that stated confidences were looked up in; None where too few outcomes were known.
+    `plugins` are the answers of the user's own rules, which bind execution too.
     """
 
     passed: bool
@@ -244,6 +246,9 @@ class DecisionValidation(Contract):
     figures: tuple[Figure, ...] = Field(default=(), max_length=FIGURES_MAX)
     loose: tuple[Loose, ...] = Field(default=(), max_length=LOOSE_MAX)
     recalibration: Recalibration | None = Field(default=None, exclude_if=is_none)
+    plugins: tuple[PluginVerdict, ...] = Field(
+        default=(), max_length=PLUGINS_MAX * PICKS_MAX, exclude_if=operator.not_
+    )
 
 
 class UnreadableDecision(Value):
@@ -282,7 +287,7 @@ class ValidateDecision(Command):
     """Apply the rules in code and size what is left.
 
     From `recalibrated_from` known outcomes on stated confidences are recalibrated by those that
-    the account's last memory carries; 0: never.
+    the account's last memory carries; 0: never. `plugins` are the user's own rules for buys.
     """
 
     request: CycleRequest
@@ -294,3 +299,4 @@ class ValidateDecision(Command):
     portfolio: Portfolio
     agent_memory: AgentMemory | None = None
     recalibrated_from: int = Field(default=0, ge=0)
+    plugins: PluginNames = Field(default=(), exclude_if=operator.not_)

@@ -23,6 +23,7 @@ from libs.runtime import ids
 from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import CallNotRecorded, RecordedJournal
+from libs.runtime.own_code import source_sha256
 from libs.runtime.settings import Settings
 from services.assessment import app as assessment
 from services.exit_signal import app as exit_signal
@@ -60,7 +61,8 @@ class ReplayDifference:
 
 @dataclass
 class ReplayReport:
-    """The steps that ran again, and whether all of them came out as recorded."""
+    """The steps that ran again, and whether all of them came out as recorded. `changed` are
+    plug-ins that are not what they were; their answers were taken from the record."""
 
     cycle_id: UUID
     status: str
@@ -68,6 +70,7 @@ class ReplayReport:
     calls: int = 0
     from_record: int = 0
     differences: list[ReplayDifference] = field(default_factory=list)
+    changed: Sequence[str] = ()
 
     @property
     def same(self) -> bool:
@@ -82,13 +85,31 @@ async def replay(
     if view.cycle_id is None:
         raise LookupError(view.message or "no cycle of this id")
     by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
-    report = ReplayReport(view.cycle_id, view.status or "")
+    report = ReplayReport(view.cycle_id, view.status or "", changed=changed_plugins(recordings))
     # The rules answer the stages of a masked pipeline that read texts: docs/masking.md.
     names = dict.fromkeys((*_answering(recordings), RULES))
     providers = {name: RecordedProvider(name) for name in names}
     routes = _thinking(providers, settings)
     await _Replay(_workflow(view, recordings), view, by_id, routes, report, providers).run()
     return report
+
+
+def changed_plugins(recordings: Sequence[Recording]) -> Sequence[str]:
+    """A sentence for each of the user's own rules whose source is not the one on record. Nothing of
+    them is loaded."""
+    recorded: set[tuple[str, str]] = set()
+    for recording in recordings:
+        result = recording.result if isinstance(recording.result, dict) else {}
+        verdicts = result.get("plugins")
+        for verdict in verdicts if isinstance(verdicts, list) else ():
+            if isinstance(verdict, dict):
+                recorded.add((str(verdict["plugin"]), str(verdict["sha256"])))
+    return [
+        f"plug-in {name} has changed: its source was {then[:12] or 'not there'}, and is "
+        f"{now[:12] or 'not there'}"
+        for name, then in sorted(recorded)
+        if (now := source_sha256(name.partition(":")[0])) != then
+    ]
 
 
 def _answering(recordings: Sequence[Recording]) -> Iterator[str]:

@@ -167,5 +167,6 @@ async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
             starting_cash=settings.broker.starting_cash_usd,
             approval_move_pct_max=settings.approval.move_pct_max,
             limits_of=settings.limits_of,
+            plugins=settings.plugins,
             currency_of=settings.currency_of,
         )

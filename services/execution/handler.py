@@ -80,6 +80,7 @@ class Trading:
     starting_cash: Decimal
     approval_move_pct_max: Decimal = APPROVAL_MOVE_PCT_MAX
     limits_of: Callable[[str], AccountLimits] = lambda _: AccountLimits()
+    plugins: tuple[str, ...] = ()
     currency_of: Callable[[str], str] = lambda _: CASH_CURRENCY
     venue_desk: VenueDesk | None = None
 
@@ -233,7 +234,12 @@ async def _execute(
         approvals.require_near(command, near, trading.approval_move_pct_max)
         existing = await store.find_orders(db, logic.order_ids(command))
         result, changes = logic.execute(
-            command, record.bounds, account, quotes, trading.broker, existing
+            command,
+            replace(record.bounds, plugins=trading.plugins),
+            account,
+            quotes,
+            trading.broker,
+            existing,
         )
         await store.write(db, changes)
         await store.keep_execution(db, sent.sha256, result)

@@ -23,6 +23,7 @@ from libs.broker.broker import Broker, Filled
 from libs.market.symbols import is_us_ticker
 from libs.quant.exchange import cents_in, price_in
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
+from libs.quant.risk.plugins import plugin_ceilings
 from libs.quant.risk.rules import (
     EXIT_GATES,
     HALTED,
@@ -204,6 +205,7 @@ def _judge_again(
         # Those of the plan are the command's word: beside the ones on record they only tighten.
         constraints=bounds.constraints.also(validation.constraints),
         sell_gates=EXIT_GATES if any(d.exit for d in validation.decisions) else SELL_GATES,
+        own_ceilings=plugin_ceilings(bounds.plugins, validation.plugins),
     )
 
 

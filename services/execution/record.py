@@ -19,11 +19,13 @@ WHAT_TO_DO = (
 class Bounds:
     """The limits of the request on record for its pipeline, within the account's own limits.
 
-    `budget` is what it may spend; None: what the account has.
+    `budget` is what it may spend; None: what the account has. `plugins` are the user's own rules in
+    execution's settings: each must have answered for a buy.
     """
 
     budget: Money | None = None
     constraints: Constraints = Constraints()
+    plugins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

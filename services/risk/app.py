@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from contracts.subjects.commands import (
     PREVIEW_DECISION,
@@ -22,12 +23,13 @@ from services.risk.review import review_picks, review_role
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """The service's messages with their handlers. It holds no account."""
     reviewer = review_role(providers, settings, market.calendar)
+    decide = partial(validate_decision, market=market, plugins=settings.plugins)
     return Routes(
         service="risk",
         commands=(
             on_command(REVIEW_PICKS, review_picks, role=reviewer),
-            on_command(VALIDATE_DECISION, validate_decision, market=market),
-            on_command(PREVIEW_DECISION, validate_decision, market=market),
+            on_command(VALIDATE_DECISION, decide),
+            on_command(PREVIEW_DECISION, decide),
             on_command(VALIDATE_EXITS, validate_exits),
         ),
     )

@@ -7,6 +7,7 @@ from decimal import Decimal
 from contracts.account import Side
 from contracts.constraints import constraints_of
 from contracts.facts import Moves
+from contracts.plugins import PluginVerdict
 from contracts.risk import (
     Check,
     DecisionValidation,
@@ -21,6 +22,7 @@ from libs.facts.compose import carried
 from libs.quant.recalibration import recalibrated, recalibration, unproven
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.quant.risk.evidence import evidence_of
+from libs.quant.risk.plugins import plugin_ceilings
 from libs.runtime.errors import DeskError
 
 PROVEN_FROM = 30
@@ -47,9 +49,12 @@ class Clamped:
     removed: tuple[str, ...]
 
 
-def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
+def validate(
+    command: ValidateDecision, moves: Moves, verdicts: Sequence[PluginVerdict] = ()
+) -> DecisionValidation:
     """Clamp the review to the trader's picks, then apply the rules. `moves` are those of all that
-    is held or was researched. Raises BudgetCurrencyMismatch.
+    is held or was researched, `verdicts` those of the user's own rules, once they were asked.
+    Raises BudgetCurrencyMismatch.
     """
     portfolio, budget = command.portfolio, command.request.budgets.money
     if budget is not None and budget.currency != portfolio.cash.currency:
@@ -75,6 +80,7 @@ def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
         moves=moves,
         constraints=constraints,
         strategy=command.pipeline.provider,
+        own_ceilings=plugin_ceilings((), verdicts),
     )
     passed = {decision.asset for decision in verdict.decisions}
     cited = carried(command.daily_picks, _reasoning_fields(command.daily_picks, verdict.decisions))
@@ -96,6 +102,7 @@ def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
         figures=cited.figures,
         loose=cited.loose,
         recalibration=table,
+        plugins=tuple(verdicts),
     )
 
 

@@ -42,7 +42,7 @@ from libs.quant.risk.rules import (
     OWN_REASON,
     SELL_GATES,
 )
-from libs.quant.sizing import EXACT_DOWN, is_whole, part_of, whole_shares
+from libs.quant.sizing import EXACT_DOWN, is_whole, part_of, whole_lots, whole_shares
 
 WHOLE_SHARES = "whole_shares"
 UNCONSTRAINED = Constraints()
@@ -76,6 +76,7 @@ def evaluate(
     sell_gates: Sequence[RiskRule] = SELL_GATES,
     buy_gates: Sequence[RiskRule] = BUY_GATES,
     buy_ceilings: Sequence[RiskRule] = BUY_CEILINGS,
+    own_ceilings: Sequence[RiskRule] = (),
 ) -> RuleVerdict:
     """Judge and size a proposal: buys in percent of the budget, sales in percent of the position.
 
@@ -83,7 +84,7 @@ def evaluate(
     currency; a buy without one is vetoed, a sale is sized without. Decisions come sales first, then
     by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys, and limit
     sales that are no exits. `moves` says how the tickers move; those that it does not know are
-    taken to move the most, and with all.
+    taken to move the most, and with all. `own_ceilings` are the user's, for buys.
 
     Raises ValueError where `budget` is in another currency than the account.
     """
@@ -102,7 +103,7 @@ def evaluate(
             [leg for leg in legs if leg.side is Side.BUY],
             facts,
             (*buy_gates, *gates_of(constraints)),
-            (*buy_ceilings, *ceilings_of(constraints)),
+            (*buy_ceilings, *ceilings_of(constraints), *own_ceilings),
         )
         return _verdict([*sells, *buys], doubles, facts, strategy)
 
@@ -269,6 +270,8 @@ def _size_buy(leg: Leg, findings: Findings, facts: RiskFacts) -> _Judged:
     price = facts.price_to_size_by(leg.ticker)
     amount = allowed * facts.budget / _HUNDRED
     shares = whole_shares(amount, price, facts.lot(leg.ticker)) if price > 0 else _ZERO
+    most = min((it.shares_max for _, it in findings if it.shares_max is not None), default=shares)
+    shares = whole_lots(min(shares, most), facts.lot(leg.ticker))
     if not shares:
         return _Judged(leg, findings, allowed, shares)
     size = LEAST_SIZE.judge(replace(leg, allocation_pct=allowed), facts)

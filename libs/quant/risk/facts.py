@@ -15,8 +15,8 @@ from libs.quant.risk.movement import Movement
 from libs.quant.sizing import limit_price
 
 _CENT = Decimal("0.01")
-_PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
-_PCT_STEPS_SHOWN = (Decimal("0.01"), Decimal("0.001"), _PCT_STEP)
+PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
+PCT_STEPS_SHOWN = (Decimal("0.01"), Decimal("0.001"), PCT_STEP)
 _HUNDRED = Decimal(100)
 _ZERO = Decimal(0)
 
@@ -193,12 +193,14 @@ class RiskFacts:
 
 @dataclass(frozen=True, slots=True)
 class LegFinding:
-    """A rule's finding on one leg: the allocation it allows, the value and the limit."""
+    """A rule's finding on one leg: the allocation it allows, the value and the limit. A rule that
+    counts in shares says how many at most."""
 
     allowed_pct: Decimal
     value: str
     limit: str
     reason: str
+    shares_max: Decimal | None = None
 
 
 def gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> LegFinding:
@@ -241,14 +243,14 @@ def share_class(other: str, ticker: str) -> str:
 
 def floor_pct(value: Decimal) -> Decimal:
     """A percentage with the four places that contracts carry, rounded down."""
-    return value.quantize(_PCT_STEP, ROUND_FLOOR)
+    return value.quantize(PCT_STEP, ROUND_FLOOR)
 
 
 def pct(value: Decimal, beside: Decimal | None = None) -> str:
     """A percentage for people, `12.35%`; with more places where two would not tell it from
     `beside`, which it is compared with."""
     text = ""
-    for step in _PCT_STEPS_SHOWN:
+    for step in PCT_STEPS_SHOWN:
         text = _at(value, step)
         if beside is None or beside == value or text != _at(beside, step):
             break

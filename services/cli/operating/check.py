@@ -14,6 +14,7 @@ from libs.report import view
 from libs.report.tones import Tone
 from libs.report.view import Cell, Column, Table
 from services.cli.operating.market_files import require_exit_rules
+from services.cli.operating.plugins import plugins_tried
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, WrongUsage
@@ -47,7 +48,8 @@ def check(
     """Read all market files, and say of each what it is and whether it can be used.
 
     No desk is needed, and nothing is changed. The settings and the exit rules are read too, and
-    refused where they cannot be used. Exit 1 where a file has a fault.
+    refused where they cannot be used, and each plug-in is asked about a sample buy. Exit 1 where
+    a file or a plug-in has a fault.
     """
     settings = load_settings()
     folder = directory or settings.market.replay_dir
@@ -57,6 +59,9 @@ def check(
     rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
     show(rows, [_table(rows)], json=json)
     require_exit_rules(settings)
+    faults = [it for it in asking(plugins_tried(settings.plugins)) if it.todo]
+    if faults:
+        raise CliProblem(f"plug-in {faults[0].said}", faults[0].todo)
     refused = [file for file in files if file.refused]
     if refused:
         raise CliProblem(

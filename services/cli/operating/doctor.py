@@ -50,6 +50,7 @@ from services.cli.operating.channels import channels_here, channels_of
 from services.cli.operating.checks import CheckVerdict, DoctorCheck, off, ok, problem
 from services.cli.operating.market_files import market_files
 from services.cli.operating.model_call import SETTINGS, called
+from services.cli.operating.plugins import plugins_tried
 from services.cli.operating.source_words import (
     alpaca_lacks,
     alpaca_words,
@@ -102,7 +103,12 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
     if call is not None:
         checks = asking(called(settings, call))
     else:
-        checks = [*machine(settings), *asking(market_files(settings)), *asking(running(settings))]
+        checks = [
+            *machine(settings),
+            *asking(plugins_tried(settings.plugins)),
+            *asking(market_files(settings)),
+            *asking(running(settings)),
+        ]
     checks = [
         check.model_copy(update={"said": as_set(check.said), "todo": as_set(check.todo)})
         for check in checks

@@ -29,7 +29,8 @@ class Differs(BaseModel):
 
 
 class Replayed(BaseModel):
-    """The result of a replay; `same` is whether it decided what the cycle decided."""
+    """The result of a replay; `same` is whether it decided what the cycle decided. `changed` says
+    which plug-ins are not what they were."""
 
     cycle_id: UUID
     status: str
@@ -38,6 +39,7 @@ class Replayed(BaseModel):
     calls: int
     from_record: int
     differences: tuple[Differs, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 async def fetch(client: Client, cycle_id: UUID) -> Sequence[Recording]:
@@ -79,5 +81,7 @@ def tell(replayed: Replayed) -> None:
     for difference in replayed.differences[:DIFFERENCES_SHOWN_MAX]:
         line = f"  {difference.step} {amounts.short(difference.op_id)}: {difference.what}"
         put(line, "red")
+    for change in replayed.changed:
+        put(f"  {change}; its answers are the recorded ones", "yellow")
     if not replayed.same:
         aside(NOT_THE_SAME)

@@ -151,14 +151,20 @@ def cancel(
 
 
 @app.command()
-def replay(cycle_id: CycleOrLast = LAST, json: JsonOption = False) -> None:
+def replay(
+    cycle_id: CycleOrLast = LAST,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse where a plug-in has changed since (exit 4).")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """Run a past cycle again from its record and compare: exit 1 where the decision differs.
 
-    Every thinking step runs again on its recorded calls. No model and no data is asked, and
-    nothing is written.
+    Every thinking step runs again on its recorded calls. No model, no data and no plug-in is
+    asked, and nothing is written.
     """
     view, records = with_record(lambda client: _recorded(client, cycle_id))
-    replayed = asking(_replay(view, records))
+    replayed = asking(_replay(view, records, strict=strict))
     if json:
         emit([replayed])
     else:
@@ -173,9 +179,14 @@ async def _recorded(client: Client, cycle_id: str) -> tuple[CycleView, Sequence[
     return view, await recordings.fetch(client, view.cycle_id)
 
 
-async def _replay(view: CycleView, records: Sequence[Recording]) -> Replayed:
-    from services.replay import replay as run_again  # noqa: PLC0415 - loads every service
+async def _replay(view: CycleView, records: Sequence[Recording], *, strict: bool) -> Replayed:
+    from services.replay import changed_plugins  # noqa: PLC0415 - loads every service
+    from services.replay import replay as run_again  # noqa: PLC0415
 
+    changed = changed_plugins(records) if strict else ()
+    if changed:
+        hint = "leave out --strict to replay with the recorded answers"
+        raise CliProblem("; ".join(changed), hint, ExitCode.REJECTED)
     try:
         report = await run_again(view, records, load_settings())
     except LookupError as error:

@@ -24,6 +24,7 @@ FILLED_IN = frozenset(
         "past_strategies",
         "trials",
         "recalibrated_from",
+        "plugins",
     }
 )
 """Command fields that the orchestrator itself fills."""

@@ -18,6 +18,7 @@ from contracts.execution import ExecuteDecisions
 from contracts.exit_signal import ExitSignal
 from contracts.facts import DatedEvent, EventKind, TickerFacts
 from contracts.message import Pipeline
+from contracts.plugins import PluginVerdict
 from contracts.risk import DecisionAction, DecisionValidation, Evidence, PortfolioDecision
 from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
@@ -281,3 +282,36 @@ def test_a_share_class_that_the_command_hides_is_known_from_executions_own_sourc
     assert bought(changes) == {}, "AAA is held, and DDD is another class of its shares"
     (order,) = changes.placed
     assert "AAA (same issuer) held" in order.reason
+
+
+RULE = "my_rules:penny_stock"
+
+
+def held_to(ceiling: int, *, plugins: tuple[str, ...] = (RULE,), asked: bool = True) -> Changes:
+    """What is bought of DDD under a plug-in's answer on record, with these in the settings."""
+    verdict = PluginVerdict(
+        plugin=RULE, sha256="", ticker="DDD", asked=D(2_000), ceiling=D(ceiling), reason="why"
+    )
+    sent = command({"DDD": WHOLE}, {"DDD": honest("Energy")}, D(10**12))
+    validation = sent.decision_validation.model_copy(
+        update={"plugins": (verdict,) if asked else ()}
+    )
+    sent = sent.model_copy(update={"decision_validation": validation})
+    bounds = Bounds(plugins=plugins)
+    return execute(sent, bounds, account(), quotes(), PaperBroker(D(0), D(0)), {})[1]
+
+
+def test_the_answer_of_a_plug_in_on_record_binds_whatever_the_command_asks_for() -> None:
+    assert bought(held_to(100)) == {"DDD": 100 * PRICE}
+    assert bought(held_to(100, plugins=())) == {"DDD": 100 * PRICE}
+    assert bought(held_to(2_000)) == bought(held_to(2_000_000))
+    (vetoed,) = held_to(0).placed
+    assert vetoed.status is OrderStatus.REJECTED
+    assert RULE in vetoed.reason
+
+
+def test_a_buy_that_a_plug_in_of_the_settings_was_not_asked_about_is_not_bought() -> None:
+    assert bought(held_to(0, plugins=(), asked=False))
+    (order,) = held_to(0, asked=False).placed
+    assert order.status is OrderStatus.REJECTED
+    assert "was not asked about this buy" in order.reason
