@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "8d8c1407b5ae499e50ada722f8bc904ad51171a1"
+RELEASE = "3a8077d8453f30880436b59c9d2ddcc9658aac04"
 """The commit that counts as the version before: with it every cycle is read under its lock, and
 accounts can be bound to a broker."""
 
