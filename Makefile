@@ -142,8 +142,8 @@ prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for 
 	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts
 
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
-readme: $(MARK)-run ## write the output of `deskbus run` in README.md
-	$(BIN)/python -m deploy.reference.run_sample README.md
+readme: $(MARK)-run ## write the output of `deskbus run` in docs/reading.md
+	$(BIN)/python -m deploy.reference.run_sample docs/reading.md
 
 lock: ## resolve the dependencies anew (needs uv)
 	$(UV_COMPILE) pyproject.toml --extra all --extra build --output-file requirements.lock

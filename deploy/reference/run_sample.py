@@ -1,7 +1,7 @@
-"""The output of `deskbus run` in the README: printed by the program, at a fixed width.
+"""The output of `deskbus run` in the docs: printed by the program, at a fixed width.
 
-`python -m deploy.reference.run_sample README.md` (`make readme`) writes it anew; a test says when
-it is stale. Ids, times taken and the folder differ from run to run: their form is compared.
+`python -m deploy.reference.run_sample docs/reading.md` (`make readme`) writes it anew; a test
+says when it is stale. Ids, times taken and the folder differ from run to run: their form is compared.
 """
 
 import os
@@ -31,7 +31,7 @@ where a time is longer."""
 
 
 def printed() -> str:
-    """The output of `deskbus run` of a desk that has never run, as a README's reader has it."""
+    """The output of `deskbus run` of a desk that has never run, as a reader has it."""
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="readme-") as folder:
         kept = {name: text for name, text in os.environ.items() if not name.startswith("DESKBUS_")}
         done = subprocess.run(

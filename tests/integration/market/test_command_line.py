@@ -113,16 +113,16 @@ def test_show_tells_what_is_there_and_what_is_not(
     assert answers["get_stock_price"]["result"]["as_of"] == "2024-03-15"  # type: ignore[index]
 
 
-README = Path(__file__).parents[3] / "README.md"
+READING = Path(__file__).parents[3] / "docs" / "reading.md"
 COMMAND = re.compile(
     r"^\$ deskbus market show AAPL --as-of (\S+) --json \| grep -o '(.+)'\n(.+)$", re.MULTILINE
 )
 
 
-def test_the_restatement_in_the_readme_is_what_the_command_prints(
+def test_the_restatement_in_the_docs_is_what_the_command_prints(
     live: Live, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    examples = COMMAND.findall(README.read_text(encoding="utf-8"))
+    examples = COMMAND.findall(READING.read_text(encoding="utf-8"))
     for day, pattern, told in examples:
         market.show("AAPL", datetime.fromisoformat(day), json=True)
         assert re.findall(pattern, capsys.readouterr().out) == [told]
