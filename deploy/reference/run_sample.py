@@ -1,7 +1,7 @@
 """The output of `deskbus run` in the docs: printed by the program, at a fixed width.
 
-`python -m deploy.reference.run_sample docs/reading.md` (`make readme`) writes it anew; a test
-says when it is stale. Ids, times taken and the folder differ from run to run: their form is compared.
+`python -m deploy.reference.run_sample docs/reading.md` (`make readme`) writes it anew; a test says
+when it is stale. Ids, times taken and the folder differ from run to run: their form is compared.
 """
 
 import os
