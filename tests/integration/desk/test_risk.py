@@ -1,6 +1,6 @@
 """How an account stands against its limits: the command, HTTP and the page say the same."""
 
-import json
+import asyncio
 from pathlib import Path
 
 import httpx2
@@ -34,8 +34,8 @@ async def test_use_and_cuts_are_the_books_and_the_records(
         assert cut["reason"]
 
     deskbus = CommandLine(desk.settings.data_dir, tmp_path)
-    by_command = json.loads((await deskbus("risk", "--account", account, "--json")).stdout)
-    assert by_command == over_http
+    said = await asyncio.to_thread(deskbus, f"risk --account {account} --json")
+    assert said.rows == [over_http], said.err
     page = (await site.get("/risk", params={"account": account})).text
     assert "limits.sector_pct_max" in page
     assert "Halt" in page
