@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
+from contracts.plugins import EXIT_RULES
 from services.cli.desk.init import show_written, write_new
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
@@ -21,6 +22,7 @@ from services.cli.shell.terminal import aside, emit, put
 TEMPLATES = Path(__file__).parent / "plugin"
 _NAME = re.compile(r"(?!test|conftest)[a-z][a-z0-9_]{0,39}(?<!_test)")
 """Of a module and of a function, and no name by which pytest looks for tests."""
+TAKE_ANOTHER = "take another name"
 
 app = group()
 
@@ -54,17 +56,30 @@ def rule(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = F
     _write(folder, name, "rule", "plugins", json=json)
 
 
+@app.command(name="exit")
+def exit_rule(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
+    """Write an exit rule: a function that says how much of a position to sell, and why.
+
+    It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
+    it prints the line that you add to them.
+    """
+    if name in EXIT_RULES:
+        raise WrongUsage(f"{name} is an exit rule of the desk's", TAKE_ANOTHER)
+    _write(folder, name, "exit rule", "exit_plugins", json=json)
+
+
 def _write(folder: Path, name: str, kind: str, setting: str, *, json: bool) -> None:
     _require_free(name)
+    template = setting.removesuffix("s")
     contents = {
-        folder / f"{name}.py": (f"the {kind}", f"{kind}.txt"),
-        folder / f"test_{name}.py": ("its test, which needs pytest alone", f"test_{kind}.txt"),
+        folder / f"{name}.py": (f"the {kind}", f"{template}.txt"),
+        folder / f"test_{name}.py": ("its test, which needs pytest alone", f"test_{template}.txt"),
     }
     if there := [path for path in contents if path.exists()]:
         raise _there(there[0])
     rows = [
-        write_new(path, meaning, partial(_filled, template, name), "name a folder of yours by --in")
-        for path, (meaning, template) in contents.items()
+        write_new(path, meaning, partial(_filled, source, name), "name a folder of yours by --in")
+        for path, (meaning, source) in contents.items()
     ]
     if late := [row.file for row in rows if not row.written]:
         raise _there(late[0])
@@ -78,8 +93,8 @@ def _write(folder: Path, name: str, kind: str, setting: str, *, json: bool) -> N
     aside("then `deskbus check` tries it, and the desk uses it from its next start on")
 
 
-def _filled(template: str, name: str) -> str:
-    text = (TEMPLATES / template).read_text(encoding="utf-8")
+def _filled(source: str, name: str) -> str:
+    text = (TEMPLATES / source).read_text(encoding="utf-8")
     return Template(text).substitute(name=name)
 
 
@@ -98,7 +113,7 @@ def _require_free(name: str) -> None:
         or hasattr(builtins, name)
         or _is_installed(name)
     ):
-        raise WrongUsage(f"{name!r} is a name of Python's or of a package here", "take another one")
+        raise WrongUsage(f"{name!r} is a name of Python's or of a package here", TAKE_ANOTHER)
 
 
 def _is_installed(name: str) -> bool:
@@ -108,4 +123,4 @@ def _is_installed(name: str) -> bool:
 
 
 def _there(path: Path) -> CliProblem:
-    return CliProblem(f"{path} is there, and is as it was", "take another name", ExitCode.REJECTED)
+    return CliProblem(f"{path} is there, and is as it was", TAKE_ANOTHER, ExitCode.REJECTED)

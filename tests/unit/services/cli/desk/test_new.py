@@ -1,5 +1,6 @@
 """What `deskbus new` writes works as it is, and nothing is ever written over."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from contracts.risk import RuleOutcome
+from libs.runtime.settings import Settings
 from services.cli.desk.new import app
 from services.cli.main import app as deskbus
+from services.cli.operating.plugins import plugins_tried
 from services.cli.shell.problem import CliProblem, ExitCode
 from tests.unit.services.risk.test_plugins import asked, bought, calm_market, decided
 
@@ -53,6 +56,45 @@ def test_a_new_rule_passes_its_test_is_accepted_and_cuts_a_buy(
     (check,) = [it for it in bound.checks if it.rule == name]
     assert check.outcome is RuleOutcome.CUT
     assert "2% of the account at most" in check.reason
+
+
+def test_a_new_exit_rule_passes_its_test_and_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    setting = 'exit_plugins = ["tired_money:tired_money"]'
+    assert setting in _new("exit", "tired_money")
+    assert "3 passed" in _tested(tmp_path, "test_tired_money.py")
+    (tmp_path / "deskbus.toml").write_text(setting + "\n")
+    checked = CliRunner().invoke(deskbus, ["check"])
+    assert checked.exit_code == 0, checked.output
+    (tried,) = asyncio.run(plugins_tried((), Settings().exit_plugins))
+    assert tried.said == (
+        "tired_money:tired_money sells 50% of a sample of 100 shares of MSFT: "
+        "no gain after 84 sessions"
+    )
+
+
+def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "def keeps(position):\n    pass\ndef bad(position):\n    return 200, 'all'\n"
+    )
+    keeps, bad = asyncio.run(plugins_tried((), ("mine:keeps", "mine:bad")))
+    assert keeps.said == "mine:keeps sells nothing of a sample of MSFT: it returned None"
+    assert "it returned 200, which is no percentage from 0 to 100" in bad.said
+    assert "the desk's own exit rules alone" in bad.todo
+
+
+def test_an_exit_rule_has_no_name_of_the_desks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CliProblem, match="is an exit rule of the desk's"):
+        _new("exit", "stop_loss")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_folder_is_made_and_json_names_what_to_add(tmp_path: Path) -> None:
