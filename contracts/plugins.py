@@ -127,15 +127,20 @@ class BuyQuestion(Value):
     positions: tuple[HeldPosition, ...] = Field(default=(), max_length=PLUGIN_POSITIONS_MAX)
 
 
-class PluginVerdict(Value):
-    """What a plug-in said of one buy: of `asked` shares at most `ceiling`, 0 for none.
-
-    `failed`: it gave no answer that counts, for the `reason`, so nothing is bought. `sha256` is
-    that of its module's source file; empty where there was none.
-    """
+class PluginSource(Value):
+    """A plug-in that was asked. `sha256` is that of its module's source file; empty where there was
+    none."""
 
     plugin: PluginName
     sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
+
+
+class PluginVerdict(PluginSource):
+    """What a plug-in said of one buy: of `asked` shares at most `ceiling`, 0 for none.
+
+    `failed`: it gave no answer that counts, for the `reason`, so nothing is bought.
+    """
+
     ticker: Ticker
     asked: Quantity
     ceiling: Quantity
@@ -143,7 +148,7 @@ class PluginVerdict(Value):
     failed: bool = False
 
 
-class ExitQuestion(Value):
+class ExitQuestion(HeldPosition):
     """A position that an exit rule of the user's is asked about, at as_of's close.
 
     Money is in the account's `currency`. `close` and `months` are adjusted for splits and
@@ -156,12 +161,7 @@ class ExitQuestion(Value):
     account: Name
     currency: Currency
     equity: float
-    ticker: Ticker
-    quantity: float
-    price: float
     average_cost: float
-    value: float
-    sector: ShortText
     opened_on: date | None = None
     sessions_held: int | None = None
     close: float | None = None
@@ -175,11 +175,3 @@ class ExitAnswer(Value):
     sell_pct: Percent
     reason: ShortText
     failed: bool = False
-
-
-class PluginSource(Value):
-    """A plug-in that was asked. `sha256` is that of its module's source file; empty where there was
-    none."""
-
-    plugin: PluginName
-    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")

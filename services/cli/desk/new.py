@@ -11,13 +11,12 @@ from string import Template
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
 
 from contracts.plugins import EXIT_RULES
 from services.cli.desk.init import show_written, write_new
-from services.cli.shell.options import JsonOption, group
+from services.cli.shell.options import group
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
-from services.cli.shell.terminal import aside, emit, put
+from services.cli.shell.terminal import aside, put
 
 TEMPLATES = Path(__file__).parent / "plugin"
 _NAME = re.compile(r"(?!test|conftest)[a-z][a-z0-9_]{0,39}(?<!_test)")
@@ -34,30 +33,23 @@ FolderOption = Annotated[
 ]
 
 
-class PluginWritten(BaseModel):
-    """The files of a new plug-in, and the line of deskbus.toml that switches it on."""
-
-    files: tuple[Path, ...]
-    setting: str
-
-
 @app.callback()
 def new() -> None:
     """Write code of your own that the desk asks: a file that works, with its test."""
 
 
 @app.command()
-def rule(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
+def rule(name: NameArgument, folder: FolderOption = Path()) -> None:
     """Write a risk rule: a function that says how many shares of a buy are allowed at most.
 
     It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
     it prints the line that you add to them.
     """
-    _write(folder, name, "rule", "plugins", json=json)
+    _write(folder, name, "rule", "plugins")
 
 
 @app.command(name="exit")
-def exit_rule(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
+def exit_rule(name: NameArgument, folder: FolderOption = Path()) -> None:
     """Write an exit rule: a function that says how much of a position to sell, and why.
 
     It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
@@ -65,10 +57,10 @@ def exit_rule(name: NameArgument, folder: FolderOption = Path(), json: JsonOptio
     """
     if name in EXIT_RULES:
         raise WrongUsage(f"{name} is an exit rule of the desk's", TAKE_ANOTHER)
-    _write(folder, name, "exit rule", "exit_plugins", json=json)
+    _write(folder, name, "exit rule", "exit_plugins")
 
 
-def _write(folder: Path, name: str, kind: str, setting: str, *, json: bool) -> None:
+def _write(folder: Path, name: str, kind: str, setting: str) -> None:
     _require_free(name)
     template = setting.removesuffix("s")
     contents = {
@@ -83,19 +75,14 @@ def _write(folder: Path, name: str, kind: str, setting: str, *, json: bool) -> N
     ]
     if late := [row.file for row in rows if not row.written]:
         raise _there(late[0])
-    line = f'{setting} = ["{name}:{name}"]'
-    if json:
-        emit([PluginWritten(files=tuple(contents), setting=line)])
-        return
     show_written(rows)
     aside(f"in {folder / 'deskbus.toml'}, above its first table; or add it to the list there:")
-    put(line)
+    put(f'{setting} = ["{name}:{name}"]')
     aside("then `deskbus check` tries it, and the desk uses it from its next start on")
 
 
 def _filled(source: str, name: str) -> str:
-    text = (TEMPLATES / source).read_text(encoding="utf-8")
-    return Template(text).substitute(name=name)
+    return Template((TEMPLATES / source).read_text(encoding="utf-8")).substitute(name=name)
 
 
 def _require_free(name: str) -> None:

@@ -70,8 +70,5 @@ async def _exit_tried(name: str) -> DoctorCheck:
     said = answer_of(answer.value, answer.problem)
     if said.failed:
         return problem("plug-in", f"{name}: {said.reason}", EXIT_TODO)
-    if not said.sell_pct:
-        sample = f"a sample of {HELD_SAMPLE.ticker}"
-        return ok("plug-in", f"{name} sells nothing of {sample}: {said.reason}")
     sold = f"{said.sell_pct.normalize():f}% of a sample of {HELD_SAMPLE.quantity:g} shares"
     return ok("plug-in", f"{name} sells {sold} of {HELD_SAMPLE.ticker}: {said.reason}")
