@@ -1,6 +1,7 @@
 """The user's own exit rules, asked once: what they say is on record."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,10 @@ from pydantic import JsonValue, TypeAdapter
 from contracts.account import Portfolio, Position
 from contracts.operation import CallKind
 from contracts.plugins import ExitAnswer, ExitQuestion, PluginSource
-from contracts.types import shortened
 from libs.quant.exits.plugins import answer_of, own_rule
 from libs.quant.exits.rules import ExitFacts, ExitRule
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.plugin_process import PluginAnswer, PluginAnswers, ask_named
-from services.exit_signal.warnings import WARNING_CHARS_MAX
 
 POSITIONS_A_CALL = 200
 ALL_S_MAX = 120.0
@@ -69,22 +68,20 @@ async def own_rules(
     ]
     replies: Sequence[Any] = await journal.calls([_call(*part, allowed) for part in parts])
     rules: dict[str, list[ExitRule]] = {}
-    failed: dict[str, list[str]] = {}
+    failed: Counter[str] = Counter()
     sources = []
     for (plugin, asked), reply in zip(parts, replies, strict=True):
         sources.append(PluginSource(plugin=plugin, sha256=reply["sha256"]))
         answers = _ANSWERS.validate_python(reply["answers"])
         for question, answer in zip(asked, answers, strict=True):
             rules.setdefault(question.ticker, []).append(own_rule(plugin, answer))
-            if answer.failed:
-                failed.setdefault(plugin, []).append(f"{question.ticker}: {answer.reason}")
+            failed[plugin] += answer.failed
+    # Without the reason, which may be anybody's words: people are sent these sentences.
     warnings = [
-        shortened(
-            f"exit rule {plugin} has no answer on {len(lines)} of {len(questions)} positions; "
-            f"the other rules checked them all the same. {lines[0]}",
-            WARNING_CHARS_MAX,
-        )
-        for plugin, lines in failed.items()
+        f"exit rule {plugin} gave no answer that counts on {count} of {len(questions)} positions; "
+        "the other rules checked them all the same"
+        for plugin, count in failed.items()
+        if count
     ]
     return OwnRules(rules, tuple(dict.fromkeys(sources)), warnings)
 

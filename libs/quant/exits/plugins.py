@@ -37,7 +37,7 @@ def answer_of(answer: JsonValue, problem: str = "") -> ExitAnswer:
 
 
 def _none(why: str) -> ExitAnswer:
-    said = one_line(f"it gave no answer that counts: {why}", 2 * REASON_CHARS_MAX)
+    said = one_line(why, REASON_CHARS_MAX)
     return ExitAnswer(sell_pct=Decimal(0), reason=said, failed=True)
 
 
@@ -51,7 +51,7 @@ def own_rule(plugin: str, answer: ExitAnswer) -> ExitRule:
 
 def _finding(name: str, answer: ExitAnswer) -> Finding:
     if answer.failed:
-        return NotEvaluated(shortened(f"{name}: {answer.reason}", 2 * REASON_CHARS_MAX))
+        return NotEvaluated(f"{name}: {answer.reason}")
     share = float(answer.sell_pct) / 100
     if not share:
         return NoSignal(answer.reason, {})

@@ -9,12 +9,14 @@ import pytest
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from contracts.account import ActedExit
+from contracts.audit import EventType
 from contracts.exit_signal import CheckExits, ExitReport
 from contracts.operation import JournalEntry
 from contracts.plugins import EXIT_RULES, ExitPluginNames
 from libs.market.exit_terms import DeskExitRules
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.quant.exits.plugins import answer_of
+from libs.report import events
 from libs.runtime.journal import Journal, RecordedJournal
 from libs.runtime.plugin_process import NOT_SET
 from services.exit_signal import plugins as own
@@ -22,6 +24,7 @@ from services.exit_signal.by_hand import BY_HAND
 from services.exit_signal.distance import STOP_ORDER, WAYS
 from services.exit_signal.handler import check_exits
 from services.exit_signal.reads import ExitReads
+from tests.fakes.notable import notable
 from tests.unit.services.exit_signal.test_check_exits import AS_OF, command, prices
 
 __all__ = ["prices"]
@@ -94,10 +97,12 @@ async def test_one_that_fails_is_named_and_the_other_rules_sell(
 ) -> None:
     free, bound = await checked(prices, asked()), await checked(prices, asked(plugin))
     assert [it.quantity for it in bound.checks] == [it.quantity for it in free.checks] == [30, None]
-    assert all(it.signals[-1].failed for it in bound.checks)
+    assert all(it.signals[-1].failed and why in it.signals[-1].detail for it in bound.checks)
     (warning,) = bound.warnings
-    assert warning.startswith(f"exit rule {plugin} has no answer on 2 of 2 positions; ")
-    assert why in warning
+    assert warning.startswith(f"exit rule {plugin} gave no answer that counts on 2 of 2 positions")
+    told = events.described(notable(EventType.EXITS_CHECKED, **bound.model_dump(mode="json")))
+    assert warning in told.lines
+    assert why not in f"{told.title} {told.lines} {told.reason}"
 
 
 async def test_the_desks_rules_do_not_wait_for_ever(
@@ -106,7 +111,7 @@ async def test_the_desks_rules_do_not_wait_for_ever(
     monkeypatch.setattr(own, "ALL_S_MAX", 0.0)
     report = await checked(prices, asked(RULE))
     assert [it.quantity for it in report.checks] == [30, None]
-    assert "not all was answered within 0 s" in report.warnings[0]
+    assert "not all was answered within 0 s" in report.checks[0].signals[-1].detail
 
 
 @pytest.mark.parametrize("allowed", [(), (RULE,)])
@@ -118,7 +123,7 @@ def test_a_command_alone_runs_no_code(
     report = asyncio.run(checked(prices, asked(RULE), allowed))
     assert ran.exists() is bool(allowed)
     assert (report.checks[1].quantity is None) is not bool(allowed)
-    assert [NOT_SET in it for it in report.warnings] == ([] if allowed else [True])
+    assert (NOT_SET in report.checks[1].signals[-1].detail) is not bool(allowed)
 
 
 def test_it_is_found_again_from_the_record_without_the_plug_in(
@@ -166,7 +171,7 @@ def test_what_is_no_percentage_with_a_reason_has_failed(answer: JsonValue) -> No
     said = answer_of(answer)
     assert said.failed
     assert said.sell_pct == 0
-    assert said.reason.startswith("it gave no answer that counts: ")
+    assert said.reason.startswith("it returned ")
 
 
 def test_nothing_and_a_part_are_answers() -> None:
