@@ -22,6 +22,7 @@ from contracts.account import (
 )
 from contracts.cycle import CycleRequest
 from contracts.message import MAIN_ACCOUNT, Command, Contract, Message
+from contracts.plugins import ExitPluginNames, PluginSource
 from contracts.types import (
     Confidence,
     Day,
@@ -213,17 +214,23 @@ class ExitCheck(Value):
 class ExitReport(Contract):
     """The exit checks of an account's open positions, by ticker. It proposes; it never orders.
 
-    `warnings` say that the file of exit rules cannot be used, and the rules before it stand.
+    `warnings` say that the file of exit rules cannot be used, and the rules before it stand; and
+    which exit rules of the user's (`plugins`) gave no answer that counts.
     """
 
     account: Name
     checks: tuple[ExitCheck, ...] = ()
     market_source: Text = ""
     warnings: tuple[Text, ...] = Field(default=(), exclude_if=operator.not_)
+    plugins: tuple[PluginSource, ...] = Field(default=(), exclude_if=operator.not_)
 
 
 class CheckExits(Command):
-    """Check the open positions of the account: all, or those of the request's universe."""
+    """Check the open positions of the account: all, or those of the request's universe.
+
+    `exit_plugins` are the user's own exit rules.
+    """
 
     request: CycleRequest
     portfolio: Portfolio
+    exit_plugins: ExitPluginNames = Field(default=(), exclude_if=operator.not_)

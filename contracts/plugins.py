@@ -5,14 +5,41 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError
 
-from contracts.types import Confidence, Currency, Lot, Name, Quantity, ShortText, Ticker, Value
+from contracts.types import (
+    Confidence,
+    Currency,
+    Lot,
+    Name,
+    Percent,
+    Quantity,
+    ShortText,
+    Ticker,
+    Value,
+)
 
 PLUGINS_MAX = 8
 """Of one kind."""
 PLUGIN_POSITIONS_MAX = 500
 """Positions that a plug-in is told of, the largest first."""
+MONTHS_MAX = 24
+EXIT_PLUGINS_MAX = 4
+"""Beside the desk's own exit rules, of which a position has six at most."""
+EXIT_RULES = frozenset(
+    {
+        "momentum",
+        "regime",
+        "stop_loss",
+        "take_profit",
+        "hold_period",
+        "trailing_stop",
+        "stop_order",
+        "by_hand",
+    }
+)
+"""Names that exit rules and sales of the desk's own have."""
+_RULE = TypeAdapter[str](Name)
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
@@ -34,6 +61,32 @@ def _each_once(names: Sequence[str]) -> Sequence[str]:
 
 PluginNames = Annotated[
     tuple[PluginName, ...], Field(max_length=PLUGINS_MAX), AfterValidator(_each_once)
+]
+
+
+def exit_rule(plugin: str) -> str:
+    """The name of an exit rule of the user's wherever rules are named: its function's."""
+    return plugin.rpartition(":")[2]
+
+
+def _each_a_rule(names: Sequence[str]) -> Sequence[str]:
+    rules = [exit_rule(name) for name in names]
+    for rule in rules:
+        if rule in EXIT_RULES:
+            raise ValueError(f"{rule} is an exit rule of the desk's; name the function otherwise")
+        try:
+            _RULE.validate_python(rule)
+        except ValidationError:
+            raise ValueError(
+                f"{rule} cannot name an exit rule: small letters, digits and _, 40 at most"
+            ) from None
+    if len(set(rules)) < len(rules):
+        raise ValueError("two functions have the same name, and an exit rule is named by it")
+    return names
+
+
+ExitPluginNames = Annotated[
+    tuple[PluginName, ...], Field(max_length=EXIT_PLUGINS_MAX), AfterValidator(_each_a_rule)
 ]
 
 
@@ -74,17 +127,51 @@ class BuyQuestion(Value):
     positions: tuple[HeldPosition, ...] = Field(default=(), max_length=PLUGIN_POSITIONS_MAX)
 
 
-class PluginVerdict(Value):
-    """What a plug-in said of one buy: of `asked` shares at most `ceiling`, 0 for none.
-
-    `failed`: it gave no answer that counts, for the `reason`, so nothing is bought. `sha256` is
-    that of its module's source file; empty where there was none.
-    """
+class PluginSource(Value):
+    """A plug-in that was asked. `sha256` is that of its module's source file; empty where there was
+    none."""
 
     plugin: PluginName
     sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
+
+
+class PluginVerdict(PluginSource):
+    """What a plug-in said of one buy: of `asked` shares at most `ceiling`, 0 for none.
+
+    `failed`: it gave no answer that counts, for the `reason`, so nothing is bought.
+    """
+
     ticker: Ticker
     asked: Quantity
     ceiling: Quantity
+    reason: ShortText
+    failed: bool = False
+
+
+class ExitQuestion(HeldPosition):
+    """A position that an exit rule of the user's is asked about, at as_of's close.
+
+    Money is in the account's `currency`. `close` and `months` are adjusted for splits and
+    dividends: `months` has the returns of the last complete months, oldest first, 0.05 for 5%.
+    None is what is not known. Versions are as of `BuyQuestion`.
+    """
+
+    version: Literal[1] = 1
+    as_of: date
+    account: Name
+    currency: Currency
+    equity: float
+    average_cost: float
+    opened_on: date | None = None
+    sessions_held: int | None = None
+    close: float | None = None
+    months: tuple[float | None, ...] = Field(default=(), max_length=MONTHS_MAX)
+
+
+class ExitAnswer(Value):
+    """What an exit rule of the user's said of one position: to sell `sell_pct` percent of it, 0 for
+    nothing. `failed`: it gave no answer that counts, for the `reason`, and sells nothing."""
+
+    sell_pct: Percent
     reason: ShortText
     failed: bool = False

@@ -284,6 +284,9 @@ def _thoughts(reports: Reports) -> Sequence[SectionFact]:
     """Each stage's view of the whole, with where its figures are from."""
     facts: list[SectionFact] = []
     line: Line
+    if reports.exits is not None and reports.exits.warnings:
+        lines = ShownItems([_line(text) for text in reports.exits.warnings])
+        facts.append(SectionFact("Warnings", lines, Tone.WARN))
     if mood := reports.sentiment:
         scored, total = len(mood.tickers), len(mood.tickers) + len(mood.unscored)
         of = f"; headlines were scored for {scored} of {total} tickers" if total else ""

@@ -25,6 +25,7 @@ END_S_MAX = 5.0
 ANSWER_BYTES_MAX = 10_000
 PROCESSES_MAX = 2
 """At once; others wait for their turn."""
+NOT_SET = "the settings of this service do not name it"
 _CHILD = Path(__file__).with_name("plugin_child.py")
 _EXEC_CHILD = Path(__file__).with_name("exec_child.py")
 _ENVIRONMENT = {
@@ -71,6 +72,16 @@ async def ask(plugin: str, questions: Sequence[JsonValue]) -> PluginAnswers:
             why, answers = "its file was changed while it was asked", []
     missing = len(questions) - len(answers)
     return PluginAnswers(sha256, [*answers, *[PluginAnswer(problem=why)] * missing])
+
+
+async def ask_named(
+    plugin: str, questions: Sequence[JsonValue], named: Sequence[str]
+) -> PluginAnswers:
+    """`ask`, of a plug-in that is `named` in this service's settings. Of any other nothing runs: a
+    command names code, and is no reason to run it."""
+    if plugin in named:
+        return await ask(plugin, questions)
+    return PluginAnswers("", [PluginAnswer(problem=NOT_SET)] * len(questions))
 
 
 _PROCESSES = asyncio.Semaphore(PROCESSES_MAX)

@@ -54,11 +54,11 @@ class SignalStanding:
         if self.older:
             return self.older
         first = self.acts[0]
-        again = (
-            f"the signal of {first.month} acts once"
-            if self.rule.monthly
-            else "it acts again once it has been quiet"
-        )
+        again = "it acts again once it has been quiet"
+        if self.rule.monthly:
+            again = f"the signal of {first.month} acts once"
+        elif self.rule.once:
+            again = "it acts once on a position"
         return (
             f"{self.rule.name} acted on {first.as_of}, sold {self.sold.normalize():f} of "
             f"{first.held.normalize():f} shares; {again}"

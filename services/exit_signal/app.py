@@ -1,6 +1,6 @@
 """Wiring of the exit signal service. It reads the market and holds no account."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -31,11 +31,11 @@ class BusAccounts:
         return await self._client.ask(HOLDINGS, query)
 
 
-def routes(checking: Checking) -> Routes:
+def routes(checking: Checking, plugins: Sequence[str] = ()) -> Routes:
     """The service's messages with their handlers."""
     return Routes(
         service=SERVICE,
-        commands=commands(checking.reads, checking.rules),
+        commands=commands(checking.reads, checking.rules, plugins),
         questions=(
             on_query(EXIT_SIGNALS, check_exit_signals, checking=checking),
             on_query(EXIT_DISTANCES, exit_distances, checking=checking),
@@ -43,9 +43,11 @@ def routes(checking: Checking) -> Routes:
     )
 
 
-def commands(reads: ExitReads, rules: DeskExitRules) -> tuple[Route, ...]:
+def commands(
+    reads: ExitReads, rules: DeskExitRules, plugins: Sequence[str] = ()
+) -> tuple[Route, ...]:
     """The part that cycles use."""
-    return (on_command(CHECK_EXITS, check_exits, reads=reads, rules=rules),)
+    return (on_command(CHECK_EXITS, check_exits, reads=reads, rules=rules, plugins=plugins),)
 
 
 @asynccontextmanager
@@ -58,5 +60,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
                 accounts=BusAccounts(client),
                 rules=DeskExitRules(settings.exit_rules_file),
                 files=ResultFiles(settings.exit_signals_path, partial(datetime.now, UTC)),
-            )
+            ),
+            settings.exit_plugins,
         )

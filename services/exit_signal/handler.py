@@ -33,6 +33,7 @@ from libs.quant.exits.history import (
     facts_of,
     wanted_for,
 )
+from libs.quant.exits.rules import ExitFacts
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
@@ -41,6 +42,7 @@ from services.exit_signal.by_hand import sold_by_hand
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.logic import SellablePart, assess, check_of, held_in
+from services.exit_signal.plugins import own_rules, question_of
 from services.exit_signal.reads import ExitReads
 from services.exit_signal.warnings import accounts_unknown, of_the_desk, warnings_of
 
@@ -184,10 +186,16 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
 
 
 async def check_exits(
-    command: CheckExits, journal: Journal, *, reads: ExitReads, rules: DeskExitRules
+    command: CheckExits,
+    journal: Journal,
+    *,
+    reads: ExitReads,
+    rules: DeskExitRules,
+    plugins: Sequence[str] = (),
 ) -> ExitReport:
     """Check the account's open positions: all, or those that the request's universe names.
 
+    Of the user's own exit rules those run that this service's settings name (`plugins`).
     Where a person sells by hand, only that sale is proposed, and no rule is asked. A position that
     cannot be checked says why; where that is so of all of them, nothing was found
     out and ExitsUnchecked is raised, unless they are all known to have no price any more. Raises
@@ -219,12 +227,25 @@ async def check_exits(
     requests = wanted_for((item.position for item in held), account, terms, sessions)
     histories, notes = await reads.journalled(journal, requests, command.as_of)
 
+    known = {
+        item.position.ticker: facts_of(
+            item.position, account, terms[item.position.ticker], histories, sessions
+        )
+        for item in held
+    }
+    questions = [
+        question_of(item.position, facts, books)
+        for item in held
+        if isinstance(facts := known[item.position.ticker], ExitFacts)
+    ]
+    asked = await own_rules(journal, command.exit_plugins, questions, plugins)
+
     def check(item: SellablePart) -> ExitCheck:
         ticker = item.position.ticker
-        facts = facts_of(item.position, account, terms[ticker], histories, sessions)
+        facts = known[ticker]
         if isinstance(facts, Failure):
             return ExitCheck(ticker=ticker, failure=facts)
-        return check_of(item, assess(facts, terms[ticker], item))
+        return check_of(item, assess(facts, terms[ticker], item, asked.rules.get(ticker, ())))
 
     checks = tuple(map(check, held))
     failures = [check.failure for check in checks if check.failure is not None]
@@ -245,7 +266,8 @@ async def check_exits(
         account=books.account,
         checks=checks,
         market_source=", ".join((reads.market.label.in_words, *notes)),
-        warnings=(*filter(None, [note]), *of_the_desk(holdings)),
+        warnings=(*filter(None, [note]), *asked.warnings, *of_the_desk(holdings)),
+        plugins=asked.sources,
     )
 
 

@@ -121,9 +121,11 @@ def held_in(holdings: Holdings, ticker: str) -> SellablePart | None:
     )
 
 
-def assess(facts: ExitFacts, terms: ExitTerms, held: SellablePart) -> Assessment:
-    """Judge the position by its rules and size what follows."""
-    signals = tuple(Signal(rule, rule.judge(facts)) for rule in rules_of(terms))
+def assess(
+    facts: ExitFacts, terms: ExitTerms, held: SellablePart, own: Sequence[ExitRule] = ()
+) -> Assessment:
+    """Judge the position by its rules, with the user's `own` beside them, and size what follows."""
+    signals = tuple(Signal(rule, rule.judge(facts)) for rule in (*rules_of(terms), *own))
     verdict, summary = weigh(signals)
     fired = [
         standing(signal.rule, signal.finding, facts, held.exits)

@@ -9,9 +9,8 @@ from contracts.operation import CallKind
 from contracts.plugins import BuyQuestion, PluginVerdict
 from libs.quant.risk.plugins import verdict_of
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.plugin_process import PluginAnswer, PluginAnswers, ask
+from libs.runtime.plugin_process import ask_named
 
-NOT_SET = "the settings of the risk service do not name it"
 _VERDICTS = TypeAdapter(tuple[PluginVerdict, ...])
 log = structlog.get_logger()
 
@@ -22,22 +21,17 @@ async def verdicts_read(
     questions: Sequence[BuyQuestion],
     allowed: Sequence[str],
 ) -> Sequence[PluginVerdict]:
-    """The verdict of each plug-in on each buy, put on record. Only those that are `allowed` run:
-    a command names code, and is no reason to run it."""
-    calls = [_call(plugin, questions, plugin in allowed) for plugin in plugins]
+    """The verdict of each plug-in on each buy, put on record. Only those that are `allowed` run."""
+    calls = [_call(plugin, questions, allowed) for plugin in plugins]
     replies = await journal.calls(calls)
     return [verdict for reply in replies for verdict in _VERDICTS.validate_python(reply)]
 
 
-def _call(plugin: str, questions: Sequence[BuyQuestion], is_allowed: bool) -> Call:
+def _call(plugin: str, questions: Sequence[BuyQuestion], allowed: Sequence[str]) -> Call:
     asked: list[JsonValue] = [question.model_dump(mode="json") for question in questions]
 
     async def run() -> Reply:
-        answered = (
-            await ask(plugin, asked)
-            if is_allowed
-            else PluginAnswers("", [PluginAnswer(problem=NOT_SET)] * len(asked))
-        )
+        answered = await ask_named(plugin, asked, allowed)
         verdicts = tuple(
             verdict_of(plugin, answered.sha256, question, answer.value, answer.problem)
             for question, answer in zip(questions, answered.answers, strict=True)

@@ -93,13 +93,14 @@ class ExitRule:
     """One row: its name, whether it decides (primary) or only warns, and how it judges.
 
     `monthly`: it looks at complete months, so what it says stays the same until the next is over.
-    `limit` is its threshold in the words of its terms.
+    `once`: it acts once on a position. `limit` is its threshold in the words of its terms.
     """
 
     name: str
     is_primary: bool
     judge: Callable[[ExitFacts], Finding]
     monthly: bool = False
+    once: bool = False
     limit: str = ""
 
 

@@ -12,6 +12,7 @@ from contracts.plugins import PLUGIN_POSITIONS_MAX, BuyQuestion, HeldPosition, P
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision
 from contracts.types import shortened
 from libs.quant.risk.facts import PCT_STEP, Leg, LegFinding, RiskFacts, RiskRule
+from libs.quant.words import one_line
 
 REASON_CHARS_MAX = 200
 WHY = "the desk's owner has a reason of his own"
@@ -82,14 +83,14 @@ def verdict_of(
         ceiling, reason = _read(answer, asked.quantity, problem)
         failed = False
     except NoVerdict as why:
-        reason = f"it gave no answer that counts: {_one_line(str(why))}"
+        reason = f"it gave no answer that counts: {why}"
     return PluginVerdict(
         plugin=plugin,
         sha256=sha256,
         ticker=asked.ticker,
         asked=Decimal(asked.quantity),
         ceiling=Decimal(ceiling),
-        reason=shortened(reason, 2 * REASON_CHARS_MAX),
+        reason=one_line(reason, 2 * REASON_CHARS_MAX),
         failed=failed,
     )
 
@@ -109,11 +110,7 @@ def _read(answer: JsonValue, asked: int, problem: str) -> tuple[int, str]:
         raise NoVerdict(f"it returned {shortened(f'{ceiling}', 40)} shares of {asked} asked")
     if not reason.strip():
         raise NoVerdict("it returned no reason")
-    return math.floor(ceiling), shortened(_one_line(reason), REASON_CHARS_MAX)
-
-
-def _one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return math.floor(ceiling), one_line(reason, REASON_CHARS_MAX)
 
 
 def plugin_ceilings(names: Sequence[str], verdicts: Sequence[PluginVerdict]) -> Sequence[RiskRule]:

@@ -1,7 +1,7 @@
 """`deskbus init`: a folder to start from."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ TEMPLATES = Path(__file__).parent / "folder"
 EXAMPLES = ("AAPL", "GOOG", "IBM", "MSFT")
 EXAMPLE_SINCE = date(2011, 1, 3)
 """Of the example's prices: two years, enough for every indicator."""
+INTO_YOURS = "name a folder of yours: deskbus init my-desk"
 
 app = group()
 
@@ -79,24 +80,30 @@ def init(
 
     A file that is there is never touched. Every command that is run in the folder uses them.
     """
-    rows = [_write(folder, name, meaning, text) for name, (meaning, text) in FILES.items()]
+    rows = [write_new(folder / name, meaning, text) for name, (meaning, text) in FILES.items()]
     if json:
         emit(rows)
         return
+    show_written(rows)
+    aside(_next(folder))
+
+
+def show_written(rows: Sequence[Written]) -> None:
+    """A line for each file."""
     width = max(len(str(row.file)) for row in rows)
     for row in rows:
         mark, style = ("✓", "green") if row.written else ("·", "dim")
         words = row.meaning if row.written else "was there, and is as it was"
         line = Text.assemble((f"{mark} ", style), f"{row.file!s:<{width}}  ", (words, "dim"))
         put(line)
-    aside(_next(folder))
 
 
-def _write(folder: Path, name: str, meaning: str, text: Callable[[], str]) -> Written:
-    path = folder / name
+def write_new(path: Path, meaning: str, text: Callable[[], str], hint: str = INTO_YOURS) -> Written:
+    """Write the file unless one is there, which stays as it is. Raises `CliProblem` with the
+    `hint` where it cannot be written."""
     row = Written(file=path, written=not path.exists(), meaning=meaning)
     if row.written:
-        with writing(path, "name a folder of yours: deskbus init my-desk"):
+        with writing(path, hint):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with path.open("x") as file:  # never over one that has come meanwhile

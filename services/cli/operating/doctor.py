@@ -105,7 +105,7 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
     else:
         checks = [
             *machine(settings),
-            *asking(plugins_tried(settings.plugins)),
+            *asking(plugins_tried(settings.plugins, settings.exit_plugins)),
             *asking(market_files(settings)),
             *asking(running(settings)),
         ]

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from datetime import date
 
-from contracts.plugins import BuyQuestion, HeldPosition
+from contracts.plugins import BuyQuestion, ExitQuestion, HeldPosition
+from libs.quant.exits.plugins import answer_of
 from libs.quant.risk.plugins import verdict_of
 from libs.runtime.plugin_process import ask
 from services.cli.operating.checks import DoctorCheck, ok, problem
@@ -22,12 +23,35 @@ SAMPLE = BuyQuestion(
     confidence=0.6,
     positions=(HeldPosition(ticker="IBM", quantity=50, price=200.0, value=10_000.0),),
 )
+HELD_SAMPLE = ExitQuestion(
+    as_of=date(2012, 6, 29),
+    account="main",
+    currency="USD",
+    equity=100_000.0,
+    ticker="MSFT",
+    quantity=100.0,
+    price=30.59,
+    average_cost=31.0,
+    value=3_059.0,
+    sector="technology",
+    opened_on=date(2012, 3, 1),
+    sessions_held=84,
+    close=30.59,
+    months=(0.02, 0.09, 0.07, 0.02, -0.01, -0.08, 0.05),
+)
 TODO = "until then every buy is vetoed; docs/plug-ins.md has what a rule takes and returns"
 
 
-async def plugins_tried(names: Sequence[str]) -> Sequence[DoctorCheck]:
-    """Each plug-in of the settings with its answer to a sample buy, or what is wrong with it."""
-    return [await _tried(name) for name in names]
+EXIT_TODO = (
+    "until then the desk's own exit rules alone are asked; docs/plug-ins.md has what it returns"
+)
+
+
+async def plugins_tried(names: Sequence[str], exits: Sequence[str] = ()) -> Sequence[DoctorCheck]:
+    """Each plug-in of the settings with its answer to a sample buy or position, or what is wrong
+    with it."""
+    rules = [await _tried(name) for name in names]
+    return [*rules, *[await _exit_tried(name) for name in exits]]
 
 
 async def _tried(name: str) -> DoctorCheck:
@@ -38,3 +62,13 @@ async def _tried(name: str) -> DoctorCheck:
         return problem("plug-in", f"{name}: {verdict.reason}", TODO)
     bought = f"{verdict.ceiling:f} of a sample of {SAMPLE.quantity} shares of {SAMPLE.ticker}"
     return ok("plug-in", f"{name} allows {bought}: {verdict.reason}")
+
+
+async def _exit_tried(name: str) -> DoctorCheck:
+    asked = await ask(name, [HELD_SAMPLE.model_dump(mode="json")])
+    (answer,) = asked.answers
+    said = answer_of(answer.value, answer.problem)
+    if said.failed:
+        return problem("plug-in", f"{name}: {said.reason}", EXIT_TODO)
+    sold = f"{said.sell_pct.normalize():f}% of a sample of {HELD_SAMPLE.quantity:g} shares"
+    return ok("plug-in", f"{name} sells {sold} of {HELD_SAMPLE.ticker}: {said.reason}")

@@ -13,6 +13,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus run --provider claude --max-cost 0.50",
     ),
     "init": ("deskbus init my-desk",),
+    "new exit": ("deskbus new exit tired_money",),
+    "new rule": ("deskbus new rule penny_stock", "deskbus new rule penny_stock --in my-desk"),
     "up": ("deskbus up --detach", "deskbus up --port 8080", "deskbus up --processes"),
     "down": ("deskbus down",),
     "status": ("deskbus status", "deskbus status --json"),

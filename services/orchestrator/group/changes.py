@@ -17,7 +17,7 @@ from services.orchestrator.group.rows import ZERO, CallBudget, CycleRow, Operati
 from services.orchestrator.machine.logic import EventDraft, Start
 
 RECALIBRATED_FROM = "recalibrated_from"
-PLUGINS = "plugins"
+PLUGINS, EXIT_PLUGINS = "plugins", "exit_plugins"
 """The command field that the setting of the same name is put in."""
 
 
@@ -200,8 +200,8 @@ def command_json(
         inputs["request"] = orjson.Fragment(row.request)
     if RECALIBRATED_FROM in fields:
         inputs[RECALIBRATED_FROM] = settings.model.recalibrated_from
-    if PLUGINS in fields and settings.plugins:
-        inputs[PLUGINS] = settings.plugins
+    named = {PLUGINS: settings.plugins, EXIT_PLUGINS: settings.exit_plugins}
+    inputs |= {name: plugins for name, plugins in named.items() if name in fields and plugins}
     return orjson.dumps(
         {
             "version": 1,

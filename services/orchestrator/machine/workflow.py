@@ -25,6 +25,7 @@ FILLED_IN = frozenset(
         "trials",
         "recalibrated_from",
         "plugins",
+        "exit_plugins",
     }
 )
 """Command fields that the orchestrator itself fills."""

@@ -20,8 +20,8 @@ from libs.quant.risk.evidence import evidence_of
 from libs.quant.risk.facts import Leg, RiskFacts
 from libs.quant.risk.plugins import plugin_ceilings, questions_of, verdict_of
 from libs.runtime.journal import Journal, RecordedJournal
+from libs.runtime.plugin_process import NOT_SET
 from services.risk.handler import validate_decision
-from services.risk.plugins import NOT_SET
 from tests.fakes.moves import calm
 from tests.unit.services.risk.test_logic import (
     command,
@@ -141,12 +141,16 @@ def test_one_that_fails_vetoes_buys_alone_and_is_named() -> None:
     assert "RuntimeError: not today" in check.reason
 
 
-def test_a_command_alone_runs_no_code(module: Path) -> None:
-    module.write_text("open('ran', 'w')\n" + SOURCE)
-    validation = decided(asked(RULE), allowed=())
-    assert bought(validation) == {}
-    assert NOT_SET in validation.plugins[0].reason
-    assert not Path("ran").exists()
+@pytest.mark.parametrize("allowed", [(), (RULE,)])
+def test_a_command_alone_runs_no_code(
+    module: Path, tmp_path: Path, allowed: tuple[str, ...]
+) -> None:
+    ran = tmp_path / "ran"
+    module.write_text(f"open({str(ran)!r}, 'w')\n" + SOURCE)
+    validation = decided(asked(RULE, price=100), allowed=allowed)
+    assert ran.exists() is bool(allowed)
+    assert bool(bought(validation)) is bool(allowed)
+    assert (NOT_SET in validation.plugins[0].reason) is not bool(allowed)
 
 
 def test_it_is_decided_again_from_the_record_without_the_plug_in(module: Path) -> None:
