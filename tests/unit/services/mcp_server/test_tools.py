@@ -13,6 +13,7 @@ from contracts.exit_signal import ExitFormat
 from libs.llm.reading.values import unquoted
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import DeskError
+from libs.runtime.settings import Settings
 from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.server import DeskServer
@@ -62,7 +63,7 @@ def forwarding() -> Forwarding:
 def made(forwarding: Forwarding) -> DeskServer:
     """Made once: the schemas of all tools are."""
     market = ReplayMarket(ReplayStore(None))
-    return DeskServer(tools_of(forwarding, market, no_session, may_request=True))
+    return DeskServer(tools_of(forwarding, market, no_session, Settings(), may_request=True))
 
 
 @pytest.fixture

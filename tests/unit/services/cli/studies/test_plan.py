@@ -1,5 +1,6 @@
 """What a study would cost: by its file alone, and nobody is asked."""
 
+import asyncio
 import re
 import socket
 from decimal import Decimal
@@ -11,13 +12,17 @@ import pytest
 from contracts.study import StepCalls, Study
 from deploy.reference.plan_sample import EXAMPLE, ROOT, written
 from libs.runtime.settings import Settings
-from services.cli.shell.problem import CliProblem
-from services.cli.studies.estimate import STAGES, by_step
+from libs.study import plan as module
+from libs.study.estimate import NO_RECORD, STAGES, StageSteps, by_step
+from libs.study.plan import NoPlan, StudyPlan
 from services.cli.studies.file import read_study
-from services.cli.studies.plan import plan_of
 
 YEAR = {"first": "2011-11-01", "last": "2012-12-31"}
 EXAMPLES = sorted((ROOT / "examples" / "studies").glob("*.yaml"))
+
+
+def plan_of(study: Study, settings: Settings, recorded: StageSteps = NO_RECORD) -> StudyPlan:
+    return asyncio.run(module.plan_of(study, settings, recorded))
 
 
 @pytest.fixture
@@ -136,11 +141,10 @@ def test_what_calls_take_is_read_from_the_record_where_it_has_them_and_the_plan_
 def test_what_the_recorded_data_does_not_have_is_refused_with_what_was_probably_meant(
     fields: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(CliProblem) as refused:
+    with pytest.raises(NoPlan) as refused:
         plan_of(file_of(**fields), Settings())
 
     assert re.search(why, refused.value.message)
-    assert refused.value.hint
 
 
 @pytest.mark.parametrize(
