@@ -19,6 +19,7 @@ from contracts.account_query import AccountView
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView
+from contracts.gate import GateResult
 from contracts.operation import OperationStatus, Progress
 from contracts.performance import (
     PerformanceFigures,
@@ -29,12 +30,7 @@ from contracts.performance import (
     YearReturn,
 )
 from contracts.strategy import Period
-from contracts.strategy_query import (
-    AssessmentView,
-    BacktestFigures,
-    StrategyView,
-    TrainingFigures,
-)
+from contracts.strategy_query import StrategyView, TrainingFigures
 from contracts.types import Cost
 from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
@@ -155,9 +151,37 @@ class PerformanceShape(ToolShape):
     message: str
 
 
+class BacktestShape(ToolShape):
+    """A strategy on its held-out period, after costs; fractions. `benchmark_*`: buying and holding
+    the same tickers. `deflated_sharpe`: how probable it is no luck of so many `trials`."""
+
+    total_return: float
+    benchmark_return: float
+    cagr: float | None
+    sharpe_ratio: float | None
+    benchmark_sharpe_ratio: float | None
+    sortino_ratio: float | None
+    deflated_sharpe: float | None
+    trials: int
+    max_drawdown: float
+    win_rate: float | None
+    total_trades: int
+    turnover: float
+    exposure: float
+    gate: GateResult | None
+
+
+class JudgedShape(ToolShape):
+    """What a model, or the rules, made of the figures."""
+
+    verdict: str
+    strengths: tuple[Short, ...]
+    weaknesses: tuple[Short, ...]
+    suggestions: tuple[Short, ...]
+
+
 class StrategyShape(ToolShape):
-    """A strategy that was tried, as its newest run left it. Returns and drawdown are fractions;
-    curves are left out."""
+    """A strategy that was tried, as its newest run left it."""
 
     name: str
     cycle_id: UUID
@@ -172,8 +196,8 @@ class StrategyShape(ToolShape):
     ended: str = Field(description="running, training_gate, backtest_gate, assessed, failed, ...")
     reason: Short = Field(description="Why it came no further")
     training: TrainingFigures | None
-    backtest: BacktestFigures | None
-    assessment: AssessmentView | None = Field(description="A model's judgement")
+    backtest: BacktestShape | None
+    assessment: JudgedShape | None
 
 
 class StrategiesShape(ToolShape):
@@ -461,7 +485,7 @@ def fitting(texts: Mapping[str, str], room: int) -> tuple[dict[str, str], tuple[
         used += len(name) + len(text)
         if shown and used > room:
             break
-        shown[name] = amounts.cut(text, room)
+        shown[name] = text if len(text) <= room else f"{text[: room - 1]}…"
     return shown, tuple(texts)[len(shown) :]
 
 
@@ -482,8 +506,7 @@ def account_performance(name: str, view: PerformanceView) -> PerformanceShape:
 
 def strategy(view: StrategyView) -> StrategyShape:
     """A strategy without its curves."""
-    figures = view.backtest and view.backtest.model_copy(update={"equity": (), "benchmark": ()})
-    return StrategyShape.model_validate(_fields(view, StrategyShape) | {"backtest": figures})
+    return StrategyShape.model_validate(view)
 
 
 def _fields(view: object, shape: type[ToolShape]) -> dict[str, Any]:

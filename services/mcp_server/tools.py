@@ -250,9 +250,10 @@ class DeskTools:
         page = await self._desk.ask(STRATEGIES, StrategiesQuery(names=names, limit=limit))
         if page.unknown:
             one = page.unknown[0]
-            raise NotFound(
-                f"no strategy is named {one.name!r}{did_you_mean(few(one.near, '') or None)}"
+            near = (
+                did_you_mean(few(one.near)) if one.near else "; without names the newest are listed"
             )
+            raise NotFound(f"no strategy is named {one.name!r}{near}")
         return shapes.StrategiesShape(
             strategies=tuple(map(shapes.strategy, page.strategies)),
             more=page.more,
