@@ -165,10 +165,11 @@ class PerformanceView(Message):
     could be valued. Nothing later is in any figure; `not_counted` says what there is.
 
     `benchmark` is what was asked for or is set, `benchmark_tickers` what it holds; without
-    `compared` `benchmark_message` says why there is no line of it. Trips are the newest first, open
-    ones before closed ones; `trips_more` where there are more than were asked for, `tickers_more`
-    how many tickers are left out. The gains of all
-    trips are together the account's P&L: `equity` less `paid_in`.
+    `compared` `benchmark_message` says why there is no line of it. `exposed` are the figures of the
+    benchmark held, over each session, as much as the account was invested at the close before.
+    Trips are the newest first, open ones before closed ones; `trips_more` where there are more than
+    were asked for, `tickers_more` how many tickers are left out. The gains of all trips are
+    together the account's P&L: `equity` less `paid_in`.
     """
 
     found: bool = True
@@ -185,6 +186,7 @@ class PerformanceView(Message):
     benchmark_tickers: tuple[Ticker, ...] = ()
     benchmark_message: Text = ""
     compared: PerformanceFigures | None = None
+    exposed: PerformanceFigures | None = None
     months: tuple[MonthReturn, ...] = ()
     years: tuple[YearReturn, ...] = ()
     trades: TradeFigures = TradeFigures()

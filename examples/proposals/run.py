@@ -66,7 +66,7 @@ class Walk:
         self.deskbus("up", "--detach", "--no-http")
         try:
             cycle_id = self.proposed()
-            if not is_approved and input("Approve it? [y/N] ").strip().lower() != "y":
+            if not is_approved and not _yes("Approve it? [y/N] "):
                 self.deskbus("approvals", "reject", cycle_id, "--reason", "not today")
                 say("You rejected it. Nothing is ordered.")
                 return
@@ -178,6 +178,14 @@ def say(text: str) -> None:
     """A line for whoever watches."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def _yes(question: str) -> bool:
+    """The answer of whoever sits there; no where nobody does."""
+    try:
+        return input(question).strip().lower() == "y"
+    except EOFError:
+        return False
 
 
 if __name__ == "__main__":

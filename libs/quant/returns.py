@@ -45,6 +45,19 @@ def growth(worth: Mapping[date, AccountWorth]) -> Mapping[date, Decimal]:
     return grown
 
 
+def at_exposure(
+    grown: Mapping[date, Decimal], exposure: Mapping[date, Decimal]
+) -> Mapping[date, Decimal]:
+    """The growth of 1 of whoever holds of it, over each session, the part `exposure` of all money
+    (0.3 is 30 %) that stood at the close before; the rest earns nothing."""
+    days = sorted(day for day in grown if day in exposure)
+    partly = dict.fromkeys(days[:1], ONE)
+    for before, day in pairwise(days):
+        earned = grown[day] / grown[before] - ONE if grown[before] else Decimal(0)
+        partly[day] = partly[before] * (ONE + exposure[before] * earned)
+    return partly
+
+
 def drawdowns(grown: Mapping[date, Decimal]) -> Mapping[date, Decimal]:
     """At each close the distance from the highest one up to it, as a part of that."""
     days = sorted(grown)

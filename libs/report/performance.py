@@ -34,6 +34,9 @@ def benchmark(view: PerformanceView) -> str:
     return f"{view.benchmark}, bought at the opening"
 
 
+EXPOSED = "at the same exposure: each session as much of it as the account held at the close before"
+
+
 def heading(view: PerformanceView) -> str:
     """`Fri 2012-06-29 to Wed 2012-10-31, amounts in USD`, all figures as of the last close."""
     if view.first is None:
@@ -50,7 +53,7 @@ def notes(view: PerformanceView) -> tuple[Text, ...]:
 
 def figures(view: PerformanceView) -> Table:
     """Return and risk, the account beside its benchmark."""
-    own, beside = view.account, view.compared
+    of = (view.account, view.compared, view.exposed)
     rows = (
         ("Return", "return_pct", cells.gain_percent),
         ("Annual return", "annual_pct", cells.gain_percent),
@@ -60,18 +63,15 @@ def figures(view: PerformanceView) -> Table:
         ("Max drawdown", "max_drawdown_pct", cells.percent),
     )
     return cells.table(
-        ("Figure", "Account", "Benchmark"),
+        ("Figure", "Account", "Benchmark", "At the same exposure"),
         (
-            (
-                label,
-                write(getattr(own, name) if own else None),
-                write(getattr(beside, name) if beside else None).toned(None),
-            )
+            (label, own, *(cell.toned(None) for cell in others))
             for label, name, write in rows
+            for own, *others in [[write(getattr(it, name) if it else None) for it in of]]
         ),
         title="Return and risk",
         notes=(
-            *cells.notes(f"benchmark: {benchmark(view)}"),
+            *cells.notes(f"benchmark: {benchmark(view)}", EXPOSED if view.exposed else ""),
             *cells.notes(view.benchmark_message, tone=Tone.WARN),
         ),
     )

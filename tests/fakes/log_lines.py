@@ -39,3 +39,14 @@ def log_lines() -> Iterator[list[EventDict]]:
     finally:
         for name, log in theirs.items():
             sys.modules[name].log = log  # type: ignore[attr-defined]
+
+
+def forget_log_setup() -> None:
+    """Take back a set-up of the log, from loggers that keep it too: its stream is a test's own, and
+    closed after that test."""
+    if not structlog.is_configured():
+        return
+    structlog.reset_defaults()
+    for name, module in list(sys.modules.items()):
+        if name.startswith(OURS) and hasattr(log := getattr(module, "log", None), "bind"):
+            vars(log).pop("bind", None)

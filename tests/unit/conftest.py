@@ -1,5 +1,6 @@
 """A made-up cycle, told in real contracts."""
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -40,6 +41,7 @@ from contracts.trader import DailyPicks, StockPick
 from contracts.types import Failure, Money, Usage
 from libs.report import why_not
 from libs.report.reports import Reports
+from tests.fakes.log_lines import forget_log_setup
 
 CYCLE_ID = UUID("4332d851-4ebc-510c-b28d-0f5c50338936")
 ORDER_ID = UUID("1f23ea1e-d284-50f0-b17f-1463970b7725")
@@ -138,6 +140,12 @@ def _view(ticker: str, signal: QuantSignal) -> AssetView:
         reasoning="votes",
         technical_indicators=indicators,
     )
+
+
+@pytest.fixture(autouse=True)
+def _log_of_one_test() -> Iterator[None]:
+    yield
+    forget_log_setup()
 
 
 @pytest.fixture

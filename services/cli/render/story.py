@@ -42,20 +42,23 @@ def tell(view: CycleView, console: Console, nodes: Sequence[OperationView] = ())
 
 
 def _parts(cycle: story.Story, console: Console) -> Iterable[RenderableType]:
+    """What came of it first, then what decided it, then what it stands on."""
     several = len(cycle.pipelines) > 1
     yield Text()
     yield from _title(cycle, narrow=console.width < NARROW)
     if not several:
         for pipeline in cycle.pipelines:
             yield from _ending(pipeline)
-    yield Text()
-    yield shown(cycle.looked_at)
     for pipeline in cycle.pipelines:
         if several:
             yield Text()
             yield from _pipeline_title(pipeline)
             yield from _ending(pipeline)
-        yield from _pipeline(pipeline, console)
+        for block in _pipeline(pipeline, console):
+            yield Text()
+            yield block
+    yield Text()
+    yield shown(cycle.looked_at)
     yield _costs(cycle.costs, console)
     yield facts(_evidence(cycle))
     if cycle.message:
@@ -106,39 +109,34 @@ def _ending(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
 
 
 def _pipeline(pipeline: story.PipelineStory, console: Console) -> Iterable[RenderableType]:
-    width = console.width
-    yield shown(pipeline.thoughts)
-    if pipeline.reports.exits is not None and pipeline.exits.items:
-        yield from (_inset(described(exits.table(pipeline.exits), console)), Text())
-    if pipeline.tickers:
-        yield Text()
-        yield _inset(described(tickers.table(pipeline.tickers), console))
-        yield _inset(Text(story.LEGEND, style="dim"))
-        yield Text()
-    if pipeline.rationale:
-        yield facts([("Rationale", _rationale(pipeline, width - LABEL_WIDTH - EDGE))])
-    if pipeline.not_bought:
-        yield from (Text(), _inset(described(pipeline.why_not, console)), Text())
-    yield shown(pipeline.verdicts)
-    if pipeline.rules.items:
-        yield from (Text(), _inset(described(rules.table(pipeline.rules), console)), Text())
+    """Orders, rules, the tickers, why not, reasons, outcomes, and what the agents made of it."""
     answer = pipeline.answer
     # A rejection is how it ended, and stands in the head.
     if answer is not None and answer.approval.verdict is not Verdict.REJECT:
         yield facts([("Approval", Text(answer.sentence, style=TONE_STYLES[answer.tone]))])
     if pipeline.execution is not None:
-        picked = pipeline.rationale and not pipeline.rules.items
-        yield from (Text(),) if answer or picked else ()
-        placed = orders.table(pipeline.orders, pipeline.execution)
-        yield from (_inset(described(placed, console)), Text())
+        yield _inset(described(orders.table(pipeline.orders, pipeline.execution), console))
     if pipeline.results:
-        yield from (_inset(described(pipeline.result, console)), Text())
-    yield shown(pipeline.unordered)
+        yield _inset(described(pipeline.result, console))
+    if pipeline.unordered:
+        yield shown(pipeline.unordered)
+    if pipeline.rules.items:
+        yield _inset(described(rules.table(pipeline.rules), console))
+    if pipeline.reports.exits is not None and pipeline.exits.items:
+        yield _inset(described(exits.table(pipeline.exits), console))
+    if pipeline.tickers:
+        table = described(tickers.table(pipeline.tickers), console)
+        yield _inset(Group(table, Text(story.LEGEND, style="dim")))
+    if pipeline.not_bought:
+        yield _inset(described(pipeline.why_not, console))
+    if pipeline.rationale or pipeline.verdicts:
+        reasons = _rationale(pipeline, console.width - LABEL_WIDTH - EDGE)
+        stated = [facts([("Rationale", reasons)])] if pipeline.rationale else []
+        yield Group(*stated, shown(pipeline.verdicts))
     if pipeline.outcomes:
-        if pipeline.unordered:
-            yield Text()
-        yield from (_inset(described(outcomes.table(pipeline.outcomes), console)), Text())
-    yield shown(pipeline.learned)
+        yield _inset(described(outcomes.table(pipeline.outcomes), console))
+    if pipeline.learned or pipeline.thoughts:
+        yield Group(shown(pipeline.learned), shown(pipeline.thoughts))
 
 
 def shown(entries: Sequence[SectionFact]) -> Table:

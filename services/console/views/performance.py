@@ -16,7 +16,7 @@ from contracts.performance import (
     TradeFigures,
     YearReturn,
 )
-from libs.quant.returns import ONE, drawdowns, monthly, yearly
+from libs.quant.returns import ONE, at_exposure, drawdowns, monthly, yearly
 from libs.quant.standing import AccountStanding
 from libs.quant.strategy import performance as figures
 from libs.quant.trades import Trip
@@ -51,6 +51,7 @@ async def performance(
     grown, trips = stands.grown, stands.trips or ()
     chosen = query.benchmark or desk.settings.benchmark_of(query.account)
     held = await benchmark.line(chosen, query.account, list(grown), desk)
+    invested = {close.session: close.exposure_pct / 100 for close in stands.closes}
     listed = sorted(trips, key=_newest_first)
     return PerformanceView(
         accounts=names,
@@ -66,6 +67,7 @@ async def performance(
         benchmark_tickers=held.tickers,
         benchmark_message=_absent(held),
         compared=_figures(held.grown),
+        exposed=_figures(at_exposure(held.grown, invested)),
         months=_months(grown, held.grown),
         years=tuple(
             YearReturn(year=year, return_pct=pct(part)) for year, part in yearly(grown).items()

@@ -5,7 +5,15 @@ from decimal import Decimal
 
 import pytest
 
-from libs.quant.returns import AccountWorth, drawdowns, growth, monthly, period_return, yearly
+from libs.quant.returns import (
+    AccountWorth,
+    at_exposure,
+    drawdowns,
+    growth,
+    monthly,
+    period_return,
+    yearly,
+)
 
 D = Decimal
 MON, TUE, WED, THU = (date(2012, 7, day) for day in (2, 3, 4, 5))
@@ -66,3 +74,14 @@ def test_a_years_return_is_that_of_its_closes_from_the_last_one_of_the_year_befo
     grown = {date(2012, 11, 30): D(1), date(2012, 12, 31): D("1.21"), date(2013, 1, 2): D("1.331")}
     assert yearly(grown) == {"2012": D("0.21"), "2013": D("0.1")}
     assert list(monthly(grown).values()) == [0, D("0.21"), D("0.1")]
+
+
+def test_at_exposure_each_session_counts_as_much_as_was_held_before_it() -> None:
+    days = [date(2012, 6, day) for day in (26, 27, 28, 29)]
+    line = dict(zip(days, map(D, ("1", "1.1", "0.99", "1.98")), strict=True))
+    part = dict(zip(days, map(D, ("0.5", "0", "1", "0.3")), strict=True))
+    found = at_exposure(line, part)
+    # +10 % by half, -10 % by nothing, +100 % by all.
+    assert [found[day] for day in days] == [1, D("1.05"), D("1.05"), D("2.10")]
+    assert at_exposure({}, part) == {}
+    assert list(at_exposure(line, {days[0]: D(1)})) == days[:1]

@@ -43,8 +43,8 @@ def facts(of: Facts) -> dict[str, str]:
 
 def test_what_is_not_defined_is_a_dash_and_never_a_zero() -> None:
     rows = texts(performance.figures(PerformanceView(account=OWN)))
-    assert rows["Return"] == ["+4.20%", "-"]
-    assert rows["Sharpe ratio"] == ["-", "-"]
+    assert rows["Return"] == ["+4.20%", "-", "-"]
+    assert rows["Sharpe ratio"] == ["-", "-", "-"]
     trading = facts(performance.trading(TradeFigures(open=2), "USD"))
     assert trading["Round trips"] == "0 closed, 2 open"
     assert trading["Win rate, best, worst"] == "none has closed yet"
