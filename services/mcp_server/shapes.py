@@ -141,6 +141,9 @@ class PerformanceShape(ToolShape):
     figures: PerformanceFigures | None = Field(description="null: it has no second session yet")
     benchmark: str = Field(description="What it is compared with")
     compared: PerformanceFigures | None
+    exposed: PerformanceFigures | None = Field(
+        description="The benchmark held at each session as much as the account was invested"
+    )
     benchmark_message: str = Field(description="Why there is no comparison")
     years: tuple[YearReturn, ...]
     trades: TradeFigures

@@ -318,6 +318,7 @@ async def test_why_a_candidate_was_not_bought_and_how_the_account_did_are_told(
     assert (did["currency"], did["first"], did["last"]) == ("USD", "2012-06-29", "2012-10-31")
     assert did["figures"]["return_pct"] != "0"
     assert did["benchmark"].startswith("equal parts of AAPL")
+    assert did["exposed"]["return_pct"] != did["compared"]["return_pct"]
     assert [trip["ticker"] for trip in did["trips"]] == ["AAPL"]
 
 
