@@ -251,7 +251,7 @@ class StudyAnswer(Message):
     """The answer to a request about a study. `code` where it was rejected: `changed_file`,
     `not_found`, `not_a_session`, `no_history` (the source has no prices for its dates),
     `unknown_ticker`, `invalid`, `provider_unknown` and what else speaks against a provider,
-    `too_many`.
+    `too_many`, `for_a_person` (a model of another program may not ask for it).
 
     `changed` is False where it stood so before; `message` says how many cells are tried again.
     `notes` are on what it will not show: horizons that are not over, arms that are not paired, a

@@ -7,4 +7,4 @@ from contracts.subjects.subject import ORCHESTRATOR, Class, Subject, console
 
 KEEP_PART = Subject(Class.QUERY, ORCHESTRATOR, "keep_part", KeepPart, PartKept, ("strategy",))
 BODY_PART = Subject(Class.QUERY, ORCHESTRATOR, "body_part", PartQuery, BodyPart, ("strategy",))
-STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
+STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage, agents=True)

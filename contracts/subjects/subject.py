@@ -115,7 +115,7 @@ its own accord."""
 REQUESTERS = (*USERS, WEB)
 MCP, MCP_REQUESTER = AGENTS = ("mcp", "mcp_requester")
 """Models of other programs, over MCP: both may ask what is listed with them; the second one may
-request cycles too, where a person has said so. Neither can answer a proposal."""
+request cycles and studies too, where a person has said so. Neither can answer a proposal."""
 
 PROPOSER = "proposer"
 """Stands among a row's senders for every proposer: `identity_of` gives the identity of one."""

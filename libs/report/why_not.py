@@ -44,18 +44,21 @@ def of(reports: Reports, status: CycleStatus, reason: str = "") -> tuple[NotBoug
 
     `status` and `reason` are the pipeline's end. A buy that still waits is in no cause.
     """
+    case = _Case(reports, status, reason)
+    return tuple(cause for name in candidates(reports) for cause in case.of(name))
+
+
+def candidates(reports: Reports) -> Sequence[str]:
+    """The tickers that were looked at, those of the digest first; none before there is one."""
     if reports.digest is None:
         return ()
     plan, research = reports.plan, reports.research
-    names = dict.fromkeys(
-        (
-            *reports.digest.tickers,
-            *(plan.assets if plan else ()),
-            *([finding.ticker for finding in research.tickers] if research else ()),
-        )
+    names = (
+        *reports.digest.tickers,
+        *(plan.assets if plan else ()),
+        *([finding.ticker for finding in research.tickers] if research else ()),
     )
-    case = _Case(reports, status, reason)
-    return tuple(cause for name in names for cause in case.of(name))
+    return tuple(dict.fromkeys(names))
 
 
 def of_ticker(causes: Sequence[NotBought], ticker: str) -> Sequence[str]:

@@ -1,6 +1,7 @@
 """The cells of a study on the sessions of a source: what is refused before anything is spent, and
 what they will not show."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import accumulate, pairwise
@@ -44,7 +45,8 @@ def over(
 ) -> Mapping[int, int]:
     """At how many of the dates each horizon is over by the newest session of the data."""
     known = [day for day in dates if day <= last]
-    left = [len(calendar.sessions(day, last)) - 1 for day in known]
+    sessions = calendar.sessions(min(known, default=last), last)
+    left = [len(sessions) - bisect_left(sessions, day) - 1 for day in known]
     return {horizon: sum(after >= horizon for after in left) for horizon in horizons}
 
 

@@ -92,6 +92,6 @@ async def _server(
     desk = DeskLink(where, MCP_REQUESTER if may_request else MCP)
     market, latest = market_of(settings), latest_session_of(settings)
     try:
-        yield DeskServer(tools_of(desk, market, latest, may_request=may_request))
+        yield DeskServer(tools_of(desk, market, latest, settings, may_request=may_request))
     finally:
         await desk.close()

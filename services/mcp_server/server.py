@@ -142,6 +142,10 @@ def _failed_by(cause: BaseException | None, tool: Tool) -> CallToolResult:
     return failed("fault", f"{tool.name} failed by a fault of the desk; its log says more")
 
 
+DANGLING = ("$ref", "discriminator")
+"""Keys that lead to definitions; which of several shapes is meant its own constant says."""
+
+
 def schema_of(shape: Any, mode: Literal["validation", "serialization"]) -> Json:
     """Its JSON Schema in one piece: some clients know no references, and none with siblings."""
     whole = TypeAdapter(shape).json_schema(mode=mode)
@@ -152,7 +156,7 @@ def schema_of(shape: Any, mode: Literal["validation", "serialization"]) -> Json:
             return [written_out(item) for item in value]
         if not isinstance(value, dict):
             return value
-        own = {key: written_out(inner) for key, inner in value.items() if key != "$ref"}
+        own = {key: written_out(inner) for key, inner in value.items() if key not in DANGLING}
         name = value.get("$ref", "").rpartition("/")[2]
         return {**written_out(known[name]), **own} if name else own
 

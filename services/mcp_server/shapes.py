@@ -1,6 +1,6 @@
 """Shapes of the tools' answers: the desk's own views, short enough for a model to read. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -19,14 +19,31 @@ from contracts.account_query import AccountView
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView
+from contracts.gate import GateResult
 from contracts.operation import OperationStatus, Progress
+from contracts.performance import (
+    PerformanceFigures,
+    PerformanceView,
+    RoundTrip,
+    TickerReturn,
+    TradeFigures,
+    YearReturn,
+)
+from contracts.strategy import Period
+from contracts.strategy_query import StrategyView, TrainingFigures
 from contracts.types import Cost
 from libs.facts import amounts
 from libs.llm.portfolio_tool import portfolio_json
-from libs.report import account, ending, results, rules, why_not
+from libs.report import account, ending, performance, results, rules, why_not
 from libs.report.reports import Reports
+from libs.runtime.errors import few
+from libs.runtime.ids import NotFound
+from libs.runtime.nearest import did_you_mean, nearest
 
 REASON_CHARS = 400
+SHOWN_CHARS_MAX = 20_000
+"""Of texts in an answer: with their names and signs they stay below its limit of bytes."""
+TICKERS_SHOWN = 20
 
 
 def _short(text: str) -> str:
@@ -81,6 +98,118 @@ class CycleShape(ToolShape):
     tokens: int
     cost_usd: Cost
     pipelines: tuple[PipelineShape, ...]
+
+
+class WhyNotShape(ToolShape):
+    """A pipeline's candidates."""
+
+    name: str
+    account: str
+    status: CycleStatus
+    outcome: Short = Field(description="What was traded, why nothing was, or where it is")
+    not_bought: dict[str, str] = Field(
+        description="Candidates that were not bought: why, by ticker. Quoted from rules and models"
+    )
+    no_cause: tuple[str, ...] = Field(
+        description="Candidates that were bought, or of which nothing is decided yet"
+    )
+    more: tuple[str, ...] = Field(description="Not bought, and no room for why: ask by ticker")
+
+
+class WhyNotsShape(ToolShape):
+    """Why the candidates of a cycle were not bought."""
+
+    cycle_id: UUID
+    kind: str
+    as_of: date
+    status: CycleStatus
+    pipelines: tuple[WhyNotShape, ...]
+
+
+class PerformanceShape(ToolShape):
+    """How an account did, from its opening at `first` to the close of `last`; percentages, and
+    money in its currency. Nothing later is in any figure."""
+
+    account: str
+    currency: str | None
+    first: date | None
+    last: date | None
+    sessions: int
+    fills_not_counted: int = Field(description="Fills after that close, in no figure yet")
+    equity: Decimal
+    paid_in: Decimal
+    figures: PerformanceFigures | None = Field(description="null: it has no second session yet")
+    benchmark: str = Field(description="What it is compared with")
+    compared: PerformanceFigures | None
+    exposed: PerformanceFigures | None = Field(
+        description="The benchmark held at each session as much as the account was invested"
+    )
+    benchmark_message: str = Field(description="Why there is no comparison")
+    years: tuple[YearReturn, ...]
+    trades: TradeFigures
+    tickers: tuple[TickerReturn, ...]
+    tickers_more: int
+    trips: tuple[RoundTrip, ...] = Field(description="Open ones first, then the newest")
+    trips_more: bool
+    message: str
+
+
+class BacktestShape(ToolShape):
+    """A strategy on its held-out period, after costs; fractions. `benchmark_*`: buying and holding
+    the same tickers. `deflated_sharpe`: how probable it is no luck of so many `trials`."""
+
+    total_return: float
+    benchmark_return: float
+    cagr: float | None
+    sharpe_ratio: float | None
+    benchmark_sharpe_ratio: float | None
+    sortino_ratio: float | None
+    deflated_sharpe: float | None
+    trials: int
+    max_drawdown: float
+    win_rate: float | None
+    total_trades: int
+    turnover: float
+    exposure: float
+    gate: GateResult | None
+
+
+class JudgedShape(ToolShape):
+    """What a model, or the rules, made of the figures."""
+
+    verdict: str
+    strengths: tuple[Short, ...]
+    weaknesses: tuple[Short, ...]
+    suggestions: tuple[Short, ...]
+
+
+class StrategyShape(ToolShape):
+    """A strategy that was tried, as its newest run left it."""
+
+    name: str
+    cycle_id: UUID
+    as_of: date
+    runs: int
+    hypothesis: Short
+    features: tuple[str, ...]
+    model: str
+    horizon_bars: int
+    train: Period
+    held_out: Period
+    ended: str = Field(description="running, training_gate, backtest_gate, assessed, failed, ...")
+    reason: Short = Field(description="Why it came no further")
+    training: TrainingFigures | None
+    backtest: BacktestShape | None
+    assessment: JudgedShape | None
+
+
+class StrategiesShape(ToolShape):
+    """Strategies, the newest first or in the order of the names; `unreadable` ones were written by
+    a later release."""
+
+    strategies: tuple[StrategyShape, ...]
+    more: bool
+    unreadable: tuple[str, ...]
 
 
 class PositionShape(ToolShape):
@@ -318,6 +447,69 @@ def portfolio(view: AccountView) -> PortfolioShape | None:
             ],
         }
     )
+
+
+def why_nots(view: CycleView, ticker: str | None) -> WhyNotsShape:
+    """The candidates of a cycle that were not bought, or this one. Raises NotFound where it was no
+    candidate."""
+    of = {it.name: why_not.candidates(Reports.of(it)) for it in view.pipelines}
+    if ticker is not None:
+        known = tuple(dict.fromkeys(name for names in of.values() for name in names))
+        if not known:
+            raise NotFound(f"this cycle has no candidates on record: {view.outcome or view.status}")
+        if ticker not in known:
+            there = did_you_mean(nearest(ticker, known)) or f"; there are: {few(known)}"
+            raise NotFound(f"{ticker} was no candidate of this cycle{there}")
+        of = {name: tuple({ticker} & {*names}) for name, names in of.items()}
+    room = SHOWN_CHARS_MAX // max(1, len(of))
+    shapes = tuple(_why_not(it, of[it.name], view.reason, room) for it in view.pipelines)
+    return WhyNotsShape.model_validate(_fields(view, WhyNotsShape) | {"pipelines": shapes})
+
+
+def _why_not(view: PipelineView, names: Sequence[str], reason: str, room: int) -> WhyNotShape:
+    causes = why_not.by_ticker([it for it in view.not_bought if it.ticker in names])
+    shown, more = fitting(causes, room)
+    return WhyNotShape(
+        name=view.name,
+        account=view.account,
+        status=view.status,
+        outcome=ending.of(view, Reports.of(view), (), reason).sentence,
+        not_bought=shown,
+        no_cause=tuple(name for name in names if name not in causes),
+        more=more,
+    )
+
+
+def fitting(texts: Mapping[str, str], room: int) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The first texts that have room, one at least, and the names of the others."""
+    shown: dict[str, str] = {}
+    used = 0
+    for name, text in texts.items():
+        used += len(name) + len(text)
+        if shown and used > room:
+            break
+        shown[name] = text if len(text) <= room else f"{text[: room - 1]}…"
+    return shown, tuple(texts)[len(shown) :]
+
+
+def account_performance(name: str, view: PerformanceView) -> PerformanceShape:
+    """How an account did."""
+    return PerformanceShape.model_validate(
+        _fields(view, PerformanceShape)
+        | {
+            "account": name,
+            "fills_not_counted": view.not_counted.fills,
+            "figures": view.account,
+            "benchmark": performance.benchmark(view),
+            "tickers": view.tickers[:TICKERS_SHOWN],
+            "tickers_more": view.tickers_more + len(view.tickers[TICKERS_SHOWN:]),
+        }
+    )
+
+
+def strategy(view: StrategyView) -> StrategyShape:
+    """A strategy without its curves."""
+    return StrategyShape.model_validate(view)
 
 
 def _fields(view: object, shape: type[ToolShape]) -> dict[str, Any]:

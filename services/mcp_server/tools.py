@@ -1,8 +1,8 @@
 """The tools: typed functions, whose docstrings are what a model reads of them.
 
 The market tools are those of the desk's own agents (libs/market/tools/toolbox.py), with `as_of` as
-one more argument. Nothing here approves, cancels or trades; only `request_cycle` starts anything,
-and it is offered only where a person allowed it.
+one more argument. Nothing here approves, cancels or trades; `request_cycle`, `run_backtest` and
+`run_study` alone start anything, and they are offered only where a person allowed it.
 """
 
 import secrets
@@ -18,29 +18,37 @@ from pydantic import Field, StringConstraints, create_model
 from contracts.account_query import AccountQuery
 from contracts.constraints import ENFORCED, TAKES, ConstraintWords
 from contracts.cycle import DECISION, STRATEGY, CycleRequest, CycleStatus, RequestAnswer
-from contracts.cycle_query import CycleQuery, CyclesQuery
+from contracts.cycle_query import CycleQuery, CyclesQuery, CycleView
 from contracts.execution import DecisionsQuery
 from contracts.exit_signal import CheckExitSignals, ExitFormat, ExitOutput
 from contracts.message import Pipeline
 from contracts.operation import CallKind, OperationQuery, OperationsQuery, OperationStatus
-from contracts.subjects.accounts import ACCOUNT
+from contracts.performance import Benchmark, PerformanceQuery
+from contracts.strategy import StrategySpec, StrategyWish
+from contracts.strategy_query import NAMES_MAX, StrategiesQuery
+from contracts.subjects.accounts import ACCOUNT, PERFORMANCE
 from contracts.subjects.approvals import DECISIONS
 from contracts.subjects.cycles import CYCLE, CYCLES, REQUEST_CYCLE
 from contracts.subjects.exits import EXIT_SIGNALS
 from contracts.subjects.operations import OPERATION, OPERATIONS
+from contracts.subjects.strategies import STRATEGIES
 from contracts.types import Name, ShortText, Ticker
 from libs.bus.client import QuestionRefused
 from libs.bus.desk_link import DeskLink
 from libs.market.source import MarketData, require_session
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, TOOLS, MarketTool, MarketTools
+from libs.runtime.errors import few
 from libs.runtime.ids import NotFound
-from libs.runtime.nearest import UnknownAccount
+from libs.runtime.nearest import UnknownAccount, did_you_mean
+from libs.runtime.settings import Settings
 from services.mcp_server import shapes
 from services.mcp_server.exit_shapes import ExitShape
 from services.mcp_server.server import answer_of, failed, tool_of
+from services.mcp_server.studies import StudyTools
 
 LIMIT_MAX = 50
 CONTRACTS_MAX = 5
+TRIPS_MAX = 20
 EXIT_SIGNALS_TIMEOUT_S = 60.0
 """A live source may be asked for the prices of a whole basket."""
 LEAVES = {kind.value for kind in CallKind}
@@ -49,6 +57,10 @@ CONSTRAINTS_DOC = "Only tighten. Code enforces {}; any other name is a note to t
     ", ".join(f"{name} ({TAKES[name]})" for name in ENFORCED)
 )
 NO_CONSTRAINTS: ConstraintWords = {}
+SPEC_DOC = (
+    "As a strategy's file has it: features, label, model, rules of entry and exit, a period to "
+    "train on and one held out after it"
+)
 KEY_DOC = "Your own name for this request: sent again with it, nothing new happens"
 
 IdDigits = Annotated[
@@ -59,21 +71,33 @@ Latest = Callable[[], Awaitable[date]]
 
 
 def tools_of(
-    desk: DeskLink, market: MarketData, latest: Latest, *, may_request: bool = False
+    desk: DeskLink,
+    market: MarketData,
+    latest: Latest,
+    settings: Settings,
+    *,
+    may_request: bool = False,
 ) -> Sequence[Tool]:
-    """All tools; `request_cycle` where the server `may_request`."""
-    ours = DeskTools(desk)
+    """All tools; those that start something where the server `may_request`."""
+    ours, studies = DeskTools(desk), StudyTools(desk, settings)
+    starting = (ours.request_cycle, ours.run_backtest, studies.run_study) if may_request else ()
     return [
         *(market_tool(tool, market, latest) for tool in TOOLS),
         tool_of(ours.get_portfolio),
+        tool_of(ours.performance),
         # `output: file` writes one, a new one each time
         tool_of(ours.check_exit_signals, reads=False, repeatable=False),
         tool_of(ours.list_cycles),
         tool_of(ours.get_cycle),
+        tool_of(ours.why_not),
         tool_of(ours.list_decisions),
         tool_of(ours.list_operations),
         tool_of(ours.get_operation),
-        *([tool_of(ours.request_cycle, reads=False, repeatable=False)] if may_request else ()),
+        tool_of(ours.list_strategies),
+        tool_of(studies.plan_study),
+        tool_of(studies.list_studies),
+        tool_of(studies.study_score),
+        *(tool_of(tool, reads=False, repeatable=False) for tool in starting),
     ]
 
 
@@ -126,6 +150,24 @@ class DeskTools:
             raise UnknownAccount(account, view.accounts)
         return shape
 
+    async def performance(
+        self,
+        account: Annotated[Name, Field(description="The account's name")] = "main",
+        benchmark: Annotated[
+            Benchmark | None, Field(description="candidates, cash or a ticker, whatever is set")
+        ] = None,
+        trips: Annotated[
+            int, Field(ge=0, le=TRIPS_MAX, description="How many of the newest round trips")
+        ] = 10,
+    ) -> shapes.PerformanceShape:
+        """How an account did since its opening, beside a benchmark: return, risk, years, closed and
+        open round trips."""
+        query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=2)
+        view = await self._desk.ask(PERFORMANCE, query)
+        if not view.found:
+            raise UnknownAccount(account, view.accounts)
+        return shapes.account_performance(account, view)
+
     async def check_exit_signals(
         self,
         ticker: Annotated[Ticker, Field(description="A ticker that the account holds")],
@@ -174,15 +216,49 @@ class DeskTools:
     ) -> shapes.CycleShape:
         """One cycle, and which contracts (plan, reports, picks, decision) its pipelines have made;
         those named in `contracts` are shown whole."""
-        view = await self._desk.ask(CYCLE, CycleQuery(cycle_id=cycle_id))
-        if not view.found:
-            raise NotFound(f"{view.message}; list_cycles has the newest")
-        shape = shapes.cycle(view, contracts)
+        shape = shapes.cycle(await self._cycle(cycle_id), contracts)
         known = {name for pipeline in shape.pipelines for name in pipeline.made}
         if unknown := sorted({*contracts} - known):
             there_are = ", ".join(sorted(known)) or "none yet"
             raise NotFound(f"contracts: {unknown[0]} is none; there are: {there_are}")
         return shape
+
+    async def why_not(
+        self,
+        cycle_id: IdDigits,
+        ticker: Annotated[Ticker | None, Field(description="This candidate alone")] = None,
+    ) -> shapes.WhyNotsShape:
+        """Every candidate of a cycle that was not bought, and why: the rule with its value and
+        limit, the model's own words, a person, the order."""
+        return shapes.why_nots(await self._cycle(cycle_id), ticker)
+
+    async def _cycle(self, cycle_id: str) -> CycleView:
+        view = await self._desk.ask(CYCLE, CycleQuery(cycle_id=cycle_id))
+        if not view.found:
+            raise NotFound(f"{view.message}; list_cycles has the newest")
+        return view
+
+    async def list_strategies(
+        self,
+        names: Annotated[
+            tuple[ShortText, ...], Field(max_length=NAMES_MAX, description="These ones alone")
+        ] = (),
+        limit: Limit = 5,
+    ) -> shapes.StrategiesShape:
+        """The strategies that the desk has tried, with the figures of their training and backtest
+        beside buying and holding."""
+        page = await self._desk.ask(STRATEGIES, StrategiesQuery(names=names, limit=limit))
+        if page.unknown:
+            one = page.unknown[0]
+            near = (
+                did_you_mean(few(one.near)) if one.near else "; without names the newest are listed"
+            )
+            raise NotFound(f"no strategy is named {one.name!r}{near}")
+        return shapes.StrategiesShape(
+            strategies=tuple(map(shapes.strategy, page.strategies)),
+            more=page.more,
+            unreadable=page.unreadable,
+        )
 
     async def list_decisions(
         self,
@@ -260,13 +336,37 @@ class DeskTools:
             pipelines=(Pipeline(name=provider, provider=provider, account=account),),
             approval_required=asks,
         )
-        answer = await self._desk.ask(REQUEST_CYCLE, request)
-        if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
-            text = f"{answer.message}{_instead(answer)}"
-            raise QuestionRefused(answer.code or "refused", text)
         following = "get_cycle tells how it goes"
         if asks:
             following += "; before anything is ordered a person answers its proposal"
+        return await self._requested(request, following)
+
+    async def run_backtest(
+        self,
+        spec: Annotated[StrategySpec, Field(description=SPEC_DOC)],
+        provider: Annotated[Name, Field(description="Who judges the result: rules, ...")] = "rules",
+        idempotency_key: Annotated[ShortText | None, Field(description=KEY_DOC)] = None,
+    ) -> shapes.RequestedShape:
+        """Train a strategy's model and backtest it on its held-out period: a strategy cycle of the
+        desk with this design. It trades nothing. What models cost is limited by the desk's budgets
+        of a cycle and of a day; each try counts in the figures of later ones."""
+        request = CycleRequest(
+            idempotency_key=idempotency_key or f"mcp-{secrets.token_hex(8)}",
+            kind=STRATEGY,
+            pipelines=(Pipeline(name=provider, provider=provider),),
+            strategy=StrategyWish(spec=spec),
+        )
+        following = (
+            "get_cycle tells how it goes, list_strategies the figures of the strategy with this "
+            "cycle_id"
+        )
+        return await self._requested(request, following)
+
+    async def _requested(self, request: CycleRequest, following: str) -> shapes.RequestedShape:
+        answer = await self._desk.ask(REQUEST_CYCLE, request)
+        if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
+            text = f"{answer.message}{_instead(answer, request.kind)}"
+            raise QuestionRefused(answer.code or "refused", text)
         return shapes.RequestedShape(cycle_id=answer.cycle_id, status=answer.status, next=following)
 
 
@@ -274,9 +374,10 @@ ARGUMENT_OF = {"as_of": "as_of", "kind": "kind", "pipelines": "provider", "unive
 """By the field of a cycle's request: what the tool calls it."""
 
 
-def _instead(answer: RequestAnswer) -> str:
+def _instead(answer: RequestAnswer, kind: str) -> str:
     """The call that would be taken, where one is known."""
     argument = ARGUMENT_OF.get(answer.field or "")
     if answer.suggestion is None or argument is None:
         return ""
-    return f"; call request_cycle with {argument}: {answer.suggestion}"
+    tool = "run_backtest" if kind == STRATEGY else "request_cycle"
+    return f"; call {tool} with {argument}: {answer.suggestion}"

@@ -27,9 +27,11 @@ from contracts.study import (
     StopStudy,
     Study,
     StudyAnswer,
+    StudyBudget,
     StudyKind,
     StudyStatus,
 )
+from contracts.subjects.subject import AGENTS
 from contracts.types import shortened
 from libs.market.errors import MarketError, NotASession, NothingTraded
 from libs.market.sessions import Sessions
@@ -136,8 +138,11 @@ class Studies:
     async def begin(self, caller: str, wish: RunStudy) -> StudyAnswer:
         """Begin a study or go on with it, as a person asks; returns the answer."""
         row = await self._pool.fetchrow(sql.of_name, wish.study.name)
-        if row is not None:
-            return await self._go_on(wish, row)
+        if caller in AGENTS and (why := _for_a_person(wish.study, row)):
+            return _no("for_a_person", why, "budget")
+        return await (self._new(caller, wish) if row is None else self._go_on(wish, row))
+
+    async def _new(self, caller: str, wish: RunStudy) -> StudyAnswer:
         study, settings = wish.study, self._settings
         try:
             cells = await designed(study, self._sessions)
@@ -337,6 +342,20 @@ class Studies:
 
 def _key(cell: DesignCell) -> CellKey:
     return cell.kind, cell.number, cell.sample
+
+
+def _for_a_person(study: Study, row: Record | None) -> str:
+    """Why a model of another program may not ask for this; empty where it may. The day's budget
+    does not count what studies spend, and what a person has set or stopped stays so."""
+    most, asked = StudyBudget(), study.budget
+    if row is None and (asked.tokens > most.tokens or asked.cost_usd > most.cost_usd):
+        usd = f"{most.cost_usd:.2f} USD"
+        return f"over MCP it may be at most {most.tokens:,} tokens and {usd}; a person may set more"
+    if row is not None and row["status"] == StudyStatus.STOPPED:
+        return f"{study.name} is stopped: a person resumes it, with `deskbus study run FILE`"
+    if row is not None and Study.model_validate_json(row["body"]).budget != asked:
+        return f"{study.name} has another one, which a person alone changes"
+    return ""
 
 
 def _no(code: str, message: str, field: str | None = None) -> StudyAnswer:

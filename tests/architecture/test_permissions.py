@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.subjects.accounts import ACCOUNT, IMPORT_HOLDINGS, MOVE_CASH, PORTFOLIO
+from contracts.subjects.accounts import ACCOUNT, IMPORT_HOLDINGS, MOVE_CASH, PERFORMANCE, PORTFOLIO
 from contracts.subjects.approvals import DECISIONS
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.cycles import CYCLE, CYCLES, REQUEST_CYCLE
@@ -23,8 +23,14 @@ from contracts.subjects.proposals import (
     PROPOSAL_LIMITS,
     PROPOSE,
 )
-from contracts.subjects.strategies import BODY_PART, KEEP_PART
-from contracts.subjects.studies import STUDIES, STUDY_CELLS, STUDY_SCORE
+from contracts.subjects.strategies import BODY_PART, KEEP_PART, STRATEGIES
+from contracts.subjects.studies import (
+    RUN_STUDY,
+    STUDIES,
+    STUDY_CALLS,
+    STUDY_CELLS,
+    STUDY_SCORE,
+)
 from contracts.subjects.subject import (
     AGENTS,
     BACKBONE,
@@ -218,10 +224,26 @@ def test_only_the_command_line_of_the_owner_moves_the_owners_money(row: AnySubje
     assert allowed == {CLI}
 
 
-READ_BY_AGENTS = (CYCLE, CYCLES, OPERATION, OPERATIONS, DECISIONS, ACCOUNT, EXIT_SIGNALS)
+READ_BY_AGENTS = (
+    CYCLE,
+    CYCLES,
+    OPERATION,
+    OPERATIONS,
+    DECISIONS,
+    ACCOUNT,
+    PERFORMANCE,
+    EXIT_SIGNALS,
+    STUDIES,
+    STUDY_SCORE,
+    STUDY_CALLS,
+    STRATEGIES,
+)
+REQUESTED_BY_AGENTS = (REQUEST_CYCLE, RUN_STUDY)
 
 
-@pytest.mark.parametrize(("agent", "may_request"), [(MCP, ()), (MCP_REQUESTER, (REQUEST_CYCLE,))])
+@pytest.mark.parametrize(
+    ("agent", "may_request"), [(MCP, ()), (MCP_REQUESTER, REQUESTED_BY_AGENTS)]
+)
 def test_an_agent_from_outside_may_look_and_where_a_person_said_so_request_cycles(
     agent: str, may_request: tuple[AnySubject, ...]
 ) -> None:
@@ -273,7 +295,8 @@ def test_no_proposer_may_propose_as_another_or_answer_it() -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) -> None:
     for row in REQUESTS:
-        assert may_publish(agent, row.by(agent)) is ((agent, row) == (MCP_REQUESTER, REQUEST_CYCLE))
+        allowed = agent == MCP_REQUESTER and row in REQUESTED_BY_AGENTS
+        assert may_publish(agent, row.by(agent)) is allowed
     assert not any(may_hear(agent, row.by("x")) for row in EVENTS)
 
 
@@ -305,6 +328,7 @@ ANSWERS = {
     "execution": (*SERVICES_ALL, "cli", "user", "console"),
     "console": ("cli", "user", "console", "mcp", "mcp_requester", "reporter"),
     "exit_signal": ("cli", "user", "console", "mcp", "mcp_requester"),
+    "study": ("cli", "user", "console", "mcp", "mcp_requester"),
     "sentiment": ("cli", "user", "console", "orchestrator"),
     **dict.fromkeys((*USERS, *AGENTS), ()),
 }

@@ -116,18 +116,10 @@ def fitted(value: Any, schema: Schema, note: Note) -> Any:
 
 
 def unquoted(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Arguments whose lists and objects came as text, as what the text holds; nothing else of them
-    changes: `universe: "[\"AAPL\"]"`, `"AAPL, MSFT"` and `"AAPL"` are lists."""
-    fit = _Fit(schema.get("$defs", {}), lambda _: None)
-    read = dict(arguments)
-    for name, value in arguments.items():
-        match fit.kind(schema.get("properties", {}).get(name, {})):
-            case "array" if isinstance(value, str) and value.strip():
-                items = _list_in(value, commas=True)
-                read[name] = [*map(_stripped, items)] if isinstance(items, list) else value
-            case "object" if isinstance(value, str):
-                read[name] = _single(value)
-    return read
+    """Arguments whose lists and objects, at any depth, came as text, as what the text holds;
+    nothing else of them changes: `universe: "[\"AAPL\"]"`, `"AAPL, MSFT"`, `"AAPL"` are lists."""
+    fit, properties = _Fit(schema.get("$defs", {}), lambda _: None), schema.get("properties", {})
+    return {name: fit.unquoted(item, properties.get(name, {})) for name, item in arguments.items()}
 
 
 class _Fit:
@@ -135,9 +127,22 @@ class _Fit:
         self._parts = parts
         self._note = note
 
-    def kind(self, schema: Schema) -> str:
-        """The type of value that a schema takes; empty where there are several."""
-        return str(self._meant([], schema).get("type", ""))
+    def unquoted(self, value: Any, schema: Schema) -> Any:
+        """A value whose lists and objects may be texts."""
+        part = self._meant([], schema)
+        match part.get("type"):
+            case "array":
+                if isinstance(value, str) and value.strip():
+                    items = _list_in(value, commas=True)
+                    value = [*map(_stripped, items)] if isinstance(items, list) else value
+                if isinstance(value, list):
+                    return [self.unquoted(item, part.get("items", {})) for item in value]
+            case "object":
+                value = _single(value) if isinstance(value, str) else value
+                if isinstance(value, Mapping):
+                    inner = part.get("properties", {})
+                    return {key: self.unquoted(it, inner.get(key, {})) for key, it in value.items()}
+        return value
 
     def value(self, value: Any, schema: Schema, place: str) -> Any:
         """One value and all that is in it."""

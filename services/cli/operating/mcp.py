@@ -41,7 +41,8 @@ def mcp(
     allow_requests: Annotated[
         bool,
         typer.Option(
-            "--allow-requests", help="Offer request_cycle too: a model may then start cycles."
+            "--allow-requests",
+            help="Offer request_cycle, run_backtest and run_study too: a model may start them.",
         ),
     ] = False,
     propose: Annotated[
@@ -55,8 +56,9 @@ def mcp(
 ) -> None:
     """Offer the desk to models of other programs (MCP); docs/mcp.md has the client's side.
 
-    Market data, portfolio, exit signals, cycles, decisions and operations, to be read. Approvals
-    are never offered. The desk is looked for when it is asked: it may be started later.
+    Market data, accounts, exit signals, cycles, decisions, operations, strategies and studies, to
+    be read. Approvals are never offered. The desk is looked for when it is asked: it may be started
+    later.
     """
     require("mcp", "the MCP server")
     settings = load_settings()

@@ -30,7 +30,8 @@ STREAMS = ("COMMANDS", "DECISIONS", "NOTICES", "DEAD_LETTERS")
 REQUESTS = {
     "orchestrator.propose": PROPOSERS,
     "orchestrator.cycle": (*OVER_HTTP, "mcp_requester", "study"),
-    **dict.fromkeys(("study.run_study", "study.stop_study"), OVER_HTTP),
+    "study.run_study": (*OVER_HTTP, "mcp_requester"),
+    "study.stop_study": OVER_HTTP,
     **dict.fromkeys(
         (
             "orchestrator.cancel",
@@ -63,8 +64,9 @@ QUESTIONS = {
     "sentiment.providers": (*PEOPLE, "console", "orchestrator"),
     "sentiment.reach": (*PEOPLE, "orchestrator"),
     "console.report": (*PEOPLE, "reporter"),
-    **dict.fromkeys(("study.studies", "study.study_score", "study.study_cells"), OVER_HTTP),
-    "study.study_calls": PEOPLE,
+    **dict.fromkeys(("study.studies", "study.study_score"), (*OVER_HTTP, *AGENTS)),
+    "study.study_cells": OVER_HTTP,
+    "study.study_calls": (*PEOPLE, *AGENTS),
     **dict.fromkeys(
         (
             "console.cycle",
@@ -73,6 +75,8 @@ QUESTIONS = {
             "console.operation",
             "console.account",
             "console.decisions",
+            "console.performance",
+            "console.strategies",
         ),
         (*PEOPLE, *AGENTS),
     ),
@@ -86,7 +90,6 @@ QUESTIONS = {
             "console.approvals",
             "console.budget",
             "console.leaderboard",
-            "console.strategies",
             "console.schedule",
             "console.storing",
             "console.events_since",
@@ -136,6 +139,7 @@ ANSWERS_TO = {
     "execution": (*SERVICES, *OVER_HTTP),
     "console": (*OVER_HTTP, *AGENTS, "reporter", *PROPOSERS),
     "exit_signal": (*OVER_HTTP, *AGENTS),
+    "study": (*OVER_HTTP, *AGENTS),
     "sentiment": (*OVER_HTTP, "orchestrator"),
 }
 """Whose inboxes each may publish into; all others of the desk: of those who look for services."""

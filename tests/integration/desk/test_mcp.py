@@ -16,6 +16,7 @@ from uuid import uuid4
 import httpx2
 import jsonschema
 import pytest
+import yaml
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -26,6 +27,8 @@ from services.mcp_server.app import BODY_BYTES_MAX
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.command_line import DESKBUS, CommandLine, ended, up
 from tests.integration.desk.conftest import Desk
+from tests.integration.desk.test_study import ended as study_ended
+from tests.integration.desk.test_study import standing
 
 INSPECTOR_S = 90
 CONNECTS_MS = "60000"
@@ -39,7 +42,15 @@ OF_THE_DESK = {
     "list_decisions",
     "list_operations",
     "get_operation",
+    "performance",
+    "why_not",
+    "list_strategies",
+    "plan_study",
+    "list_studies",
+    "study_score",
 }
+STARTING = {"request_cycle", "run_backtest", "run_study"}
+SPEC = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 NOT_IN_THIS_SOURCE = {
     "get_news",
     "get_earnings",
@@ -114,11 +125,25 @@ def connect(request: pytest.FixtureRequest, deskbus: CommandLine) -> Connect:
 
 @dataclass(frozen=True)
 class Traded:
-    """An account that holds AAPL since July 2012, the cycle that bought it, an operation of it."""
+    """An account that holds AAPL since July 2012, the cycle that bought it, an operation of it, and
+    the file of a study that was run."""
 
     account: str
     cycle_id: str
     operation_id: str
+    study: Json
+
+
+def small_study(**fields: Any) -> Json:
+    """The rules beside a coin at a few dates."""
+    return {
+        "name": f"m{uuid4().hex[:12]}",
+        "dates": {"first": "2012-01-03", "last": "2012-06-29", "count": 3},
+        "universe": ["AAPL", "IBM"],
+        "arms": [{"name": "rules"}, {"name": "coin", "provider": "coin"}],
+        "horizons": [5],
+        **fields,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +156,10 @@ def traded(desk: Desk) -> Traded:
             assert (await user.run(later))["status"] == "completed"
             nodes = await user.query("operations", cycle_id=view["cycle_id"])
             plan = next(each for each in nodes["operations"] if each["name"] == "plan")
-        return Traded(account_of(first), view["cycle_id"], plan["op_id"])
+            file = small_study()
+            await user.ask({"study": file}, "run_study", "study")
+            await study_ended(user, file["name"])
+        return Traded(account_of(first), view["cycle_id"], plan["op_id"], file)
 
     return asyncio.run(run())
 
@@ -152,6 +180,12 @@ def calls_of(traded: Traded) -> dict[str, Json]:
         "list_decisions": {"account": traded.account},
         "list_operations": {"cycle_id": traded.cycle_id, "calls": True, "limit": 50},
         "get_operation": {"operation_id": traded.operation_id},
+        "performance": {"account": traded.account},
+        "why_not": {"cycle_id": traded.cycle_id},
+        "list_strategies": {"limit": 1},
+        "plan_study": {"study": traded.study},
+        "list_studies": {"name": traded.study["name"]},
+        "study_score": {"name": traded.study["name"]},
     }
 
 
@@ -266,6 +300,28 @@ async def test_a_model_sees_how_a_decision_came_about(http: Http, traded: Traded
     assert detail["calls"]
 
 
+async def test_why_a_candidate_was_not_bought_and_how_the_account_did_are_told(
+    http: Http, traded: Traded
+) -> None:
+    async with over_http(http) as client:
+        bought = await answered(client, "why_not", {"cycle_id": traded.cycle_id[:12]})
+        later = (await answered(client, "list_decisions", {"account": traded.account}))["decisions"]
+        passed = await answered(client, "why_not", {"cycle_id": later[0]["cycle_id"]})
+        stranger = {"cycle_id": traded.cycle_id, "ticker": "MSFT"}
+        unknown = await failed(client, "why_not", stranger)
+        did = await answered(client, "performance", {"account": traded.account, "trips": 1})
+    (line,) = bought["pipelines"]
+    assert (line["not_bought"], line["no_cause"]) == ({}, ["AAPL"])
+    (line,) = passed["pipelines"]
+    assert [*line["not_bought"], *line["no_cause"]] == ["IBM"]
+    assert unknown == ("not_found: MSFT was no candidate of this cycle; there are: AAPL")
+    assert (did["currency"], did["first"], did["last"]) == ("USD", "2012-06-29", "2012-10-31")
+    assert did["figures"]["return_pct"] != "0"
+    assert did["benchmark"].startswith("equal parts of AAPL")
+    assert did["exposed"]["return_pct"] != did["compared"]["return_pct"]
+    assert [trip["ticker"] for trip in did["trips"]] == ["AAPL"]
+
+
 async def test_exit_signals_are_checked_and_saved_where_it_is_asked_for(
     http: Http, traded: Traded
 ) -> None:
@@ -313,6 +369,29 @@ def saved(said: Json) -> bool:
         ("get_operation", {"operation_id": "ffffffff"}, "not_found: no operation has the id "),
         ("approve", {"cycle_id": str(uuid4())}, "unknown_tool: "),
         ("request_cycle", {}, "unknown_tool: "),
+        ("run_study", {}, "unknown_tool: "),
+        ("run_backtest", {}, "unknown_tool: "),
+        ("performance", {"account": "nobody"}, "unknown_account: no account is named 'nobody' "),
+        ("performance", {"trips": 21}, "bad_arguments: trips: must be at most 20"),
+        ("why_not", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),
+        ("list_studies", {"name": "no-such"}, "not_found: no study is named 'no-such'"),
+        ("study_score", {"name": "no-such"}, "not_found: no study is named 'no-such'"),
+        ("list_strategies", {"names": ["no-such"]}, "not_found: no strategy is named 'no-such'"),
+        (
+            "plan_study",
+            {"study": small_study(universe=["AAPL", "GOOGL"])},
+            "bad_arguments: study.universe: GOOGL is not in source bokeh-sampledata; check ",
+        ),
+        (
+            "plan_study",
+            {"study": small_study(arms=[{"name": "x", "provider": "nobody"}])},
+            "bad_arguments: study.arms: x: no provider is named 'nobody'",
+        ),
+        (
+            "plan_study",
+            {"study": small_study(date=1)},
+            "bad_arguments: study.date: unknown field; the fields are name, kind, dates, ",
+        ),
     ],
 )
 async def test_what_goes_wrong_is_said_so_that_a_model_can_do_better(
@@ -350,10 +429,11 @@ async def test_where_a_person_says_so_a_cycle_can_be_requested_and_still_waits_f
     }
     async with over_stdio(deskbus, "--allow-requests") as client:
         names = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(names) == MARKET_TOOL_NAMES | OF_THE_DESK | {"request_cycle"}
-        annotations = names["request_cycle"].annotations
-        assert annotations is not None
-        assert annotations.read_only_hint is False
+        assert set(names) == MARKET_TOOL_NAMES | OF_THE_DESK | STARTING
+        for name in STARTING:
+            annotations = names[name].annotations
+            assert annotations is not None
+            assert annotations.read_only_hint is False
         said = await answered(client, "request_cycle", asked)
         await user.events.first(cycle_id=said["cycle_id"], type="approval_requested")
         again = await answered(client, "request_cycle", asked)
@@ -378,6 +458,73 @@ async def test_where_a_person_says_so_a_cycle_can_be_requested_and_still_waits_f
         assert float(bound["max_allocation_pct"]) == 10
         assert (view["requester"], view["status"]) == ("mcp_requester", "running")
     await user.ask({"cycle_id": said["cycle_id"]}, "cancel")
+
+
+async def test_a_study_is_planned_run_and_scored_and_what_it_lists_may_be_text(
+    deskbus: CommandLine, user: Caller
+) -> None:
+    file = small_study()
+    sent = {key: each if key == "name" else json.dumps(each) for key, each in file.items()}
+    async with over_stdio(deskbus, "--allow-requests") as client:
+        plan = await answered(client, "plan_study", {"study": json.dumps(sent)})
+        assert (plan["cells"], plan["usd_most"]) == (3, "0")
+        assert plan["horizons"][0]["dates_least"] == 8
+        begun = await answered(client, "run_study", {"study": sent})
+        assert (begun["status"], begun["changed"]) == ("running", True)
+        named = {"name": file["name"]}
+        await study_ended(user, file["name"])
+        (stands,) = (await answered(client, "list_studies", named))["studies"]
+        score = await answered(client, "study_score", named)
+        arms = await answered(client, "study_score", {**named, "sections": '["Arms"]'})
+        none = await failed(client, "study_score", {**named, "sections": "Armss"})
+    assert (stands["status"], stands["completed"], stands["cost_usd"]) == ("completed", 3, "0")
+    assert score["answer"] == ["3 of 3 pairs not resolved"]
+    assert score["more"] == []
+    assert arms["sections"] == {"Arms": score["sections"]["Arms"]}
+    assert "| coin " in score["sections"]["Arms"]
+    assert none.startswith("not_found: sections: 'Armss' is none; there are: Arms, ")
+
+
+async def test_what_a_person_set_or_stopped_no_model_of_another_program_changes(
+    deskbus: CommandLine, user: Caller
+) -> None:
+    file = small_study(dates={"first": "2011-01-03", "last": "2012-06-29", "count": 12})
+    await user.ask({"study": file}, "run_study", "study")
+    richer = {**file, "budget": {"cost_usd": 10, "cell_cost_usd": 2}}
+    dear = small_study(budget={"cost_usd": "10.01"})
+    async with over_stdio(deskbus, "--allow-requests") as client:
+        over = await failed(client, "run_study", {"study": dear})
+        other = await failed(client, "run_study", {"study": richer})
+        await user.ask({"name": file["name"]}, "stop_study", "study")
+        stopped = await failed(client, "run_study", {"study": file})
+    assert over.startswith("for_a_person: study.budget: over MCP it may be at most 2,000,000 ")
+    assert other.startswith("for_a_person: study.budget: ")
+    assert "which a person alone changes" in other
+    assert "a person resumes it" in stopped
+    assert (await standing(user, file["name"]))["status"] == "stopped"
+
+
+async def test_a_strategy_is_backtested_and_its_figures_are_listed(
+    deskbus: CommandLine, user: Caller
+) -> None:
+    spec = json.loads(json.dumps(yaml.safe_load(SPEC.read_text()), default=str))
+    spec |= {"name": f"m{uuid4().hex[:12]}", "universe": "AAPL, IBM, MSFT"}
+    async with over_stdio(deskbus, "--allow-requests") as client:
+        asked = {"spec": spec, "idempotency_key": uuid4().hex}
+        said = await answered(client, "run_backtest", asked)
+        again = await answered(client, "run_backtest", asked)
+        wrong = await failed(client, "run_backtest", {"spec": {**spec, "entry": {"long": [{}]}}})
+        nobody = await failed(client, "run_backtest", {"spec": spec, "provider": "nobody"})
+        await user.events.first(cycle_id=said["cycle_id"], type="cycle_ended")
+        (found,) = (await answered(client, "list_strategies", {"names": spec["name"]}))[
+            "strategies"
+        ]
+    assert again["cycle_id"] == said["cycle_id"] == found["cycle_id"]
+    assert wrong.startswith("bad_arguments: spec.entry.long.0.of: is missing; ")
+    assert nobody.endswith("; call run_backtest with provider: rules")
+    assert found["ended"] == "assessed"
+    assert found["backtest"]["total_trades"] > 0
+    assert "equity" not in found["backtest"]
 
 
 # --- who may call over HTTP -----------------------------------------------------------------------

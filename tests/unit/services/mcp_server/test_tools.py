@@ -1,5 +1,6 @@
 """The tools as a client sees them before and while it calls one."""
 
+import json
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
@@ -13,9 +14,11 @@ from contracts.exit_signal import ExitFormat
 from libs.llm.reading.values import unquoted
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import DeskError
+from libs.runtime.settings import Settings
 from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.server import DeskServer
+from services.mcp_server.shapes import fitting
 from services.mcp_server.tools import tools_of
 from tests.fakes.log_lines import log_lines
 from tests.unit.services.exit_signal.conftest import CRASHING, NAMED, result
@@ -62,7 +65,7 @@ def forwarding() -> Forwarding:
 def made(forwarding: Forwarding) -> DeskServer:
     """Made once: the schemas of all tools are."""
     market = ReplayMarket(ReplayStore(None))
-    return DeskServer(tools_of(forwarding, market, no_session, may_request=True))
+    return DeskServer(tools_of(forwarding, market, no_session, Settings(), may_request=True))
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ async def test_schemas_are_in_one_piece_without_references(server: DeskServer) -
     tools = {tool.name: tool for tool in await server.list_tools()}
     for tool in tools.values():
         for schema in (tool.input_schema, tool.output_schema):
-            assert not [each for each in objects(schema) if "$ref" in each or "$defs" in each]
+            assert not [each for each in objects(schema) if DANGLING & each.keys()]
     status = tools["list_operations"].input_schema["properties"]["status"]
     assert "completed" in status["anyOf"][0]["enum"]
 
@@ -110,6 +113,11 @@ async def test_schemas_are_in_one_piece_without_references(server: DeskServer) -
         ("check_exit_signals", "stop_price"),
         ("list_decisions", "decisions"),
         ("get_operation", "calls"),
+        ("performance", "trips"),
+        ("why_not", "pipelines"),
+        ("list_strategies", "strategies"),
+        ("plan_study", "horizons"),
+        ("study_score", "sections"),
     ],
 )
 async def test_an_output_schema_names_the_fields(server: DeskServer, name: str, field: str) -> None:
@@ -182,6 +190,7 @@ async def test_an_error_of_the_desk_is_an_answer_and_a_fault_says_nothing_of_its
     assert "secret" not in answer
 
 
+DANGLING = {"$ref", "$defs", "discriminator"}
 LISTS = ['["ACME", "BETA"]', "ACME, BETA", '[\n  "ACME",\n  "BETA"\n]']
 
 
@@ -195,6 +204,50 @@ async def test_lists_and_objects_that_a_client_sent_as_text_are_read(
     assert isinstance(request, CycleRequest)
     assert request.universe == ("ACME", "BETA")
     assert request.constraints == {"max_positions": "3"}
+
+
+STUDY = {
+    "name": "it",
+    "dates": {"sessions": ["2012-06-29"]},
+    "universe": ["AAPL", "IBM"],
+    "arms": [{"name": "rules"}, {"name": "m", "provider": "claude", "without": ["risk", "trader"]}],
+    "horizons": [5, 20],
+}
+
+
+def written(value: Any) -> str:
+    """A value as a client writes it that sends every list and object as text."""
+    if isinstance(value, dict):
+        return json.dumps({key: as_text(each) for key, each in value.items()})
+    return json.dumps([as_text(each) for each in value])
+
+
+def as_text(value: Any) -> Any:
+    return written(value) if isinstance(value, dict | list) else value
+
+
+async def test_every_list_and_object_of_every_tool_is_read_from_text_at_any_depth(
+    server: DeskServer,
+) -> None:
+    tools = {tool.name: tool.input_schema for tool in await server.list_tools()}
+    found = 0
+    for schema in tools.values():
+        for name, part in schema["properties"].items():
+            kinds = {each.get("type") for each in (part, *part.get("anyOf", ()))}
+            if "array" in kinds:
+                assert unquoted({name: '["a", "b"]'}, schema) == {name: ["a", "b"]}
+                found += 1
+    assert found == 4, "universe, contracts, names, sections"
+    assert unquoted({"study": written(STUDY)}, tools["run_study"]) == {"study": STUDY}
+    spec = {"universe": ["AAPL"], "features": [{"indicator": "rsi"}], "entry": {"long": [{}]}}
+    assert unquoted({"spec": written(spec)}, tools["run_backtest"]) == {"spec": spec}
+
+
+def test_texts_that_have_no_room_are_named_and_the_first_is_always_shown() -> None:
+    texts = {"a": "x" * 10, "b": "y" * 10, "c": "z"}
+    assert fitting(texts, 30) == (texts, ())
+    assert fitting(texts, 22) == ({"a": "x" * 10, "b": "y" * 10}, ("c",))
+    assert fitting(texts, 5) == ({"a": "xxxx…"}, ("b", "c"))
 
 
 @pytest.mark.parametrize("text", ['["ACME"', "", "  "])

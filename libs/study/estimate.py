@@ -1,11 +1,20 @@
 """The calls of a study's cells: by this desk's record, else as stated here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from contracts.study import FREE_PROVIDERS, StepCalls, Study, StudyArm
+from contracts.study import (
+    FREE_PROVIDERS,
+    StepCalls,
+    Study,
+    StudyArm,
+    StudyCallsQuery,
+    StudyCallsView,
+)
+from libs.bus.client import DeskNotReachable
 from libs.runtime.model_settings import Price
 from libs.runtime.settings import Settings
 
@@ -41,6 +50,7 @@ CALL_S, FREE_ARM_S = 8.0, 0.12
 """Seconds of a model's call, as stated, and of an arm without any in one cell."""
 StageSteps = Mapping[tuple[str, str], StepCalls]
 """Calls on record, by provider and step."""
+NO_RECORD: StageSteps = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,20 @@ class Calls:
     def tokens(self) -> float:
         """All of them in a cell."""
         return self.count * (self.in_tokens + self.out_tokens)
+
+
+async def recorded(
+    study: Study, ask: Callable[[StudyCallsQuery], Awaitable[StudyCallsView]]
+) -> StageSteps:
+    """Calls of the arms' providers on the record of the desk, which `ask` asks; none where no desk
+    answers."""
+    paid = {arm.provider for arm in study.arms} - FREE_PROVIDERS
+    if not paid:
+        return NO_RECORD
+    try:
+        return by_step((await ask(StudyCallsQuery(providers=tuple(sorted(paid))))).steps)
+    except DeskNotReachable:
+        return NO_RECORD
 
 
 def by_step(recorded: Sequence[StepCalls]) -> StageSteps:
