@@ -167,6 +167,7 @@ async def desk(
     """
     async with AsyncExitStack() as stack:
         if has_programs(settings):
+            settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
             ensure_token(settings.secrets_path / HTTP_TOKEN_FILE)
         settings = with_free_port(settings)
         settings = await stack.enter_async_context(servers_of(settings))

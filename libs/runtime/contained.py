@@ -27,6 +27,8 @@ PIECE_BYTES = 65_536
 END_S_MAX = 6.0
 """To end a program with all that it left."""
 PROBE_S_MAX = 10.0
+PLACES_MAX = 1_000
+LEVELS = 2
 _CHILD = Path(__file__).with_name("contained_child.py")
 _SHELL = "/bin/sh"
 _PROBE = """\
@@ -37,15 +39,14 @@ for place do
   asked=$((asked + 1))
   if [ -w "$place" ]; then echo "reached $asked"
   elif [ "$asked" -le "$files" ]; then
-    if (cd "$place") 2> /dev/null || (exec 3< "$place") 2> /dev/null
-    then echo "reached $asked"; fi
+    if [ -r "$place" ] || (exec 3< "$place") 2> /dev/null; then echo "reached $asked"; fi
   fi
 done
 if (exec 3< "/proc/$DESK/environ") 2> /dev/null
 then read -r line < "/proc/$DESK/stat" && echo "process $line"; fi
 echo "asked $asked $0"
 """
-"""Tries to enter or open the first `files` places, and to write to any; `$DESK` is the desk's
+"""Tries to list or open the first `files` places, and to write to any; `$DESK` is the desk's
 process, which is the same one where its start is the same."""
 
 
@@ -129,7 +130,6 @@ async def run(
                 stderr=asyncio.subprocess.PIPE,
                 env=environment,
                 cwd=place,
-                process_group=0,
             )
         except (OSError, ValueError) as error:
             raise NotStarted(f"{command[0]} cannot be started: {error}") from None
@@ -238,12 +238,15 @@ async def _empty_directory(identity: tuple[int, int] | None) -> AsyncIterator[st
 async def reached(
     containment: Containment, secret: Sequence[Path], unwritable: Sequence[Path]
 ) -> Sequence[str]:
-    """What a program that is started so can reach and must not: enter or read `secret` places,
-    write to these and the `unwritable` ones, read the desk's own process.
+    """What a program that is started so can reach and must not: list or read the `secret` places
+    and what is in them (two levels, PLACES_MAX) but for the `unwritable` ones, write to any, read
+    the desk's own process.
 
     It is tried by a shell that is started the same way. Raises NotContained where that gave no
     answer: then nothing is proven.
     """
+    inner = await asyncio.to_thread(_with_inner, secret)
+    secret = [place for place in inner if place not in unwritable]
     places = [str(path.absolute()) for path in (*secret, *unwritable)]
     word = secrets.token_hex(8)
     # The desk's number stands in the words, not in the environment: a wrapper may clear that.
@@ -263,6 +266,24 @@ async def reached(
         elif what == "process" and _begun(rest) == _begun(own):
             found.append("the desk's own process")
     return found
+
+
+def _with_inner(places: Sequence[Path]) -> Sequence[Path]:
+    """The places and what is in them. A directory that may be entered and not listed keeps what is
+    closed itself: those that are not are found."""
+    found, level = dict.fromkeys(places), list(places)
+    for _ in range(LEVELS):
+        level = [inner for place in level for inner in _inner(place)]
+        found |= dict.fromkeys(level)
+    return list(found)[:PLACES_MAX]
+
+
+def _inner(place: Path) -> Sequence[Path]:
+    """Nothing where the desk itself cannot look: what it runs under its own user cannot either."""
+    try:
+        return sorted(place.iterdir())
+    except OSError:
+        return []
 
 
 def _begun(stat: str) -> str:

@@ -44,6 +44,8 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _told)
     code = 128 + signal.SIGTERM
     with contextlib.suppress(_Told):
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # uvloop passes on what may be inherited
+        os.setpgid(0, 0)
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != int(parent_pid):

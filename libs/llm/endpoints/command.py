@@ -43,6 +43,8 @@ MODEL_ARGUMENT = "{model}"
 _MODEL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}")
 """A request may name a model: it must never be read as an option."""
 WORDS_CHARS_MAX = 200
+SHOWN_MAX = 3
+"""Reached places that are named."""
 ECHO_CHARS = 24
 """Last words that share so many characters in a row with the prompt are not shown."""
 CENT_PARTS = Decimal("0.00000001")
@@ -67,10 +69,11 @@ async def unproven(endpoint: ModelEndpoint) -> ProviderNotUsable | None:
         )
     if not found:
         return None
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
+    places = f"{', '.join(found[:SHOWN_MAX])}{more}"
     return ProviderNotUsable(
-        f"{endpoint.name}: its program could reach {', '.join(found[:3])}{more}: set run_as or a "
-        f"wrapper in [providers.{endpoint.name}.sandbox] that keeps it out ({DOCS})"
+        f"{endpoint.name}: its program could reach {places}: set run_as or a wrapper in "
+        f"[providers.{endpoint.name}.sandbox] that keeps it out ({DOCS})"
     )
 
 

@@ -292,6 +292,10 @@ SECRET_FILES = ("key_file", "token_file")
 """How settings end that name a file with a secret."""
 
 
+PUBLIC_FILES = ("runtime.json", "servers/nats.conf")
+"""In the data directory: addresses, subjects and public keys, which other users may read."""
+
+
 def guarded(settings: Settings) -> Guarded:
     """The places of the desk with these settings, as far as this process knows them."""
     files = [settings.value_of(name) for name, _ in all_settings() if name.endswith(SECRET_FILES)]
@@ -299,7 +303,8 @@ def guarded(settings: Settings) -> Guarded:
     named = [path for path in (*files, *keys) if path is not None]
     secret = (settings.data_dir, settings.secrets_path, *named, Path(SETTINGS_FILE))
     code = Path(__file__).resolve().parents[3]
-    return Guarded(tuple(dict.fromkeys(secret)), (code, Path.cwd()))
+    public = [settings.data_dir / name for name in PUBLIC_FILES]
+    return Guarded(tuple(dict.fromkeys(secret)), (code, Path.cwd(), *public))
 
 
 def _program(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from libs.llm.endpoints.command import unproven
 from libs.llm.endpoints.endpoint import ModelEndpoint, endpoints_of
 from libs.runtime.settings import Settings
-from services.cli.operating.checks import DoctorCheck, ok, problem
+from services.cli.operating.checks import DoctorCheck, off, ok, problem
 
 TODO = "until then the desk does not ask it; docs/providers.md has examples"
 
@@ -26,12 +26,13 @@ async def _tried(endpoint: ModelEndpoint, settings: Settings) -> DoctorCheck:
     way, argv = program.containment, program.argv
     if not way.wrapper and shutil.which(argv[0], path=way.path) is None:
         return problem("program", f"{endpoint.name}: there is no program {argv[0]} in {way.path}")
-    places = len(program.guarded.secret)
+    if not settings.data_dir.exists():
+        return off("program", f"{endpoint.name}: tried once the desk has data here")
     reach = "its sandbox is stated to reach its vendor alone"
     if not settings.providers[endpoint.name].sandbox.only_vendor:
         reach = "outside tools: not excluded, so no study and no past date asks it"
     return ok(
         "program",
-        f"{endpoint.name}: tried as it is started, it could read none of {places} places of the "
-        f"desk and write to none; {reach}",
+        f"{endpoint.name}: tried as it is started, it could read nothing of the desk's data "
+        f"and secrets, and write to none of it; {reach}",
     )

@@ -180,7 +180,25 @@ async def test_another_user_reaches_nothing(secret):
 
 async def test_the_same_user_reaches_all_of_it(secret):
     found = await reached(Containment(), [secret], [Path(__file__)])
-    assert found == [str(secret), __file__, "the desk's own process"]
+    assert found == [
+        str(secret),
+        str(secret / "orchestrator.nk"),
+        __file__,
+        "the desk's own process",
+    ]
+
+
+async def test_what_is_open_in_a_directory_that_nobody_lists_is_found(tmp_path):
+    tmp_path.parent.parent.chmod(0o711)
+    tmp_path.parent.chmod(0o711)
+    tmp_path.chmod(0o711)
+    reports = tmp_path / "reports"
+    reports.mkdir(mode=0o711)
+    (reports / "closed").write_text("x")
+    (reports / "closed").chmod(0o600)
+    assert await reached(NOBODY, [tmp_path], []) == []
+    (reports / "open").write_text("x")
+    assert await reached(NOBODY, [tmp_path], []) == [str(reports / "open")]
 
 
 async def test_a_file_that_everybody_may_read_is_found(tmp_path):
