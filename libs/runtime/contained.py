@@ -57,7 +57,7 @@ class NotContained(DeskError):
 
 
 class NotStarted(NotContained):
-    """There is no such program, or it cannot be started as it is set."""
+    """A program is not here, or cannot be started as it is set."""
 
     code = "not_started"
 

@@ -49,7 +49,7 @@ def main() -> NoReturn:
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
         _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != int(parent_pid):
-            os._exit(1)
+            sys.exit("contained_child: the parent ended before the program could start")
         program = os.fork()
         if not program:
             _become(identity, argv, os.getppid())
@@ -60,7 +60,7 @@ def main() -> NoReturn:
         code = _ended(program)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_all()
-    os._exit(code)
+    sys.exit(code)
 
 
 def _told(*_: object) -> None:
@@ -84,10 +84,8 @@ def _become(identity: str, argv: list[str], parent_pid: int) -> NoReturn:
         child = [sys.executable, "-I", "-S", str(_EXEC_CHILD)]
         kill = str(signal.SIGKILL.value)
         os.execv(sys.executable, [*child, str(parent_pid), kill, identity, *argv])  # noqa: S606
-    except BaseException as error:  # noqa: BLE001 - it must not go on as a second supervisor
-        os.write(2, f"contained_child: {error}\n".encode())
-    finally:
-        os._exit(126)
+    except (OSError, ValueError) as error:
+        sys.exit(f"contained_child: {argv[0]} cannot be started: {error}")
 
 
 def _limit(what: int, most: int) -> None:
