@@ -50,20 +50,22 @@ def main() -> NoReturn:
         _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != int(parent_pid):
             sys.exit("contained_child: the parent ended before the program could start")
+        own_pid = os.getpid()
         program = os.fork()
         if not program:
-            _become(identity, argv, os.getppid())
+            _become(identity, argv, own_pid)
         # The pipes are the program's alone: they end with it.
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)
         code = _ended(program)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_all()
     sys.exit(code)
 
 
 def _told(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
     raise _Told
 
 
