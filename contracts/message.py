@@ -70,8 +70,10 @@ class Pipeline(Value):
 
     `stages` names the provider that answers a stage in place of `provider`, and `fallback` the one
     that is asked once after a stage has failed; a request's entries go before the settings'.
-    `account_named` says whether somebody chose the account: a rotation gives its own to nobody who
-    has one. Left out, it is so wherever an account stands.
+    `programs` are those of these providers that are programs of this machine, which may have tools
+    of their own: the desk says which, whatever a request says. `account_named` says whether
+    somebody chose the account: a rotation gives its own to nobody who has one. Left out, it is so
+    wherever an account stands.
     """
 
     name: Name
@@ -80,6 +82,7 @@ class Pipeline(Value):
     account_named: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
     stages: dict[Stage, Name] = Field(default_factory=dict, exclude_if=operator.not_)
+    programs: tuple[Name, ...] = Field(default=(), max_length=12, exclude_if=operator.not_)
     fallback: dict[Stage, Name] = Field(default_factory=dict, exclude_if=operator.not_)
     masked: bool = Field(default=False, exclude_if=operator.not_)
 
@@ -148,6 +151,8 @@ class Command(Message):
             yield Substitute(stage=self.STAGE, by=by, why=Why.FALLBACK, reason=self.fallback)
         elif by != self.pipeline.provider:
             yield Substitute(stage=self.STAGE, by=by, why=Why.SETTING)
+        if by in self.pipeline.programs:
+            yield Substitute(stage=self.STAGE, by=by, why=Why.OUTSIDE_TOOLS)
         if reads:
             yield Substitute(stage=self.STAGE, by=CODE, why=Why.READS, reason=reads)
 

@@ -34,6 +34,7 @@ WORDS: Mapping[str, str] = {
 
 class Why(StrEnum):
     """The reason for a substitute: it is set so, the stage had failed, or its model read nothing.
+    Of `outside_tools` the stage's provider is a program that may have tools of its own.
 
     A `setting` is part of what the provider is. A `fallback` is an accident: comparisons leave such
     decisions out.
@@ -42,6 +43,7 @@ class Why(StrEnum):
     SETTING = "setting"
     FALLBACK = "fallback"
     READS = "reads"
+    OUTSIDE_TOOLS = "outside_tools"
 
 
 class Substitute(Value):
@@ -61,6 +63,8 @@ class Substitute(Value):
         """For one line of a list: `plan by rules (fallback)`."""
         if self.why is Why.READS:
             return f"{WORDS[self.stage]} reads by {self.by}"
+        if self.why is Why.OUTSIDE_TOOLS:
+            return f"{WORDS[self.stage]} by {self.by} (outside tools: not excluded)"
         return f"{WORDS[self.stage]} by {self.by} ({self.why.value})"
 
     @property

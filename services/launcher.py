@@ -24,12 +24,13 @@ from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.local import LocalBus
 from libs.bus.permissions import permissions
 from libs.bus.service import ServiceRunner
+from libs.keys.credentials import ensure_token
 from libs.postgres.migrate import SchemaTooNew, WrittenBy01, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
-from libs.runtime.http_address import HttpAddress, http_address, with_free_port
+from libs.runtime.http_address import HttpAddress, has_programs, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
-from libs.runtime.proposers import proposer_names
+from libs.runtime.proposers import HTTP_TOKEN_FILE, proposer_names
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import NoServers, Settings, settings_in_force
 from libs.runtime.utf8 import use_utf8
@@ -165,6 +166,9 @@ async def desk(
     of its own (`replicas` of it), restarted when it dies; else all live in this one.
     """
     async with AsyncExitStack() as stack:
+        if has_programs(settings):
+            settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+            ensure_token(settings.secrets_path / HTTP_TOKEN_FILE)
         settings = with_free_port(settings)
         settings = await stack.enter_async_context(servers_of(settings))
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))

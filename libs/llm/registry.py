@@ -91,7 +91,7 @@ async def providers_of(settings: Settings) -> AsyncIterator[Mapping[str, Provide
 def _provider(endpoint: ModelEndpoint, settings: Settings) -> Provider:
     try:
         _complete(endpoint)
-        key = key_of(endpoint, settings.secrets_path)
+        key = None if endpoint.command else key_of(endpoint, settings.secrets_path)
     except ProviderNotUsable as error:
         return NotUsable(endpoint.name, error.message, endpoint.named)
     return RemoteProvider(endpoint, key, prices_of(settings))
@@ -100,6 +100,8 @@ def _provider(endpoint: ModelEndpoint, settings: Settings) -> Provider:
 def _complete(endpoint: ModelEndpoint) -> None:
     """Raises ProviderNotUsable where something is missing that only a person can give."""
     section = f"[providers.{endpoint.name}]"
+    if endpoint.command is not None:
+        return
     if not endpoint.base_url:
         raise ProviderNotUsable(
             f"{endpoint.name} has no address: set base_url in {section} of deskbus.toml"
@@ -170,6 +172,16 @@ def problem_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelEr
         _reserves(providers, pipeline)
     except ModelError as error:
         return error
+    return None
+
+
+async def unproven_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelError | None:
+    """Why a program that may answer the pipeline may not be asked, tried now; None where there is
+    none, or where the probe of each has reached nothing."""
+    for name in dict.fromkeys(_answering(pipeline)):
+        provider = providers.get(name)
+        if isinstance(provider, RemoteProvider) and (error := await provider.unproven()):
+            return error
     return None
 
 

@@ -181,8 +181,9 @@ def _token(settings: Settings) -> str | None:
         name, token = "DESKBUS_HTTP_TOKEN", settings.http.token.get_secret_value().strip()
     elif settings.http.token_file is not None:
         name, token = "DESKBUS_HTTP_TOKEN_FILE", _read(settings.http.token_file)
-    elif _has_proposers(settings):
-        # A program that may only propose must not be let in as the owner, also not on loopback.
+    elif _has_proposers(settings) or has_programs(settings):
+        # A program that may only propose, or only answer, must not be let in as the owner, also not
+        # on loopback.
         path = settings.secrets_path / HTTP_TOKEN_FILE
         name, token = str(path), _read(path)
     else:
@@ -193,6 +194,11 @@ def _token(settings: Settings) -> str | None:
             f"({HOW_TO_MAKE_ONE})"
         )
     return token
+
+
+def has_programs(settings: Settings) -> bool:
+    """Whether a provider is a program of this machine, which could ask the API as you do."""
+    return any(provider.command for provider in settings.providers.values())
 
 
 def _has_proposers(settings: Settings) -> bool:
@@ -207,5 +213,6 @@ def _read(path: Path) -> str:
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise HttpRefused(
-            f"the token of HTTP in {path} (DESKBUS_HTTP_TOKEN_FILE) cannot be read: {error}"
+            f"the token of HTTP in {path} (DESKBUS_HTTP_TOKEN_FILE) cannot be read: {error}; with "
+            f"proposers, or a provider that is a command, there must be one ({HOW_TO_MAKE_ONE})"
         ) from error

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -22,6 +22,8 @@ from contracts.types import Name
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
 
+OF_ADDRESS = ("preset", "base_url", "key_variable", "key_file", "output", "stream")
+"""Settings that a program has no use for."""
 EFFORT = r"^[a-z]{0,20}$"
 """Each vendor has its own words, as none, low, high, max."""
 MODEL_TIMEOUT_S_MAX = 14_400.0
@@ -42,6 +44,10 @@ Output = Literal["json_schema", "json_object", "none"]
 MODEL_TIMEOUT_S = 300.0
 MODEL_SILENCE_S = 120.0
 UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
+
+
+Argument = Annotated[str, StringConstraints(max_length=4_000, pattern=r"^[^\x00]*$")]
+Argv = Annotated[tuple[Argument, ...], Field(max_length=64)]
 
 
 def _known_stages(models: dict[str, str]) -> dict[str, str]:
@@ -114,6 +120,24 @@ RATES: Mapping[str, Rate] = MappingProxyType(
 """What the lowest paid tiers allow, as published; whoever has more sets more."""
 
 
+class Sandbox(BaseModel):
+    """How the program of a provider is kept away from the desk.
+
+    `run_as` is the user that it becomes (a name or a uid; the desk must run as root), `wrapper` a
+    command that it is started through, as bubblewrap or a container; `path` and `home` are its PATH
+    and HOME. `only_vendor` states that from there it reaches its vendor and nothing else: the desk
+    cannot prove that. Then studies and past dates may ask it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_as: str = Field(default="", pattern=r"^[a-z0-9_][a-z0-9_.-]{0,31}$|^$")
+    wrapper: Argv = ()
+    path: str = Field(default="/usr/local/bin:/usr/bin:/bin", pattern=r"^/[^\x00]{0,999}$")
+    home: str = Field(default="", pattern=r"^(/[^\x00]{0,999})?$")
+    only_vendor: bool = False
+
+
 class EndpointSettings(BaseModel):
     """The differences from the preset; None leaves the preset's value.
 
@@ -125,7 +149,9 @@ class EndpointSettings(BaseModel):
     `key_file`. `rate` is read by the orchestrator. `timeout_s` and `silence_s` stand for
     model.timeout_s and model.silence_s of the desk. `knowledge_cutoff` is the day at which what its
     models were trained on ends, as their maker says: studies compare what was decided before and
-    after it.
+    after it. `command` makes it a program of this machine, which gets a prompt on standard input
+    and prints an answer: as `text`, or as `json` with `result` and `total_cost_usd`
+    (`command_output`); `command_at_once` may run in one process of the desk.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -151,6 +177,21 @@ class EndpointSettings(BaseModel):
     free: bool | None = None
     rate: Rate | None = None
     knowledge_cutoff: date | None = None
+    command: Argv = ()
+    command_output: Literal["text", "json"] = "text"
+    command_at_once: int = Field(default=1, ge=1, le=16)
+    sandbox: Sandbox = Sandbox()
+
+    @model_validator(mode="after")
+    def _program_or_address(self) -> Self:
+        """A program has no address, and what is about a program is about one."""
+        if self.command:
+            has = [name for name in OF_ADDRESS if getattr(self, name) is not None]
+            if has:
+                raise ValueError(f"a command has no {has[0]}: remove one of the two")
+        elif self.sandbox != Sandbox() or self.command_output != "text":
+            raise ValueError("sandbox and command_output are for a program: set command")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -85,6 +85,7 @@ class AdmissionCheck:
         rejection = (
             mistyped_constraint(request)
             or await self._of_the_day(as_of)
+            or await self._of_the_programs(request, as_of)
             or await self._of_the_accounts(request, as_of)
             or await self._of_the_names(requester, request, as_of)
         )
@@ -100,6 +101,32 @@ class AdmissionCheck:
         except (MarketError, TimeoutError) as error:
             log.warning("orchestrator.sessions_unknown", error=f"{type(error).__name__}: {error}")
         return None
+
+    async def _of_the_programs(self, request: CycleRequest, as_of: date) -> RequestAnswer | None:
+        """Why a program of this machine may not be asked about a day that is past, or in a study:
+        it may look up what came after. Where the newest session is not known, none is asked."""
+        pipelines = staged(request, self._providers).pipelines
+        programs = dict.fromkeys(name for one in pipelines for name in one.programs)
+        open_ = [name for name in programs if not self._providers[name].sandbox.only_vendor]
+        if not open_:
+            return None
+        said = f"{open_[0]} is a program that may have tools of its own"
+        todo = f"set only_vendor in [providers.{open_[0]}.sandbox] where its sandbox reaches its"
+        if request.study is not None:
+            why = f"{said}, so no study asks it: {todo} vendor alone"
+            return mistaken("outside_tools", why, "pipelines", open_[0], None, OFFLINE)
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                latest = await self._sessions.latest()
+        except (MarketError, TimeoutError) as error:
+            why = f"{said}, and the newest session is not known: {type(error).__name__}; try again"
+            return mistaken("outside_tools", why, "pipelines", open_[0], None, OFFLINE)
+        if as_of == latest:
+            return None
+        why = (
+            f"{said} and may know what came after {as_of}: ask for {latest}, or {todo} vendor alone"
+        )
+        return mistaken("outside_tools", why, "as_of", as_of.isoformat(), latest.isoformat())
 
     async def _of_the_accounts(self, request: CycleRequest, as_of: date) -> RequestAnswer | None:
         if request.kind not in self._trading:

@@ -18,7 +18,7 @@ from libs.llm.loop import generate
 from libs.llm.prompt import digest_for_prompt, task_for
 from libs.llm.provider import Provider
 from libs.llm.reasoning import Reasoning
-from libs.llm.registry import least_of, problem_of, standings
+from libs.llm.registry import least_of, problem_of, standings, unproven_of
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
@@ -62,7 +62,10 @@ async def tell_providers(
     endpoints: Mapping[str, EndpointSettings],
 ) -> ProvidersView:
     """Which providers this desk can use. Every pipeline begins in this service, with its keys."""
-    problems = [(pipeline, problem_of(providers, pipeline)) for pipeline in query.pipelines]
+    problems = [
+        (pipeline, problem_of(providers, pipeline) or await unproven_of(providers, pipeline))
+        for pipeline in query.pipelines
+    ]
     return ProvidersView(
         needs=least_of(providers, [pipeline for pipeline, error in problems if error is None]),
         providers=standings(providers, endpoints),

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 
 from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelReply, ModelRequest, ModelSize
+from libs.runtime.contained import Containment
 from libs.runtime.model_settings import (
     COMPATIBLE,
     MODEL_SILENCE_S,
@@ -15,7 +17,7 @@ from libs.runtime.model_settings import (
     EndpointSettings,
     Price,
 )
-from libs.runtime.settings import Settings
+from libs.runtime.settings import SETTINGS_FILE, Settings, all_settings
 
 
 class OutputMode(StrEnum):
@@ -52,8 +54,27 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class Guarded:
+    """The places of the desk that a program must not read, and those that it must not write to."""
+
+    secret: tuple[Path, ...]
+    unwritable: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A local program in the place of an endpoint, as the settings of a provider have it."""
+
+    argv: tuple[str, ...]
+    output: Literal["text", "json"]
+    at_once: int
+    containment: Containment
+    guarded: Guarded
+
+
+@dataclass(frozen=True)
 class ModelEndpoint:
-    """One place where models are, in the wire format of one SDK.
+    """One place where models are, in the wire format of one SDK; or a program (`command`).
 
     `models` maps a ModelSize or a stage to a model id. `named` is False where the desk only knows
     the preset, and nobody has set anything for it. A `free` endpoint's calls cost nothing; their
@@ -62,7 +83,7 @@ class ModelEndpoint:
     """
 
     name: str
-    wire: Literal["claude", "openai"]
+    wire: Literal["claude", "openai", "command"]
     base_url: str
     capabilities: Capabilities = Capabilities()
     models: Mapping[str, str] = field(default_factory=dict)
@@ -75,6 +96,7 @@ class ModelEndpoint:
     timeout_s: float = MODEL_TIMEOUT_S
     silence_s: float = MODEL_SILENCE_S
     patient: bool = False
+    command: Program | None = None
 
     def model_for(self, stage: str, size: ModelSize) -> str:
         """The model for a stage; empty where none is set."""
@@ -96,7 +118,7 @@ class ModelEndpoint:
 
 
 class Wire(Protocol):
-    """Speaks one wire format through its SDK. `usage` of its replies has no cost yet."""
+    """Speaks one wire format. `usage` of its replies has a cost only where the reply states one."""
 
     async def send(self, request: ModelRequest) -> ModelReply:
         """One call. Raises ModelErrors only."""
@@ -180,6 +202,18 @@ PRESETS: Mapping[str, ModelEndpoint] = MappingProxyType(
 )
 
 
+_COMMAND = ModelEndpoint(
+    "command",
+    "command",
+    "",
+    Capabilities(stream=False),
+    _sizes("default", "default", "default"),
+    key_needed=False,
+    patient=True,
+)
+"""A local program: it has no address, and works in silence."""
+
+
 def _price(
     input_usd: str,
     output_usd: str,
@@ -230,6 +264,7 @@ OF_ENDPOINT = {
 }
 """Settings of the endpoint itself; most others are capabilities."""
 OF_DESK = {"preset", "models", "stages", "fallback", "rate", "knowledge_cutoff"}
+OF_PROGRAM = {"command", "command_output", "command_at_once", "sandbox"}
 """Settings that others read."""
 
 
@@ -239,23 +274,62 @@ def endpoints_of(settings: Settings) -> Mapping[str, ModelEndpoint]:
         name: replace(
             preset, timeout_s=settings.model.timeout_s, silence_s=settings.model.silence_s
         )
-        for name, preset in PRESETS.items()
+        for name, preset in {**PRESETS, _COMMAND.name: _COMMAND}.items()
     }
-    known = {name: preset for name, preset in timed.items() if name != COMPATIBLE}
+    known = {name: timed[name] for name in PRESETS if name != COMPATIBLE}
     return {
         **known,
-        **{name: _set(name, provider, timed) for name, provider in settings.providers.items()},
+        **{
+            name: _program(_set(name, provider, timed), provider, settings)
+            if provider.command
+            else _set(name, provider, timed)
+            for name, provider in settings.providers.items()
+        },
     }
+
+
+SECRET_FILES = ("key_file", "token_file")
+"""How settings end that name a file with a secret."""
+
+
+PUBLIC_FILES = ("runtime.json", "servers/nats.conf")
+"""In the data directory: addresses, subjects and public keys, which other users may read."""
+
+
+def guarded(settings: Settings) -> Guarded:
+    """The places of the desk with these settings, as far as this process knows them."""
+    files = [settings.value_of(name) for name, _ in all_settings() if name.endswith(SECRET_FILES)]
+    keys = [Path(one.key_file) for one in settings.providers.values() if one.key_file]
+    named = [path for path in (*files, *keys) if path is not None]
+    secret = (settings.data_dir, settings.secrets_path, *named, Path(SETTINGS_FILE))
+    code = Path(__file__).resolve().parents[3]
+    public = [settings.data_dir / name for name in PUBLIC_FILES]
+    return Guarded(tuple(dict.fromkeys(secret)), (code, Path.cwd(), *public))
+
+
+def _program(
+    endpoint: ModelEndpoint, provider: EndpointSettings, settings: Settings
+) -> ModelEndpoint:
+    sandbox = provider.sandbox
+    program = Program(
+        provider.command,
+        provider.command_output,
+        provider.command_at_once,
+        Containment(sandbox.run_as, sandbox.wrapper, sandbox.path, sandbox.home),
+        guarded(settings),
+    )
+    return replace(endpoint, command=program, key_variable="")
 
 
 def _set(
     name: str, provider: EndpointSettings, presets: Mapping[str, ModelEndpoint]
 ) -> ModelEndpoint:
-    preset = presets[provider.preset or (name if name in presets else COMPATIBLE)]
+    known = provider.preset or (name if name in presets else COMPATIBLE)
+    preset = presets["command" if provider.command else known]
     # A key goes to the endpoint that it was made for: another name reads another variable.
     variable = preset.key_variable if preset.name == name else _variable(name)
     changes = provider.model_dump(exclude_none=True, include=OF_ENDPOINT)
-    can = provider.model_dump(exclude_none=True, exclude=OF_DESK | OF_ENDPOINT)
+    can = provider.model_dump(exclude_none=True, exclude=OF_DESK | OF_ENDPOINT | OF_PROGRAM)
     if "output" in can:
         can["output"] = OutputMode(can["output"])
     return replace(

@@ -30,6 +30,7 @@ from libs.runtime.model_settings import Price
 WIRES: Mapping[str, str] = {
     "claude": "libs.llm.endpoints.claude",
     "openai": "libs.llm.endpoints.openai",
+    "command": "libs.llm.endpoints.command",
 }
 """The module of each wire format; it has a function `wire`."""
 KEY_CHARS_MIN = 8
@@ -113,8 +114,18 @@ class RemoteProvider:
         )
         if why:
             log.warning("llm.usage_estimated", provider=self.name, model=request.model, why=why)
-        paid = used.model_copy(update={"cost_usd": price and cost_usd(price, used)})
+        cost = answered.usage.cost_usd or (price and cost_usd(price, used))
+        paid = used.model_copy(update={"cost_usd": cost})
         return reply.model_copy(update={"usage": paid, "usage_estimated": why})
+
+    async def unproven(self) -> ModelError | None:
+        """Why its program may not be asked, tried now; None where it is none, or reaches nothing of
+        the desk."""
+        if self._endpoint.command is None:
+            return None
+        from libs.llm.endpoints.command import unproven  # noqa: PLC0415 - for programs alone
+
+        return await unproven(self._endpoint)
 
     async def close(self) -> None:
         """Give the connections back; a later call opens new ones."""

@@ -51,6 +51,7 @@ from services.cli.operating.checks import CheckVerdict, DoctorCheck, off, ok, pr
 from services.cli.operating.market_files import market_files
 from services.cli.operating.model_call import SETTINGS, called
 from services.cli.operating.plugins import plugins_tried
+from services.cli.operating.programs import programs_tried
 from services.cli.operating.source_words import (
     alpaca_lacks,
     alpaca_words,
@@ -106,6 +107,7 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
         checks = [
             *machine(settings),
             *asking(plugins_tried(settings.plugins, settings.exit_plugins)),
+            *asking(programs_tried(settings)),
             *asking(market_files(settings)),
             *asking(running(settings)),
         ]

@@ -74,6 +74,11 @@ def _endpoint(settings: Settings, name: str) -> ModelEndpoint:
     provider = all_providers(settings)[name]
     if isinstance(provider, NotUsable):
         raise CliProblem(provider.why)
+    if endpoint.command is not None:
+        raise WrongUsage(
+            f"{name} is a program, which no trial measures",
+            "`deskbus doctor` tries its sandbox; then ask it for a decision",
+        )
     return endpoint
 
 

@@ -55,6 +55,16 @@ def test_beyond_loopback_it_does_not_start_without_a_token(host: str) -> None:
         http_address(settings(http_host=host))
 
 
+def test_beside_a_program_loopback_takes_a_token_too(tmp_path: Path) -> None:
+    beside = settings(secrets_dir=tmp_path, providers={"local": {"command": ["agent"]}})
+    with pytest.raises(HttpRefused, match="a provider that is a command"):
+        http_address(beside)
+    (tmp_path / "http.token").write_text(TOKEN)
+    address = http_address(beside)
+    assert address is not None
+    assert address.token == TOKEN
+
+
 def test_beyond_loopback_it_starts_with_a_token_and_never_shows_it(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
