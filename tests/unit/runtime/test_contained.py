@@ -20,6 +20,7 @@ from libs.runtime.contained import (
     reached,
     run,
 )
+from tests.open_folder import open_folder
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.getuid() != 0, reason="only root may start another user's program"
@@ -188,17 +189,16 @@ async def test_the_same_user_reaches_all_of_it(secret):
     ]
 
 
-async def test_what_is_open_in_a_directory_that_nobody_lists_is_found(tmp_path):
-    tmp_path.parent.parent.chmod(0o711)
-    tmp_path.parent.chmod(0o711)
-    tmp_path.chmod(0o711)
-    reports = tmp_path / "reports"
-    reports.mkdir(mode=0o711)
-    (reports / "closed").write_text("x")
-    (reports / "closed").chmod(0o600)
-    assert await reached(NOBODY, [tmp_path], []) == []
-    (reports / "open").write_text("x")
-    assert await reached(NOBODY, [tmp_path], []) == [str(reports / "open")]
+async def test_what_is_open_in_a_directory_that_nobody_lists_is_found():
+    with open_folder() as folder:
+        folder.chmod(0o711)
+        reports = folder / "reports"
+        reports.mkdir(mode=0o711)
+        (reports / "closed").write_text("x")
+        (reports / "closed").chmod(0o600)
+        assert await reached(NOBODY, [folder], []) == []
+        (reports / "open").write_text("x")
+        assert await reached(NOBODY, [folder], []) == [str(reports / "open")]
 
 
 async def test_a_file_that_everybody_may_read_is_found(tmp_path):
