@@ -11,7 +11,7 @@ What each rule is for stands beside it, and in docs/risk.md.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, localcontext
@@ -92,18 +92,20 @@ def evaluate(
         facts = _facts(evidence, portfolio, tightened(limits, constraints), budget, prices)
         facts = replace(facts, constraints=constraints, moves=Movement(moves))
         legs, doubles = _legs(proposals)
-        sells = _judge_sells(
+        sells = _judged(
             [leg for leg in legs if leg.side is Side.SELL],
             facts,
             sell_gates,
             # An exit by the account's own rules is held up by nothing.
             () if sell_gates is EXIT_GATES else sale_ceilings_of(constraints),
+            _size_sale,
         )
-        buys = _judge_buys(
+        buys = _judged(
             [leg for leg in legs if leg.side is Side.BUY],
             facts,
             (*buy_gates, *gates_of(constraints)),
             (*buy_ceilings, *ceilings_of(constraints), *own_ceilings),
+            _size_buy,
         )
         return _verdict([*sells, *buys], doubles, facts, strategy)
 
@@ -152,7 +154,7 @@ def _room(
     pick = StockPick(
         ticker=ticker, allocation_pct=_HUNDRED, confidence=1.0, reasoning="", plan=PickPlan()
     )
-    (judged,) = _judge_buys([Leg(ticker, Side.BUY, _HUNDRED, pick)], facts, gates, ceilings)
+    (judged,) = _judged([Leg(ticker, Side.BUY, _HUNDRED, pick)], facts, gates, ceilings, _size_buy)
     # Of equal ones the first.
     rule, finding = min(judged.findings, key=_allowed)
     why, seen = finding.reason, (rule.name, finding.value, finding.limit)
@@ -231,14 +233,19 @@ def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
     return legs, doubles
 
 
-def _judge_sells(
-    legs: Sequence[Leg], facts: RiskFacts, gates: Sequence[RiskRule], ceilings: Sequence[RiskRule]
+def _judged(
+    legs: Sequence[Leg],
+    facts: RiskFacts,
+    gates: Sequence[RiskRule],
+    ceilings: Sequence[RiskRule],
+    sized: Callable[[Leg, Findings, RiskFacts], _Judged],
 ) -> list[_Judged]:
+    """The legs of one side: gates first, then ceilings over all that passed them, then the size."""
     gated = [(leg, _findings(leg, gates, facts)) for leg in legs]
     survivors = tuple(leg for leg, findings in gated if _lowest(leg, findings) > 0)
     facts = replace(facts, legs=survivors)
     return [
-        _size_sale(
+        sized(
             leg, findings + _findings(leg, ceilings, facts) if leg in survivors else findings, facts
         )
         for leg, findings in gated
@@ -249,20 +256,6 @@ def _size_sale(leg: Leg, findings: Findings, facts: RiskFacts) -> _Judged:
     allowed = _lowest(leg, findings)
     quantity = part_of(facts.sellable(leg.ticker), allowed, facts.lot(leg.ticker))
     return _Judged(leg, findings, allowed, quantity)
-
-
-def _judge_buys(
-    legs: Sequence[Leg], facts: RiskFacts, gates: Sequence[RiskRule], ceilings: Sequence[RiskRule]
-) -> list[_Judged]:
-    gated = [(leg, _findings(leg, gates, facts)) for leg in legs]
-    survivors = tuple(leg for leg, findings in gated if _lowest(leg, findings) > 0)
-    facts = replace(facts, legs=survivors)
-    return [
-        _size_buy(
-            leg, findings + _findings(leg, ceilings, facts) if leg in survivors else findings, facts
-        )
-        for leg, findings in gated
-    ]
 
 
 def _size_buy(leg: Leg, findings: Findings, facts: RiskFacts) -> _Judged:
