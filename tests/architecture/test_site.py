@@ -1,0 +1,117 @@
+"""The site of docs/: built strictly, four parts that lead to every page, a search, nothing from
+elsewhere; how-to pages begin with what they are about; and few words in all."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from deploy.reference.words import WORDS_MAX, by_page, written
+from deploy.site.sources import parts
+from services.cli.main import ENTRIES
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+BUILT = ("commands", "messages")
+"""Made for the site alone: a folder, and a page."""
+SENTENCES_MAX = 3
+IN_SHORT = re.compile(r"^# [^\n]+\n+\*\*In short\*\*: (?P<said>.+?)\n\n", re.DOTALL)
+SENTENCE = re.compile(r"[.!?](?=\s|$)|:$")
+
+
+def how_to() -> Iterator[str]:
+    """The names of the how-to pages."""
+    part = next(part for part in parts() if part.title == "How-to")
+    return (name for group in part.groups for _, name in group.entries)
+
+
+def test_the_parts_are_four_and_each_page_is_in_one() -> None:
+    named = [name for part in parts() for group in part.groups for _, name in group.entries]
+    assert [part.title for part in parts()] == ["Learn", "How-to", "Reference", "Explanation"]
+    assert sorted(named) == sorted(
+        {*(it.stem for it in DOCS.glob("*.md")), "messages"} - {"README"}
+    )
+
+
+@pytest.mark.parametrize("name", how_to())
+def test_a_how_to_page_begins_in_short(name: str) -> None:
+    begins = IN_SHORT.match((DOCS / f"{name}.md").read_text(encoding="utf-8"))
+    assert begins, "the paragraph below its title begins with **In short**:"
+    assert 1 <= len(SENTENCE.findall(re.sub("`[^`]*`", "code", begins["said"]))) <= SENTENCES_MAX
+
+
+def test_the_words_written_by_hand_are_few() -> None:
+    assert sum(by_page().values()) <= WORDS_MAX, "python -m deploy.reference.words"
+
+
+def test_only_words_that_somebody_wrote_are_counted() -> None:
+    page = """# Two words
+
+<!-- table: made by `make contracts` -->
+
+| not | these |
+
+<!-- end of table -->
+
+Three more: `deskbus up`
+
+```
+deskbus not counted
+```
+
+| five | - | 6 |
+| --- | --- | --- |
+"""
+    assert written(page) == 2 + 4 + 2
+    assert written("# Commands\n\n<!-- made by `make contracts` -->\n\nall of it\n") == 0
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` builds it."""
+    out = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "deploy.site", str(out)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out
+
+
+def _expected() -> set[str]:
+    pages = {"index", *(part.name for part in parts()), *(f"commands/{it}" for it in ENTRIES)}
+    return pages | {name for part in parts() for group in part.groups for _, name in group.entries}
+
+
+@pytest.mark.slow
+def test_every_page_is_reached_by_the_navigation_and_no_other_is_there(site: Path) -> None:
+    reached, waiting = set[Path](), [site / "index.html"]
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+        links = (a["href"].partition("#")[0] for a in soup.select("nav a.internal[href]"))
+        found = ((page.parent / link).resolve() for link in links if link)
+        waiting += [each for each in found if each not in reached]
+    names = {page.relative_to(site).with_suffix("").as_posix() for page in reached}
+    assert names == _expected()
+    built = {page.relative_to(site).with_suffix("").as_posix() for page in site.rglob("*.html")}
+    assert built - names == {"search"}
+
+
+@pytest.mark.slow
+def test_the_search_knows_every_page(site: Path) -> None:
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    assert set(index["docnames"]) == _expected()
+    assert index["docnames"].index("risk") in index["terms"]["halt"]
+
+
+@pytest.mark.slow
+def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
+    loads = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^>]*>")
+    for page in site.rglob("*.html"):
+        assert loads.findall(page.read_text(encoding="utf-8")) == [], page.name
