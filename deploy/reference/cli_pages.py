@@ -49,6 +49,7 @@ def _page(text: str) -> str:
     # A group's list cuts its sentences; below it each command has them whole.
     text = re.sub(r"^\*\*Commands\*\*:\n.*?(?=^## )", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"[\b]?\nExamples:\n((?:  deskbus .*\n?)+)", _fenced, text)
+    text = re.sub(r"^(#+) `(.+)`$", r"\1 \2", text, flags=re.MULTILINE)
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
     title, _, rest = text.partition("\n")
     return f"{title}\n\n{MADE}\n{rest}\n"

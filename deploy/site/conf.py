@@ -16,6 +16,7 @@ extensions = ["myst_parser"]
 exclude_patterns = ["files/**"]
 myst_heading_anchors = 6
 highlight_language = "none"
+smartquotes = False  # it makes a dash of the two before an option
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"Deskbus {version}"

@@ -29,6 +29,9 @@ NAMED = r"\bdocs/(?P<named>[a-z-]+\.md)\b"
 TEXT = re.compile(f"(?P<code>{CODE})|{LINK}|{NAMED}", re.MULTILINE | re.DOTALL)
 """Code, which stays as it is; links; pages that are named in running text."""
 
+LISTED = re.compile(r"^\| `deskbus ([\w-]+)` \|", re.MULTILINE)
+"""A command in the list of all."""
+
 Entry = tuple[str, str]
 """A page in the navigation: its title there and its name."""
 
@@ -71,6 +74,7 @@ def write(folder: Path) -> None:
     for path in DOCS.glob("*.md"):
         name, text = _page(path.name), _read(path.name)
         made = rewritten(path.name, text) if path.name in REFERENCE else text
+        made = LISTED.sub(r"| [`deskbus \1`](/commands/\1.md) |", made) if name in below else made
         _put(folder, name, made, [PageGroup("", below.get(name, ()))])
     for part in parts():
         _put(folder, part.name, f"# {part.title}\n{part.text.replace(GROUP, '## ')}", part.groups)
