@@ -83,6 +83,11 @@ def write(folder: Path) -> None:
     _put(folder, "messages", messages_page.page())
 
 
+def on_site(text: str) -> str:
+    """The text of a page of docs/ with its links as they lead on the site."""
+    return TEXT.sub(_on_site, text)
+
+
 def _part(title: str, text: str) -> SitePart:
     sections = [("", text.partition(GROUP)[0]), *_sections(text, GROUP)]
     groups = [PageGroup(group, [*_entries(rows)]) for group, rows in sections]
@@ -106,7 +111,7 @@ def _put(folder: Path, name: str, text: str, groups: Iterable[PageGroup] = ()) -
     trees = [_tree(group) for group in groups if group.entries]
     path = folder / f"{name}.md"
     path.parent.mkdir(exist_ok=True)
-    path.write_text("\n\n".join([TEXT.sub(_on_site, text), *trees]) + "\n", encoding="utf-8")
+    path.write_text("\n\n".join([on_site(text), *trees]) + "\n", encoding="utf-8")
 
 
 def _tree(group: PageGroup) -> str:
@@ -116,7 +121,6 @@ def _tree(group: PageGroup) -> str:
 
 
 def _on_site(found: re.Match[str]) -> str:
-    """A link as it leads somewhere on the site."""
     if found["code"]:
         return found[0]
     text = found["text"] or found[0]

@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from deploy.reference.words import WORDS_MAX, by_page, written
-from deploy.site.sources import parts
+from deploy.site.sources import on_site, parts
 from services.cli.main import ENTRIES
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +69,26 @@ deskbus not counted
 """
     assert written(page) == 2 + 4 + 2
     assert written("# Commands\n\n<!-- made by `make contracts` -->\n\nall of it\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "on_the_site"),
+    [
+        ("[halt](risk.md#stop-the-desk)", "[halt](/risk.md#stop-the-desk)"),
+        ("[all](README.md)", "[all](/index.md)"),
+        ("see docs/risk.md.", "see [docs/risk.md](/risk.md)."),
+        ("[it](examples/subscribe.mjs)", "[it](/files/docs/examples/subscribe.mjs)"),
+        ("[the document](../contracts/schemas/asyncapi.json)", "[the document](/messages.md)"),
+        (
+            "[why](decisions/0024-rooms.md)",
+            '<abbr title="in the repository: docs/decisions/0024-rooms.md">why</abbr>',
+        ),
+        ("`[a](b.md)` and `docs/risk.md`", "`[a](b.md)` and `docs/risk.md`"),
+        ("[here](#below), [there](https://ntfy.sh)", "[here](#below), [there](https://ntfy.sh)"),
+    ],
+)
+def test_a_link_leads_somewhere_on_the_site(text: str, on_the_site: str) -> None:
+    assert on_site(text) == on_the_site
 
 
 @pytest.fixture(scope="module")
