@@ -18,29 +18,32 @@ from deploy.reference import (
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
-    "configuration.md": ("settings", settings_table.table),
-    "errors.md": ("errors", errors_page.table),
-    "metrics.md": ("metrics", metrics_page.table),
-    "sql.md": ("views", views_page.tables),
+TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "configuration.md": {"settings": settings_table.table},
+    "errors.md": {"errors": errors_page.table},
+    "metrics.md": {"metrics": metrics_page.table},
+    "sql.md": {"views": views_page.tables},
 }
-"""Pages with a table between two marks: the table's name in them, and who makes it."""
-REFERENCE: Sequence[str] = ("commands.md", *TABLES)
+"""Pages with tables, each between two marks with its name; and who makes it."""
+MADE: Sequence[str] = ("commands.md", *TABLES)
 SAMPLE = "studies.md"
 """A page with the output of a command, which takes seconds."""
 
 
 def rewritten(name: str, text: str) -> str:
-    """The text of a page with its made part anew. Raises ValueError where its marks are absent."""
-    if name in TABLES:
-        mark, table = TABLES[name]
+    """The text of a page with its made parts anew. Raises ValueError where marks are absent."""
+    if name == "commands.md":
+        return cli_pages.listing()
+    if name == SAMPLE:
+        return plan_sample.written(text)
+    for mark, table in TABLES[name].items():
         begin, end = f"<!-- {mark}: made by `make contracts` -->", f"<!-- end of {mark} -->"
-        return table_in_page.put(text, begin, end, table())
-    return plan_sample.written(text) if name == SAMPLE else cli_pages.listing()
+        text = table_in_page.put(text, begin, end, table())
+    return text
 
 
 def main() -> None:
     """Write all of them."""
-    for name in (*REFERENCE, SAMPLE):
+    for name in (*MADE, SAMPLE):
         path = DOCS / name
         path.write_text(rewritten(name, path.read_text(encoding="utf-8")), encoding="utf-8")

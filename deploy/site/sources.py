@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.reference import cli_pages, messages_page
-from deploy.reference.pages import DOCS, REFERENCE, rewritten
+from deploy.reference.pages import DOCS, MADE, rewritten
 
 INDEX = "README.md"
 PART, GROUP = "## ", "### "
@@ -73,7 +73,7 @@ def write(folder: Path) -> None:
     below["index"] = [(part.title, part.name) for part in parts()]
     for path in DOCS.glob("*.md"):
         name, text = _page(path.name), _read(path.name)
-        made = rewritten(path.name, text) if path.name in REFERENCE else text
+        made = rewritten(path.name, text) if path.name in MADE else text
         made = LISTED.sub(r"| [`deskbus \1`](/commands/\1.md) |", made) if name in below else made
         _put(folder, name, made, [PageGroup("", below.get(name, ()))])
     for part in parts():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.reference import cli_pages
-from deploy.reference.pages import REFERENCE, rewritten
+from deploy.reference.pages import MADE, rewritten
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.settings import Settings
 
@@ -93,7 +93,7 @@ def test_every_page_is_in_the_index() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REFERENCE)
+@pytest.mark.parametrize("name", MADE)
 def test_what_is_made_from_code_is_what_code_says(name: str) -> None:
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert text == rewritten(name, text), "run `make contracts`"

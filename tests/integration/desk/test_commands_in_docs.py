@@ -28,6 +28,8 @@ NOT_RUN: Sequence[tuple[str, str]] = (
     (r"market show ACME", "needs a source that the page has its reader write"),
     (r"market import|portfolio import schwab", "needs a download of the reader's"),
     (r"notify ", "needs a channel"),
+    (r"exit now .*--approval", "waits for a person"),
+    (r"approvals approve \S+ --quantity GOOG", "needs the proposal of the page's agent"),
     (r"proposer (add|revoke)", "needs a desk that is down"),
     (r"cycle show --stage file", "needs a stage that the page has its reader write"),
     (r"dlq (show|retry|discard)", "needs a dead letter"),
@@ -89,24 +91,26 @@ class Reader:
     deskbus: CommandLine
     page: str
     cycle: str = ""
+    waits: bool = False
     folders: int = 0
 
     def types(self, words: Sequence[str]) -> None:
         """Run one command; it has to end well."""
-        if words[0] == "approvals" and words[1] != "list":
-            self._asks_for_a_proposal()
+        if words[:2] in (["approvals", "approve"], ["approvals", "reject"]):
+            self._has_a_proposal()
         meant = [self._meant(word) for word in words]
         if meant[0] not in HALTS and "--account" in options_of(meant) and "--account" not in meant:
             meant += ["--account", self._meant("main")]
         said = self._run(meant)
         assert said.code == 0, f"deskbus {' '.join(meant)}\n{said.out}\n{said.err}"
         if words[:2] == ["cycle", "request"]:
-            self.cycle = self._newest()
+            self.cycle, self.waits = self._newest(), "--approval" in words
 
-    def _asks_for_a_proposal(self) -> None:
-        """A proposal that waits: each is answered once."""
-        self.types(["cycle", "request", "--as-of", "2012-06-29", "--approval"])
-        until = time.monotonic() + PATIENCE_S
+    def _has_a_proposal(self) -> None:
+        """A proposal waits: the page's own, or another, as each is answered once."""
+        if not self.waits:
+            self.types(["cycle", "request", "--as-of", "2012-06-29", "--approval"])
+        until, self.waits = time.monotonic() + PATIENCE_S, False
         while self.cycle not in (waiting := self._run(["approvals", "list", "--json"]).out):
             assert time.monotonic() < until, waiting
 
