@@ -62,17 +62,6 @@ FAULTS: Mapping[str, str] = {
         "test_a_postgres_that_cannot_start_is_tried_again_until_it_can "
         "test_a_child_that_was_ready_and_cannot_start_is_tried_for_as_long_as_it_takes"
     ),
-    "another program takes a port before the server listens": (
-        "test_a_port_that_somebody_takes_before_the_server_listens_is_replaced"
-    ),
-    "junk on the bus from one sender": (
-        "test_a_flood_of_large_junk_is_held_in_part_and_a_cancel_is_answered "
-        "test_the_letters_of_one_sender_push_out_its_own_and_nobody_elses"
-    ),
-    "a command that no orchestrator has on record": (
-        "test_a_command_of_no_operation_changes_no_account_and_opens_none "
-        "test_another_body_than_the_one_on_record_is_refused"
-    ),
     "a market source is silent": (
         "test_no_answer_ends_nothing_so_the_command_is_sent_again "
         "test_where_no_source_is_heard_of_the_digest_waits_and_nothing_is_on_record "
@@ -80,22 +69,6 @@ FAULTS: Mapping[str, str] = {
     ),
     "a service is killed or frozen": (
         "test_real_cycles_under_every_fault_complete_and_the_books_hold"
-    ),
-    "strangers hold HTTP connections open": (
-        "test_logins_that_never_end_take_no_seat_of_the_owners "
-        "test_headers_that_never_end_are_cut_off_in_time"
-    ),
-    "one NATS key holds every connection it can get": (
-        "test_a_key_that_takes_all_it_can_keeps_no_other_key_out "
-        "test_a_person_whose_key_has_no_connection_left_uses_the_other_one"
-    ),
-    "a crowd loads pages": (
-        "test_the_kill_switch_waits_behind_nothing_and_changes_not_behind_reads "
-        "test_reads_that_wait_for_the_same_answer_share_it_and_it_is_made_after_all_came"
-    ),
-    "thousands of connections with the token, or strangers that pipeline": (
-        "test_more_connections_than_there_may_be_that_show_the_token_keep_no_owner_out "
-        "test_requests_one_behind_the_other_get_the_first_answer_and_are_closed"
     ),
     "a clock jumps by an hour or a day": (
         "test_limits_and_leases_are_as_long_after_a_jump_of_the_clock_as_before "
