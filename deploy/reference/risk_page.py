@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from contracts.account import AccountLimits
@@ -24,14 +24,6 @@ from libs.quant.risk.score import STEPS
 from libs.quant.sizing import CASH_RESERVE_BPS
 from services.risk.logic import REVIEW, REVIEW_ONLY_REDUCES
 
-SCORE_BEGIN = "<!-- score: made by `python -m deploy.reference.risk_page docs/risk.md` -->"
-SCORE_END = "<!-- end of score -->"
-RULES_BEGIN = "<!-- rules: made by `python -m deploy.reference.risk_page docs/risk.md` -->"
-RULES_END = "<!-- end of rules -->"
-CONSTRAINTS_BEGIN = (
-    "<!-- constraints: made by `python -m deploy.reference.risk_page docs/risk.md` -->"
-)
-CONSTRAINTS_END = "<!-- end of constraints -->"
 LIMITS = AccountLimits()
 LETS_PASS: Mapping[str, str] = {
     "halted": "no halt",
@@ -144,11 +136,20 @@ def _table(first: str, third: str, rows: list[tuple[str, str, str, str]]) -> str
     return "\n".join([*head, *(f"| `{row[0]}` | {' | '.join(row[1:])} |" for row in rows)])
 
 
+TABLES: Mapping[str, Callable[[], str]] = {
+    "score": score,
+    "rules": rules,
+    "constraints": constraints,
+}
+"""The page's tables by the name in their marks."""
+
+
 def rewritten(text: str) -> str:
     """`text` with the tables between their marks replaced. Raises ValueError without marks."""
-    text = table_in_page.put(text, SCORE_BEGIN, SCORE_END, score())
-    text = table_in_page.put(text, RULES_BEGIN, RULES_END, rules())
-    return table_in_page.put(text, CONSTRAINTS_BEGIN, CONSTRAINTS_END, constraints())
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name}: made by `make contracts` -->", f"<!-- end of {name} -->"
+        text = table_in_page.put(text, begin, end, table())
+    return text
 
 
 def main(path: Path) -> None:
