@@ -12,6 +12,7 @@ from deploy.reference import (
     errors_page,
     metrics_page,
     plan_sample,
+    risk_page,
     settings_table,
     table_in_page,
     views_page,
@@ -22,6 +23,7 @@ TABLES: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "configuration.md": {"settings": settings_table.table},
     "errors.md": {"errors": errors_page.table},
     "metrics.md": {"metrics": metrics_page.table},
+    "risk.md": risk_page.TABLES,
     "sql.md": {"views": views_page.tables},
 }
 """Pages with tables, each between two marks with its name; and who makes it."""
