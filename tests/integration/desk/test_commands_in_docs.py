@@ -6,6 +6,7 @@ a page invents are those that its commands have made, or its reader would have.
 
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pytest
 from deploy.site.sources import parts
 from tests.docs_commands import DOCS, ShownCommand, in_blocks, options_of
 from tests.fakes import warm_command
-from tests.integration.desk.command_line import PATIENCE_S, CommandLine, Said, up
+from tests.integration.desk.command_line import PATIENCE_S, CommandLine, Said, ended, up
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +50,7 @@ HOLDINGS = """ticker,quantity,cost,opened_on
 AAPL,40,201.35,2010-03-01
 MSFT,150,24.10,2009-06-15
 """
+ASKED = "cycle request --as-of 2012-06-29 --approval"
 BEFORE: Mapping[str, Sequence[str]] = {
     "exit-signals": [
         *(f"{HELD} --account {name}" for name in ("main", "mine")),
@@ -92,7 +94,7 @@ class Reader:
     page: str
     cycle: str = ""
     waits: bool = False
-    folders: int = 0
+    names: int = 0
 
     def types(self, words: Sequence[str]) -> None:
         """Run one command; it has to end well."""
@@ -109,10 +111,14 @@ class Reader:
     def _has_a_proposal(self) -> None:
         """A proposal waits: the page's own, or another, as each is answered once."""
         if not self.waits:
-            self.types(["cycle", "request", "--as-of", "2012-06-29", "--approval"])
+            self.types([*ASKED.split(), "--account", self._new_name()])
         until, self.waits = time.monotonic() + PATIENCE_S, False
         while self.cycle not in (waiting := self._run(["approvals", "list", "--json"]).out):
             assert time.monotonic() < until, waiting
+
+    def _new_name(self) -> str:
+        self.names += 1
+        return f"{self.page}-{self.names}"
 
     def _newest(self) -> str:
         return self._run(["cycle", "list", "--limit", "1", "--json"]).rows[0]["cycle_id"]
@@ -121,8 +127,7 @@ class Reader:
         if re.fullmatch(r"[0-9a-f]{8}|ID", word):
             return self.cycle
         if word == "DIR":
-            self.folders += 1
-            return f"{self.page}-{self.folders}"
+            return self._new_name()
         return f"{word}-{self.page}" if word in ACCOUNTS else word
 
     def _run(self, words: Sequence[str]) -> Said:
@@ -145,8 +150,9 @@ def deskbus(
     assert command_line("init .").code == 0
     (folder / "data").rename(folder / "my-data")
     (folder / "deskbus.toml").write_text(JOBS)
-    with up(command_line):
+    with up(command_line) as (process, _):
         yield command_line
+        ended(process, signal.SIGTERM)
 
 
 @pytest.mark.parametrize("page", [name for name, shown in PAGES.items() if shown])
