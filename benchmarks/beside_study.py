@@ -110,8 +110,10 @@ async def _study_alone(desk: Running) -> Figures:
     study = _study("alone", ALONE_CELLS)
     began, spent = time.perf_counter(), sum(desk.cpu_s().values())
     await _ask(desk, RUN_STUDY, RunStudy(study=study))
-    while (await _completed(desk, study.name)) < ALONE_CELLS:
-        await asyncio.sleep(POLL_S)  # noqa: ASYNC110 - another process completes them
+    while (  # noqa: ASYNC110 - another process completes them
+        await _completed(desk, study.name) < ALONE_CELLS
+    ):
+        await asyncio.sleep(POLL_S)
     return {
         f"study of {ALONE_CELLS} cells, s": time.perf_counter() - began,
         "CPU-ms a cell": 1e3 * (sum(desk.cpu_s().values()) - spent) / ALONE_CELLS,
