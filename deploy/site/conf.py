@@ -23,7 +23,8 @@ html_title = f"Deskbus {version}"
 html_logo = html_favicon = str(MARK)
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_js_files = ["copy.js"]
+html_js_files = [("copy.js", {"defer": "defer"})]
+html_context = {"default_mode": "auto"}
 html_copy_source = html_show_sourcelink = html_show_copyright = html_use_index = False
 html_sidebars = {"index": [], "**": ["sidebar-nav-bs"]}
 html_theme_options = {
