@@ -196,6 +196,13 @@ DATA: dict[EventType, dict[str, Any]] = {
         "session": "2012-07-02",
         "by": "cli",
     },
+    EventType.LIMIT_SET: {
+        "account": None,
+        "limit": "position_pct_max",
+        "before": "40",
+        "value": "20",
+        "by": "cli",
+    },
     EventType.OUTAGE_ENDED: {
         "since": AT.isoformat(),
         "until": (AT + timedelta(seconds=400)).isoformat(),
@@ -240,6 +247,7 @@ OF_THE_DESK = frozenset(
     {
         EventType.REQUEST_REJECTED,
         EventType.TRADING_HALTED,
+        EventType.LIMIT_SET,
         EventType.OUTAGE_ENDED,
         EventType.LETTER_KEPT,
         EventType.NOTICES_GIVEN_UP,
