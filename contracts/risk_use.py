@@ -81,7 +81,7 @@ class LimitQuery(Message):
 
 class BuyUnder(Value):
     """A buy of a decision: its `shares` by the value before, and `then` by the other one, with the
-    `reason` of the rule that cuts it then."""
+    `reason` that cuts it then and did not before."""
 
     ticker: Ticker
     shares: Quantity

@@ -1,7 +1,7 @@
 """How much of an account's limits its books use, and what other ones would allow. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from contracts.account import AccountLimits, Portfolio, Side
@@ -70,14 +70,14 @@ def buys_under(
 ) -> tuple[BuyUnder, ...]:
     """The buys that a decision proposed, by two sets of limits on the books that it was judged by:
     its proposals are judged again by the same rules, on the same evidence."""
-    (by_these, _), (by_others, why) = (_bought(decision, books, it) for it in (limits, others))
+    (by_these, known), (by_others, whys) = (_bought(decision, books, it) for it in (limits, others))
     wanted = sorted({it.ticker for it in decision.proposals if it.action is Side.BUY})
     return tuple(
         BuyUnder(
             ticker=ticker,
             shares=by_these.get(ticker, _ZERO),
             then=by_others.get(ticker, _ZERO),
-            reason=why.get(ticker, ""),
+            reason=next((why for why in whys[ticker] if why not in known[ticker]), ""),
         )
         for ticker in wanted
     )
@@ -85,8 +85,8 @@ def buys_under(
 
 def _bought(
     decision: DecisionValidation, books: Portfolio, limits: AccountLimits
-) -> tuple[Mapping[str, Decimal], Mapping[str, str]]:
-    """The shares bought by ticker, and by ticker why no more."""
+) -> tuple[Mapping[str, Decimal], Mapping[str, Sequence[str]]]:
+    """The shares bought by ticker, and by ticker each reason why no more."""
     verdict = evaluate(
         decision.proposals,
         {it.ticker: it for it in decision.evidence},
@@ -99,9 +99,10 @@ def _bought(
         own_ceilings=plugin_ceilings((), decision.plugins),
     )
     shares = {it.asset: it.quantity for it in verdict.decisions if it.action is DecisionAction.BUY}
-    why = {
-        it.ticker: shortened(f"{it.rule.replace('_', ' ')}: {it.reason}", REASON_CHARS)
-        for it in verdict.checks
-        if it.ticker and not it.passed
-    }
-    return shares, why
+    whys: defaultdict[str, list[str]] = defaultdict(list)
+    for it in verdict.checks:
+        if it.ticker and not it.passed:
+            whys[it.ticker].append(
+                shortened(f"{it.rule.replace('_', ' ')}: {it.reason}", REASON_CHARS)
+            )
+    return shares, whys

@@ -25,7 +25,7 @@ _ZERO = Decimal(0)
 
 
 class ExitLine(BaseModel):
-    """One position: `sold` shares of it are sold, worth `value` at the close of `priced_on`."""
+    """One position: `sold` shares of it are sold, worth `value` by the price of `priced_on`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -120,7 +120,7 @@ def screen(shown: ExitOfAll) -> Sequence[Shown]:
             Column("Position"),
             Column("Sold", right=True),
             Column(f"Price {shown.currency}", right=True),
-            Column("Close of"),
+            Column("Price of"),
             Column(f"Value {shown.currency}", right=True),
             Column("Rule", wraps=True),
         ),

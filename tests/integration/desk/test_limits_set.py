@@ -67,6 +67,7 @@ async def test_a_tighter_limit_is_shown_asked_once_and_on_record(
     setting = f"accounts.{account}.limits.position_pct_max"
 
     said = await asyncio.to_thread(deskbus, f"config set {setting} 1")
+    assert said.code == 4, said.err
     assert (said.code, file.read_text()) == (4, "# mine\n[log]\nlevel = 'error'  # quiet\n")
     words = " ".join(said.out.split())
     assert "40% to 1%: tightens the limit" in words

@@ -538,10 +538,10 @@ NO_CLAIM = {
     "nothing ordered: {}{}",
     "nothing to sell: {}",
     "none",
-    "takes a place that no source needed",
+    "took a place that no source needed",
     "not checked",
     "not scored: {}",  # with the failure, or the reason
-    "{}, all of it, as there is no stop",
+    "{} at risk ({} of equity; no stop)",
     # Of other questions than a cycle's: the distances of exits, and the budget.
     "No open positions.",
     "{} is not sold: {}",
