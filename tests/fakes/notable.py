@@ -121,6 +121,13 @@ LETTER = {
 ENDED = {"status": "failed", "reason": "analyzing/quant failed: FREE TEXT"}
 OTHERS: dict[EventType, dict[str, Any]] = {
     EventType.CYCLE_ACCEPTED: {},
+    EventType.LIMIT_SET: {
+        "account": None,
+        "limit": "position_pct_max",
+        "before": "40",
+        "value": "20",
+        "by": "cli",
+    },
     EventType.PIPELINE_ENDED: ENDED,
     EventType.ATTEMPT_ENDED: ENDED,
     EventType.STATE_ENTERED: {},
@@ -194,13 +201,6 @@ DATA: dict[EventType, dict[str, Any]] = {
         "account": "main",
         "amount": {"amount": "100"},
         "session": "2012-07-02",
-        "by": "cli",
-    },
-    EventType.LIMIT_SET: {
-        "account": None,
-        "limit": "position_pct_max",
-        "before": "40",
-        "value": "20",
         "by": "cli",
     },
     EventType.OUTAGE_ENDED: {

@@ -42,7 +42,7 @@ def test_it_says_so_where_every_figure_has_a_source_and_nothing_where_there_are_
 def test_a_long_list_is_cut() -> None:
     nine = made(0, *(f"{number}%" for number in range(9)))
     assert in_short(nine).endswith(
-        "9 without: 0% (quant), 1% (quant), 2% (quant), 3% (quant), 4% (quant) and 4 more"
+        "9 unsourced: 0% (quant), 1% (quant), 2% (quant), 3% (quant), 4% (quant) and 4 more"
     )
     assert len(loose(nine)) == 9
 
