@@ -108,7 +108,7 @@ WHYS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = MappingProxyType(
         ),
         "sentiment": (
             ("the news flow is with us", "readers warm to it", "good news is being bought"),
-            ("the news flow is against us", "the mood has soured", "good news does not lift it"),
+            ("the news flow is against us", "readers have cooled", "good news does not lift it"),
         ),
         "measured_risk": (
             ("it sleeps well", "risk is within our usual size", "no surprise in its history"),

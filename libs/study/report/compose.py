@@ -221,10 +221,10 @@ def _arm_row(arm: ArmScore, *, is_paid: bool) -> Sequence[str | Cell]:
 
 PAIRED: Sequence[Column] = (
     *text("First", "Second"),
-    *numbers("n"),
+    *numbers("n", spare=2),
     *numbers("Differ", spare=1),
     *numbers("Difference"),
-    *text("95% interval"),
+    *text("95% interval", spare=3),
     *numbers("p", "q = N/N*", spare=1),
     *text("Verdict"),
 )
