@@ -31,6 +31,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "position_value_min": ("Least buy, in money", ""),
 }
 """The limits in the order in which they are shown: in words, and the unit."""
+EXAMPLE = "position_pct_max"
 
 
 def heading(of: RiskView) -> tuple[Text, ...]:
@@ -45,6 +46,7 @@ def heading(of: RiskView) -> tuple[Text, ...]:
 
 def table(of: RiskView, account: str) -> Table:
     """A row for each limit, its use first."""
+    own = None if account == MAIN_ACCOUNT else account
     by_name = {it.limit: it for it in of.limits}
     return view.table(
         (
@@ -62,11 +64,12 @@ def table(of: RiskView, account: str) -> Table:
                 _amount(by_name[name].allowed, unit),
                 _share(by_name[name]),
                 _of(by_name[name]),
-                setting(name, None if account == MAIN_ACCOUNT else account),
+                setting(name, own),
             )
             for name, (words, unit) in LIMITS.items()
             if name in by_name
         ),
+        notes=view.notes(f"change one: deskbus config set {setting(EXAMPLE, own)} 20"),
     )
 
 
@@ -194,7 +197,7 @@ def _amount(amount: Decimal, unit: str) -> str:
         return f"{amount.normalize():f}%"
     if unit in {SESSIONS, SHARES}:
         return amounts.count(int(amount), unit)
-    return f"{amount:g} {unit}" if unit else amounts.figure(amount)
+    return f"{amount.normalize():f} {unit}" if unit else amounts.figure(amount)
 
 
 def cuts(of: RiskView) -> Table:
