@@ -83,7 +83,7 @@ def test_what_an_open_order_sells_already_is_left_to_it() -> None:
 def test_only_an_exit_cycle_of_one_account_sells_a_share_by_hand(stated: dict[str, object]) -> None:
     whole = {"idempotency_key": "k", "kind": "exit", "sell_now": {"ticker": "AAPL"}}
     assert CycleRequest.model_validate(whole).sell_now == sale()
-    with pytest.raises(ValueError, match=r"sell_now|share_pct"):
+    with pytest.raises(ValueError, match=r"sell_now|sell_all|share_pct"):
         CycleRequest.model_validate({**whole, **stated})
 
 
