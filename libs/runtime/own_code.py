@@ -14,6 +14,7 @@ FILES_MAX = 500
 """Of one module, with what it imports of its own."""
 SOURCE_BYTES_MAX = 10_000_000
 """Of all of them."""
+_UNPARSED = (OSError, SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def own_module(name: str) -> ModuleType:
@@ -40,6 +41,20 @@ def source_file(name: str) -> Path | None:
         path = list(found.submodule_search_locations or ())
     origin = found.origin if found is not None else None
     return Path(origin) if origin and Path(origin).is_file() else None
+
+
+def docstring_of(module: str, function: str) -> str:
+    """The docstring of a function that a module's file defines, without loading it; empty where
+    there is none."""
+    file = source_file(module)
+    try:
+        tree = ast.parse(file.read_bytes()) if file is not None else ast.Module([], [])
+    except _UNPARSED:
+        return ""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return ast.get_docstring(node) or ""
+    return ""
 
 
 def source_sha256(name: str) -> str:
@@ -99,7 +114,7 @@ def _imported(body: bytes) -> Iterator[str]:
     """The top-level names that a source imports, anywhere in it."""
     try:
         tree = ast.parse(body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except _UNPARSED:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
