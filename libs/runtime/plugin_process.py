@@ -22,6 +22,9 @@ from libs.runtime.own_code import FILES_MAX, source_file, source_sha256
 ANSWER_S_MAX = 1.0
 LOAD_S_MAX = 15.0
 """To start Python and to load the module with all that it imports."""
+ALL_S_MAX = 120.0
+"""Until all questions are answered: less than the time of a step, so that what needs no plug-in,
+such as a sale, always comes to its turn."""
 END_S_MAX = 5.0
 ANSWER_BYTES_MAX = 10_000
 PROCESSES_MAX = 2
@@ -79,13 +82,22 @@ async def ask(plugin: str, questions: Sequence[JsonValue]) -> PluginAnswers:
 
 
 async def ask_named(
-    plugin: str, questions: Sequence[JsonValue], named: Sequence[str]
+    plugin: str,
+    questions: Sequence[JsonValue],
+    named: Sequence[str],
+    within_s: float | None = None,
 ) -> PluginAnswers:
-    """`ask`, of a plug-in that is `named` in this service's settings. Of any other nothing runs: a
-    command names code, and is no reason to run it."""
+    """`ask`, of a plug-in that is `named` in this service's settings, within so much time (None:
+    ALL_S_MAX), the wait for a process included. Of any other nothing runs: a command names code,
+    and is no reason to run it."""
+    problem, limit_s = NOT_SET, ALL_S_MAX if within_s is None else within_s
     if plugin in named:
-        return await ask(plugin, questions)
-    return PluginAnswers("", [PluginAnswer(problem=NOT_SET)] * len(questions))
+        try:
+            async with asyncio.timeout(limit_s):
+                return await ask(plugin, questions)
+        except TimeoutError:
+            problem = f"not all was answered within {limit_s:g} s"
+    return PluginAnswers("", [PluginAnswer(problem=problem)] * len(questions))
 
 
 _PROCESSES = asyncio.Semaphore(PROCESSES_MAX)

@@ -135,13 +135,12 @@ class OwnTools:
     async def _answer(self, tool: OwnTool, asked: JsonValue) -> dict[str, JsonValue]:
         if tool.name in self._failed:
             raise OwnToolFailed(f"{tool.name} has failed in this step; {LEAVE_IT}")
+        if self._left_s <= 0:
+            why = f"own tools have {STEP_S_MAX:g} s in a step, and they are used up"
+            raise OwnToolFailed(f"{why}; answer with what you have")
         began = time.monotonic()
         try:
-            async with asyncio.timeout(max(self._left_s, 0)):
-                said = await ask_named(tool.plugin, [asked], self._allowed)
-        except TimeoutError:
-            why = f"own tools have {STEP_S_MAX:g} s in a step, and they are used up"
-            raise OwnToolFailed(f"{why}; answer with what you have") from None
+            said = await ask_named(tool.plugin, [asked], self._allowed, self._left_s)
         finally:
             self._left_s -= time.monotonic() - began
         values = answered(said.answers[0])
