@@ -90,14 +90,16 @@ async def ask_named(
     """`ask`, of a plug-in that is `named` in this service's settings, within so much time (None:
     ALL_S_MAX), the wait for a process included. Of any other nothing runs: a command names code,
     and is no reason to run it."""
-    problem, limit_s = NOT_SET, ALL_S_MAX if within_s is None else within_s
-    if plugin in named:
-        try:
-            async with asyncio.timeout(limit_s):
-                return await ask(plugin, questions)
-        except TimeoutError:
-            problem = f"not all was answered within {limit_s:g} s"
-    return PluginAnswers("", [PluginAnswer(problem=problem)] * len(questions))
+    if plugin not in named:
+        return PluginAnswers("", [PluginAnswer(problem=NOT_SET)] * len(questions))
+    limit_s = ALL_S_MAX if within_s is None else within_s
+    try:
+        async with asyncio.timeout(limit_s):
+            return await ask(plugin, questions)
+    except TimeoutError:
+        late = PluginAnswer(problem=f"not all was answered within {limit_s:g} s")
+        sha256 = await asyncio.to_thread(source_sha256, plugin.partition(":")[0])
+        return PluginAnswers(sha256, [late] * len(questions))
 
 
 _PROCESSES = asyncio.Semaphore(PROCESSES_MAX)
