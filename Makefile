@@ -130,6 +130,7 @@ contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and t
 	$(BIN)/python -m deploy.reference.errors_page docs/errors.md
 	$(BIN)/python -m deploy.reference.cli_pages docs/commands.md
 	$(BIN)/python -m deploy.reference.views_page docs/sql.md
+	$(BIN)/python -m deploy.reference.risk_page docs/risk.md
 	$(BIN)/python -m deploy.reference.plan_sample docs/studies.md
 
 size: $(MARK)-test ## write SIZE.toml: how large the tree may be
