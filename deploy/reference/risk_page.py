@@ -1,15 +1,9 @@
-"""The tables of scores, rules and constraints in docs/risk.md, made from the code.
+"""The tables of scores, rules and constraints in docs/risk.md, made from the code."""
 
-`python -m deploy.reference.risk_page docs/risk.md` rewrites each between its two marks.
-"""
-
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from contracts.account import AccountLimits
 from contracts.constraints import ENFORCED, TAKES
-from deploy.reference import table_in_page
 from libs.quant.risk.constraints import CONSTRAINT_CEILINGS, CONSTRAINT_GATES, SALE_CEILINGS
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, WHOLE_SHARES
 from libs.quant.risk.rules import (
@@ -142,20 +136,3 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "constraints": constraints,
 }
 """The page's tables by the name in their marks."""
-
-
-def rewritten(text: str) -> str:
-    """`text` with the tables between their marks replaced. Raises ValueError without marks."""
-    for name, table in TABLES.items():
-        begin, end = f"<!-- {name}: made by `make contracts` -->", f"<!-- end of {name} -->"
-        text = table_in_page.put(text, begin, end, table())
-    return text
-
-
-def main(path: Path) -> None:
-    """Rewrite the page."""
-    path.write_text(rewritten(path.read_text()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
