@@ -91,7 +91,7 @@ def test_an_exit_rule_has_no_name_of_the_desks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CliProblem, match="is an exit rule of the desk's"):
+    with pytest.raises(CliProblem, match="stop_loss"):
         _new("exit", "stop_loss")
     assert list(tmp_path.iterdir()) == []
 
