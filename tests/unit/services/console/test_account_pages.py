@@ -75,7 +75,7 @@ def pages() -> Pages:
 
 async def test_the_portfolio_shows_the_close_and_what_came_after_it(pages: Pages) -> None:
     text = await pages.html(portfolio_page, "/portfolio", account=NAME)
-    assert '<span class="day">Wed 2012-06-06</span>' in text
+    assert "2012-06-06" in text
     assert "not counted yet" in text
     assert ">+7</td>" in text, "BBB, bought since"
     assert ">-10</td>" in text, "AAA, sold since"

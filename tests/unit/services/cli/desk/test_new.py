@@ -28,7 +28,10 @@ def _new(*words: str) -> str:
 def _tested(folder: Path, name: str) -> str:
     """The written test, run as a user would, in a process that knows nothing of the desk."""
     command = [sys.executable, "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider", name]
-    done = subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=False)
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=alone, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -107,7 +107,7 @@ def test_an_edit_makes_smaller_drops_and_has_a_hash_of_its_own() -> None:
 
 
 def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
-    (sale,) = edited(edit(AAPL="1.5").answer, [decision("AAPL", 40, DecisionAction.SELL)])
+    (sale,) = edited(edit(AAPL="1.5").answer, [decision("AAPL", 40, action=DecisionAction.SELL)])
     assert sale.quantity == Decimal("1.5")
 
 
