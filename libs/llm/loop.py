@@ -229,7 +229,7 @@ class _Tooling:
         new = 0
         repeated = 0
         unread = 0
-        was_asked = False
+        was_prompted = False
         for _ in range(limits.rounds_max):
             try:
                 reply = await self._ask(messages, new)
@@ -245,13 +245,13 @@ class _Tooling:
             unread = 0
             if not reply.tool_calls:
                 if (
-                    was_asked
+                    was_prompted
                     or self.calls_made
                     or not self.standard
                     or reply.stop_reason is StopReason.REFUSAL
                 ):
                     return self._stop_at_end(reply)
-                was_asked = True
+                was_prompted = True
                 new = len(messages)
                 messages += [assistant_turn(reply), UserMessage(text=NO_CALL)]
                 continue

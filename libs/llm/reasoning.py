@@ -49,7 +49,7 @@ class Reasoning(Generic[T]):
     evidence: Sequence[ToolEvidence] = field(default=(), init=False)
     facts: FactIndex = field(default_factory=lambda: FactIndex.of(()), init=False)
     _looked_up: bool = field(default=False, init=False)
-    _has_asked: bool = field(default=False, init=False)
+    _has_corrected: bool = field(default=False, init=False)
 
     def __call__(self, answer: T, evidence: Sequence[ToolEvidence]) -> Sequence[str]:
         """The problems of an answer; see `AnswerCheck`."""
@@ -64,7 +64,7 @@ class Reasoning(Generic[T]):
         return self.facts
 
     def _names(self, answer: T) -> list[str]:
-        if self._has_asked:
+        if self._has_corrected:
             return []
         unknown: dict[str, str] = {}
         for place, reason in reasons_in(answer):
@@ -72,7 +72,7 @@ class Reasoning(Generic[T]):
                 name = str(getattr(reason, field_name))
                 if name.strip() and self.facts.get(name) is None:
                     unknown.setdefault(name, f"{place}.{field_name}: no fact has this name")
-        self._has_asked = bool(unknown)
+        self._has_corrected = bool(unknown)
         return [
             f"{problem}{did_you_mean(nearest(name, self.facts.by_name))}"
             for name, problem in list(unknown.items())[:UNKNOWN_TOLD_MAX]

@@ -312,7 +312,7 @@ values ($1, $2, $3, $4, $5, 'orchestrator', $6::jsonb)
 on conflict do nothing
 
 -- name: overdue_operations
-select op_id, progress ->> 'step' as step_told from operations
+select op_id, progress ->> 'step' as last_step from operations
 where status in ('pending', 'running') and not must_answer and deadline_at <= (select desk_now())
   and rests_since is null
 order by deadline_at limit $1

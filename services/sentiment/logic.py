@@ -88,7 +88,7 @@ def select(
     `wanted` restricts them to a universe; `refused` are its tickers that the market does not know,
     with the reason.
     """
-    merged = _in_order_asked(_merge(answers), requested or ())
+    merged = _in_requested_order(_merge(answers), requested or ())
     chosen = _choose(sorted(merged, key=_rank))
     tickers = {candidate.ticker for candidate in chosen}
     named = {candidate.ticker for candidate in merged}
@@ -256,7 +256,7 @@ def _candidate(ticker: str, by_source: Mapping[str, Mention]) -> Candidate:
     )
 
 
-def _in_order_asked(
+def _in_requested_order(
     candidates: Sequence[Candidate], requested: Sequence[str]
 ) -> Sequence[Candidate]:
     """In the request's order, by which equals rank: so renaming them all changes nothing. Where it

@@ -46,13 +46,13 @@ class _Problems:
 
     command: PickTrades
     rooms: Mapping[str, Room]
-    _has_asked: bool = False
+    _has_corrected: bool = False
 
     def __call__(self, picks: PicksDraft, _: Sequence[ToolEvidence]) -> tuple[str, ...]:
         command = self.command
         problems = logic.pick_problems(picks, command.research_report, command.portfolio)
-        closed = () if self._has_asked else logic.closed_problems(picks, self.rooms)
-        self._has_asked = self._has_asked or bool(closed)
+        closed = () if self._has_corrected else logic.closed_problems(picks, self.rooms)
+        self._has_corrected = self._has_corrected or bool(closed)
         return (*problems, *closed)
 
 

@@ -91,7 +91,7 @@ def test_events_are_listed_as_they_come_and_only_those_in_view_are_drawn(
     page.goto("/tail")
     expect(page.locator("#state")).to_have_text("live")
     writer.write(1, "order_filled", **FILL)
-    expect(newest(page, writer)).to_contain_text("main: bought 15 AAPL at 243.84 USD")
+    expect(newest(page, writer)).to_contain_text("15 AAPL at 243.84 USD")
     writer.write(MANY)
     expect(newest(page, writer)).to_be_in_viewport()
     assert 0 < drawn(page) <= DRAWN_MAX

@@ -124,9 +124,8 @@ def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) ->
     pager = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="pager"))
     expect(pager).to_contain_text("failing")
     expect(channels).to_contain_text("failed (HTTP 401)")
-    expect(channels).to_contain_text("the service refuses the address")
-    expect(channels).to_contain_text("mail: neither DESKBUS_NOTIFY_MAIL is set")
-    expect(channels).to_contain_text("ops: nothing was sent yet")
+    expect(channels).to_contain_text("DESKBUS_NOTIFY_MAIL")
+    expect(channels.get_by_role("rowheader", name="ops")).to_be_visible()
     rules = page.get_by_role("region", name="Rules", exact=True)
     expect(rules.get_by_role("row", name="evening")).to_contain_text("daily at 18:00")
 

@@ -24,6 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 from libs.market.calendar import exchange_calendar
+from tests.fakes.served import served
 from tests.fakes.slow_answers import SLOW, answer_slowly
 
 KEY_ID = "PKMADEUP0000000000A1"
@@ -439,15 +440,11 @@ def serving(world: World) -> Iterator[StandIn]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     stand_in.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield stand_in
-    finally:
-        stand_in.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(server):
+        try:
+            yield stand_in
+        finally:
+            stand_in.over.set()
 
 
 WAYS = (*SLOW, "resets")

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.fakes.served import served
+
 HEARD_S = 60.0
 
 
@@ -143,11 +145,5 @@ def channel_server(
         server.socket = context.wrap_socket(server.socket, server_side=True)
         scheme = "https"
     told.append(ChannelServer(f"{scheme}://127.0.0.1:{server.server_address[1]}{path}"))
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with served(server):
         yield told[0]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

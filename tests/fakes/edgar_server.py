@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.fakes.slow_answers import answer_slowly
+from tests.fakes.served import served
+from tests.fakes.slow_answers import SlowAnswer, answer_slowly
 
 UNDECLARED = (
     "<!DOCTYPE html><html><head><title>SEC.gov | Your Request Originates from an Undeclared "
@@ -158,21 +159,13 @@ class Fault:
 
 
 @dataclass
-class Slow:
-    """Requests whose address holds `part` are answered in one of the ways of slow_answers."""
-
-    part: str
-    how: str
-
-
-@dataclass
 class StandIn:
     """The server's other end, for the test: what it tells, how it fails, what it was asked."""
 
     companies: list[Company]
     url: str = ""
     faults: list[Fault] = field(default_factory=list)
-    slow: list[Slow] = field(default_factory=list)
+    slow: list[SlowAnswer] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
     agents: set[str] = field(default_factory=set)
@@ -251,12 +244,8 @@ def serving(*companies: Company) -> Iterator[StandIn]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     stand_in.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield stand_in
-    finally:
-        stand_in.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(server):
+        try:
+            yield stand_in
+        finally:
+            stand_in.over.set()

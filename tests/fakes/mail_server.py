@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
 
+from tests.fakes.served import served
+
 USER, PASSWORD = "desk", "a-password"
 WAIT_S = 60.0
 
@@ -65,14 +67,8 @@ def mail_server(certificate: tuple[Path, Path]) -> Iterator[MailServer]:
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     state.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with served(server):
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Talk:

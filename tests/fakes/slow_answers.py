@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 
 EVERY_S = 0.02
@@ -47,3 +48,11 @@ def answer_slowly(handler: BaseHTTPRequestHandler, how: str, over: threading.Eve
     handler.close_connection = True
     with contextlib.suppress(OSError):
         SLOW[how](handler, over)
+
+
+@dataclass
+class SlowAnswer:
+    """Requests whose address holds `part` are answered in one of the ways of SLOW."""
+
+    part: str
+    how: str

@@ -16,7 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.fakes.slow_answers import answer_slowly
+from tests.fakes.served import served
+from tests.fakes.slow_answers import SlowAnswer, answer_slowly
 from tests.fakes.yahoo_market import MadeUpMarket
 
 CRUMB = "made.up.crumb"
@@ -70,21 +71,13 @@ class Fault:
 
 
 @dataclass
-class Slow:
-    """Requests whose address holds `part` are answered in one of the ways of slow_answers."""
-
-    part: str
-    how: str
-
-
-@dataclass
 class StandIn:
     """The server's other end, for the test: what it tells, how it fails, what it was asked."""
 
     market: MadeUpMarket
     port: int = 0
     faults: list[Fault] = field(default_factory=list)
-    slow: list[Slow] = field(default_factory=list)
+    slow: list[SlowAnswer] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
     crumb: str = CRUMB
@@ -214,15 +207,11 @@ def serving(market: MadeUpMarket) -> Iterator[StandIn]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     stand_in.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield stand_in
-    finally:
-        stand_in.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(server):
+        try:
+            yield stand_in
+        finally:
+            stand_in.over.set()
 
 
 def redirected(patch: pytest.MonkeyPatch, port: int) -> None:

@@ -175,7 +175,7 @@ async def test_a_figure_from_a_headline_is_no_evidence_and_is_marked_in_the_word
 @pytest.mark.parametrize(
     ("agents", "why"),
     [
-        ({"planner": wishes}, "neither in the digest nor held"),
+        ({"planner": wishes}, "choose from"),
         ({"trader": all_in("QGAS")}, "picks.0: not researched"),
     ],
 )

@@ -127,10 +127,10 @@ async def test_a_plan_that_is_not_valid_is_asked_for_again_with_its_errors(
     assert command(plans[0])["errors"] == []
     for again in plans[1:]:
         (error,) = command(again)["errors"]
-        assert "neither in the digest nor held" in error
+        assert "nor held" in error
     prompt = model.asked[-1].messages[0]
     assert "Your previous answer was not accepted" in getattr(prompt, "text", "")
-    assert "neither in the digest nor held" in getattr(prompt, "text", "")
+    assert "nor held" in getattr(prompt, "text", "")
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])
@@ -142,8 +142,8 @@ async def test_after_the_last_attempt_the_cycle_fails_with_what_was_wrong_and_wh
     assert cycle.state.status is CycleStatus.FAILED
     assert [each.row.attempt for each in of_step(desk, "plan")] == [*range(1, attempts + 1)]
     reason = cycle.state.reason
-    assert reason.startswith("planning/plan failed: planner (rules) returned an invalid answer: ")
-    assert "neither in the digest nor held" in reason
+    assert reason.startswith("planning/plan failed: planner (rules) ")
+    assert "nor held" in reason
     assert "(answer_invalid)" in reason
     assert ("plan_attempts_max" in reason) == (attempts > 1)
     assert desk.contract("memorize")["decision"] is None
@@ -177,5 +177,5 @@ async def test_where_a_model_writes_no_memory_the_rules_do_and_the_orders_stand(
     memory: Any = desk.contract("memorize")
     [mark] = memory["substitutes"]
     assert (mark["stage"], mark["by"], mark["why"]) == ("memory", "rules", "fallback")
-    assert mark["reason"].startswith("answer_invalid: memory (rules) returned an invalid answer: ")
+    assert mark["reason"].startswith("answer_invalid: memory (rules) ")
     assert memory["decision"]["picks"]

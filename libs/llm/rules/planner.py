@@ -59,8 +59,8 @@ def _due(task: TaskData, as_of: date) -> Iterator[str]:
     named = task.get("universe")
     universe = {*named} if isinstance(named, list) else set()
     for held in Portfolio.model_validate(task["portfolio"]).positions:
-        is_asked = not universe or held.ticker in universe
-        if is_asked and held.plan is not None and held.plan.is_due(as_of):
+        is_in_scope = not universe or held.ticker in universe
+        if is_in_scope and held.plan is not None and held.plan.is_due(as_of):
             yield held.ticker
 
 

@@ -438,14 +438,14 @@ class AlpacaFeed:
         seen, at = {""}, self.now()
         covers = self._covers(asked.until) if kind != _NEWS else _always
         for number in range(1, (pages_max or PAGES_MAX) + 1):
-            page_asked = replace(asked, page=number)
+            page_request = replace(asked, page=number)
 
-            def load(page_asked: Asked = page_asked) -> tuple[tuple[T, str | None], int]:
-                what = f"{kind} {page_asked}"
-                page = ask(what, page_asked)
+            def load(page_request: Asked = page_request) -> tuple[tuple[T, str | None], int]:
+                what = f"{kind} {page_request}"
+                page = ask(what, page_request)
                 return (_shaped(what, lambda: shape(page.rows)), page.next_token), size_bytes
 
-            answer = await self._questions.ask((kind, page_asked), load, covers)
+            answer = await self._questions.ask((kind, page_request), load, covers)
             shaped, token = answer.value
             pages.append(shaped)
             at = min(at, answer.at)

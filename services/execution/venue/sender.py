@@ -228,7 +228,7 @@ class OrderSender:
             words = answer.words if isinstance(answer, VenueRefusal) else answer.why
             log.warning("execution.not_cancelled", order_id=row.client_id, why=words)
         else:
-            log.info("execution.cancel_asked", order_id=row.client_id)
+            log.info("execution.cancel_requested", order_id=row.client_id)
         return True
 
     async def _tell_unresolved(self, account: BoundAccount) -> None:
@@ -242,7 +242,7 @@ class OrderSender:
                 what = f"nobody knows whether the broker has it: {row.words or 'no answer'}"
                 kind = EventType.ORDER_UNRESOLVED
                 await store.tell_alarm(db, row, what[:400], now, kind)
-                await store.mark_told(db, row, now)
+                await store.mark_announced(db, row, now)
                 log.error("execution.unresolved", order_id=row.client_id, why=row.words)
 
 

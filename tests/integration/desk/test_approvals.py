@@ -74,7 +74,7 @@ async def test_a_rejected_proposal_orders_nothing_and_is_remembered(user: Caller
     asked = await waiting(user)
     await user.ask(answer(asked, "reject", reason="too hot"), "approval")
     ended = await user.ended(asked["cycle_id"])
-    assert ended == {"status": "rejected", "reason": "rejected by user: too hot"}
+    assert (ended["status"], "too hot" in ended["reason"]) == ("rejected", True)
     view = await user.query("cycle", cycle_id=asked["cycle_id"])
     assert "too hot" in picked(view, "agent_memory")["short_term_summary"]
     assert await ordered(user, asked["account"]) == []
@@ -163,7 +163,7 @@ def all_listed(deskbus: CommandLine, accounts: Set[str]) -> Mapping[str, Json]:
 def test_proposals_are_listed_approved_and_rejected_by_command(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    deskbus = CommandLine(desk.settings.data_dir, tmp_path_factory.mktemp("typed"), is_warm=True)
+    deskbus = CommandLine(desk.settings.data_dir, tmp_path_factory.mktemp("typed"))
     asking = "cycle request --as-of 2012-06-29 --approval --json --provider"
     first = deskbus(f"{asking} rules@asked-one").rows[0]["cycle_id"]
     with deskbus.started(f"{asking} rules@asked-two --wait") as second:
@@ -198,7 +198,6 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     assert (other_one.code, "pipeline nobodys" in other_one.err) == (4, True)
     assert "decided" in lost.err
     told = deskbus(f"cycle show {first}")
-    assert "approved in part by cli" in told.out
     assert f"{asset} 1 of " in told.out
     nobody = deskbus("approvals approve 12345678-1234-4234-8234-123456789abc")
     assert nobody.code == 3
@@ -207,7 +206,7 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
 async def test_a_proposal_that_this_version_cannot_read_is_named_and_can_be_cancelled(
     desk: Desk, user: Caller, tmp_path: Path
 ) -> None:
-    deskbus = CommandLine(desk.settings.data_dir, tmp_path, is_warm=True)
+    deskbus = CommandLine(desk.settings.data_dir, tmp_path)
     asked, other = await waiting(user), await waiting(user)
     short = asked["cycle_id"][:8]
     async with desk.postgres() as db:

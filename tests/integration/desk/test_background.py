@@ -26,7 +26,7 @@ from tests.integration.desk.command_line import DESKBUS, PATIENCE_S, CommandLine
 
 @pytest.fixture
 def deskbus(make_open_dir: Callable[[], Path], tmp_path: Path) -> Iterator[CommandLine]:
-    command_line = CommandLine(make_open_dir() / "data", tmp_path)
+    command_line = CommandLine(make_open_dir() / "data", tmp_path, is_cold=True)
     yield command_line
     command_line("down")
 

@@ -33,7 +33,7 @@ def deskbus(
         rows = (row(day, 100 + n * 0.1) for n, day in enumerate(SESSIONS[:-1]))
         (folder / "data" / f"{ticker}.csv").write_text(HEADER + "".join(rows))
     settings = (("DESKBUS_MARKET_REPLAY_DIR", str(folder / "data")),)
-    line = CommandLine(make_open_dir() / "desk", folder, settings, is_warm=True)
+    line = CommandLine(make_open_dir() / "desk", folder, settings)
     with up(line) as (process, _):
         yield line
         ended(process, 2)

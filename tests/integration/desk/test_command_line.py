@@ -15,7 +15,7 @@ NOWHERE = "12345678-1234-4234-8234-123456789abc"
 
 @pytest.fixture
 def deskbus(desk: Desk, tmp_path: Path) -> CommandLine:
-    return CommandLine(desk.settings.data_dir, tmp_path, is_warm=True)
+    return CommandLine(desk.settings.data_dir, tmp_path)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def desk_at(folder: Path, **settings: object) -> CommandLine:
         name: each if isinstance(each, str) else orjson.dumps(each).decode()
         for name, each in settings.items()
     }
-    return CommandLine(folder / ".deskbus", folder, tuple(said.items()))
+    return CommandLine(folder / ".deskbus", folder, tuple(said.items()), is_cold=True)
 
 
 def verified(folder: Path) -> str:

@@ -136,7 +136,7 @@ async def test_buys_are_stopped_and_freed(http: httpx2.AsyncClient) -> None:
         refused(await http.get("/exit-signals", params=nobodys), 404, "unknown_account")["detail"],
     }
     (told_alike,) = told
-    assert told_alike.startswith("no account is named 'nobodys' (there is: ")
+    assert "nobodys" in told_alike
 
 
 # --- what is to be seen -------------------------------------------------------------------------

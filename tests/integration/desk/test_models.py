@@ -447,7 +447,6 @@ def test_over_http_a_strategy_cycle_that_uses_up_the_day_is_the_last_one_that_co
 def test_the_command_that_asks_for_a_strategy_cycle_says_so_in_words(evening: Evening) -> None:
     assert evening.triggered.code == 4
     assert evening.triggered.out == ""
-    assert "today's budget for models is used up" in evening.triggered.err
     assert "[budget_exhausted]" in evening.triggered.err
 
 

@@ -35,7 +35,7 @@ def completed(said: Said) -> Json:
 
 @pytest.fixture
 def deskbus(make_open_dir: Callable[[], Path], tmp_path: Path) -> CommandLine:
-    return CommandLine(make_open_dir() / "data", tmp_path)
+    return CommandLine(make_open_dir() / "data", tmp_path, is_cold=True)
 
 
 def test_a_desk_that_was_killed_starts_again_with_all_it_knew(deskbus: CommandLine) -> None:

@@ -134,10 +134,10 @@ def test_a_body_that_is_no_reply_is_a_provider_fault_that_shows_its_start(reply_
     ("arguments", "error"),
     [
         ('{"ticker": "A"', "it was cut off"),
-        ("[1]", "no JSON object was found"),
+        ("[1]", "no JSON object"),
         ('{"n": NaN}', "not a JSON number"),
         ('{"n": 123456789012345678901234567890}', "cannot be kept"),
-        ("[" * 100_000, "no JSON object was found"),
+        ("[" * 100_000, "no JSON object"),
         ('{"a":' * 10_000, "nested deeper"),
     ],
 )

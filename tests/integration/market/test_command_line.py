@@ -182,9 +182,7 @@ def test_show_says_who_answered_where_that_is_not_the_prices_source(
 
 
 def test_show_of_an_unknown_ticker_fails(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(
-        CliProblem, match=r"^NOPE is not in source .* \[unknown_ticker\]$"
-    ) as caught:
+    with pytest.raises(CliProblem, match=r"^NOPE .* \[unknown_ticker\]$") as caught:
         market.show("NOPE", source=SourceName.YAHOO)
     assert caught.value.code == ExitCode.FAILED
     assert capsys.readouterr().out == ""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
+from tests.fakes.full_times import times_of
 from tests.fakes.yahoo_live import Live, live_fixture
 
 CALENDAR = exchange_calendar()
@@ -41,17 +42,6 @@ def calls() -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
         st.tuples(st.just("get_earnings_calendar"), st.just({})),
         st.tuples(st.just("search_eu_stocks"), st.just({"query": "golf"})),
     )
-
-
-def times_of(value: Any) -> list[datetime]:
-    """Every full time in a result, found without the code under test."""
-    if isinstance(value, dict):
-        return [time for inner in value.values() for time in times_of(inner)]
-    if isinstance(value, list):
-        return [time for inner in value for time in times_of(inner)]
-    if isinstance(value, str) and len(value) > 10 and value[:4].isdigit() and "T" in value:
-        return [datetime.fromisoformat(value)]
-    return []
 
 
 async def outcome(live: Live, as_of: date, call: tuple[str, dict[str, Any]]) -> Any:

@@ -202,12 +202,12 @@ async def test_what_is_no_share_is_refused(live: Live, kind: str, error: type[Ma
 
 
 async def test_unknown_delisted_and_young_tickers_say_which(live: Live) -> None:
-    with pytest.raises(UnknownTicker, match="NOPE is not in source yahoo"):
+    with pytest.raises(UnknownTicker, match="source yahoo"):
         await live.market.bars("NOPE", AS_OF, 1)
-    with pytest.raises(NoHistory, match="its last one is of 2024-01"):
+    with pytest.raises(NoHistory, match="2024-01"):
         await live.market.bars("HTEL", AS_OF, 1)
     listed(live, company("YUNG", flat(10.0, 3)))
-    with pytest.raises(NoHistory, match="no prices at or before"):
+    with pytest.raises(NoHistory, match="2024-01-05"):
         await live.market.bars("YUNG", date(2024, 1, 5), 1)
     assert await live.market.universe(AS_OF, ["NOPE", "HTEL"]) == ()
 

@@ -88,9 +88,9 @@ async def test_a_refusal_is_no_answer_is_counted_and_not_kept(
 
 
 async def test_what_yahoo_has_not_is_told_apart_from_what_it_refuses(live: Live) -> None:
-    with pytest.raises(UnknownTicker, match="NOPE is not in source yahoo"):
+    with pytest.raises(UnknownTicker):
         await live.market.bars("NOPE", AS_OF, 1)
-    with pytest.raises(NotInSource, match="a fund or a young listing has none"):
+    with pytest.raises(NotInSource):
         await live.market.earnings(AS_OF, ["INDI"])
     live.server.market.companies["ALFA"].news = []
     assert await live.market.news(AS_OF, ["ALFA"], 5) == ()

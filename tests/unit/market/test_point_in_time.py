@@ -20,6 +20,7 @@ from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.data.fixture_market.make_fixture import HERE as FIXTURE_DIRECTORY
 from tests.data.fixture_market.make_fixture import LAST, SESSIONS, STORIES
+from tests.fakes.full_times import times_of
 
 CALENDAR = exchange_calendar()
 FIXTURE_TICKERS = [story.ticker for story in STORIES]
@@ -52,17 +53,6 @@ async def outcome(market: ReplayMarket, as_of: date, name: str, arguments: dict[
         return await MarketTools(market, as_of, MARKET_TOOL_NAMES).call(name, arguments)
     except MarketError as error:
         return (error.code, str(error))
-
-
-def times_of(value: Any) -> list[datetime]:
-    """Every full time in a result, found without the code under test."""
-    if isinstance(value, dict):
-        return [time for inner in value.values() for time in times_of(inner)]
-    if isinstance(value, list):
-        return [time for inner in value for time in times_of(inner)]
-    if isinstance(value, str) and len(value) > 10 and value[:4].isdigit() and "T" in value:
-        return [datetime.fromisoformat(value)]
-    return []
 
 
 @quick

@@ -116,7 +116,7 @@ async def test_a_model_that_obeys_can_plan_only_what_the_digest_offers(desk):
     digest = await desk.do(BuildDigest, request=desk.request)
     report = await desk.do(ScoreSentiment, signal_digest=digest)
     desk.providers = {"rules": _obeys(("place_order", {}), {**PLAN, "assets": ["QGAS"]})}
-    with pytest.raises(AnswerInvalid, match="neither in the digest nor held"):
+    with pytest.raises(AnswerInvalid, match="nor held"):
         await desk.do(
             MakePlan,
             request=desk.request,
@@ -129,7 +129,7 @@ async def test_a_model_that_obeys_can_plan_only_what_the_digest_offers(desk):
 @pytest.mark.parametrize(
     ("picks", "why"),
     [
-        ([("AAPL", "80"), ("MSFT", "80")], "may sum to 100% at most"),
+        ([("AAPL", "80"), ("MSFT", "80")], "100% at most"),
         ([("QGAS", "10")], "picks.0: not researched"),
     ],
 )

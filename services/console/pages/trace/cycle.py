@@ -19,7 +19,7 @@ from services.console.http.queries import OrAll
 from services.console.http.requests import Desk, DeskAccess
 from services.console.http.short_ids import CycleId
 from services.console.pages.show import ShowPage
-from services.console.pages.trace.endings import end_of, is_told, reason_of
+from services.console.pages.trace.endings import end_of, is_shown_above, reason_of
 from services.console.pages.trace.waterfall import Noted, trace_of
 from services.console.store import OPERATIONS_OF_CYCLE_MAX, TRIES_MAX, sql
 from services.console.views import tree
@@ -65,7 +65,7 @@ async def cycle_page(
             if status in {None, line.node.status} and pipeline in {None, line.node.pipeline}
         ],
         reason=reason_of(view, ends),
-        is_told=partial(is_told, ends=ends),
+        is_shown_above=partial(is_shown_above, ends=ends),
         calls_made=record.calls_made,
         pipelines=list(dict.fromkeys(filter(None, (n.pipeline for n in record.nodes)))),
         statuses=OperationStatus,

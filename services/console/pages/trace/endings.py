@@ -41,7 +41,7 @@ def reason_of(view: CycleView, ends: Sequence[End]) -> str:
     return "" if any(_same(view.reason, end) for end in ends) else ending.in_words(view.reason)
 
 
-def is_told(line: WaterfallLine, ends: Iterable[End]) -> bool:
+def is_shown_above(line: WaterfallLine, ends: Iterable[End]) -> bool:
     """Whether the line's error stands at the top already: it is not said twice."""
     return any(_same(line.node.error_message or "", end) for end in ends)
 

@@ -12,6 +12,7 @@ from libs.market.errors import MarketError
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.fakes.alpaca_live import CALENDAR, TICKERS, AlpacaLive, alpaca_serving
 from tests.fakes.alpaca_server import Bar, Story
+from tests.fakes.full_times import times_of
 
 NAMES = [*TICKERS, "OLDN", "NOPE", "SAP.DE"]
 SESSIONS = CALENDAR.sessions(date(2024, 2, 20), date(2024, 4, 4))
@@ -53,17 +54,6 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
                 )
             )
         yield Held(live)
-
-
-def times_of(value: Any) -> list[datetime]:
-    """Every full time in a result, found without the code under test."""
-    if isinstance(value, dict):
-        return [time for inner in value.values() for time in times_of(inner)]
-    if isinstance(value, list):
-        return [time for inner in value for time in times_of(inner)]
-    if isinstance(value, str) and len(value) > 10 and value[:4].isdigit() and "T" in value:
-        return [datetime.fromisoformat(value)]
-    return []
 
 
 async def outcome(live: AlpacaLive, as_of: date, name: str, ticker: str) -> Any:

@@ -192,7 +192,7 @@ async def test_silence_counts_where_it_is_set(desk):
 
 
 async def test_a_program_that_is_not_there_is_named(desk):
-    with pytest.raises(ProviderNotUsable, match=r"there is no program no-such-agent in /usr"):
+    with pytest.raises(ProviderNotUsable, match="no-such-agent"):
         await answered("", command=["no-such-agent"])
 
 

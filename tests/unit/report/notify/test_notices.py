@@ -182,7 +182,7 @@ def test_a_proposal_says_until_when_it_waits() -> None:
 
 def test_an_event_of_a_newer_desk_is_told_by_its_type() -> None:
     told = notices.of(notable(EventType.ORDER_FILLED, quantity={"of": "a newer kind"}))
-    assert told.title == "An event of type order_filled, which this version cannot read"
+    assert "order_filled" in told.title
     assert told.severity is Severity.WARNING
 
 

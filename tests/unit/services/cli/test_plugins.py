@@ -23,7 +23,7 @@ def test_each_plug_in_is_asked_about_a_sample(
     assert good.said == "my_rules:good allows 3 of a sample of 100 shares of MSFT: three"
     assert bad.verdict is gone.verdict is CheckVerdict.PROBLEM
     assert "it returned 3, and not a quantity and a reason" in bad.said
-    assert "there is no file of module no_rules here" in gone.said
+    assert "no_rules" in gone.said
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from uuid import UUID
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.operation import OperationStatus, OperationView
-from services.console.pages.trace.endings import end_of, is_told, reason_of
+from libs.report import ending
+from services.console.pages.trace.endings import end_of, is_shown_above, reason_of
 from services.console.pages.trace.waterfall import WaterfallLine
 
 REFUSED = "lab: HTTP 401 (request req_{}); `deskbus doctor` names where the key comes from"
@@ -50,11 +51,11 @@ def test_an_error_that_stands_at_the_top_is_not_said_again_by_steps_or_the_cycle
     ends = [end_of(view, each, ()) for each in view.pipelines]
     assert [end.ending.place for end in ends] == ["failed in planning/plan"]
     assert reason_of(view, ends) == ""
-    assert is_told(line(REFUSED.format(19)), ends)
+    assert is_shown_above(line(REFUSED.format(19)), ends)
     # The memory could not be paid either: another request, and the same error.
-    assert is_told(line(REFUSED.format(21)), ends)
-    assert not is_told(line("the market is closed"), ends)
-    assert not is_told(line(None), ends)
+    assert is_shown_above(line(REFUSED.format(21)), ends)
+    assert not is_shown_above(line("the market is closed"), ends)
+    assert not is_shown_above(line(None), ends)
 
 
 def test_what_no_pipeline_says_is_said_of_the_cycle() -> None:
@@ -68,7 +69,7 @@ def test_a_long_reason_that_is_cut_is_the_same_error() -> None:
     long = "no answer was valid: " + "x is no number; " * 200
     view = cycle(long, pipeline("lab", f"analyzing/analyst failed: {long}"))
     ends = [end_of(view, each, ()) for each in view.pipelines]
-    assert is_told(line(long), ends)
+    assert is_shown_above(line(long), ends)
 
 
 def test_a_gate_that_stopped_a_cycle_is_told_in_words_and_once() -> None:
@@ -76,6 +77,6 @@ def test_a_gate_that_stopped_a_cycle_is_told_in_words_and_once() -> None:
     view = cycle(reason, pipeline("lab", reason))
     end = end_of(view, view.pipelines[0], ())
 
-    assert end.ending.words == "Backtest gate failed: max drawdown above threshold (41.0% > 40.0%)"
+    assert end.ending.words == ending.in_words(reason)
     assert reason_of(view, [end]) == ""
-    assert is_told(line(reason), [end])
+    assert is_shown_above(line(reason), [end])

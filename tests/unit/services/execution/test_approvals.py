@@ -25,28 +25,11 @@ from services.execution.approvals import (
     require_in_time,
     require_near,
 )
+from tests.fakes.proposed import DECISIONS, HASH, decision
 
 CYCLE = UUID("11111111-2222-3333-4444-555555555555")
 DAY = date(2012, 6, 29)
 NOW = datetime(2026, 11, 22, 6, tzinfo=UTC)
-
-
-def decision(asset: str, quantity: int, **fields: Any) -> PortfolioDecision:
-    body = {
-        "action": DecisionAction.BUY,
-        "asset": asset,
-        "quantity": Decimal(quantity),
-        "price": Money(amount=Decimal(10)),
-        "allocation_pct": Decimal(10),
-        "confidence": 0.5,
-        "reasoning": "because",
-        "strategy_used": "rules",
-    }
-    return PortfolioDecision.model_validate({**body, **fields})
-
-
-DECISIONS = (decision("AAPL", 40), decision("IBM", 20))
-HASH = proposal_hash(DECISIONS)
 
 
 def approval(decisions: tuple[PortfolioDecision, ...] = (), **fields: Any) -> Approval:

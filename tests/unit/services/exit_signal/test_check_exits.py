@@ -184,7 +184,7 @@ async def test_what_is_being_sold_already_is_not_proposed_again(prices: Path) ->
     )
     report, _ = await checked(prices, command("AAPL", open_orders=(order,)))
     assert report.checks[0].quantity is None
-    assert report.checks[0].note == "an open order sells 7 shares already"
+    assert "sells 7 shares already" in report.checks[0].note
 
     stop = order.model_copy(update={"stop_price": Money(amount=D(90))})
     report, _ = await checked(prices, command("AAPL", open_orders=(stop,)))

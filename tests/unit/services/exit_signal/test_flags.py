@@ -24,13 +24,14 @@ def flags(**checked: Any) -> list[tuple[str, str, str]]:
 
 
 def test_a_check_that_could_not_be_made_is_an_error_and_nothing_else() -> None:  # 7
-    found = flags_of(snapshot_of(error_of(NAMED, "not_held", "nothing of it is held")))
+    snapshot = snapshot_of(error_of(NAMED, "not_held", "nothing of it is held"))
+    found = flags_of(snapshot)
 
     assert found == [
         {
             "flag": "signal_error",
             "severity": "error",
-            "message": "Exit signal check failed for AAPL: nothing of it is held",
+            "message": snapshot["verdict"],
         }
     ]
 

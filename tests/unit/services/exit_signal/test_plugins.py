@@ -158,9 +158,7 @@ async def test_it_acts_once_on_a_position(prices: Path) -> None:
     report = await checked(prices, asked(RULE, exits=(act,)))
     msft = report.checks[1]
     assert msft.quantity is None
-    assert msft.note.startswith(
-        "tired_money acted on 2012-06-01, sold 13 of 53 shares; it acts once"
-    )
+    assert "sold 13 of 53 shares" in msft.note
 
 
 @pytest.mark.parametrize(

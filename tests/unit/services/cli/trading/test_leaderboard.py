@@ -51,7 +51,7 @@ def told(*rows: LeaderboardRow, width: int = 110, **fields: Any) -> list[str]:
 def test_a_pipelines_line_has_its_account_its_curve_and_its_numbers() -> None:
     shown = told(BEST, width=140)
 
-    assert shown[0] == "leaderboard 5 sessions, from the close of Fri 2012-06-29 to Mon 2012-07-09"
+    assert shown[0].startswith("leaderboard 5 sessions, ")
     assert shown[3] == " ".join(
         (
             "opus (claude) main ▅▅▅▁▁▁███ +0.68% 1.23 0.6% 75% (3 of 4)",

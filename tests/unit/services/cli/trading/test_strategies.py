@@ -99,7 +99,7 @@ def test_the_status_of_a_cycle_has_its_gates_reason_in_words(
         status="idle", operation_id=UUID(int=1), operation_status="failed", error_message=reason
     )
     text = told(strategy_story.tell_phase, idle.model_dump(), capsys=capsys)
-    assert "failed: Backtest gate failed: max drawdown above threshold (44.7% > 40.0%)" in text
+    assert "max drawdown above threshold" in text
 
 
 def test_a_list_shows_how_each_ended_with_its_figures() -> None:
@@ -171,7 +171,7 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_strategy_that_a_gate_stopped_has_no_backtest(capsys: pytest.CaptureFixture[str]) -> None:
     text = told(strategy_story.show, stopped(), capsys=capsys)
-    assert "stopped by the training gate" in text
+    assert "training gate" in text
     assert "backtest" not in text
 
 

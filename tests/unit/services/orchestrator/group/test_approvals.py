@@ -11,37 +11,18 @@ import pytest
 from contracts.account import AccountLimits
 from contracts.approval import AnswerProposal, Approval, AwaitApproval, QuantityEdit, Verdict
 from contracts.message import Pipeline
-from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
-from contracts.types import Money
+from contracts.risk import DecisionAction, DecisionValidation
 from libs.quant.risk.evaluation import proposal_hash
 from services.orchestrator.group.approvals import AnswerRefused, edited, judge
 from services.orchestrator.group.inputs import ProposalAnswered
 from services.orchestrator.group.rows import Proposal
+from tests.fakes.proposed import DECISIONS, HASH, decision
 
 CYCLE = UUID("11111111-2222-3333-4444-555555555555")
 OP, OTHER_OP = UUID(int=1), UUID(int=2)
 DAY = date(2012, 6, 29)
 NOW = datetime(2026, 11, 22, 6, tzinfo=UTC)
 VALID_S = 900.0
-
-
-def decision(
-    asset: str, quantity: int, action: DecisionAction = DecisionAction.BUY
-) -> PortfolioDecision:
-    return PortfolioDecision(
-        action=action,
-        asset=asset,
-        quantity=Decimal(quantity),
-        price=Money(amount=Decimal(10)),
-        allocation_pct=Decimal(10),
-        confidence=0.5,
-        reasoning="because",
-        strategy_used="rules",
-    )
-
-
-DECISIONS = (decision("AAPL", 40), decision("IBM", 20))
-HASH = proposal_hash(DECISIONS)
 
 
 def proposal(pipeline: str = "rules", op_id: UUID = OP, **fields: Any) -> Proposal:
@@ -126,7 +107,7 @@ def test_an_edit_makes_smaller_drops_and_has_a_hash_of_its_own() -> None:
 
 
 def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
-    (sale,) = edited(edit(AAPL="1.5").answer, [decision("AAPL", 40, DecisionAction.SELL)])
+    (sale,) = edited(edit(AAPL="1.5").answer, [decision("AAPL", 40, action=DecisionAction.SELL)])
     assert sale.quantity == Decimal("1.5")
 
 
