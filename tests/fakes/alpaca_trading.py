@@ -120,12 +120,17 @@ class PaperHost:
     faults_made: dict[Fault, int] = field(default_factory=dict)
     stuck_cancels: bool = False
     repeat_activities: bool = False
+    # How often a fill is listed some real time after it was made, and how far off the clock is.
+    late_fills: float = 0.0
+    skew: timedelta = timedelta()
     # By path: what is answered instead, with status 200.
     instead: dict[str, Any] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     posts: dict[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     url: str = ""
+    # The clock that who asks goes by, of which a 429 names a time.
+    wall: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -212,8 +217,10 @@ class PaperHost:
         self.cash -= signed * price
         held = self.positions.get(order["symbol"], D(0)) + signed
         self.positions[order["symbol"]] = held
+        is_late = self.late_fills and self.chance.random() < self.late_fills
         self.list_activity(
             "FILL",
+            2 * self.late_s if is_late else 0.0,
             order_id=order["id"],
             symbol=order["symbol"],
             side=order["side"],
@@ -361,7 +368,7 @@ class PaperHost:
 
     def _clock(self) -> dict[str, Any]:
         return {
-            "timestamp": _text(self.time()),
+            "timestamp": _text(self.time() + self.skew),
             "is_open": self.is_open,
             "next_open": _text(self.next_open()),
             "next_close": _text(self.next_close()),
@@ -633,7 +640,7 @@ class _Requests(BaseHTTPRequestHandler):
             self._write(500, b'{"code":50010000,"message":"internal server error occurred"}')
             return
         if fault is Fault.BUSY:
-            reset = str(int(time.time()) + 1)
+            reset = str(int(self.host.wall()) + 1)
             self._write(429, b'{"message":"too many requests."}', {"X-RateLimit-Reset": reset})
             return
         status, answer = self._answered(method, parts.path, query, body)

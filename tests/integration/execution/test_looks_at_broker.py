@@ -1,6 +1,6 @@
 """Both books of a bound account: what differs, what blocks, and what the desk does at a stop."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import asyncpg
@@ -23,6 +23,7 @@ from libs.postgres.retention import retain_looks
 from libs.runtime.errors import DeskError
 from services.execution.capital.handler import move_cash
 from services.execution.handler import show_holdings
+from services.execution.store import read_halts
 from services.execution.venue import store
 from services.execution.venue.binding import reconcile_account
 from services.execution.venue.handler import show_standing
@@ -190,6 +191,34 @@ async def test_an_account_that_may_borrow_again_buys_nothing(bound: BoundDesk) -
     bound.host.multiplier = "1"
     await bound.rounds(2)
     assert len(bound.host.posts) == 1
+
+
+async def test_an_account_is_blocked_since_its_books_began_to_differ(bound: BoundDesk) -> None:
+    """However often it is looked, whatever else differs by then, and until they agree."""
+
+    async def since() -> datetime | None:
+        async with bound.pool.acquire() as db:
+            halts = await read_halts(db)
+        return next((it.since for it in halts if it.account == bound.account), None)
+
+    start = bound.host.now
+    await bound.look()
+    assert await since() is None
+    bound.host.cash += 5
+    for minutes in (5, 10, 15):
+        bound.host.move(start + timedelta(minutes=minutes))
+        bound.host.cash += minutes == 10
+        bound.host.deleted = minutes == 15  # no answer ends nothing
+        await bound.look()
+        assert await since() == start + timedelta(minutes=5)
+    bound.host.deleted = False
+    bound.host.cash -= 6
+    await bound.look()
+    assert await since() is None
+    bound.host.cash += 1
+    bound.host.move(start + timedelta(minutes=20))
+    await bound.look()
+    assert await since() == start + timedelta(minutes=20)
 
 
 async def test_a_fill_that_is_listed_late_is_a_difference_until_it_comes(bound: BoundDesk) -> None:
