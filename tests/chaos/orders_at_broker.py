@@ -71,7 +71,7 @@ SKEWED = 0.2
 LIVES_S = (0.3, 4.0)
 """How long all four live between two kills."""
 KILLS_MAX = 10_000
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 POLL_S = 0.1
 ANSWER_S = 30.0
 HAND = "HAND"
@@ -335,10 +335,10 @@ async def storm(
     """Bring stand-ins, servers and desk up below `folder`, and let it blow."""
     (folder / "exit_signals.toml").write_text(EXITS)
     start = datetime.combine(FIRST, datetime.min.time(), UTC) + timedelta(hours=18)
-    given = {"seed": seed, "hang_s": 0.8, "late_s": 0.3}
+    given = {"seed": seed, "hang_s": 1.5, "late_s": 0.3}
     with alpaca_desk(folder, start, LAST, TICKERS, **given) as alpaca:
         settings = {**QUICK, **alpaca.settings, "limits": LIMITS}
-        environment = {**alpaca.environment, "QUICK_BROKER": "1"}
+        environment = {**alpaca.environment, "QUICK_BROKER": "1.0"}
         async with (
             own_servers(folder) as servers,
             desk_on(servers, folder, settings, processes=True, environment=environment) as desk,

@@ -17,6 +17,8 @@ from tests.fakes.alpaca_trading import PaperHost, paper_host
 CALENDAR = exchange_calendar()
 MOVED = Path(alpaca_server.__file__).parent / "moved_clock"
 REPOSITORY = MOVED.parents[2]
+REQUESTS = 10**9
+"""That the data host lets the desk make: its rate is not what is tried here."""
 YEARS = timedelta(days=500)
 """Of prices before the first session: longer than any average that the rules look at."""
 
@@ -114,6 +116,7 @@ def alpaca_desk(
             key.write_text(f"{module.KEY_ID}\n{module.SECRET}\n")
             key.chmod(0o600)
         with serving(world) as data:
+            data.remaining = REQUESTS
             desk = AlpacaDesk(host, data, folder, tickers)
             desk.move(start)
             yield desk

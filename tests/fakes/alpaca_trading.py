@@ -95,6 +95,7 @@ class PaperHost:
     moved or `runs`."""
 
     number: str = "PA3MADEUP001"
+    keys: tuple[str, str] = (KEY_ID, SECRET)
     cash: Decimal = D(100_000)
     seed: int = 0
     now: datetime = datetime(2026, 11, 27, 22, 0, tzinfo=UTC)
@@ -125,6 +126,8 @@ class PaperHost:
     skew: timedelta = timedelta()
     # By path: what is answered instead, with status 200.
     instead: dict[str, Any] = field(default_factory=dict)
+    # By method and path, or how these begin: status, kind and body that are answered instead.
+    says: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     posts: dict[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -629,6 +632,11 @@ class _Requests(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.host.requested(method, parts.path, body)
+        for what, (status, kind, text) in self.host.says.items():
+            if f"{method} {parts.path}".startswith(what):
+                to = f"{self.host.url}/elsewhere"
+                self._write(status, text.encode(), {"Content-Type": kind, "Location": to})
+                return
         fault = self.host.fault_for(method, parts.path)
         if fault is Fault.RESET:
             drop(self.connection)
@@ -664,7 +672,7 @@ class _Requests(BaseHTTPRequestHandler):
         self, method: str, path: str, query: dict[str, str], body: bytes
     ) -> tuple[int, Any]:
         keys = self.headers.get("APCA-API-KEY-ID"), self.headers.get("APCA-API-SECRET-KEY")
-        if keys != (KEY_ID, SECRET) or self.host.deleted:
+        if keys != self.host.keys or self.host.deleted:
             return 401, {"code": 40110000, "message": "request is not authorized"}
         if path in self.host.instead:
             return 200, self.host.instead[path]

@@ -2,8 +2,9 @@
 many seconds more as the file MOVED_CLOCK says. The clocks that count durations go as they do.
 
 Python imports a module of this name at its start. `datetime.now` is moved, in all modules. Postgres
-has its own time, so the orchestrator's schedule is given this one. With QUICK_BROKER execution's
-loop waits fractions of a second where it waits seconds.
+has its own time, so the orchestrator's schedule is given this one. QUICK_BROKER says how long
+execution waits for the broker's answer; its loop then waits fractions of a second for what else it
+waits seconds.
 """
 
 import datetime as dates
@@ -61,13 +62,14 @@ def _schedule(module: ModuleType) -> None:
 
 
 def _execution(module: Any) -> None:
-    if "QUICK_BROKER" not in os.environ:
+    if not (answer := os.environ.get("QUICK_BROKER")):
         return
-    module.AlpacaPaper = partial(module.AlpacaPaper, answer_s_max=0.5)
+    answer_s = float(answer)
+    module.AlpacaPaper = partial(module.AlpacaPaper, answer_s_max=answer_s)
     module.Looker = partial(module.Looker, settle_s=0.1)
     # The lease is longer than the two answers of a post may take.
     module.OrderSender = partial(
-        module.OrderSender, lease_s=1.5, tick_s=0.2, idle_s=0.5, defect_s=1.0
+        module.OrderSender, lease_s=0.5 + 2 * answer_s, tick_s=0.2, idle_s=0.5, defect_s=1.0
     )
 
 
