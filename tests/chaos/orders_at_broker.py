@@ -65,6 +65,8 @@ EXITS = """
 sessions = 1
 sell_pct = 100
 """
+NOISE = 0.01
+"""Of prices, so that each evening looks at other tickers."""
 FAULTY = 0.4
 SKEWED = 0.2
 """Of the evenings, whose beginning has a broker's clock that is wrong."""
@@ -79,7 +81,9 @@ NOT_OF_BOUND = {
     # Fills in part are several, and come in exact prices, of which each is posted in whole cents.
     "an order is filled once, and whole",
     "cash is what fills, splits and dividends left",
-    "what is held was filled",  # what was sold by hand was not filled, and is settled by a person
+    "a stop is placed on what its buy or exit left, or a higher one stays",
+    # What was sold by hand was not filled, and is settled by a person.
+    "what is held was filled",
 }
 """Promises of `tests.chaos.books` that hold for the simulated broker alone."""
 LOST = """
@@ -336,7 +340,7 @@ async def storm(
     (folder / "exit_signals.toml").write_text(EXITS)
     start = datetime.combine(FIRST, datetime.min.time(), UTC) + timedelta(hours=18)
     given = {"seed": seed, "hang_s": 1.5, "late_s": 0.3}
-    with alpaca_desk(folder, start, LAST, TICKERS, **given) as alpaca:
+    with alpaca_desk(folder, start, LAST, TICKERS, noise=NOISE, **given) as alpaca:
         settings = {**QUICK, **alpaca.settings, "limits": LIMITS}
         environment = {**alpaca.environment, "QUICK_BROKER": "1.0"}
         async with (

@@ -100,9 +100,16 @@ class AlpacaDesk:
 
 @contextmanager
 def alpaca_desk(
-    folder: Path, start: datetime, last: date, tickers: Sequence[str], **paper: Any
+    folder: Path,
+    start: datetime,
+    last: date,
+    tickers: Sequence[str],
+    *,
+    noise: float = 0.0,
+    **paper: Any,
 ) -> Iterator[AlpacaDesk]:
-    """Both hosts from `start` on, with prices that rise up to the session `last`."""
+    """Both hosts from `start` on, with prices that rise up to the session `last`, each day's at
+    most `noise` of them off."""
     with paper_host(PaperHost(now=start, runs=True, **paper)) as host:
         host.wall = lambda: host.time().timestamp()
         world = SharedClock(start)
@@ -111,6 +118,12 @@ def alpaca_desk(
         for number, ticker in enumerate((*tickers, "SPY")):
             world.lists(ticker)
             world.trades(ticker, days, 20.0 + number, 0.05)
+            for bar in world.bars[ticker]:
+                off = 1 + host.chance.uniform(-noise, noise)
+                bar.open, bar.high, bar.low, bar.close = (
+                    round(price * off, 4) for price in (bar.open, bar.high, bar.low, bar.close)
+                )
+                bar.volume = int(bar.volume * (1 + host.chance.uniform(-noise, noise)))
         for module, name in ((alpaca_server, "data"), (alpaca_trading, "trading")):
             key = folder / f"alpaca-{name}.key"
             key.write_text(f"{module.KEY_ID}\n{module.SECRET}\n")
