@@ -117,7 +117,7 @@ def test_a_week_of_evenings_and_opens(open_dir: Path) -> None:
         opened(desk, WEDNESDAY)
 
         assert evening(desk, WEDNESDAY, drop=TICKERS[5:]) == {"TAE": "buy"}
-        held = {row["ticker"]: D(row["quantity"]) for row in positions(desk)}
+        held = {row["ticker"]: D(row["quantity"]) for row in portfolio(desk)["positions"]}
         assert held[SPLIT] == 2 * shares[SPLIT]
         assert "both books agree" in desk.said("account reconcile main")
         differs = {(row["kind"], row["about"]) for row in look(desk)["differences"]}
@@ -145,18 +145,19 @@ def test_a_week_of_evenings_and_opens(open_dir: Path) -> None:
         assert (placed.pop("TAD"), set(placed.values())) == ("sell", {"buy"})
         opened(desk, LAST)
 
+        ran(desk, "report", LAST, 55, "completed")
         assert look(desk)["verdict"] == "agrees"
-        (portfolio,) = desk.rows("portfolio main")
-        assert D(portfolio["cash"]["amount"]) == paper.cash.quantize(D("0.01"))
+        assert D(portfolio(desk)["cash"]["amount"]) == paper.cash.quantize(D("0.01"))
         assert set(paper.posts.values()) == {1}
         reports = sorted(path.name for path in (open_dir / "data" / "reports").iterdir())
-        evenings = (MONDAY, TUESDAY, WEDNESDAY, HALF_DAY, AFTER)
+        evenings = (MONDAY, TUESDAY, WEDNESDAY, HALF_DAY, AFTER, LAST)
         assert reports == [f"main-{session}.md" for session in evenings]
 
 
-def positions(desk: DeskAtAlpaca) -> list[Any]:
-    (portfolio,) = desk.rows("portfolio main")
-    return list(portfolio["positions"])
+def portfolio(desk: DeskAtAlpaca) -> Any:
+    """The account at the newest close."""
+    (row,) = desk.rows("portfolio main")
+    return row["portfolio"]
 
 
 def look(desk: DeskAtAlpaca, *, whole: bool = False) -> Any:

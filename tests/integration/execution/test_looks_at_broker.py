@@ -173,11 +173,19 @@ async def test_clocks_more_than_a_minute_apart_send_nothing(bound: BoundDesk) ->
     await bound.open(FRIDAY)
     (order,) = (await bound.order("AAA", 10)).orders
     host = bound.host
-    bound.sender.clock = lambda: host.time() + timedelta(seconds=90)
-    await bound.rounds(2)
-    assert host.posts == {}
-    assert "clock says" in (await bound.row(order.order_id)).words
-    bound.sender.clock = host.time
+    for wrong in (90, -90):
+        off = timedelta(seconds=wrong)
+        bound.sender.clock = bound.looker.clock = lambda off=off: host.time() + off
+        await bound.rounds(2)
+        # A look that is nearly a minute old makes it neither better nor worse.
+        host.move(host.now + timedelta(seconds=55))
+        await bound.sender.round_of(await bound.bound())
+        assert host.posts == {}
+        assert "clock says" in (await bound.row(order.order_id)).words
+    bound.sender.clock = bound.looker.clock = lambda: host.time() + timedelta(seconds=20)
+    await bound.look()
+    bound.sender.looked.clear()
+    assert (await bound.look()).verdict is LookVerdict.AGREES
     await bound.rounds()
     assert len(host.posts) == 1
 
