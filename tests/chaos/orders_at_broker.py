@@ -75,7 +75,7 @@ LIVES_S = (0.3, 4.0)
 KILLS_MAX = 10_000
 PATIENCE_S = 600.0
 POLL_S = 0.1
-ANSWER_S = 30.0
+ANSWER_S = 10.0
 HAND = "HAND"
 NOT_OF_BOUND = {
     # Fills in part are several, and come in exact prices, of which each is posted in whole cents.
