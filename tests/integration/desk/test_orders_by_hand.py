@@ -46,8 +46,7 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
         for order in paper.orders.values():
             if order["symbol"] in {"TAD", "TAE", "TAF"}:
                 order["status"] = "canceled"  # the broker comes to it
-        said = soon(lambda: desk.said("halt --reason storm"), lambda said: "3 pending" not in said)
-        assert "0 confirmed, 2 pending" in said
+        soon(lambda: desk.said("halt --reason storm"), lambda said: "2 pending" in said)
 
         # What the broker filled under the halt is true.
         desk.alpaca.move(OPEN)

@@ -133,7 +133,9 @@ def test_a_week_of_evenings_and_opens(open_dir: Path) -> None:
         # Half an hour after the early close what was held for two sessions is sold, no more than
         # both books hold; nothing is bought while they differ.
         placed = evening(desk, HALF_DAY, buys=False)
-        assert placed == dict.fromkeys(TICKERS[:3], "sell")
+        assert placed == dict.fromkeys(TICKERS[:3], "sell"), desk.said(
+            f"report {HALF_DAY} --account main"
+        )
         assert D(desk.orders()[PAYS]["quantity"]) == shares[PAYS] - 5
         opened(desk, AFTER)
         assert {t for t, quantity in paper.positions.items() if quantity} == {"TAD", "TAE"}
