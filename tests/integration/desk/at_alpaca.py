@@ -103,5 +103,7 @@ def desk_at_alpaca(
         starting = CommandLine(folder / "data", folder, tuple(settings.items()))
         with up(starting, options) as (process, _):
             warm = CommandLine(folder / "data", folder, starting.settings, is_warm=True)
-            yield DeskAtAlpaca(alpaca, warm)
-            ended(process, signal.SIGINT)
+            try:
+                yield DeskAtAlpaca(alpaca, warm)
+            finally:
+                ended(process, signal.SIGINT)
