@@ -60,11 +60,14 @@ select order_id, sum(quantity) as quantity from fills where order_id = any($1::u
 group by order_id
 
 -- name: rounding
--- What the broker's cash is above the ledger's because each fill is posted in whole cents.
+-- What the broker's cash is above the ledger's because each fill is posted in whole cents: since a
+-- person took over the broker's cash, which had those of before in it.
 select coalesce(sum(case o.side when 'buy' then -f.price * f.quantity else f.price * f.quantity end
                     - p.amount), 0)
 from fills f join orders o using (order_id) join postings p on p.entry_id = f.entry_id
-where o.account = $1 and p.book = 'cash'
+where o.account = $1 and p.book = 'cash' and f.entry_id > coalesce((
+    select max(entry_id) from entries where account = $1 and key like 'reconciled/%'
+), 0)
 
 -- name: seen_moves
 select move_id from venue_moves where account = $1 and move_id = any($2::text[])

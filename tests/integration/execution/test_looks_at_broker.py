@@ -229,6 +229,31 @@ async def test_an_account_is_blocked_since_its_books_began_to_differ(bound: Boun
     assert await since() == start + timedelta(minutes=20)
 
 
+async def test_parts_of_a_cent_are_no_difference_after_a_reconciliation_either(
+    bound: BoundDesk,
+) -> None:
+    host = bound.host
+    for as_of, tickers, opens in (
+        (FRIDAY, ("AAA", "BBB", "CCC"), "2026-11-30 14:31"),
+        (MONDAY, ("DDD", "EEE", "FFF"), "2026-12-01 14:31"),
+    ):
+        await bound.open(as_of)
+        for ticker in tickers:
+            host.prices[ticker] = D("10.0049")  # 10.01 in whole cents, against the trader
+            await bound.order(ticker, 1)
+        await bound.rounds()
+        host.move(at(opens))
+        await bound.rounds(2)
+        assert (await bound.look()).verdict is LookVerdict.AGREES
+        host.cash -= 5
+        request = ReconcileAccount(account=bound.account)
+        shown = await reconcile_account("cli", request, desk=bound.venue_desk)
+        why = ReconcileAccount(account=bound.account, confirmed=shown.hash, reason="a fee")
+        done = await reconcile_account("cli", why, desk=bound.venue_desk)
+        assert (done.posted, done.look.verdict) == (True, LookVerdict.AGREES)
+        host.move(at("2026-11-30 22:00") if as_of is FRIDAY else at("2026-12-01 22:00"))
+
+
 async def test_a_fill_that_is_listed_late_is_a_difference_until_it_comes(bound: BoundDesk) -> None:
     await bound.open(FRIDAY)
     (order,) = (await bound.order("AAA", 10)).orders
