@@ -234,12 +234,12 @@ async def test_parts_of_a_cent_are_no_difference_after_a_reconciliation_either(
 ) -> None:
     host = bound.host
     for as_of, tickers, opens in (
-        (FRIDAY, ("AAA", "BBB", "CCC"), "2026-11-30 14:31"),
-        (MONDAY, ("DDD", "EEE", "FFF"), "2026-12-01 14:31"),
+        (FRIDAY, ("AAA", "BBB", "CCC", "DDD"), "2026-11-30 14:31"),
+        (MONDAY, ("EEE", "FFF", "GGG", "HHH"), "2026-12-01 14:31"),
     ):
         await bound.open(as_of)
         for ticker in tickers:
-            host.prices[ticker] = D("10.0049")  # 10.01 in whole cents, against the trader
+            host.prices[ticker] = D("10.0049")  # 10.00 in whole cents
             await bound.order(ticker, 1)
         await bound.rounds()
         host.move(at(opens))
