@@ -310,7 +310,7 @@ class DeskStorm:
                 case Bearer.POSTGRES:
                     await self.desk.servers.strike(Outage.AWAY, 0.0)
                 case _:
-                    self.desk.signal((victim,), signal.SIGKILL)
+                    self.desk.send_signal((victim,), signal.SIGKILL)
             self.found.kills[victim] += 1
             await self._all_back()
 

@@ -254,7 +254,7 @@ class OwnDesk:
             with suppress(AssertionError):  # what it needs may just be away too
                 await self.start()
 
-    def signal(self, names: Sequence[str], number: signal.Signals) -> None:
+    def send_signal(self, names: Sequence[str], number: signal.Signals) -> None:
         """To its processes of these services; one between two lives is left to it."""
         if not self.processes:
             with suppress(ProcessLookupError):

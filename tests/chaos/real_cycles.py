@@ -268,11 +268,11 @@ class Run(Trading[Fault]):
             case Outage():
                 await servers.strike(fault.kind, fault.lasts_s)
             case Kind.KILL | Kind.KILL_THREE:
-                self._own.signal(fault.targets, signal.SIGKILL)
+                self._own.send_signal(fault.targets, signal.SIGKILL)
             case Kind.FREEZE:
-                self._own.signal(fault.targets, signal.SIGSTOP)
+                self._own.send_signal(fault.targets, signal.SIGSTOP)
                 await asyncio.sleep(fault.lasts_s)
-                self._own.signal(fault.targets, signal.SIGCONT)
+                self._own.send_signal(fault.targets, signal.SIGCONT)
             case Kind.NATS:
                 await servers.nats.kill()
                 await servers.nats.start()
@@ -284,7 +284,7 @@ class Run(Trading[Fault]):
             case Kind.POSTGRES:
                 await servers.strike(Outage.AWAY, 0.0)
             case Kind.EVERYTHING:
-                self._own.signal((*BACKBONE, *SERVICES), signal.SIGKILL)
+                self._own.send_signal((*BACKBONE, *SERVICES), signal.SIGKILL)
                 await asyncio.gather(servers.wipe(), servers.strike(Outage.AWAY, 0.0))
 
 

@@ -239,10 +239,12 @@ async def test_parts_of_a_cent_are_no_difference_after_a_reconciliation_either(
     ):
         await bound.open(as_of)
         for ticker in tickers:
-            host.prices[ticker] = D("10.0049")  # 10.00 in whole cents
+            host.prices[ticker] = D("9.9953")  # 10.00 in whole cents
             await bound.order(ticker, 1)
         await bound.rounds()
         host.move(at(opens))
+        for ticker in tickers:
+            host.dividend(ticker, D("1.0049"))
         await bound.rounds(2)
         assert (await bound.look()).verdict is LookVerdict.AGREES
         host.cash -= 5
