@@ -69,7 +69,7 @@ wheel: $(MARK)-test ## the package for environments of your own: dist/
 	$(BIN)/python -m hatchling build -t wheel -t sdist
 	cd deploy/client && $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
-bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (one to two hours)
+bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks/README.md (one to two hours)
 	$(BIN)/python -m benchmarks.workflow
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.evidence
@@ -121,17 +121,13 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 		tests/integration/execution/test_guard.py
 	EVERY=1 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_local.py
 
-docs: $(MARK)-run ## write a page for each command below dist/commands
-	$(BIN)/python -m deploy.reference.cli_pages dist/commands
+docs: $(MARK)-test ## the site of docs/ with search: dist/site/index.html
+	rm -rf dist/site
+	$(BIN)/python -m deploy.site dist/site
 
 contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and tables and pages of docs
 	$(BIN)/python -m libs.bus.document.asyncapi contracts/schemas
-	$(BIN)/python -m deploy.reference.settings_table docs/configuration.md
-	$(BIN)/python -m deploy.reference.metrics_page docs/metrics.md
-	$(BIN)/python -m deploy.reference.errors_page docs/errors.md
-	$(BIN)/python -m deploy.reference.cli_pages docs/commands.md
-	$(BIN)/python -m deploy.reference.views_page docs/sql.md
-	$(BIN)/python -m deploy.reference.plan_sample docs/studies.md
+	$(BIN)/python -m deploy.reference
 
 size: $(MARK)-test ## write SIZE.toml: how large the tree may be
 	$(BIN)/python -m deploy.reference.size > SIZE.toml

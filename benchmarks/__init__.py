@@ -1,1 +1,1 @@
-"""Measurements of the desk and its peers; `make bench` runs them, docs/benchmarks.md shows them."""
+"""Measurements of the desk and its peers: `make bench`. docs/benchmarks/README.md shows them."""

@@ -3,13 +3,15 @@
 One desk in one process over the bundled prices. Live `rules` cycles of five tickers come one by one
 with pauses of half a second, so that the study gets its turn between them: a block of them with no
 study at work, a block while a study of so many cells runs, and so on in turn. p50 and p95 from the
-request to the end, and the ratio of the two in the same round.
+request to the end, and the ratio of the two in the same round. Before them a study of 200 cells has
+the desk to itself: its seconds, and the CPU time of the desk, NATS and Postgres a cell.
 """
 
 import argparse
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -29,6 +31,8 @@ from libs.runtime.loop import run
 UNIVERSE: Final = ("AAPL", "GOOG", "IBM", "MSFT")
 FIRST: Final = date(2005, 1, 3)
 PAUSE_S: Final = (0.2, 0.8)
+ALONE_CELLS: Final = 200
+POLL_S: Final = 0.25
 TIMES_MAX: Final = 1.2
 
 Figures = dict[str, float]
@@ -66,16 +70,11 @@ def _round(data: Path, arguments: argparse.Namespace) -> Figures:
 
 async def _alone_and_beside(up: tuple[int, Path], cycles: int, cells: int) -> Figures:
     sessions = iter(sessions_before(LAST_SESSION, WARM + 2 * cycles))
-    study = Study(
-        name="beside",
-        dates=StudyDates(first=FIRST, last=LAST_SESSION, count=cells),
-        universe=UNIVERSE,
-        arms=({"name": "rules"},),  # type: ignore[arg-type] - as a file has it
-        horizons=(1,),
-    )
+    study = _study("beside", cells)
     draw = Random(1)
     async with running(*up) as desk:
         await _live(desk, sessions, WARM, draw)
+        to_itself = await _study_alone(desk)
         alone: list[float] = []
         beside: list[float] = []
         for _ in range(2):
@@ -83,18 +82,47 @@ async def _alone_and_beside(up: tuple[int, Path], cycles: int, cells: int) -> Fi
             await _ask(desk, RUN_STUDY, RunStudy(study=study))
             beside += await _live(desk, sessions, cycles // 2, draw)
             await _ask(desk, STOP_STUDY, StopStudy(name=study.name))
-        (view,) = (await _ask(desk, STUDIES, StudiesQuery(name=study.name))).studies
-    if view.completed >= cells:
+        completed = await _completed(desk, study.name)
+    if completed >= cells:
         sys.exit("the study was over too early: give it more --cells")
-    return {
+    return to_itself | {
         "alone: p50, ms": 1e3 * median(alone),
         "alone: p95, ms": 1e3 * _p95(alone),
         "beside: p50, ms": 1e3 * median(beside),
         "beside: p95, ms": 1e3 * _p95(beside),
         "times, p50": median(beside) / median(alone),
         "times, p95": _p95(beside) / _p95(alone),
-        "cells meanwhile": view.completed,
+        "cells meanwhile": completed,
     }
+
+
+def _study(name: str, cells: int) -> Study:
+    return Study(
+        name=name,
+        dates=StudyDates(first=FIRST, last=LAST_SESSION, count=cells),
+        universe=UNIVERSE,
+        arms=({"name": "rules"},),  # type: ignore[arg-type] - as a file has it
+        horizons=(1,),
+    )
+
+
+async def _study_alone(desk: Running) -> Figures:
+    study = _study("alone", ALONE_CELLS)
+    began, spent = time.perf_counter(), sum(desk.cpu_s().values())
+    await _ask(desk, RUN_STUDY, RunStudy(study=study))
+    while (  # noqa: ASYNC110 - another process completes them
+        await _completed(desk, study.name) < ALONE_CELLS
+    ):
+        await asyncio.sleep(POLL_S)
+    return {
+        f"study of {ALONE_CELLS} cells, s": time.perf_counter() - began,
+        "CPU-ms a cell": 1e3 * (sum(desk.cpu_s().values()) - spent) / ALONE_CELLS,
+    }
+
+
+async def _completed(desk: Running, name: str) -> int:
+    (view,) = (await _ask(desk, STUDIES, StudiesQuery(name=name))).studies
+    return view.completed
 
 
 async def _live(

@@ -4,6 +4,7 @@
   `.deskbus/runtime.json` names a desk and its process runs;
 - memory: RSS (shared pages counted in each process) and PSS (counted by share) of the whole tree
   once ready, and after a rest;
+- CPU at rest: user + system of the tree in the second half of that rest, a second;
 - run: `deskbus run`, cold and warm, to its end, and from ready to its end (decision and stop);
 - help: `deskbus --help`, from the command to its exit;
 - research: the peak memory of the research service as a process, with both SDKs loaded, after a
@@ -42,7 +43,7 @@ READY_TIME_MAX_S: Final = 120.0
 STOP_TIME_MAX_S: Final = 60.0
 RUN_TIME_MAX_S: Final = 600.0
 POLL_S: Final = 0.01
-REST_S: Final = 5.0
+REST_S: Final = 10.0
 ROUNDS_DEFAULT: Final = 3
 MEGABYTE: Final = 1e6
 INSTALL_DEFAULT: Final = (
@@ -87,6 +88,7 @@ class Start:
     ready_s: float
     when_ready: Memory
     after_rest: Memory
+    cpu_at_rest_s: float
     stop_s: float
 
 
@@ -133,12 +135,19 @@ def measure_start(deskbus: Sequence[str], data: Path) -> Start:
     """Start the desk, weigh it when ready and after a rest, and stop it."""
     with started([*deskbus, "up", "--port", "0"], data) as (desk, ready_s):
         when_ready = weigh(desk.pid)
-        time.sleep(REST_S)
+        time.sleep(REST_S / 2)
+        spent = _cpu_s(desk.pid)
+        time.sleep(REST_S / 2)
+        cpu_at_rest_s = (_cpu_s(desk.pid) - spent) / (REST_S / 2)
         after_rest = weigh(desk.pid)
         stopping = time.perf_counter()
         desk.send_signal(signal.SIGTERM)
         desk.wait(STOP_TIME_MAX_S)
-    return Start(ready_s, when_ready, after_rest, time.perf_counter() - stopping)
+    return Start(ready_s, when_ready, after_rest, cpu_at_rest_s, time.perf_counter() - stopping)
+
+
+def _cpu_s(root: int) -> float:
+    return sum(process.cpu_s for process in processes.tree(root))
 
 
 def measure_help(deskbus: Sequence[str]) -> float:
@@ -259,6 +268,7 @@ def _summary(cold: Run, warm: Sequence[Run], starts: Sequence[Start]) -> dict[st
         "processes": [start.when_ready.processes for start in starts],
         "rss_ready_mb": [start.when_ready.rss_mb for start in starts],
         "rss_rested_mb": [start.after_rest.rss_mb for start in starts],
+        "cpu_at_rest_ms_a_second": [1e3 * start.cpu_at_rest_s for start in starts],
     }
     found |= {
         f"rss_ready_{name}_mb": [start.when_ready.rss_mb_by_name.get(name, 0) for start in starts]

@@ -1,26 +1,19 @@
-"""The list of commands, and a page for each, made from the program by typer's own writer.
-
-`python -m deploy.reference.cli_pages docs/commands.md` writes the list; of a folder (`make docs`:
-dist/commands) it writes the pages too.
-"""
+"""The list of commands (docs/commands.md), and the site's page of each, by typer's own writer."""
 
 import re
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import typer
 from typer.cli import get_docs_for_click
 
 from services.cli.main import SECTIONS, app
 
-MADE = "<!-- made by `python -m deploy.reference.cli_pages` from the program -->"
+MADE = "<!-- made by `make contracts` from the program -->"
 
 PREFACE = """\
-Every command has `--help`, and most have `--json` for programs. `make docs` writes a page for each
-below `dist/commands`. Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 rejected or expired, 5
-desk not reachable, 124 time-out, 130 interrupted. Settings, such as the data directory, are in the
-environment and `deskbus.toml`: [configuration](configuration.md)."""
+Every command has `--help`, and most have `--json` for programs. Exit codes: 0 ok, 1 failed, 2
+usage, 3 not found, 4 rejected or expired, 5 desk not reachable, 124 time-out, 130 interrupted.
+Settings are in the environment and `deskbus.toml`: [configuration](configuration.md)."""
 
 
 def listing() -> str:
@@ -33,7 +26,7 @@ def listing() -> str:
 
 
 def pages() -> Mapping[str, str]:
-    """A page a command, by its name."""
+    """A page of the site for each command, by its name."""
     group = typer.main.get_command(app)
     context = typer.Context(group, info_name="deskbus")
     return {
@@ -53,7 +46,10 @@ def pages() -> Mapping[str, str]:
 def _page(text: str) -> str:
     """A page as the house writes them: the mark below its title, no needless blanks or lines."""
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+    # A group's list cuts its sentences; below it each command has them whole.
+    text = re.sub(r"^\*\*Commands\*\*:\n.*?(?=^## )", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"[\b]?\nExamples:\n((?:  deskbus .*\n?)+)", _fenced, text)
+    text = re.sub(r"^(#+) `(.+)`$", r"\1 \2", text, flags=re.MULTILINE)
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
     title, _, rest = text.partition("\n")
     return f"{title}\n\n{MADE}\n{rest}\n"
@@ -62,17 +58,3 @@ def _page(text: str) -> str:
 def _fenced(examples: re.Match[str]) -> str:
     lines = (line.strip() for line in examples[1].splitlines())
     return "\n".join(("\n**Examples**:\n", "```console", *lines, "```\n"))
-
-
-def main(path: Path) -> None:
-    """Write the list, or the pages."""
-    if path.suffix:
-        path.write_text(listing(), encoding="utf-8")
-        return
-    path.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (path / f"{name}.md").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,21 +1,12 @@
-"""The table of error codes in docs/errors.md, made from the classes that raise them.
-
-`python -m deploy.reference.errors_page docs/errors.md` rewrites it between its two marks.
-"""
+"""The table of error codes in docs/errors.md, made from the classes that raise them."""
 
 import importlib
 import pkgutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import libs
 import services
-from deploy.reference import table_in_page
 from libs.runtime.errors import DeskError
-
-BEGIN = "<!-- errors: made by `python -m deploy.reference.errors_page docs/errors.md` -->"
-END = "<!-- end of errors -->"
 
 
 def table() -> str:
@@ -34,11 +25,6 @@ def table() -> str:
     )
 
 
-def rewritten(text: str) -> str:
-    """`text` with the table between its marks made anew. Raises ValueError without marks."""
-    return table_in_page.put(text, BEGIN, END, table())
-
-
 def _family(base: type[DeskError]) -> Iterator[type[DeskError]]:
     for error in base.__subclasses__():
         if "code" in vars(error):
@@ -49,12 +35,3 @@ def _family(base: type[DeskError]) -> Iterator[type[DeskError]]:
 def _first_sentence(text: str) -> str:
     paragraph = " ".join(text.partition("\n\n")[0].split())
     return paragraph.partition(". ")[0].rstrip(".").replace("|", "/")
-
-
-def main(path: Path) -> None:
-    """Rewrite the page."""
-    path.write_text(rewritten(path.read_text()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

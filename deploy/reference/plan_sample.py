@@ -1,7 +1,6 @@
 """The plan of the example with a paid model, in docs/studies.md: printed by the program.
 
-`python -m deploy.reference.plan_sample docs/studies.md` (`make contracts`) writes it anew; a test
-says when it is stale. It asks nobody and costs nothing.
+`make contracts` writes it anew; a test says when it is stale. It asks nobody and costs nothing.
 """
 
 import os
@@ -42,12 +41,3 @@ def printed() -> str:
 def written(page: str) -> str:
     """The page with the plan as it is now."""
     return put(page, BEGIN, END, f"```\n{printed()}\n```")
-
-
-def main(path: Path) -> None:
-    """Rewrite the page."""
-    path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,21 +1,14 @@
-"""The table of settings in docs/configuration.md, made from `Settings` itself.
+"""The table of settings in docs/configuration.md, made from `Settings` itself."""
 
-`python -m deploy.reference.settings_table docs/configuration.md` rewrites it between its two marks.
-"""
-
-import sys
-from pathlib import Path
+import re
 
 from pydantic.fields import FieldInfo
 
-from deploy.reference import table_in_page
 from libs.report.settings import meanings
 from libs.runtime.settings import all_settings, variable
 
-BEGIN = (
-    "<!-- settings: made by `python -m deploy.reference.settings_table docs/configuration.md` -->"
-)
-END = "<!-- end of settings -->"
+CHOICE = re.compile(r"\^\(([\w|-]+)\)\$")
+"""A pattern that lists words. Another one says less to a reader than the error that it gives."""
 
 
 def table() -> str:
@@ -29,16 +22,11 @@ def table() -> str:
     return "\n".join([*head, *rows])
 
 
-def rewritten(text: str) -> str:
-    """`text` with the table between its marks made anew. Raises ValueError without marks."""
-    return table_in_page.put(text, BEGIN, END, table())
-
-
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default(call_default_factory=True)
-    return "not set" if default is None or default == {} else f"`{default}`"
+    return "not set" if default in (None, "", {}) else f"`{default}`"
 
 
 def _words(told: str, field: FieldInfo) -> str:
@@ -49,16 +37,8 @@ def _words(told: str, field: FieldInfo) -> str:
         for sign, words in signs.items()
         if getattr(each, sign, None) is not None
     ]
-    patterns = [each.pattern for each in field.metadata if getattr(each, "pattern", None)]
-    choices = [f"one of {p.strip('^$()').replace('|', ', ')}" for p in patterns]
+    patterns = (getattr(each, "pattern", None) or "" for each in field.metadata)
+    words = (CHOICE.fullmatch(pattern) for pattern in patterns)
+    choices = [f"one of {found[1].replace('|', ', ')}" for found in words if found]
     said = ", ".join([*bounds, *choices])
     return " ".join(filter(None, [told.replace("\n", " "), f"({said})" if said else ""]))
-
-
-def main(path: Path) -> None:
-    """Rewrite the page."""
-    path.write_text(rewritten(path.read_text()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

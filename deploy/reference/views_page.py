@@ -1,19 +1,14 @@
 """The tables of views and columns in docs/sql.md, made from the comments in the migrations.
 
-`python -m deploy.reference.views_page docs/sql.md` rewrites them between their two marks. That each
-view and each column has a comment, and none a stale one, is tested against a real Postgres.
+That each view and each column has a comment, and none a stale one, is tested against a real
+Postgres.
 """
 
 import re
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
-from deploy.reference import table_in_page
 from libs.postgres.migrate import migrations
 
-BEGIN = "<!-- views: made by `python -m deploy.reference.views_page docs/sql.md` -->"
-END = "<!-- end of views -->"
 SCHEMA = "desk"
 _COMMENT = re.compile(
     rf"^comment on (view|column) {SCHEMA}\.(\w+)(?:\.(\w+))? is\s+'((?:[^']|'')*)';", re.MULTILINE
@@ -48,17 +43,3 @@ def tables() -> str:
             "\n".join(["| column | |", "| --- | --- |", *rows]),
         ]
     return "\n\n".join(parts)
-
-
-def rewritten(text: str) -> str:
-    """`text` with the tables between its marks replaced. Raises ValueError without marks."""
-    return table_in_page.put(text, BEGIN, END, tables())
-
-
-def main(path: Path) -> None:
-    """Rewrite the page."""
-    path.write_text(rewritten(path.read_text()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

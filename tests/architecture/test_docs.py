@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.reference import cli_pages, errors_page, views_page
+from deploy.reference import cli_pages
+from deploy.reference.pages import MADE, rewritten
 from libs.quant.exits.terms import TermsFile
 from libs.runtime.settings import Settings
 
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
+NAMED_PAGE = re.compile(r"(?<![\w/.-])(docs/[\w/-]+\.md)(?:#([\w-]+))?")
 LINK = re.compile(r"\]\(([^()\s]+(?:\([^()\s]*\)[^()\s]*)?)\)")
 HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
 GROUPS = frozenset(
@@ -90,21 +92,33 @@ def test_every_page_is_in_the_index() -> None:
     assert sorted(page.relative_to(docs).as_posix() for page in listed - reached) == []
 
 
-def test_the_list_of_commands_is_the_programs_and_a_page_can_be_made_for_each() -> None:
-    listed = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert listed == cli_pages.listing(), "run `make contracts`"
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_from_code_is_what_code_says(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert text == rewritten(name, text), "run `make contracts`"
+
+
+@pytest.mark.parametrize("name", ["errors.md", "sql.md"])
+def test_a_page_without_the_marks_of_its_table_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="needs the two lines"):
+        rewritten(name, f"# {name}")
+
+
+def test_each_command_has_a_page_for_the_site() -> None:
     assert all(text.startswith("#") for text in cli_pages.pages().values())
 
 
-@pytest.mark.slow
-def test_every_error_is_in_its_table() -> None:
-    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    assert text == errors_page.rewritten(text), "run `make contracts`"
-
-
-def test_every_view_and_column_for_sql_is_in_its_table() -> None:
-    text = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
-    assert text == views_page.rewritten(text), "run `make contracts`"
+def test_each_page_and_heading_of_docs_that_is_named_anywhere_is_there(tracked: list[Path]) -> None:
+    """In messages, comments, settings and other pages: docs/risk.md, docs/risk.md#stop-the-desk."""
+    lost = {}
+    for path in tracked:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        for name, anchor in NAMED_PAGE.findall(text):
+            page = ROOT / name
+            if not page.is_file() or (anchor and anchor not in anchors(page)):
+                lost[f"{name}#{anchor}"] = path.relative_to(ROOT).as_posix()
+    assert lost == {}
 
 
 def test_common_errors_are_errors() -> None:

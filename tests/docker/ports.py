@@ -42,7 +42,7 @@ SCAN_LIMIT_S = 60
 
 
 def allowed() -> Reach:
-    """Who may reach whom at which port: docs/security.md has the same table."""
+    """Who may reach whom at which port: docs/deployment.md has the same table."""
     everybody = {(name, METRICS) for name in SERVICES_HERE} | {("console", HTTP)}
     reach: Reach = {name: {*everybody, ("nats", NATS)} for name in SERVICES_HERE}
     for name in WITH_BOOKS:

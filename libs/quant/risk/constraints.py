@@ -149,15 +149,15 @@ def _standing(leg: Leg, facts: RiskFacts) -> tuple[Decimal, float, float, Decima
 
 LIMIT_CHARS_MAX = 200
 CONSTRAINT_GATES: tuple[RiskRule, ...] = (
-    RiskRule("no_buys", "who asked wants sales only", _no_buys),
-    RiskRule("exclude_tickers", "who asked does not want these", _exclude_tickers),
-    RiskRule("exclude_sectors", "who asked does not want shares of these", _exclude_sectors),
+    RiskRule("no_buys", "sales only", _no_buys),
+    RiskRule("exclude_tickers", "the requester does not want these", _exclude_tickers),
+    RiskRule("exclude_sectors", "the requester does not want shares of these", _exclude_sectors),
 )
 CONSTRAINT_CEILINGS: tuple[RiskRule, ...] = (
-    RiskRule("max_allocation_pct", "who asked wants no larger single bet", _max_allocation),
-    RiskRule("max_positions", "who asked wants no more to look after", _max_positions),
+    RiskRule("max_allocation_pct", "bounds a single bet", _max_allocation),
+    RiskRule("max_positions", "bounds the positions to follow", _max_positions),
 )
 SALE_CEILINGS: tuple[RiskRule, ...] = (
-    RiskRule("max_sales", "who asked wants no account emptied at once", _max_sales),
+    RiskRule("max_sales", "no account is emptied at once", _max_sales),
     RiskRule("max_sold_pct", "nor most of it", _max_sold),
 )

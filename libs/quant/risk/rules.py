@@ -360,7 +360,7 @@ def _cash(leg: Leg, facts: RiskFacts) -> LegFinding:
 
 
 SELL_GATES: tuple[RiskRule, ...] = (
-    RiskRule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
+    RiskRule("equities_only", "the desk sizes shares, not currency pairs", _equities_only),
     RiskRule("something_to_sell", "the desk never sells short", _something_to_sell),
 )
 EXIT_GATES: tuple[RiskRule, ...] = (
@@ -369,30 +369,30 @@ EXIT_GATES: tuple[RiskRule, ...] = (
 )
 BUY_GATES: tuple[RiskRule, ...] = (
     RiskRule(HALTED, "a person must be able to stop the desk at once", _not_halted),
-    RiskRule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
+    RiskRule("equities_only", "the desk sizes shares, not currency pairs", _equities_only),
     RiskRule(
         "research_evidence", "a claim without a source is no reason to buy", _research_evidence
     ),
-    RiskRule(OWN_REASON, "what nothing speaks for is not bought", _own_reason),
-    RiskRule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
+    RiskRule(OWN_REASON, "a buy needs a reason", _own_reason),
+    RiskRule("exchange_rate", "the cost must be known before the buy", _exchange_rate),
     RiskRule(
         "risk_needs_catalyst",
-        "risk is only taken for a cause that has a date",
+        "high risk needs a cause with a date",
         _risk_needs_catalyst,
     ),
     RiskRule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
-    RiskRule("not_being_sold", "two orders against each other only cost money", not_being_sold),
-    RiskRule("exit_rules", "what is bought is not to be sold by the same close", exit_rules),
-    RiskRule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
+    RiskRule("not_being_sold", "opposite orders only cost money", not_being_sold),
+    RiskRule("exit_rules", "the same close must not buy and sell", exit_rules),
+    RiskRule("cooling_off", "a ticker sold for a reason is not bought back next day", cooling_off),
     RiskRule("daily_loss", "a bad day must not become a worse one", _daily_loss),
-    RiskRule("tick_size", "a rounding must not decide what a buy costs", tick_size),
+    RiskRule("tick_size", "rounding must not decide the cost", tick_size),
     RiskRule("price_drift", "a thesis holds for the price it was made at", _price_drift),
     RiskRule("report_window", "no stop limits what a report does overnight", report_window),
 )
 BUY_CEILINGS: tuple[RiskRule, ...] = (
     RiskRule("allocation_total", "the budget is spent once", _allocation_total),
     RiskRule("sector_allocation", "one sector must not be the whole bet", _sector_allocation),
-    RiskRule("sector_exposure", "nor together with what is held", _sector_exposure),
+    RiskRule("sector_exposure", "nor with what is held", _sector_exposure),
     RiskRule("one_share_class", "two share classes are one bet on one company", _one_share_class),
     RiskRule("position_size", "one name must not sink the account", _position_size),
     RiskRule("order_size", "one order must not move much at once", _order_size),
@@ -401,15 +401,13 @@ BUY_CEILINGS: tuple[RiskRule, ...] = (
     RiskRule("risk_per_trade", "no single mistake may cost much", risk_per_trade),
     RiskRule(
         "account_volatility",
-        "the account moves no more than a broad index does",
+        "the account moves no more than a broad index",
         account_volatility,
     ),
-    RiskRule(
-        "cluster_exposure", "what moves together is one bet by several names", cluster_exposure
-    ),
+    RiskRule("cluster_exposure", "tickers that move together are one bet", cluster_exposure),
 )
 
-LEAST_SIZE = RiskRule("least_size", "a position must be worth its costs and its place", least_size)
+LEAST_SIZE = RiskRule("least_size", "a position must be worth its costs", least_size)
 
 
 def is_currency_pair(ticker: str) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from libs.market.yahoo.market import YahooMarket
 from tests.fakes.yahoo_live import AS_OF, Live
 from tests.fakes.yahoo_server import REFUSALS, envelope
 
-PAGE = Path(__file__).parents[3] / "docs" / "live-sources.md"
 CLOSE = datetime(2024, 3, 15, 20, tzinfo=UTC)
 LIMITED = {"429 page", "429 JSON", "999 page"}
 
@@ -115,9 +113,3 @@ async def test_an_outage_empties_no_universe(live: Live) -> None:
     live.server.faults.clear()
     (found,) = await live.market.universe(AS_OF, ["ALFA"])
     assert found.ticker == "ALFA"
-
-
-def test_the_page_tells_every_question_and_every_refusal() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    missing = [name for name in (*QUESTIONS, *REFUSALS) if f"| {name} |" not in page]
-    assert not missing

@@ -30,7 +30,6 @@ from tests.fakes.alpaca_server import (
 )
 from tests.fakes.log_lines import log_lines
 
-PAGE = Path(__file__).parents[4] / "docs" / "live-sources.md"
 Ask = Callable[[AlpacaLive], Awaitable[Any]]
 QUESTIONS: dict[str, tuple[str, Ask]] = {
     "what the account may read": (f"{BARS}?symbols=SPY", lambda live: live.feed.price_feed()),
@@ -240,9 +239,3 @@ async def test_the_key_is_in_no_log_error_or_repr(
     assert SECRET not in everything
     assert {headers["apca-api-key-id"] for headers in alpaca.server.heard} == {KEY_ID}
     assert not any(KEY_ID in path or SECRET in path for path in alpaca.server.asked)
-
-
-def test_the_page_tells_every_question_and_every_refusal() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    missing = [name for name in (*QUESTIONS, *REFUSALS, *MISTAKES) if name not in page]
-    assert not missing

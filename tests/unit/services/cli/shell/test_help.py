@@ -13,8 +13,9 @@ from typer import Context
 from services.cli import main as cli
 from services.cli.shell.examples import EXAMPLES
 from services.cli.shell.problem import ExitCode
+from tests.docs_commands import PROGRAM as ROOT
+from tests.docs_commands import parse
 
-ROOT: Any = cli.typer.main.get_command(cli.app)
 LEAKS = re.compile(r"^ +--.*<[^>]*(\b(str|int|float|path|list|UUID)\b|%Y)[^>]*>", re.MULTILINE)
 
 SETTINGS = """
@@ -41,17 +42,6 @@ def _leaves(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 LEAVES = dict(_leaves(ROOT))
 
 
-def _parse(words: list[str]) -> None:
-    """Parse a command line without running the command; raises where it cannot be read."""
-    context, group = ROOT.make_context("deskbus", list(words)), ROOT
-    while getattr(group, "commands", None) is not None or group is ROOT:
-        rest = [*context._protected_args, *context.args]
-        if not rest:
-            return
-        name, command, rest = group.resolve_command(context, rest)
-        context, group = command.make_context(name, rest, parent=context), command
-
-
 @pytest.mark.parametrize("path", list(LEAVES))
 def test_every_command_has_examples_in_its_help(path: str) -> None:
     assert EXAMPLES.get(path), f"services/cli/shell/examples.py has no example of `deskbus {path}`"
@@ -68,7 +58,7 @@ def test_every_example_can_be_read(example: str) -> None:
     program, *words = shlex.split(example)
     assert program == "deskbus"
     assert "examples/" not in example, "a folder of the checkout, which a wheel does not bring"
-    _parse(words)
+    parse(words)
 
 
 @pytest.mark.parametrize("path", list(LEAVES))

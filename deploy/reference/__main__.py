@@ -1,0 +1,5 @@
+"""`python -m deploy.reference`: write what code says into the pages of docs/."""
+
+from deploy.reference.pages import main
+
+main()
