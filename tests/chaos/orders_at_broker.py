@@ -70,7 +70,7 @@ NOISE = 0.01
 FAULTY = 0.4
 SKEWED = 0.2
 """Of the evenings, whose beginning has a broker's clock that is wrong."""
-LIVES_S = (0.3, 4.0)
+LIVES_S = (0.5, 8.0)
 """How long all four live between two kills."""
 KILLS_MAX = 10_000
 PATIENCE_S = 600.0
