@@ -82,11 +82,12 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks/README.md (
 	$(BIN)/python -m benchmarks.desk --since 2012-03-01
 	$(BIN)/python -m benchmarks.mutants --count 30
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power, and hosts cut off; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; files that change under a desk; containers killed beside cycles, and without room; 1,000 orders at a broker under 300 faults
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 real ones with outages too; both again in one process; a study's clock killed at each step; Postgres away for 6 minutes; a model's cycle hit at every point; a planner and its fallback killed at every point; machines without power, and hosts cut off; 1,000 races; a notice's way struck at 50 moments; a study of models that know the future by name and of honest ones; every shape of reply with each agent on both wires; every NATS connection of each key held; a hostile MCP client; a crowd before the console; a model that obeys what strangers write; clocks that jump; a standby that is behind; 10,000 notices; five questions of every decision of a year and a half; files that change under a desk; containers killed beside cycles, and without room; 1,000 orders at a broker under 300 faults, also of a whole desk
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
 	$(BIN)/python -m tests.chaos.soak --cycles 1000 --one-process
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 1000
 	$(BIN)/python -m tests.chaos.real_cycles --cycles 500 --one-process
+	$(BIN)/python -m tests.chaos.orders_at_broker
 	$(BIN)/python -m tests.chaos.outages
 	$(BIN)/python -m tests.chaos.crash_matrix
 	$(BIN)/python -m tests.chaos.crash_matrix --one-process

@@ -4,7 +4,8 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH, PORTFOLIO, SET_LIMIT
@@ -15,14 +16,17 @@ from contracts.subjects.venue import BIND, CANCEL_ORDER, RECONCILE, VENUE, VENUE
 from libs.broker.alpaca import AlpacaPaper
 from libs.broker.paper import PaperBroker
 from libs.bus.route import Routes, on_command, on_query, on_request
+from libs.market.calendar import exchange_calendar
 from libs.market.choice import SourceName, source_of
 from libs.market.exit_terms import DeskExitRules
+from libs.market.slots import slots
 from libs.market.sources import fills_of, latest_session_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.errors import DeskError
 from libs.runtime.key_pair import KeyPair, KeyPairUnusable, key_pair_in
+from libs.runtime.schedule_settings import Job
 from libs.runtime.settings import Settings
 from services.execution.capital.handler import LatestSession, import_holdings, move_cash
 from services.execution.halt import halt_trading, resume_trading
@@ -41,8 +45,10 @@ from services.execution.venue.handler import cancel_order, show_orders, show_sta
 from services.execution.venue.looks import Looker
 from services.execution.venue.sender import OrderSender
 
-WATCHING = frozenset({"decision", "exit", "snapshot"})
+WATCHING = frozenset({"decision", "exit", "snapshot", "report"})
 """Kinds of scheduled jobs that bring an account to a session, and so see its stops."""
+DAYS_WATCHED = timedelta(days=28)
+"""A job is daily where each session of so many days had a slot of it."""
 
 
 TRADING_KEY_SETTING = "DESKBUS_ALPACA_TRADING_KEY_FILE"
@@ -104,7 +110,7 @@ async def _venue_of(settings: Settings, trading: Trading) -> AsyncIterator[Venue
         reads=reads,
         clock=_now,
         is_live=source_of(settings) is not SourceName.REPLAY,
-        watched_by=_watched_by(settings),
+        watched_by=partial(watched_by, settings),
     )
     if settings.alpaca.trading_key_file is None:
         yield desk
@@ -136,10 +142,18 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _watched_by(settings: Settings) -> str:
-    """The first job that looks at stops each session; empty where none does."""
-    jobs = settings.schedule.jobs
-    return next((name for name, job in jobs.items() if job.kind in WATCHING), "")
+def watched_by(settings: Settings, account: str) -> str:
+    """The first job that looks at an account's stops at each session; empty where none does."""
+    jobs = settings.schedule.jobs if settings.schedule.clock == "wall" else {}
+    own = ((name, job) for name, job in jobs.items() if account in job.accounts)
+    return next((name for name, job in own if job.kind in WATCHING and _is_daily(job)), "")
+
+
+def _is_daily(job: Job) -> bool:
+    calendar, until = exchange_calendar(), _now()
+    since = until - DAYS_WATCHED
+    seen = {slot.session for slot in slots(job.moments, calendar, since, until)}
+    return seen.issuperset(calendar.sessions(since.date(), until.date())[1:-1])
 
 
 @asynccontextmanager

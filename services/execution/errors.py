@@ -32,16 +32,18 @@ class BooksNotOpen(DeskError):
 
 
 class AccountExists(DeskError):
-    """Holdings open a new account only: what one that trades holds is changed by orders alone."""
+    """Holdings and a binding open a new account only: what one that trades holds is changed by
+    orders alone. `why` says what to do."""
 
     code = "account_exists"
     field = "account"
 
-    def __init__(self, account: str) -> None:
-        super().__init__(
-            f"account {account} exists already, and holdings open a new one only: choose another "
-            "name (--account); nothing was changed"
-        )
+    def __init__(
+        self,
+        account: str,
+        why: str = "holdings open a new one only: choose another name (--account)",
+    ) -> None:
+        super().__init__(f"account {account} exists already, and {why}; nothing was changed")
 
 
 class BoundToBroker(DeskError):

@@ -13,6 +13,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import asyncpg
+import psutil
 from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest
@@ -216,6 +218,8 @@ class OwnDesk:
     settings: Settings
     folder: Path
     processes: bool
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Beside what the settings come to."""
     process: asyncio.subprocess.Process = field(init=False)
 
     async def start(self) -> None:
@@ -234,6 +238,7 @@ class OwnDesk:
                     **self.settings.environment,
                     "DESKBUS_LOG_FORMAT": "json",
                     "PYTHONPATH": str(REPOSITORY),
+                    **self.environment,
                 },
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -248,6 +253,18 @@ class OwnDesk:
             await self.process.wait()
             with suppress(AssertionError):  # what it needs may just be away too
                 await self.start()
+
+    def send_signal(self, names: Sequence[str], number: signal.Signals) -> None:
+        """To its processes of these services; one between two lives is left to it."""
+        if not self.processes:
+            with suppress(ProcessLookupError):
+                self.process.send_signal(number)
+            return
+        modules = {f"services.{name}" for name in names}
+        for child in psutil.Process(self.process.pid).children():
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if modules & set(child.cmdline()):
+                    os.kill(child.pid, number)
 
     @property
     def _log_path(self) -> Path:
@@ -285,9 +302,15 @@ class OwnDesk:
 
 @asynccontextmanager
 async def desk_on(
-    servers: OwnServers, folder: Path, given: Mapping[str, object], *, processes: bool
+    servers: OwnServers,
+    folder: Path,
+    given: Mapping[str, object],
+    *,
+    processes: bool,
+    environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[OwnDesk]:
-    """The desk, taking work when the block is entered."""
+    """The desk, taking work when the block is entered; `environment` is its own beside the
+    settings."""
     settings = settings_with(
         nats_url=servers.nats_url,
         postgres_dsn=SecretStr(f"postgresql://{LOOPBACK}:{servers.login.port}/{DATABASE}"),
@@ -296,7 +319,7 @@ async def desk_on(
         http_port=0,
         **given,
     )
-    desk = OwnDesk(servers, settings, folder, processes)
+    desk = OwnDesk(servers, settings, folder, processes, environment or {})
     try:
         await desk.start()
         yield desk

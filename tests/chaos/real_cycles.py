@@ -12,7 +12,6 @@ otherwise the books of sales held nothing. Exits 1 where not.
 
 import argparse
 import asyncio
-import os
 import random
 import signal
 import sys
@@ -30,7 +29,6 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import asyncpg
-import psutil
 
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Pipeline
@@ -270,11 +268,11 @@ class Run(Trading[Fault]):
             case Outage():
                 await servers.strike(fault.kind, fault.lasts_s)
             case Kind.KILL | Kind.KILL_THREE:
-                self._signal(fault.targets, signal.SIGKILL)
+                self._own.send_signal(fault.targets, signal.SIGKILL)
             case Kind.FREEZE:
-                self._signal(fault.targets, signal.SIGSTOP)
+                self._own.send_signal(fault.targets, signal.SIGSTOP)
                 await asyncio.sleep(fault.lasts_s)
-                self._signal(fault.targets, signal.SIGCONT)
+                self._own.send_signal(fault.targets, signal.SIGCONT)
             case Kind.NATS:
                 await servers.nats.kill()
                 await servers.nats.start()
@@ -286,20 +284,8 @@ class Run(Trading[Fault]):
             case Kind.POSTGRES:
                 await servers.strike(Outage.AWAY, 0.0)
             case Kind.EVERYTHING:
-                self._signal((*BACKBONE, *SERVICES), signal.SIGKILL)
+                self._own.send_signal((*BACKBONE, *SERVICES), signal.SIGKILL)
                 await asyncio.gather(servers.wipe(), servers.strike(Outage.AWAY, 0.0))
-
-    def _signal(self, names: Sequence[str], number: signal.Signals) -> None:
-        """To the desk's own processes of these services; one between two lives is left to it."""
-        if not self._own.processes:
-            with suppress(ProcessLookupError):
-                self._own.process.send_signal(number)
-            return
-        modules = {f"services.{name}" for name in names}
-        for child in psutil.Process(self._own.process.pid).children():
-            with suppress(psutil.NoSuchProcess, ProcessLookupError):
-                if modules & set(child.cmdline()):
-                    os.kill(child.pid, number)
 
 
 async def real_chaos(

@@ -390,6 +390,13 @@ _ACTIONS = _PAGES | {"symbols", "cusips", "types", "region", "ids"}
 _SYMBOLS = ("symbol", "old_symbol", "new_symbol", "source_symbol")
 
 
+class _StandInServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """Who asked may be killed at any time."""
+
+
 @contextmanager
 def serving(world: World) -> Iterator[StandIn]:
     """The server on a free port, for as long as the block runs."""
@@ -437,8 +444,7 @@ def serving(world: World) -> Iterator[StandIn]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name for it
             """Quiet: the test asks `asked`."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _StandInServer(("127.0.0.1", 0), Handler)
     stand_in.url = f"http://127.0.0.1:{server.server_address[1]}"
     with served(server):
         try:

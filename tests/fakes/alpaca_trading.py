@@ -95,6 +95,7 @@ class PaperHost:
     moved or `runs`."""
 
     number: str = "PA3MADEUP001"
+    keys: tuple[str, str] = (KEY_ID, SECRET)
     cash: Decimal = D(100_000)
     seed: int = 0
     now: datetime = datetime(2026, 11, 27, 22, 0, tzinfo=UTC)
@@ -120,12 +121,19 @@ class PaperHost:
     faults_made: dict[Fault, int] = field(default_factory=dict)
     stuck_cancels: bool = False
     repeat_activities: bool = False
+    # How often a fill is listed some real time after it was made, and how far off the clock is.
+    late_fills: float = 0.0
+    skew: timedelta = timedelta()
     # By path: what is answered instead, with status 200.
     instead: dict[str, Any] = field(default_factory=dict)
+    # By method and path, or how these begin: status, kind and body that are answered instead.
+    says: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     posts: dict[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     url: str = ""
+    # The clock that who asks goes by, of which a 429 names a time.
+    wall: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -212,8 +220,10 @@ class PaperHost:
         self.cash -= signed * price
         held = self.positions.get(order["symbol"], D(0)) + signed
         self.positions[order["symbol"]] = held
+        is_late = self.late_fills and self.chance.random() < self.late_fills
         self.list_activity(
             "FILL",
+            2 * self.late_s if is_late else 0.0,
             order_id=order["id"],
             symbol=order["symbol"],
             side=order["side"],
@@ -361,7 +371,7 @@ class PaperHost:
 
     def _clock(self) -> dict[str, Any]:
         return {
-            "timestamp": _text(self.time()),
+            "timestamp": _text(self.time() + self.skew),
             "is_open": self.is_open,
             "next_open": _text(self.next_open()),
             "next_close": _text(self.next_close()),
@@ -622,6 +632,11 @@ class _Requests(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.host.requested(method, parts.path, body)
+        for what, (status, kind, text) in self.host.says.items():
+            if f"{method} {parts.path}".startswith(what):
+                to = f"{self.host.url}/elsewhere"
+                self._write(status, text.encode(), {"Content-Type": kind, "Location": to})
+                return
         fault = self.host.fault_for(method, parts.path)
         if fault is Fault.RESET:
             drop(self.connection)
@@ -633,7 +648,7 @@ class _Requests(BaseHTTPRequestHandler):
             self._write(500, b'{"code":50010000,"message":"internal server error occurred"}')
             return
         if fault is Fault.BUSY:
-            reset = str(int(time.time()) + 1)
+            reset = str(int(self.host.wall()) + 1)
             self._write(429, b'{"message":"too many requests."}', {"X-RateLimit-Reset": reset})
             return
         status, answer = self._answered(method, parts.path, query, body)
@@ -657,7 +672,7 @@ class _Requests(BaseHTTPRequestHandler):
         self, method: str, path: str, query: dict[str, str], body: bytes
     ) -> tuple[int, Any]:
         keys = self.headers.get("APCA-API-KEY-ID"), self.headers.get("APCA-API-SECRET-KEY")
-        if keys != (KEY_ID, SECRET) or self.host.deleted:
+        if keys != self.host.keys or self.host.deleted:
             return 401, {"code": 40110000, "message": "request is not authorized"}
         if path in self.host.instead:
             return 200, self.host.instead[path]

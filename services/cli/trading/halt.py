@@ -16,6 +16,9 @@ from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import ask
 from services.cli.shell.terminal import aside
 
+ASK_TIMEOUT_S = 30.0
+"""Execution waits for buys that are about to commit, and some seconds for a broker's cancels."""
+
 AccountOption = Annotated[
     str | None,
     typer.Option(help="The account to halt; by default all accounts, future ones included."),
@@ -42,7 +45,8 @@ def halt(
         standing = ask(HALTS, HaltsQuery())
         show([standing], screen(standing.halts), json=json)
         return
-    answer = ask(HALT, typed("halt", HaltTrading, account=account, reason=reason))
+    request = typed("halt", HaltTrading, account=account, reason=reason)
+    answer = ask(HALT, request, timeout_s=ASK_TIMEOUT_S)
     if not answer.changed and not json:
         aside("already halted; nothing changed")
     show([answer], (*screen(answer.halts), *_at_broker(answer)), json=json)

@@ -29,6 +29,8 @@ from services.console.http.requests import ANSWER_S, Desk
 from services.console.views import bus, costs, schedule
 
 DAYS_MAX = 31
+HALT_ANSWER_S = 30.0
+"""Execution waits some seconds for a broker's cancels before it answers."""
 SEQUENCE_MAX = 2**53 - 1
 """What JSON readers that count in floats still have exactly; NATS counts further."""
 
@@ -137,7 +139,7 @@ async def halt_trading(
     wish: Annotated[HaltTrading, Body(HaltTrading)],
 ) -> HaltAnswer:
     """Block buys at once, of one account or of all. Sales pass."""
-    return await desk.requests.ask(HALT, wish, ANSWER_S)
+    return await desk.requests.ask(HALT, wish, HALT_ANSWER_S)
 
 
 @switch.post(

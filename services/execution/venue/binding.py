@@ -44,6 +44,7 @@ from services.execution.venue.store import BoundAccount, Look
 
 NEVER_BOUND = (STUDY_ACCOUNTS, "run-")
 """Accounts of studies and single runs begin so: they decide on other sessions than the newest."""
+BOUND_IS_NEW = "a bound one is new: bind another name, and let your jobs trade that account"
 POSTABLE = frozenset({DifferenceKind.CASH, DifferenceKind.SHARES, DifferenceKind.SPLIT})
 """Differences that a person may settle by taking over what the broker has."""
 
@@ -97,7 +98,7 @@ async def bind_account(caller: str, request: BindAccount, *, terms: Terms) -> Bi
     broker = _known(await venue.account())
     taken = [it.name for it in all_bound if it.bound.account_number == broker.number]
     if exists and (bound is None or bound.bound.account_number != broker.number):
-        raise AccountExists(name)
+        raise AccountExists(name, BOUND_IS_NEW)
     opened_on = await terms.latest() if bound is None else bound.opened_on
     shown = Binding(
         account=name,
@@ -175,7 +176,7 @@ async def _bound(caller: str, shown: Binding, happened: Activities, terms: Terms
             db, name, "USD", as_of, shown.cash.amount, terms.limits_of(name), bound
         )
         if not is_new:
-            raise AccountExists(name)
+            raise AccountExists(name, BOUND_IS_NEW)
         account = await accounts.load(db, name, as_of, lock=True)
         if account is None:
             raise RuntimeError(f"account {name} is missing after it was opened")

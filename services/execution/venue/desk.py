@@ -3,7 +3,7 @@ what became of the orders that a halt or a person wants cancelled.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -56,7 +56,8 @@ class NotLatest(DeskError):
 class VenueDesk:
     """The broker's side. `venue`, `looker` and `sender` are None where no trading key is set;
     `is_live` says whether the market source is live, `shares_key` whether the key of market data is
-    the trading key, and `is_apart` whether execution has a process of its own.
+    the trading key, and `is_apart` whether execution has a process of its own. `watched_by` names
+    the job that looks at an account's stops each session; empty where none does.
     """
 
     pool: Pool
@@ -66,7 +67,7 @@ class VenueDesk:
     venue: AlpacaPaper | None = None
     looker: Looker | None = None
     sender: OrderSender | None = None
-    watched_by: str = ""
+    watched_by: Callable[[str], str] = lambda _: ""
     shares_key: bool = False
     is_apart: bool = False
     wait_s: float = WAIT_S

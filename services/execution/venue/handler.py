@@ -17,6 +17,7 @@ from contracts.venue import (
     VenueState,
 )
 from libs.broker.venue import UnclearAnswer, VenueAccount
+from libs.quant.sizing import CENT
 from libs.runtime.errors import DeskError
 from services.execution import store as accounts
 from services.execution.venue import store
@@ -27,6 +28,9 @@ from services.execution.venue.store import BoundAccount
 FINDINGS_MAX = 40
 NEVER_MET = "built from Alpaca's public description; the real service was never met"
 OLD_LOOK = timedelta(minutes=10)
+NOBODY_WATCHES = (
+    'add a daily job of the kind exit with this account to [schedule.jobs], and clock = "wall"'
+)
 
 log = structlog.get_logger()
 
@@ -101,7 +105,7 @@ async def show_standing(_: VenueQuery, *, desk: VenueDesk) -> VenueStanding:
         findings += _of_broker(broker, bound, desk)
     for account in bound:
         if not isinstance(broker, VenueAccount) or broker.number == account.bound.account_number:
-            findings += await _of_account(account, desk)
+            findings += await _of_account(account, broker, desk)
     return VenueStanding(findings=tuple(findings[:FINDINGS_MAX]))
 
 
@@ -141,7 +145,9 @@ def _of_broker(
     ]
 
 
-async def _of_account(account: BoundAccount, desk: VenueDesk) -> list[VenueFinding]:
+async def _of_account(
+    account: BoundAccount, broker: VenueAccount | UnclearAnswer, desk: VenueDesk
+) -> list[VenueFinding]:
     async with desk.pool.acquire() as db:
         last = await store.newest_look(db, account.name)
         rows = await store.live(db, account.name)
@@ -151,6 +157,10 @@ async def _of_account(account: BoundAccount, desk: VenueDesk) -> list[VenueFindi
     if last is not None and (last.differences or last.note):
         told = [f"{it.about} desk {it.desk}, broker {it.broker}" for it in last.differences[:5]]
         said += f": {'; '.join(told) or last.note}"
+    if isinstance(broker, VenueAccount):
+        held = sum(1 for shares in broker.positions.values() if shares)
+        said += f"; the broker's: {broker.cash.quantize(CENT):,f} USD, {held} positions"
+    watched_by = desk.watched_by(account.name)
     return [
         VenueFinding(
             name="books",
@@ -161,11 +171,12 @@ async def _of_account(account: BoundAccount, desk: VenueDesk) -> list[VenueFindi
         _of_orders(account, rows),
         VenueFinding(
             name="stops",
-            ok=True if desk.watched_by else None,
-            said=f"the desk's own, watched by {desk.watched_by}"
-            if desk.watched_by
-            else "the desk's own, and no daily job watches them",
-            todo="" if desk.watched_by else "add a daily job of the kind exit to [schedule]",
+            ok=True if watched_by else None,
+            said=f"{account.name}'s are the desk's own, "
+            + (
+                f"watched by {watched_by}" if watched_by else "and no job watches them each session"
+            ),
+            todo="" if watched_by else NOBODY_WATCHES,
         ),
     ]
 

@@ -180,26 +180,27 @@ def why_not_now(
 ) -> str:
     """Why an order may not be sent at this time; empty where it may. `held` shares stand in the
     desk's book, and of a sale both must hold what is sold."""
-    broker = standing.account
-    return next(_why_not_now(row, broker, verdict, held, now, calendar), "")
+    return next(_why_not_now(row, standing, verdict, held, now, calendar), "")
 
 
 def _why_not_now(
     row: VenueRow,
-    broker: VenueAccount,
+    standing: Standing,
     verdict: LookVerdict,
     held: Decimal,
     now: datetime,
     calendar: ExchangeCalendar,
 ) -> Iterator[str]:
+    broker, at = standing.account, standing.at
     if now >= row.send_by:
         yield f"it was for the open of {row.session}, and had to be sent by {row.send_by:%H:%M} UTC"
     if row.cancel:
         yield row.cancel
     if row.state is VenueState.SENT and row.status == REJECTED:
         yield "the broker refused it after an unclear answer: it is only looked for"
-    if abs(broker.now - now) > SKEW_MAX:
-        yield f"the broker's clock says {broker.now:%H:%M:%S} and the desk's {now:%H:%M:%S}"
+    # As both were read: the present is later by the age of that.
+    if abs(broker.now - at) > SKEW_MAX:
+        yield f"the broker's clock says {broker.now:%H:%M:%S} and the desk's {at:%H:%M:%S}"
     if broker.is_open:
         yield "the market is open, and it was decided for the next open"
     opens = broker.next_open.astimezone(calendar.zone).date()

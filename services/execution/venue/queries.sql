@@ -60,11 +60,21 @@ select order_id, sum(quantity) as quantity from fills where order_id = any($1::u
 group by order_id
 
 -- name: rounding
--- What the broker's cash is above the ledger's because each fill is posted in whole cents.
-select coalesce(sum(case o.side when 'buy' then -f.price * f.quantity else f.price * f.quantity end
-                    - p.amount), 0)
-from fills f join orders o using (order_id) join postings p on p.entry_id = f.entry_id
-where o.account = $1 and p.book = 'cash'
+-- What the broker's cash is above the ledger's because each fill and move is posted in whole cents:
+-- since a person took over the broker's cash, which had those of before in it.
+with exact as (
+    select f.entry_id, case o.side when 'buy' then -f.price * f.quantity else f.price * f.quantity end
+           as amount
+    from fills f join orders o using (order_id) where o.account = $1
+    union all
+    select e.entry_id, v.amount
+    from venue_moves v join entries e on e.account = v.account and e.key = 'move/' || v.move_id
+    where v.account = $1 and v.booked
+)
+select coalesce(sum(exact.amount - p.amount), 0) from exact join postings p using (entry_id)
+where p.book = 'cash' and entry_id > coalesce((
+    select max(entry_id) from entries where account = $1 and key like 'reconciled/%'
+), 0)
 
 -- name: seen_moves
 select move_id from venue_moves where account = $1 and move_id = any($2::text[])

@@ -13,10 +13,12 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, Protocol
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -28,7 +30,7 @@ from libs.runtime.key_pair import KeyPair
 from services.execution.venue.binding import reconcile_account
 from services.execution.venue.looks import Looker
 from services.execution.venue.store import Look
-from tests.fakes.alpaca_trading import KEY_ID, SECRET
+from tests.fakes.alpaca_trading import KEY_ID, SECRET, PaperHost
 from tests.integration.execution.at_broker import BoundDesk
 from tests.integration.execution.sending import ANSWER_S, clock_in
 from tests.integration.own_servers import OwnServers
@@ -265,18 +267,30 @@ class Storm:
         self.found.kills += 1
 
 
-async def require_whole(storm: Storm) -> None:
-    """0 duplicates, 0 lost, 0 double fills, cash equal."""
-    desk, host = storm.desk, storm.host
-    rows = await desk.pool.fetch("select * from venue_orders where account = $1", desk.account)
-    names = {str(order_id) for order_id in storm.decided}
+class Reads(Protocol):
+    """A pool, or a connection."""
+
+    async def fetch(self, statement: str, *given: object) -> Any:
+        """Rows."""
+
+    async def fetchval(self, statement: str, *given: object) -> Any:
+        """The first value."""
+
+
+async def require_whole(
+    db: Reads, account: str, host: PaperHost, decided: Mapping[UUID, tuple[str, date]]
+) -> None:
+    """0 duplicates, 0 lost, 0 double fills, cash equal. `decided` are ticker and session of each
+    order that was for the broker."""
+    rows = await db.fetch("select * from venue_orders where account = $1", account)
+    names = {str(order_id) for order_id in decided}
     assert {str(row["order_id"]) for row in rows} == names
     own = {o["client_order_id"]: o for o in host.orders.values() if o["symbol"] != "HAND"}
     by_hand = [o for name, o in own.items() if name not in names and o["filled_qty"] == "1"]
     strangers = [o for name, o in own.items() if name not in names and o not in by_hand]
     assert strangers == [], "orders at the broker that nobody decided"
     # One order at most of each ticker and session is at the broker: none was placed twice.
-    placed = Counter(storm.decided[UUID(name)] for name in own if name in names)
+    placed = Counter(decided[UUID(name)] for name in own if name in names)
     assert max(placed.values(), default=0) <= 1
     for row in rows:
         there = own.get(str(row["order_id"]))
@@ -291,20 +305,22 @@ async def require_whole(storm: Storm) -> None:
         for a in host.listed
         if a.row["activity_type"] == "FILL" and _client_of(host, a.row) in names
     }
-    booked = await desk.pool.fetch(
+    booked = await db.fetch(
         "select e.key, f.quantity, f.price from entries e join fills f using (entry_id)"
         " where e.account = $1",
-        desk.account,
+        account,
     )
     assert Counter(row["key"] for row in booked) == Counter(f"fill/{name}" for name in fills)
-    held = await storm._held()
+    held = await db.fetch(
+        "select ticker, quantity from balances where account = $1 and book = 'position'", account
+    )
     there = {t: q for t, q in host.positions.items() if q}
-    assert {t: q for t, q in held.items() if q} == there
-    cash = await desk.pool.fetchval(
-        "select amount from balances where account = $1 and book = 'cash'", desk.account
+    assert {row["ticker"]: row["quantity"] for row in held if row["quantity"]} == there
+    cash = await db.fetchval(
+        "select amount from balances where account = $1 and book = 'cash'", account
     )
     assert abs(cash - host.cash) <= D("0.01")
 
 
-def _client_of(host: object, row: dict[str, str]) -> str:
-    return str(host.orders[row["order_id"]]["client_order_id"])  # type: ignore[attr-defined]
+def _client_of(host: PaperHost, row: dict[str, str]) -> str:
+    return str(host.orders[row["order_id"]]["client_order_id"])

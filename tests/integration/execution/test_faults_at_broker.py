@@ -42,7 +42,7 @@ async def storm_of(
             made, servers, dsn, folder, seed=seed, tickers=tickers, kill_postgres=kill_postgres
         )
         found = await storm.blow(orders, faults)
-        await require_whole(storm)
+        await require_whole(made.pool, made.account, host, storm.decided)
         assert found.missed_drifts == 0
         assert found.kills > 0
         assert found.orders >= orders, found

@@ -1,6 +1,6 @@
 """Both books of a bound account: what differs, what blocks, and what the desk does at a stop."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import asyncpg
@@ -23,6 +23,7 @@ from libs.postgres.retention import retain_looks
 from libs.runtime.errors import DeskError
 from services.execution.capital.handler import move_cash
 from services.execution.handler import show_holdings
+from services.execution.store import read_halts
 from services.execution.venue import store
 from services.execution.venue.binding import reconcile_account
 from services.execution.venue.handler import show_standing
@@ -172,11 +173,19 @@ async def test_clocks_more_than_a_minute_apart_send_nothing(bound: BoundDesk) ->
     await bound.open(FRIDAY)
     (order,) = (await bound.order("AAA", 10)).orders
     host = bound.host
-    bound.sender.clock = lambda: host.time() + timedelta(seconds=90)
-    await bound.rounds(2)
-    assert host.posts == {}
-    assert "clock says" in (await bound.row(order.order_id)).words
-    bound.sender.clock = host.time
+    for wrong in (90, -90):
+        off = timedelta(seconds=wrong)
+        bound.sender.clock = bound.looker.clock = lambda off=off: host.time() + off
+        await bound.rounds(2)
+        # A look that is nearly a minute old makes it neither better nor worse.
+        host.move(host.now + timedelta(seconds=55))
+        await bound.sender.round_of(await bound.bound())
+        assert host.posts == {}
+        assert "clock says" in (await bound.row(order.order_id)).words
+    bound.sender.clock = bound.looker.clock = lambda: host.time() + timedelta(seconds=20)
+    await bound.look()
+    bound.sender.looked.clear()
+    assert (await bound.look()).verdict is LookVerdict.AGREES
     await bound.rounds()
     assert len(host.posts) == 1
 
@@ -190,6 +199,61 @@ async def test_an_account_that_may_borrow_again_buys_nothing(bound: BoundDesk) -
     bound.host.multiplier = "1"
     await bound.rounds(2)
     assert len(bound.host.posts) == 1
+
+
+async def test_an_account_is_blocked_since_its_books_began_to_differ(bound: BoundDesk) -> None:
+    """However often it is looked, whatever else differs by then, and until they agree."""
+
+    async def since() -> datetime | None:
+        async with bound.pool.acquire() as db:
+            halts = await read_halts(db)
+        return next((it.since for it in halts if it.account == bound.account), None)
+
+    start = bound.host.now
+    await bound.look()
+    assert await since() is None
+    bound.host.cash += 5
+    for minutes in (5, 10, 15):
+        bound.host.move(start + timedelta(minutes=minutes))
+        bound.host.cash += minutes == 10
+        bound.host.deleted = minutes == 15  # no answer ends nothing
+        await bound.look()
+        assert await since() == start + timedelta(minutes=5)
+    bound.host.deleted = False
+    bound.host.cash -= 6
+    await bound.look()
+    assert await since() is None
+    bound.host.cash += 1
+    bound.host.move(start + timedelta(minutes=20))
+    await bound.look()
+    assert await since() == start + timedelta(minutes=20)
+
+
+async def test_parts_of_a_cent_are_no_difference_after_a_reconciliation_either(
+    bound: BoundDesk,
+) -> None:
+    host = bound.host
+    for as_of, tickers, opens in (
+        (FRIDAY, ("AAA", "BBB", "CCC", "DDD"), "2026-11-30 14:31"),
+        (MONDAY, ("EEE", "FFF", "GGG", "HHH"), "2026-12-01 14:31"),
+    ):
+        await bound.open(as_of)
+        for ticker in tickers:
+            host.prices[ticker] = D("9.9953")  # 10.00 in whole cents
+            await bound.order(ticker, 1)
+        await bound.rounds()
+        host.move(at(opens))
+        for ticker in tickers:
+            host.dividend(ticker, D("1.0049"))
+        await bound.rounds(2)
+        assert (await bound.look()).verdict is LookVerdict.AGREES
+        host.cash -= 5
+        request = ReconcileAccount(account=bound.account)
+        shown = await reconcile_account("cli", request, desk=bound.venue_desk)
+        why = ReconcileAccount(account=bound.account, confirmed=shown.hash, reason="a fee")
+        done = await reconcile_account("cli", why, desk=bound.venue_desk)
+        assert (done.posted, done.look.verdict) == (True, LookVerdict.AGREES)
+        host.move(at("2026-11-30 22:00") if as_of is FRIDAY else at("2026-12-01 22:00"))
 
 
 async def test_a_fill_that_is_listed_late_is_a_difference_until_it_comes(bound: BoundDesk) -> None:

@@ -294,6 +294,16 @@ async def test_only_a_fresh_flat_account_is_bound(
         assert await made.venue_desk.bound(made.account) is None
 
 
+async def test_an_account_that_has_decided_is_not_bound(
+    pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
+) -> None:
+    async with bound_desk(pool, orchestrator, host, desk) as made:
+        await made.open(FRIDAY)
+        with pytest.raises(DeskError, match="exists already, and a bound one is new"):
+            await made.bind()
+    assert not host.no_shorting
+
+
 async def test_binding_is_refused_where_the_broker_does_not_set_long_only(
     pool: Pool, orchestrator: Pool, host: PaperHost, desk: Desk
 ) -> None:

@@ -1,7 +1,8 @@
 """The adapter for Alpaca's paper accounts: where the key may go, and what each answer means."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import product
@@ -27,6 +28,7 @@ from libs.broker.venue import (
     VenueRefusal,
 )
 from libs.runtime.key_pair import KeyPair, KeyPairUnusable
+from tests.fakes.alpaca_server import JSON, MISTAKES, REFUSALS
 from tests.fakes.alpaca_trading import KEY_ID, SECRET, Fault, PaperHost, paper_host
 
 D = Decimal
@@ -115,6 +117,47 @@ async def test_a_fault_is_never_taken_for_an_answer(
     was_done = fault in {Fault.LOST, Fault.LATE, Fault.HANG, Fault.HTML, Fault.CUT}
     assert isinstance(again, VenueRefusal) == was_done
     assert len(host.orders) == 1
+
+
+QUESTIONS: dict[str, tuple[str, Callable[[AlpacaPaper], Awaitable[Any]]]] = {
+    "submit": ("POST /v2/orders", lambda venue: venue.submit(BUY)),
+    "cancel": ("DELETE /v2/orders/", lambda venue: venue.cancel("some-id")),
+    "restrict": ("PATCH /v2/account/configurations", lambda venue: venue.restrict()),
+    "find": ("GET /v2/orders:by_client_order_id", lambda venue: venue.find(BUY.client_id)),
+    "order": ("GET /v2/orders/", lambda venue: venue.order("some-id")),
+    "open orders": ("GET /v2/orders", lambda venue: venue.open_orders()),
+    "activities": ("GET /v2/account/activities", lambda venue: venue.activities(None)),
+    "account": ("GET /v2/account", lambda venue: venue.account()),
+    "settings": ("GET /v2/account/configurations", lambda venue: venue.account()),
+    "positions": ("GET /v2/positions", lambda venue: venue.account()),
+    "clock": ("GET /v2/clock", lambda venue: venue.account()),
+}
+WRITES = {"submit", "cancel", "restrict"}
+LOOKS = {"find", "order"}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+async def test_every_question_meets_every_refusal(
+    host: PaperHost, venue: AlpacaPaper, name: str
+) -> None:
+    """Only a refusal in Alpaca's own words says no, and only a 404 of its own that there is none;
+    no redirect is followed."""
+    what, ask = QUESTIONS[name]
+    for refusal, said in (REFUSALS | MISTAKES).items():
+        status, kind, text = host.says[what] = said
+        found = await ask(venue)
+        if name in WRITES and status in {400, 401, 403, 422} and kind == JSON:
+            assert isinstance(found, VenueRefusal), refusal
+            assert json.loads(text)["message"] in found.words
+        elif name in LOOKS and refusal == "404 JSON":
+            assert isinstance(found, NoSuchOrder)
+        else:
+            assert isinstance(found, UnclearAnswer), refusal
+            assert found.why
+            assert (found.wait_s > 0) == (status == 429)
+    assert len(host.calls) >= len(REFUSALS | MISTAKES)
+    assert not any("elsewhere" in call for call in host.calls)
+    assert host.orders == {}
 
 
 async def test_a_busy_broker_says_how_long_to_wait(host: PaperHost, venue: AlpacaPaper) -> None:
