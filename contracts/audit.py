@@ -49,6 +49,7 @@ class EventType(StrEnum):
     HOLDINGS_IMPORTED = "holdings_imported"
     CASH_DEPOSITED = "cash_deposited"
     CASH_WITHDRAWN = "cash_withdrawn"
+    LIMIT_SET = "limit_set"
     OUTAGE_ENDED = "outage_ended"
     LETTER_KEPT = "letter_kept"
     REPORT_WRITTEN = "report_written"

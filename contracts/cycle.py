@@ -4,7 +4,7 @@ import operator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self, TypeVar
 from uuid import UUID
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
@@ -13,7 +13,18 @@ from contracts.constraints import ConstraintWords
 from contracts.message import Message, Pipeline, Request
 from contracts.proposal import TradeProposal
 from contracts.strategy import StrategyWish
-from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Ticker, Value, is_none
+from contracts.types import (
+    CycleId,
+    Money,
+    Name,
+    Percent,
+    Quantity,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+    is_none,
+)
 
 PIPELINE_DEFAULT = Pipeline(name="rules").model_dump(mode="json", exclude={"account_named"})
 UNIVERSE_MAX = 500
@@ -88,11 +99,15 @@ class Rotation(Value):
 
 class SellNow(Value):
     """A person sells `share_pct` percent of a position now, whatever its exit rules say: through
-    the same rules for sales, approval and execution as any exit."""
+    the same rules for sales, approval and execution as any exit. Never more than `quantity_max`
+    shares, where it is set."""
 
     ticker: Ticker
     share_pct: Percent = Field(default=Decimal(100), gt=0)
+    quantity_max: Quantity | None = Field(default=None, gt=0, exclude_if=is_none)
 
+
+Sale = TypeVar("Sale", SellNow | None, tuple[SellNow, ...])
 
 STUDY_ACCOUNTS = "study-"
 """How the account of each cell or path of a study begins. No other request may name such an
@@ -130,8 +145,9 @@ class CycleRequest(Request):
     account of its own name; with a `rotation` the one whose turn as_of's session is trades the
     rotation's account and is the main one. A request that names as `main` who trades the
     rotation's account has settled the turn itself. Of the `constraints` code enforces those of
-    `contracts.constraints`; the others are notes to the agents. `sell_now` is a person's: a model
-    of another program that asks for it is refused. `study` is set by the desk alone, where the
+    `contracts.constraints`; the others are notes to the agents. `sell_now` and
+    `sell_all`, sales of several positions at once, are a person's: a model of another program that
+    asks for them is refused. `study` is set by the desk alone, where the
     cycle is a cell of one; so is `proposal`, of what a proposer sent. `samples` is how often a
     model that trades is asked on the same evidence: what it does not say again is left out.
     `timeout_s` is the cycle's time limit. Of both None is the desk's setting.
@@ -158,6 +174,9 @@ class CycleRequest(Request):
     timeout_s: TimeLimit | None = None
     strategy: StrategyWish | None = None
     sell_now: SellNow | None = Field(default=None, exclude_if=is_none)
+    sell_all: tuple[SellNow, ...] = Field(
+        default=(), max_length=UNIVERSE_MAX, exclude_if=operator.not_
+    )
     study: StudyCell | None = Field(default=None, exclude_if=is_none)
     samples: int | None = Field(default=None, ge=1, le=SAMPLES_MAX, exclude_if=is_none)
     proposal: TradeProposal | None = Field(default=None, exclude_if=is_none)
@@ -217,14 +236,25 @@ class CycleRequest(Request):
             raise ValueError(f"only a cycle of kind {STRATEGY!r} has one")
         return wish
 
-    @field_validator("sell_now")
+    @field_validator("sell_now", "sell_all")
     @classmethod
-    def _only_an_exit_sells_now(cls, sale: SellNow | None, info: ValidationInfo) -> SellNow | None:
-        if sale is not None and info.data.get("kind", EXIT) != EXIT:
+    def _only_an_exit_sells_now(cls, sale: Sale, info: ValidationInfo) -> Sale:
+        if sale and info.data.get("kind", EXIT) != EXIT:
             raise ValueError(f"only a cycle of kind {EXIT!r} has one")
-        if sale is not None and len(info.data.get("pipelines", ())) > 1:
+        if sale and len(info.data.get("pipelines", ())) > 1:
             raise ValueError("it sells for one account: name one pipeline")
         return sale
+
+    @field_validator("sell_all")
+    @classmethod
+    def _each_is_sold_once(
+        cls, sales: tuple[SellNow, ...], info: ValidationInfo
+    ) -> tuple[SellNow, ...]:
+        if sales and info.data.get("sell_now"):
+            raise ValueError("sell_now is a sale too: put it among these")
+        if len({sale.ticker for sale in sales}) < len(sales):
+            raise ValueError("a ticker is named twice")
+        return sales
 
     @model_validator(mode="after")
     def _one_pipeline_designs(self) -> Self:
@@ -239,6 +269,11 @@ class CycleRequest(Request):
             return tuple(pipeline.account for pipeline in self.pipelines)
         own = (own_account(pipeline).account for pipeline in self.pipelines)
         return (*own, self.rotation.account)
+
+    @property
+    def by_hand(self) -> tuple[SellNow, ...]:
+        """What a person sells with it."""
+        return self.sell_all if self.sell_now is None else (self.sell_now,)
 
     @property
     def attempts(self) -> int:

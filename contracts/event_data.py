@@ -19,6 +19,7 @@ from contracts.message import Message
 from contracts.notice import NoticesGivenUp
 from contracts.report import DailyReport
 from contracts.risk import DecisionValidation, PortfolioDecision
+from contracts.risk_use import LimitEvent
 from contracts.stages import Substitute
 from contracts.types import (
     Cost,
@@ -249,6 +250,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.HOLDINGS_IMPORTED: HoldingsEvent,
     EventType.CASH_DEPOSITED: CashEvent,
     EventType.CASH_WITHDRAWN: CashEvent,
+    EventType.LIMIT_SET: LimitEvent,
     EventType.OUTAGE_ENDED: OutageEnded,
     EventType.LETTER_KEPT: LetterKept,
     EventType.REPORT_WRITTEN: DailyReport,

@@ -1,12 +1,16 @@
-"""How much of its limits an account uses, and what they have cut."""
+"""How much of its limits an account uses, what they have cut, and what another value would mean."""
 
 from datetime import date
 from decimal import Decimal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
-from contracts.message import MAIN_ACCOUNT, Message
-from contracts.types import Currency, CycleId, Name, ShortText, Ticker, Value
+from contracts.message import MAIN_ACCOUNT, Message, Request
+from contracts.types import Currency, CycleId, Name, Quantity, ShortText, Ticker, Value
+
+LimitValue = StrictBool | Decimal
+"""Of one limit of `AccountLimits`, in its own unit."""
+ORDERS_MAX = 100
 
 
 class RiskQuery(Message):
@@ -64,3 +68,64 @@ class RiskView(Message):
     limits: tuple[LimitUse, ...] = ()
     since: date | None = None
     cuts: tuple[RuleCuts, ...] = ()
+
+
+class LimitQuery(Message):
+    """Ask what another value of a limit than `before` would mean for an account today."""
+
+    account: Name = MAIN_ACCOUNT
+    limit: Name
+    before: LimitValue
+    value: LimitValue
+
+
+class BuyUnder(Value):
+    """A buy of a decision: its `shares` by the value before, and `then` by the other one, with the
+    `reason` that cuts it then and did not before."""
+
+    ticker: Ticker
+    shares: Quantity
+    then: Quantity
+    reason: ShortText = ""
+
+
+class LimitPreview(Message):
+    """What another value of a limit would mean for an account.
+
+    `in_force` is the value that it was judged by last. `use` is as in `RiskView`, of the value
+    before; None of a limit that is not a number. `buys` are those of the newest decision that would
+    be of another size, out of `judged`; `decided_on` None: there is no decision on record that can
+    be judged again.
+    """
+
+    in_force: LimitValue
+    use: LimitUse | None = None
+    cycle_id: CycleId | None = None
+    decided_on: date | None = None
+    judged: int = 0
+    buys: tuple[BuyUnder, ...] = Field(default=(), max_length=ORDERS_MAX)
+
+
+class SetLimit(Request):
+    """Put on record that a person sets a limit in the settings, of one account or (None) of all.
+    It changes nothing by itself: execution enforces what its settings say when it starts."""
+
+    account: Name | None = None
+    limit: Name
+    before: LimitValue
+    value: LimitValue
+
+
+class LimitRecorded(Message):
+    """The change is on record, as the event `limit_set`."""
+
+
+class LimitEvent(Value):
+    """A person set a limit in the settings. The event's `cycle_id` stands for the change: no cycle
+    is behind it."""
+
+    account: Name | None = None
+    limit: Name
+    before: LimitValue
+    value: LimitValue
+    by: Name

@@ -33,6 +33,7 @@ EXECUTION_EVENTS = (
     EventType.HOLDINGS_IMPORTED,
     EventType.CASH_DEPOSITED,
     EventType.CASH_WITHDRAWN,
+    EventType.LIMIT_SET,
     EventType.BOOKS_DIFFER,
     EventType.BOOKS_AGREE,
     EventType.ORDER_UNRESOLVED,

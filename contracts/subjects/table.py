@@ -5,10 +5,12 @@ from contracts.subjects.accounts import (
     EQUITY,
     IMPORT_HOLDINGS,
     LEADERBOARD,
+    LIMIT_PREVIEW,
     MOVE_CASH,
     PERFORMANCE,
     PORTFOLIO,
     RISK,
+    SET_LIMIT,
 )
 from contracts.subjects.approvals import ANSWER_PROPOSAL, APPROVALS, DECISIONS
 from contracts.subjects.cycles import CANCEL_CYCLE, CYCLE, CYCLES, RECORDING, REQUEST_CYCLE
@@ -55,6 +57,7 @@ REQUESTS: tuple[AnySubject, ...] = (
     RESUME,
     IMPORT_HOLDINGS,
     MOVE_CASH,
+    SET_LIMIT,
     BIND,
     RECONCILE,
     CANCEL_ORDER,
@@ -93,6 +96,7 @@ QUERIES: tuple[AnySubject, ...] = (
     ACCOUNT,
     EQUITY,
     RISK,
+    LIMIT_PREVIEW,
     HALTS,
     RECORDING,
     APPROVALS,

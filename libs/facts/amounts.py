@@ -133,7 +133,7 @@ def sorts(usage: Usage) -> str:
         (usage.output_tokens, "out"),
         (usage.cache_read_tokens, "cache read"),
         (usage.cache_write_tokens, "cache write"),
-        (usage.unsorted_tokens, "without a reply"),
+        (usage.unsorted_tokens, "unanswered"),
     )
     return " · ".join(f"{tokens:,} {name}" for tokens, name in parts if tokens)
 

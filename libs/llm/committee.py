@@ -7,6 +7,7 @@ seen. Pure but for the provider's interface: the same request has the same reply
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -55,28 +56,93 @@ PRICES: Mapping[str, Price] = MappingProxyType(
 )
 """Invented, of the size of real ones: US dollars for a million tokens."""
 
-WHYS: Mapping[str, tuple[str, str]] = MappingProxyType(
+WHYS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = MappingProxyType(
     {
-        "close": ("buyers still pay up for it", "it has lost the line that held it"),
-        "sma_50": ("momentum and trend agree", "the shorter trend has turned first"),
-        "macd_histogram": ("the pullback has run out of sellers", "momentum is fading"),
-        "change_63d_pct": ("the leaders are still leading", "it lags what we could own instead"),
-        "rsi_14": ("not stretched yet", "stretched: late buyers give it back first"),
-        "volatility_3m_pct": ("calm enough for a full position", "it swings too much"),
-        "pe_ratio": ("growth is not paid for yet", "no room for a miss at this price"),
-        "profit_growth_pct": ("earnings catch up with the price", "profits do not confirm it"),
-        "profit_margin_pct": ("pricing power shows in the margin", "it keeps too little"),
-        "technical_score": ("trend and momentum line up", "the chart seat is not convinced"),
-        "fundamental_score": ("the figures carry the story", "the value seat dissents"),
-        "sentiment": ("the news flow is with us", "the news flow is against us"),
-        "measured_risk": ("it sleeps well", "size it for a bad week"),
-        "risk_score": ("it sleeps well", "the risk seat asks for a near stop"),
-        "quant_signal": ("the quant still likes it", "the quant has turned"),
-        "headline": ("this is what holders waited for", "rarely the last bad news"),
+        "close": (
+            ("buyers still pay up for it", "each dip of the month was bought", "no sign of supply"),
+            ("it has lost the line that held it", "rallies are sold", "the floor did not hold"),
+        ),
+        "sma_50": (
+            ("momentum and trend agree", "the quarter's holders are in profit", "trend is intact"),
+            ("the shorter trend has turned first", "below what most paid", "the slope is gone"),
+        ),
+        "macd_histogram": (
+            ("the pullback has run out of sellers", "momentum turns up", "impulse is building"),
+            ("momentum is fading", "each push is weaker", "the impulse is spent"),
+        ),
+        "change_63d_pct": (
+            ("the leaders are still leading", "ahead of the others we follow", "strength persists"),
+            ("it lags what we could own instead", "a quarter behind the others", "no sponsor here"),
+        ),
+        "rsi_14": (
+            ("not stretched yet", "room before it is crowded", "a normal pace"),
+            ("stretched: late buyers give it back first", "too fast to chase", "weak hands own it"),
+        ),
+        "volatility_3m_pct": (
+            ("calm enough for a full position", "a stop has room here", "small daily swings"),
+            ("it swings too much", "noise would reach any near stop", "too wild for its weight"),
+        ),
+        "pe_ratio": (
+            ("growth is not paid for yet", "a fair price for these profits", "no premium in it"),
+            ("no room for a miss at this price", "priced for perfection", "the multiple is rich"),
+        ),
+        "profit_growth_pct": (
+            ("earnings catch up with the price", "profits lead the price", "growth is real"),
+            ("profits do not confirm it", "growth has stalled", "the price ran ahead of profits"),
+        ),
+        "profit_margin_pct": (
+            ("pricing power shows in the margin", "it keeps what it sells", "costs are in hand"),
+            ("it keeps too little", "rivals eat the margin", "costs grow with sales"),
+        ),
+        "technical_score": (
+            ("trend and momentum line up", "the chart seat votes for it", "a clean chart"),
+            ("the chart seat is not convinced", "the chart is in repair", "mixed signals"),
+        ),
+        "fundamental_score": (
+            ("the figures carry the story", "the value seat agrees", "sound accounts"),
+            (
+                "the value seat dissents",
+                "the figures are behind the story",
+                "thin support in figures",
+            ),
+        ),
+        "sentiment": (
+            ("the news flow is with us", "readers warm to it", "good news is being bought"),
+            ("the news flow is against us", "readers have cooled", "good news does not lift it"),
+        ),
+        "measured_risk": (
+            ("it sleeps well", "risk is within our usual size", "no surprise in its history"),
+            ("size it for a bad week", "its history has deep holes", "half size at most"),
+        ),
+        "risk_score": (
+            ("the risk seat has no objection", "few ways to be hurt", "risk is ordinary"),
+            (
+                "the risk seat asks for a near stop",
+                "more ways to lose than to win",
+                "handle with care",
+            ),
+        ),
+        "quant_signal": (
+            ("the quant still likes it", "the model votes yes", "signal and price agree"),
+            ("the quant has turned", "the model votes no", "signal and price disagree"),
+        ),
+        "headline": (
+            (
+                "this is what holders waited for",
+                "it changes the next quarter",
+                "demand is confirmed",
+            ),
+            (
+                "rarely the last bad news",
+                "it will take a quarter to heal",
+                "holders will ask questions",
+            ),
+        ),
     }
 )
-"""By the quantity of a fact: why it speaks for the share, and against it. Without a number: code
-writes those (docs/grounding.md)."""
+"""By the quantity of a fact: why it speaks for the share, and against it, in several wordings, so
+that no two tickers of an answer share one. Without a number: code writes those
+(docs/grounding.md)."""
 OPENINGS = (
     "The account and the present prices first: without them this would be an opinion.",
     "Before anything is proposed: what is held, and what it costs now.",
@@ -151,7 +217,7 @@ class CommitteeProvider(RulesProvider):
         if request.tools:
             lines = OPENINGS if reply.tool_calls else CLOSINGS
             calls = tuple(
-                call.model_copy(update={"arguments": _retold(call.arguments)})
+                call.model_copy(update={"arguments": _retold(call.arguments, Wordings())})
                 for call in reply.tool_calls
             )
             text = _chosen(lines, request.agent, request.task.get("as_of"))
@@ -165,7 +231,8 @@ class CommitteeProvider(RulesProvider):
 
 def _answer(request: ModelRequest, answer: dict[str, Any]) -> str:
     """The rules' answer in the script's words, with the day's mistake in it."""
-    body = _retold(answer)
+    day = request.task.get("as_of")
+    body = _retold(answer, Wordings(f"{request.agent}/{day}"))
     picks = body.get("picks", ())
     if request.agent == "trader":
         asked = sum(float(pick["allocation_pct"]) for pick in picks)
@@ -173,7 +240,6 @@ def _answer(request: ModelRequest, answer: dict[str, Any]) -> str:
         for pick in picks:
             share = min(float(pick["allocation_pct"]) * bolder, SHARE_MAX)
             pick["allocation_pct"] = round(share, 1)
-    day = request.task.get("as_of")
     slip = slip_of(request.agent, date.fromisoformat(day)) if isinstance(day, str) else None
     tries = sum(isinstance(message, AssistantMessage) for message in request.messages)
     match slip:
@@ -190,17 +256,33 @@ def _answer(request: ModelRequest, answer: dict[str, Any]) -> str:
     return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 
-def _retold(value: Any, *, sale: bool = False) -> Any:
+class Wordings:
+    """The few words beside each fact of one answer: the next wording of it at every use."""
+
+    def __init__(self, key: str = "") -> None:
+        self._key = key
+        self._used: Counter[tuple[str, bool]] = Counter()
+
+    def why(self, quantity: str, *, against: bool) -> str:
+        """The words for a quantity; empty for one that has none."""
+        lines = WHYS.get(quantity, ((), ()))[against]
+        number = self._used[quantity, against]
+        self._used[quantity, against] += 1
+        first = lines.index(_chosen(lines, self._key, quantity)) if lines else 0
+        return lines[(first + number) % len(lines)] if lines else ""
+
+
+def _retold(value: Any, wordings: Wordings, *, sale: bool = False) -> Any:
     """Under the script's label, surer, and with a few words beside each fact; what speaks for a
     `sale` speaks against the share."""
     if isinstance(value, list):
-        return [_retold(item, sale=sale) for item in value]
+        return [_retold(item, wordings, sale=sale) for item in value]
     if isinstance(value, str):
         return value.replace(RULES_LABEL, LABEL, 1)
     if not isinstance(value, dict):
         return value
     body = {
-        key: _retold(item, sale=sale or key == "sell_recommendations")
+        key: _retold(item, wordings, sale=sale or key == "sell_recommendations")
         for key, item in value.items()
     }
     if "confidence" in body:
@@ -208,7 +290,7 @@ def _retold(value: Any, *, sale: bool = False) -> Any:
     if "fact" in body and not body.get("why"):
         quantity = body["fact"].partition(".")[2].partition("@")[0]
         against = (body["speaks"] == Speaks.AGAINST) is not sale
-        body["why"] = WHYS.get(quantity, ("", ""))[against]
+        body["why"] = wordings.why(quantity, against=against)
     return body
 
 

@@ -32,7 +32,7 @@ class AnswerInvalid(ModelError):
     ) -> None:
         self.corrections = tuple(corrections)
         problems = "; ".join((*corrections, *causes))
-        super().__init__(f"{agent} ({model}) gave no valid answer: {problems}")
+        super().__init__(f"{agent} ({model}) returned an invalid answer: {problems}")
 
 
 class ModelRefused(ModelError):

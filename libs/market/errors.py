@@ -182,8 +182,8 @@ class ContactMissing(MarketError):
 
     def __init__(self) -> None:
         super().__init__(
-            "EDGAR is asked only by whom the SEC can write to: set DESKBUS_EDGAR_CONTACT to a mail "
-            "address of yours; it is sent to the SEC and shown nowhere"
+            "EDGAR needs your contact e-mail: set DESKBUS_EDGAR_CONTACT; it is sent to the SEC and "
+            "shown nowhere"
         )
 
 

@@ -229,7 +229,7 @@ def unpriced(held: Sequence[HeldAtClose]) -> Sequence[str]:
 
 def plans(books: Portfolio) -> Sequence[str]:
     """A sentence for each position: why it was bought, what would prove it wrong, and when it is
-    looked at again."""
+    reviewed."""
     stops = {order.asset: order.stop_price for order in books.open_orders if order.stop_price}
     return [
         f"{held.ticker}: {_plan(held, held.plan, stops.get(held.ticker), books.as_of)}"
@@ -239,17 +239,14 @@ def plans(books: Portfolio) -> Sequence[str]:
 
 
 def _plan(held: Position, plan: HeldPlan, stop: Money | None, as_of: date) -> str:
-    """`bought on Mon 2012-05-14 (For: ...); wrong if it falls to 545.20 USD; looked at again by
-    2012-07-14`. The stop is the one that stands now: a split or an exit moves it."""
-    event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
-    falls = f"if it falls to {amounts.price(stop)}" if stop else ""
-    wrong = " or ".join(filter(None, (falls, event)))
-    again = f"looked at again by {plan.review_by}" if plan.review_by else ""
+    """`bought on Mon 2012-05-14 (For: ...); stop 545.20 USD; review by 2012-07-14`. The stop is the
+    one that stands now: a split or an exit moves it."""
+    wrong = f"wrong if its {plan.review_event} speaks against it" if plan.review_event else ""
+    falls = f"stop {amounts.price(stop)}" if stop else ""
+    again = f"review by {plan.review_by}" if plan.review_by else ""
     if plan.is_due(as_of):
-        again = (
-            f"to be looked at again since {plan.review_by}: it is kept only if it would be bought"
-        )
-    return "; ".join(filter(None, (orders.entered(held), wrong and f"wrong {wrong}", again)))
+        again = f"review due since {plan.review_by}: kept only if it would be bought today"
+    return "; ".join(filter(None, (orders.entered(held), falls, wrong, again)))
 
 
 def standing(books: Portfolio) -> Sequence[Text]:

@@ -14,13 +14,13 @@ from libs.report import view
 from libs.report.sections import SectionFact, words
 from libs.report.tones import Tone
 from libs.report.view import Cell, Column, NoRows, Table
-from libs.runtime.model_settings import BUILT_IN
+from libs.runtime.model_settings import BUILT_IN, SCRIPTED
 
 KINDS = ("model", "tool", "read")
 UNPRICED = "some calls have no price: what they cost is unknown, and tokens alone bound it"
 FREE = "no model was asked"
 PAID = ("In", "Out", "Cache r/w")
-LOST = "No reply"
+LOST = "Unanswered"
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,14 @@ class StageCosts:
 class Costs:
     """The costs of the stages, and of the whole.
 
-    Where nothing was paid, or no stage is known, `facts` say all there is to say.
+    Where nothing was paid, or no stage is known, `facts` say all there is to say. `simulated`: the
+    demo's script answered, whose prices are invented.
     """
 
     stages: Sequence[StageCosts]
     total: StageCosts
     facts: Sequence[SectionFact]
+    simulated: bool = False
 
 
 def of(view: CycleView, nodes: Sequence[OperationView]) -> Costs:
@@ -58,7 +60,7 @@ def of(view: CycleView, nodes: Sequence[OperationView]) -> Costs:
     total = StageCosts("total", _whole_s(view, stages), _calls(stages), view.usage)
     # The stated rules write the memory of a pipeline whose model may spend no more.
     asked = {node.name.partition(":")[0] for node in nodes if node.type == "model"}
-    return Costs(stages, total, _facts(view, stages, total, asked))
+    return Costs(stages, total, _facts(view, stages, total, asked), SCRIPTED in asked)
 
 
 def _stage(name: str, nodes: Sequence[OperationView]) -> StageCosts:
@@ -120,7 +122,8 @@ def by_sort(usage: Usage, *, lost: bool) -> Sequence[Cell]:
 def table(of: Costs) -> Table:
     """A row a stage, and their sum."""
     lost = bool(of.total.usage.unsorted_tokens)
-    heads = ("Secs", "USD", "Calls", *PAID, *([LOST] if lost else ()))
+    usd = "USD simulated" if of.simulated else "USD"
+    heads = ("Secs", usd, "Calls", *PAID, *([LOST] if lost else ()))
     return view.table(
         ("Stage", *(Column(head, right=True) for head in heads)),
         (

@@ -43,11 +43,12 @@ from contracts.halt import HaltEvent
 from contracts.notice import NoticesGivenUp
 from contracts.report import DailyReport
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
+from contracts.risk_use import LimitEvent
 from contracts.types import NAME_PATTERN
 from contracts.venue import LookEvent, OrderAlarm
 from libs.facts import amounts
 from libs.quant.ticks import priced
-from libs.report import budgets, ending, orders
+from libs.report import budgets, ending, orders, risk_use
 from libs.report.approval import VERDICTS
 from libs.report.ending import STEP
 from libs.report.story import MADE_UP
@@ -106,6 +107,7 @@ TONES: Mapping[EventType, Tone] = {
     EventType.HOLDINGS_IMPORTED: Tone.GOOD,
     EventType.CASH_DEPOSITED: Tone.GOOD,
     EventType.CASH_WITHDRAWN: Tone.WARN,
+    EventType.LIMIT_SET: Tone.WARN,
     EventType.OUTAGE_ENDED: Tone.WARN,
     EventType.LETTER_KEPT: Tone.WARN,
     EventType.REPORT_WRITTEN: Tone.BUSY,
@@ -419,6 +421,15 @@ def _cash(event: Event, data: CashEvent) -> Words:
     )
 
 
+def _limit_set(_: Event, data: LimitEvent) -> Words:
+    before, value = (risk_use.amount_of(data.limit, it) for it in (data.before, data.value))
+    setting = risk_use.setting(data.limit, data.account)
+    return _words(
+        f"{setting} was set to {value} by {name_of(data.by)}; before, it was {before}",
+        "in force when execution starts the next time",
+    )
+
+
 def _letter(event: Event, data: LetterEvent) -> Words:
     verb = event.type.value.removeprefix("letter_")
     title = f"{_dead_letter(data.sequence, data.subject, data.code)} {verb} by {name_of(data.by)}"
@@ -518,6 +529,7 @@ WORDINGS: Mapping[EventType, Callable[..., Words]] = {
     EventType.HOLDINGS_IMPORTED: _imported,
     EventType.CASH_DEPOSITED: _cash,
     EventType.CASH_WITHDRAWN: _cash,
+    EventType.LIMIT_SET: _limit_set,
     EventType.OUTAGE_ENDED: _outage,
     EventType.LETTER_KEPT: _letter_kept,
     EventType.REPORT_WRITTEN: _report,

@@ -14,12 +14,12 @@ Mark = TypeVar("Mark", Figure, Loose)
 
 
 def in_short(reports: Reports) -> str:
-    """`91 with a source, 1 without: 9 (sentiment)`; empty where there are none."""
+    """`91 sourced, 1 unsourced: 9 (sentiment)`; empty where there are none."""
     sourced = sum(len(_own(s, report.figures)) for s, report in reports.reasoned.items())
     without = loose(reports)
     if not sourced and not without:
         return ""
-    line = f"{sourced} with a source, {len(without)} without"
+    line = f"{sourced} sourced, {len(without)} unsourced"
     if not without:
         return line
     more = len(without) - LOOSE_LISTED_MAX

@@ -142,19 +142,14 @@ def _traded(result: ExecutionResult, side: Side) -> str:
 
 
 def planned(plan: EntryPlan) -> str:
-    """`risks 1,020.00 USD (1% of equity) down to 545.20 USD; wrong if it falls there; looked at
-    again by 2010-07-14`: a gap through the stop can lose more. An event that it names may prove it
-    wrong too."""
+    """`1,020.00 USD at risk (1% of equity; stop 545.20 USD); review by 2010-07-14`: a gap through
+    the stop can lose more. An event that it names may prove it wrong too."""
     money = amounts.money(plan.risk)
-    risks = f"risks {money} ({amounts.percent(plan.risk_pct)} of equity)"
-    event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
-    if plan.stop_price is None:
-        risks, wrong = f"{risks}, all of it, as there is no stop", event
-    else:
-        risks = f"{risks} down to {amounts.price(plan.stop_price)}"
-        wrong = " or ".join(filter(None, ("if it falls there", event)))
-    again = f"looked at again by {plan.review_by}" if plan.review_by else ""
-    return "; ".join(filter(None, (risks, wrong and f"wrong {wrong}", again)))
+    stop = "no stop" if plan.stop_price is None else f"stop {amounts.price(plan.stop_price)}"
+    risks = f"{money} at risk ({amounts.percent(plan.risk_pct)} of equity; {stop})"
+    wrong = f"wrong if its {plan.review_event} speaks against it" if plan.review_event else ""
+    again = f"review by {plan.review_by}" if plan.review_by else ""
+    return "; ".join(filter(None, (risks, wrong, again)))
 
 
 def at_risk(validation: DecisionValidation | None) -> Sequence[str]:

@@ -141,9 +141,9 @@ TRIPS = (
     "Exit",
     "P&L",
     Column("Return", spare=3),
-    Column("Sold by", wraps=True),
-    Column("Decided in", spare=2),
-    Column("Sold in", spare=1),
+    Column("Exit reason", wraps=True),
+    Column("Entry decision", spare=2),
+    Column("Exit decision", spare=1),
 )
 
 

@@ -22,7 +22,7 @@ COLUMNS = (
     "Order",
     "P&L",
     Column("Return", spare=2),
-    Column("What came of it", wraps=True),
+    Column("Result", wraps=True),
     Column("Bought or sold in", spare=1),
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from contracts.message import MAIN_ACCOUNT
-from contracts.risk_use import LimitUse, RiskView
+from contracts.risk_use import LimitPreview, LimitUse, LimitValue, RiskView
 from contracts.types import Money
 from libs.facts import amounts
 from libs.report import view
@@ -31,6 +31,7 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "position_value_min": ("Least buy, in money", ""),
 }
 """The limits in the order in which they are shown: in words, and the unit."""
+EXAMPLE = "position_pct_max"
 
 
 def heading(of: RiskView) -> tuple[Text, ...]:
@@ -45,6 +46,7 @@ def heading(of: RiskView) -> tuple[Text, ...]:
 
 def table(of: RiskView, account: str) -> Table:
     """A row for each limit, its use first."""
+    own = None if account == MAIN_ACCOUNT else account
     by_name = {it.limit: it for it in of.limits}
     return view.table(
         (
@@ -62,11 +64,12 @@ def table(of: RiskView, account: str) -> Table:
                 _amount(by_name[name].allowed, unit),
                 _share(by_name[name]),
                 _of(by_name[name]),
-                setting(name, account),
+                setting(name, own),
             )
             for name, (words, unit) in LIMITS.items()
             if name in by_name
         ),
+        notes=view.notes(f"change one: deskbus config set {setting(EXAMPLE, own)} 20"),
     )
 
 
@@ -80,9 +83,77 @@ def bars(of: RiskView) -> tuple[tuple[str, LimitUse, str, str], ...]:
     )
 
 
-def setting(limit: str, account: str) -> str:
-    """The setting of a limit for this account: of an account that is not the main one its own."""
-    return f"limits.{limit}" if account == MAIN_ACCOUNT else f"accounts.{account}.limits.{limit}"
+def setting(limit: str, account: str | None) -> str:
+    """The setting of a limit of all accounts (None), or of one account's own."""
+    return f"limits.{limit}" if account is None else f"accounts.{account}.limits.{limit}"
+
+
+def amount_of(limit: str, value: LimitValue) -> str:
+    """The value of a limit with its unit; `true` or `false` of a switch."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _amount(value, LIMITS[limit][1] if limit in LIMITS else "")
+
+
+def loosens(limit: str, before: LimitValue, value: LimitValue) -> bool:
+    """Whether the rules allow more by the new value: by more of a most, by less of all others."""
+    return value > before if limit.endswith("_max") else value < before
+
+
+def preview(
+    limit: str, before: LimitValue, then: LimitValue, seen: Mapping[str, LimitPreview]
+) -> tuple[Table, Table]:
+    """What another value of a limit would mean, by account: its use, and the buys of the newest
+    decision."""
+    of_each = [amount_of(limit, value) for value in (before, then)]
+    use = view.table(
+        (
+            "Account",
+            Column("Used", right=True),
+            *(Column(f"Of {it}", right=True) for it in of_each),
+            Column("Most of it, or as last measured", wraps=True, spare=1),
+        ),
+        (
+            (
+                account,
+                _used(it.use, LIMITS[limit][1]),
+                _share(it.use),
+                _share(it.use.model_copy(update={"allowed": then})),
+                _of(it.use),
+            )
+            for account, it in seen.items()
+            if it.use is not None
+        ),
+    )
+    buys = view.table(
+        (
+            "Newest decision",
+            "Buy",
+            *(Column(f"Shares by {it}", right=True) for it in of_each),
+            Column("Why", wraps=True, spare=1),
+        ),
+        (
+            (
+                f"{account}, {amounts.session(it.decided_on)}",
+                buy.ticker,
+                view.shares(buy.shares),
+                view.shares(buy.then),
+                buy.reason,
+            )
+            for account, it in seen.items()
+            for buy in it.buys
+            if it.decided_on is not None
+        ),
+        empty=NoRows(_unchanged(seen)),
+    )
+    return use, buys
+
+
+def _unchanged(seen: Mapping[str, LimitPreview]) -> str:
+    judged = sum(it.judged for it in seen.values())
+    if not judged:
+        return "No buy of a newest decision is on record to be judged by it."
+    return f"Of {amounts.count(judged, 'buy')} of the newest decisions it changes none."
 
 
 def share_of(use: LimitUse) -> Decimal | None:
@@ -126,7 +197,7 @@ def _amount(amount: Decimal, unit: str) -> str:
         return f"{amount.normalize():f}%"
     if unit in {SESSIONS, SHARES}:
         return amounts.count(int(amount), unit)
-    return f"{amount:g} {unit}" if unit else amounts.figure(amount)
+    return f"{amount.normalize():f} {unit}" if unit else amounts.figure(amount)
 
 
 def cuts(of: RiskView) -> Table:

@@ -310,7 +310,7 @@ def _thoughts(reports: Reports) -> Sequence[SectionFact]:
         facts.append(SectionFact("Trader", ShownItems([line]), detail=True))
     if sourced := figures.in_short(reports):
         tone = Tone.WARN if figures.loose(reports) else None
-        facts.append(SectionFact("Figures", words(sourced), tone))
+        facts.append(SectionFact("Numbers", words(sourced), tone))
     return facts
 
 
@@ -325,7 +325,7 @@ def _verdicts(reports: Reports) -> Sequence[SectionFact]:
     if lines := [_line(text) for text in orders.recalibrated(reports.validation)]:
         facts.append(SectionFact("Confidence", ShownItems(lines)))
     if lines := [_line(text) for text in orders.outcomes_in(reports)]:
-        facts.append(SectionFact("Came of it", ShownItems(lines, EXITS_LISTED_MAX, "check_exits")))
+        facts.append(SectionFact("Result", ShownItems(lines, EXITS_LISTED_MAX, "check_exits")))
     if reports.portfolio is not None and reports.portfolio.halt is not None:
         facts.append(SectionFact("Halt", words(account.halted(reports.portfolio.halt)), Tone.WARN))
     return facts

@@ -17,9 +17,9 @@ from libs.report.sections import Line, SectionFact, ShownItems, words
 from libs.report.tones import Tone
 
 SLOT_WORDS = {
-    Slot.CONFIRMED: "proposed by two or more sources, so it ranks first",
-    Slot.KEPT: "takes a place reserved for its source",
-    Slot.FREE: "takes a place that no source needed",
+    Slot.CONFIRMED: "first: proposed by two or more sources",
+    Slot.KEPT: "kept by its source's quota",
+    Slot.FREE: "took a place that no source needed",
 }
 
 
@@ -58,7 +58,7 @@ def _candidate(candidate: Candidate, reports: Reports) -> Iterable[SectionFact]:
     if candidate.reasons:
         yield SectionFact("Surfaced by", words(tickers.reasons(candidate)))
     if candidate.slot is not None:
-        yield SectionFact("Slot", words(SLOT_WORDS[candidate.slot]))
+        yield SectionFact("Rank", words(SLOT_WORDS[candidate.slot]))
     heads = [
         f"{headline.published_at:%Y-%m-%d %H:%M} UTC  {headline.source}: {headline.title}"
         for headline in candidate.headlines

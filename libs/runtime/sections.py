@@ -36,8 +36,8 @@ class NatsSettings(Section):
     """The bus."""
 
     url: str | None = None
-    """An own NATS server, or those of a cluster separated by commas; `tls://` speaks TLS. Not
-    set: the embedded one."""
+    """URL of your NATS server, or those of a cluster separated by commas; `tls://` speaks TLS.
+    Not set: the embedded one."""
     replicas: int = Field(default=1, ge=1, le=5)
     """Copies of each stream, on as many servers of a NATS cluster: 3 outlive the loss of one."""
 
@@ -46,8 +46,8 @@ class PostgresSettings(Section):
     """The tables."""
 
     dsn: SecretStr | None = None
-    """An own Postgres. `sslmode=verify-full` speaks TLS; of several hosts, separated by commas,
-    `target_session_attrs=read-write` finds the primary. Not set: the embedded one."""
+    """DSN of your Postgres. `sslmode=verify-full` speaks TLS; of several hosts, separated by
+    commas, `target_session_attrs=read-write` finds the primary. Not set: the embedded one."""
     bindir: Path | None = None
     """A system Postgres' binaries for the embedded server."""
 
@@ -70,8 +70,8 @@ class MarketSettings(Section):
     replay_dir: Path | None = None
     """Recorded market data. Not set: the data bundled with bokeh-sampledata."""
     jump_pct: float = Field(default=40.0, gt=0, le=10_000)
-    """Percent by which a close may differ from the one before; a larger step that no split explains
-    is told with the prices."""
+    """Percent by which a close may differ from the one before; larger moves without a split are
+    flagged."""
 
 
 class YahooSettings(Section):
@@ -130,7 +130,7 @@ class HttpSettings(Section):
     """The HTTP API and the pages."""
 
     enabled: bool = False
-    """Whether the console answers HTTP too; `deskbus up` does so unless it is told --no-http."""
+    """Serve the console over HTTP; `deskbus up` does, without --no-http."""
     host: str = Field(default="127.0.0.1", min_length=1)
     """Where HTTP listens; an address beyond loopback needs a token."""
     port: int = Field(default=8000, ge=0, le=65_535)
@@ -224,8 +224,7 @@ class ModelSettings(Section):
     of the analyst and the trader, for models that call no tools."""
     facts_max: int = Field(default=200, ge=10, le=FACTS_MAX)
     """Facts that one model call shows, whose names its reasons may give. A model with a small
-    window has room for fewer; endpoints that bind schemas take no longer list of names than the
-    most."""
+    window has room for fewer."""
     research_tickers_max: int = Field(default=10, ge=1, le=10)
     """Candidates that a plan may name and the analyst may dig into, of up to 25 in a digest."""
     plan_attempts_max: int = Field(default=3, ge=1, le=10)

@@ -4,7 +4,7 @@ A setting `http.port` is `port` in the table `[http]` of the file, and DESKBUS_H
 environment.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 from urllib.parse import urlsplit
@@ -91,6 +91,14 @@ class LimitSettings(AccountLimits):
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self)
+
+
+def limits_with(limits: AccountLimits, name: str, value: object) -> LimitSettings:
+    """The limits with another value of one. Raises WrongSetting that says what is wrong with it."""
+    try:
+        return LimitSettings.model_validate({**limits.model_dump(), name: value})
+    except ValidationError as error:
+        raise WrongSetting(f"limits.{describe(error, LimitSettings)}") from error
 
 
 class Gates(GateThresholds):
@@ -373,6 +381,32 @@ def is_in(tables: Mapping[str, Any], name: str) -> bool:
     table, _, field = name.rpartition(".")
     inner = tables.get(table) if table else tables
     return isinstance(inner, Mapping) and field in inner
+
+
+def overridden_by(path: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """The variable that sets what stands in the file at a path, as `("limits", "order_pct_max")`:
+    its own, or one of a table around it, as JSON; None where no variable does."""
+    given = {name.upper(): text for name, text in environment.items()}
+    # A table's variables are split once: DESKBUS_ACCOUNTS_MAIN is the last that can be written.
+    for depth in (1, 2):
+        name = variable(".".join(path[:depth]))
+        if name in given and _has(given[name], path[depth:]):
+            return name
+    return None
+
+
+def _has(text: str, path: Sequence[str]) -> bool:
+    if not path:
+        return True
+    try:
+        inner = TypeAdapter(Any).validate_json(text)
+    except ValidationError:
+        return False
+    for name in path:
+        if not isinstance(inner, Mapping) or name not in inner:
+            return False
+        inner = inner[name]
+    return True
 
 
 def is_setting(name: str) -> bool:

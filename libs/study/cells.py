@@ -88,7 +88,7 @@ def _canary(study: Study, dates: Sequence[date], calendar: ExchangeCalendar) -> 
     yield (
         "look-ahead: the canary, which knows the prices to come, may not be seen with "
         f"{amounts.count(len(study.universe), 'ticker')} at {amounts.count(len(dates), 'date')}"
-        f"{closer}; so nobody is cleared: take {canary.dates_needed(len(study.universe))} dates or "
+        f"{closer}; so it clears no one: take {canary.dates_needed(len(study.universe))} dates or "
         "more, a week apart"
     )
 

@@ -140,7 +140,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
                 "check", "operating.check", "Check all files of market data, without a desk"
             ),
             CommandEntry(
-                "config", "operating.config", "Show every setting, its value and its source"
+                "config", "operating.config", "Show every setting and its source, and set a limit"
             ),
             CommandEntry(
                 "proposer", "operating.proposer", "Let programs propose trades for one account"

@@ -6,7 +6,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 
-from contracts.subjects.accounts import ACCOUNT, EQUITY, LEADERBOARD, PERFORMANCE, RISK
+from contracts.subjects.accounts import (
+    ACCOUNT,
+    EQUITY,
+    LEADERBOARD,
+    LIMIT_PREVIEW,
+    PERFORMANCE,
+    RISK,
+)
 from contracts.subjects.approvals import APPROVALS, DECISIONS
 from contracts.subjects.cycles import CYCLE, CYCLES, RECORDING
 from contracts.subjects.events import EVENTS_AFTER, EVENTS_SINCE
@@ -92,6 +99,7 @@ def routes(desk: DeskViews, cycles: CycleList) -> Routes:
             on_request(PROPOSAL, proposals.proposal, desk=desk),
             on_request(PROPOSAL_LIMITS, proposals.limits, desk=desk),
             on_query(RISK, risk.risk, desk=desk),
+            on_query(LIMIT_PREVIEW, risk.limit_preview, desk=desk),
         ),
     )
 

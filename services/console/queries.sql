@@ -341,6 +341,15 @@ order by o.ticker, f.session desc, o.placed_at desc
 select order_id, ticker, side, type, quantity, hold, stop_price, currency, as_of from orders
 where account = $1 and status in ('working', 'waiting') order by as_of, ticker
 
+-- name: newest_judged
+-- The newest decision of an account with the books that it was judged by.
+select v.cycle_id, v.as_of, v.result as decision, b.result as books
+from operations v
+join operations b on b.cycle_id = v.cycle_id and b.pipeline = v.pipeline
+    and b.step = 'books' and b.status = 'completed'
+where v.account = $1 and v.step = 'validate' and v.status = 'completed'
+order by v.finished_at desc limit 1
+
 -- name: risk_cuts
 -- What each rule took from the proposals of an account since a session, and the newest case.
 select rule, count(*) filter (where outcome = 'cut')::int as cut,

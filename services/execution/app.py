@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH, PORTFOLIO
+from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH, PORTFOLIO, SET_LIMIT
 from contracts.subjects.commands import EXECUTE_DECISIONS, OPEN_BOOKS
 from contracts.subjects.exits import HOLDINGS
 from contracts.subjects.halts import HALT, RESUME
@@ -33,6 +33,7 @@ from services.execution.handler import (
     show_holdings,
     show_portfolio,
 )
+from services.execution.limits import set_limit
 from services.execution.reads import ExecutionReads
 from services.execution.venue.binding import Terms, bind_account, reconcile_account
 from services.execution.venue.desk import VenueDesk
@@ -72,6 +73,7 @@ def routes(trading: Trading, latest: LatestSession, desk: VenueDesk) -> Routes:
             on_request(RESUME, resume_trading, pool=trading.pool),
             on_request(IMPORT_HOLDINGS, import_holdings, trading=trading, latest=latest),
             on_request(MOVE_CASH, move_cash, trading=trading),
+            on_request(SET_LIMIT, set_limit, pool=trading.pool),
             on_request(BIND, bind_account, terms=terms),
             on_request(RECONCILE, reconcile_account, desk=desk),
             on_request(CANCEL_ORDER, cancel_order, desk=desk),

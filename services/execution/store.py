@@ -13,6 +13,7 @@ from contracts.capital import CashEvent, HoldingsEvent
 from contracts.execution import ExecutionResult
 from contracts.halt import Halt, HaltEvent
 from contracts.message import Command
+from contracts.types import Value
 from contracts.venue import BoundTo
 from libs.postgres.pool import PoolConnection, Record
 from libs.postgres.queries import Queries
@@ -209,7 +210,12 @@ async def tell_capital(
     db: PoolConnection, kind: EventType, key: str, event: HoldingsEvent | CashEvent
 ) -> None:
     """Write the event of what the owner has brought in or taken out, posted as `key`."""
-    at, node = await now(db), ids.capital_id(event.account, key)
+    await tell_of_nobody(db, kind, ids.capital_id(event.account, key), event)
+
+
+async def tell_of_nobody(db: PoolConnection, kind: EventType, node: UUID, event: Value) -> None:
+    """Write an event that no cycle has caused; `node` stands for what did."""
+    at = await now(db)
     await db.execute(sql.insert_own_event, at.date(), node, kind.value, at, event.model_dump_json())
 
 

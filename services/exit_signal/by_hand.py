@@ -15,11 +15,11 @@ _HUNDRED = Decimal(100)
 
 def sold_by_hand(held: SellablePart, sale: SellNow) -> ExitCheck:
     """The check that proposes the sale: a part of what is free, rounded down, at least one
-    share of whole shares.
+    share of whole shares, and never more than `quantity_max`.
 
     Nothing is proposed while an open order sells of it already: that one is to fill first.
     """
-    wanted = f"a person sells {amounts.percent(sale.share_pct)}"
+    wanted = f"sold by hand, {amounts.percent(sale.share_pct)}"
     signal = ExitSignal(rule=BY_HAND, primary=True, triggered=True, severity=1.0, detail=wanted)
     check = ExitCheck(ticker=sale.ticker, assessment="EXIT BY HAND", signals=(signal,))
     if held.promised > 0 or held.free <= 0:
@@ -27,8 +27,8 @@ def sold_by_hand(held: SellablePart, sale: SellNow) -> ExitCheck:
         return check.model_copy(update={"note": why})
     lot = held.position.lot
     exact, step = part_of(held.free, sale.share_pct, lot), share_step(held.free, lot)
-    quantity = min(held.free, max(step, exact))
-    # Where the share asked for is less than one of the shares held, one of them is asked for.
-    least = (step * _HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
-    pct = sale.share_pct if exact == quantity else min(_HUNDRED, least)
+    quantity = min(held.free, max(step, exact), sale.quantity_max or held.free)
+    # Where it is not the share asked for, it is that of the shares that are sold.
+    of_free = (quantity * _HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
+    pct = sale.share_pct if exact == quantity else min(_HUNDRED, of_free)
     return check.model_copy(update={"quantity": quantity, "sell_pct": pct})

@@ -196,9 +196,9 @@ async def check_exits(
     """Check the account's open positions: all, or those that the request's universe names.
 
     Of the user's own exit rules those run that this service's settings name (`plugins`).
-    Where a person sells by hand, only that sale is proposed, and no rule is asked. A position that
-    cannot be checked says why; where that is so of all of them, nothing was found
-    out and ExitsUnchecked is raised, unless they are all known to have no price any more. Raises
+    Where a person sells by hand, only those sales are proposed, and no rule is asked. A position
+    that cannot be checked says why; where that is so of all of them, nothing was found out and
+    ExitsUnchecked is raised, unless they are all known to have no price any more. Raises
     BadExitTerms.
     """
     books = command.portfolio
@@ -210,8 +210,8 @@ async def check_exits(
         exits=books.exits,
         venue=books.venue,
     )
-    if command.request.sell_now is not None:
-        return _by_hand(command, command.request.sell_now, holdings, reads)
+    if command.request.by_hand:
+        return _by_hand(command, command.request.by_hand, holdings, reads)
     requested = {*(command.request.universe or (position.ticker for position in books.positions))}
     held = [
         own
@@ -272,18 +272,22 @@ async def check_exits(
 
 
 def _by_hand(
-    command: CheckExits, sale: SellNow, holdings: Holdings, reads: ExitReads
+    command: CheckExits, sales: Sequence[SellNow], holdings: Holdings, reads: ExitReads
 ) -> ExitReport:
-    """A sale that a person wants, without any rule. Raises NotHeld."""
-    held = held_in(holdings, sale.ticker)
-    if held is None:
-        raise NotHeld(holdings, sale.ticker)
-    check = sold_by_hand(held, sale)
-    log.info("exit_signal.by_hand", account=holdings.account, ticker=sale.ticker)
+    """Sales that a person wants, without any rule, of what is held by now. Raises NotHeld where
+    nothing of it is."""
+    checks = [
+        sold_by_hand(held, sale)
+        for sale in sales
+        if (held := held_in(holdings, sale.ticker)) is not None
+    ]
+    if not checks:
+        raise NotHeld(holdings, sales[0].ticker)
+    log.info("exit_signal.by_hand", account=holdings.account, sales=len(checks))
     return ExitReport.of(
         command,
         account=holdings.account,
-        checks=(check,),
+        checks=tuple(checks),
         market_source=reads.market.label.in_words,
     )
 

@@ -104,9 +104,10 @@ class Handler:
 
     async def cycle(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
         """Answer a request; None where another orchestrator is to be asked."""
-        if request.sell_now is not None and requester not in REQUESTERS:
-            why = f"{requester} is no person: only a person sells by hand (`deskbus exit now`)"
-            return rejection("not_a_person", why, "sell_now")
+        if request.by_hand and requester not in REQUESTERS:
+            why = f"only people may sell by hand (`deskbus exit now`); {requester} is a program"
+            field = "sell_now" if request.sell_now else "sell_all"
+            return rejection("not_a_person", why, field)
         refused = _no_cell(request) if requester == STUDY else _kept_for_studies(request)
         refused = refused or _kept_for_proposers(request)
         if refused is not None:

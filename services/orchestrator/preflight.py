@@ -138,7 +138,7 @@ class AdmissionCheck:
                 bound = await self._accounts.bound(names)
                 if bound and (refused := await self._of_a_broker(bound[0], as_of)):
                     return refused
-                if request.sell_now is not None and names[0] not in clocks:
+                if request.by_hand and names[0] not in clocks:
                     return _nobodys(names[0], await self._accounts.names())
         except (DatabaseUnavailable, MarketError, TimeoutError) as error:
             log.warning("orchestrator.schedulers_unknown", error=f"{type(error).__name__}: {error}")
@@ -171,13 +171,15 @@ class AdmissionCheck:
             return _out_of_reach("sources", view.sources[0])
         unknown = [ticker for ticker in view.tickers if not ticker.is_known]
         field = "universe" if request.sell_now is None else "sell_now.ticker"
+        field = "sell_all" if request.sell_all else field
         by_plan = requester == SCHEDULE or (request.study and not request.study.dry_run)
+        by_plan = by_plan or bool(request.sell_all)
         if unknown and (not by_plan or len(view.tickers) == len(tickers)):
             return _out_of_reach(field, unknown[0])
         if tickers and len(view.tickers) == len(tickers):
             return _out_of_reach(field, view.tickers[0])
         # A job or a study whose universe has lost a share goes on with the others: its digest says
-        # so.
+        # so. A sale of all positions goes on likewise.
         return None
 
     async def _of_the_pipelines(self, request: CycleRequest) -> Preflight:
@@ -218,10 +220,10 @@ class AdmissionCheck:
 
 
 def tickers_of(request: CycleRequest) -> tuple[str, ...]:
-    """The tickers that a request names: the one to sell now, its universe, or that of the strategy
+    """The tickers that a request names: those to sell now, its universe, or that of the strategy
     it brings."""
-    if request.sell_now is not None:
-        return (request.sell_now.ticker,)
+    if request.by_hand:
+        return tuple(sale.ticker for sale in request.by_hand)
     if request.universe is not None:
         return request.universe
     spec = request.strategy.spec if request.strategy else None

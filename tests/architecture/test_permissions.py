@@ -2,7 +2,14 @@
 
 import pytest
 
-from contracts.subjects.accounts import ACCOUNT, IMPORT_HOLDINGS, MOVE_CASH, PERFORMANCE, PORTFOLIO
+from contracts.subjects.accounts import (
+    ACCOUNT,
+    IMPORT_HOLDINGS,
+    MOVE_CASH,
+    PERFORMANCE,
+    PORTFOLIO,
+    SET_LIMIT,
+)
 from contracts.subjects.approvals import DECISIONS
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.cycles import CYCLE, CYCLES, REQUEST_CYCLE
@@ -215,11 +222,13 @@ def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> N
     assert all(may_hear(user, row.by("x")) for row in EVENTS)
 
 
-OF_THE_OWNER = (IMPORT_HOLDINGS, MOVE_CASH, BIND, RECONCILE)
+OF_THE_OWNER = (IMPORT_HOLDINGS, MOVE_CASH, SET_LIMIT, BIND, RECONCILE)
 
 
 @pytest.mark.parametrize("row", OF_THE_OWNER)
-def test_only_the_command_line_of_the_owner_moves_the_owners_money(row: AnySubject) -> None:
+def test_only_the_command_line_of_the_owner_moves_the_owners_money_and_sets_limits(
+    row: AnySubject,
+) -> None:
     allowed = {name for name in ALL for caller in ALL if may_publish(name, row.by(caller))}
     assert allowed == {CLI}
 

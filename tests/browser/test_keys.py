@@ -51,9 +51,7 @@ def test_the_search_finds_a_cycle_by_its_first_digits_and_whatever_has_a_name(
         "href", "/tickers/AAPL"
     )
     field.fill("no such thing at all")
-    expect(
-        front.get_by_role("status").filter(has_text="Nothing here is named like")
-    ).to_be_visible()
+    expect(front.get_by_role("status").filter(has_text="No results for")).to_be_visible()
 
 
 def test_arrows_choose_among_the_results_and_a_reader_is_told_which(front: Page) -> None:
@@ -91,7 +89,7 @@ def test_the_question_mark_lists_the_keys_and_single_ones_can_be_switched_off(fr
     expect(keys.locator("kbd", has_text="Ctrl-K")).to_have_count(1)
     expect(keys).to_contain_text("Go to")
     expect(keys).to_contain_text("Live tail")
-    front.get_by_role("checkbox", name="Single keys do something").uncheck()
+    front.get_by_role("checkbox", name="Single-key shortcuts").uncheck()
     front.keyboard.press("Escape")
     front.keyboard.press("?")
     expect(keys).to_have_count(0)

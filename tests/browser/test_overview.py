@@ -24,7 +24,7 @@ def test_accounts_stand_with_their_money_and_lead_to_their_books(page: Page, sho
 def test_what_waits_comes_before_money_and_every_tile_leads_somewhere(page: Page) -> None:
     page.goto("/")
     titles = page.locator("main h2").all_inner_texts()
-    assert titles.index("Waits for you") < titles.index("Accounts") < titles.index("Last decisions")
+    assert titles.index("Needs you") < titles.index("Accounts") < titles.index("Last decisions")
     assert page.locator("main").get_by_text("Spent today").count() == 1
     for link in page.locator("a.tile").all():
         target = str(link.get_attribute("href"))

@@ -62,7 +62,7 @@ def test_the_theme_that_is_chosen_stays(page: Page) -> None:
 
 def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     page.goto("/")
-    waits = page.get_by_role("region", name="Waits for you")
+    waits = page.get_by_role("region", name="Needs you")
     expect(waits.get_by_text("by cli: a drill")).to_be_visible()
     failed = page.get_by_role("region", name="Failed in the last 24 hours")
     before = failed.get_by_role("listitem").count()
@@ -92,7 +92,7 @@ def test_each_figure_of_a_decision_says_where_it_is_from_and_how_many_do_is_coun
 ) -> None:
     page.goto(f"/decisions/{shown.decided['cycle_id']}/rules")
     evidence = page.get_by_role("region", name="Evidence and reports")
-    expect(evidence).to_contain_text(re.compile(r"[1-9]\d* with a source, 0 without"))
+    expect(evidence).to_contain_text(re.compile(r"[1-9]\d* sourced, 0 unsourced"))
     figure = evidence.locator("details[open] .cited").first
     expect(figure).to_have_attribute("title", re.compile(r"^AAPL\.\w+.*; .*, 2012-06-29"))
 

@@ -52,7 +52,7 @@ def test_attempts_retries_and_claims_are_marked(page: Page, shown: Shown) -> Non
     expect(rows.filter(has_text="deciding/picks")).to_contain_text("epoch 1 was fenced")
     analysts = rows.filter(has_text="analyzing/analyst")
     expect(analysts).to_have_count(2)
-    expect(analysts.first).to_contain_text("gave no valid answer")
+    expect(analysts.first).to_contain_text("returned an invalid answer")
     expect(analysts.last).to_contain_text("attempt 2")
     for kind in ("retry", "fence"):
         expect(tree.locator(f"circle.{kind}")).to_have_count(1)

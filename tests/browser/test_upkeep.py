@@ -96,7 +96,7 @@ def test_a_position_shows_what_it_was_bought_for_and_is_sold_by_a_button(
     page.goto("/portfolio?account=byhand")
     page.locator("summary", has_text="What they were bought for").click()
     told = page.locator("#plans .detail", has_text="MSFT: bought on Mon 2012-07-02 (For: ")
-    expect(told).to_contain_text("looked at again by 2012-09-25")
+    expect(told).to_contain_text("review by 2012-09-25")
 
     row = page.locator("tr", has=page.get_by_role("rowheader", name="MSFT", exact=True))
     row.locator("summary", has_text="Sell now").click()

@@ -121,6 +121,13 @@ LETTER = {
 ENDED = {"status": "failed", "reason": "analyzing/quant failed: FREE TEXT"}
 OTHERS: dict[EventType, dict[str, Any]] = {
     EventType.CYCLE_ACCEPTED: {},
+    EventType.LIMIT_SET: {
+        "account": None,
+        "limit": "position_pct_max",
+        "before": "40",
+        "value": "20",
+        "by": "cli",
+    },
     EventType.PIPELINE_ENDED: ENDED,
     EventType.ATTEMPT_ENDED: ENDED,
     EventType.STATE_ENTERED: {},
@@ -240,6 +247,7 @@ OF_THE_DESK = frozenset(
     {
         EventType.REQUEST_REJECTED,
         EventType.TRADING_HALTED,
+        EventType.LIMIT_SET,
         EventType.OUTAGE_ENDED,
         EventType.LETTER_KEPT,
         EventType.NOTICES_GIVEN_UP,

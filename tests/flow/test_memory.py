@@ -142,7 +142,7 @@ async def test_after_the_last_attempt_the_cycle_fails_with_what_was_wrong_and_wh
     assert cycle.state.status is CycleStatus.FAILED
     assert [each.row.attempt for each in of_step(desk, "plan")] == [*range(1, attempts + 1)]
     reason = cycle.state.reason
-    assert reason.startswith("planning/plan failed: planner (rules) gave no valid answer: ")
+    assert reason.startswith("planning/plan failed: planner (rules) returned an invalid answer: ")
     assert "neither in the digest nor held" in reason
     assert "(answer_invalid)" in reason
     assert ("plan_attempts_max" in reason) == (attempts > 1)
@@ -177,5 +177,5 @@ async def test_where_a_model_writes_no_memory_the_rules_do_and_the_orders_stand(
     memory: Any = desk.contract("memorize")
     [mark] = memory["substitutes"]
     assert (mark["stage"], mark["by"], mark["why"]) == ("memory", "rules", "fallback")
-    assert mark["reason"].startswith("answer_invalid: memory (rules) gave no valid answer: ")
+    assert mark["reason"].startswith("answer_invalid: memory (rules) returned an invalid answer: ")
     assert memory["decision"]["picks"]

@@ -80,7 +80,7 @@ def risk_per_trade(leg: Leg, facts: RiskFacts) -> LegFinding:
     where = (
         "lost, without a stop"
         if stop is None
-        else f"lost down to the stop at {quoted(_traded(stop, leg.ticker, facts))}"
+        else f"lost at its stop of {quoted(_traded(stop, leg.ticker, facts))}"
     )
     return share_of_room(
         leg,
@@ -88,9 +88,9 @@ def risk_per_trade(leg: Leg, facts: RiskFacts) -> LegFinding:
         risked(leg, facts.amount(leg), facts),
         facts.equity * limit_pct / _HUNDRED,
         where,
-        f"at its stop a trade may lose {pct(limit_pct)} of equity: "
-        f"{pct(facts.limits.risk_per_trade_pct_max)} times its confidence "
-        f"({stated}at least {CONFIDENCE_FACTOR_MIN:f}); a gap through the stop loses more",
+        f"a trade may lose {pct(limit_pct)} of equity at its stop: "
+        f"{pct(facts.limits.risk_per_trade_pct_max)} x confidence "
+        f"({stated}min {CONFIDENCE_FACTOR_MIN:f}); a gap can lose more",
     )
 
 

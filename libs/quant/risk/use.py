@@ -1,13 +1,18 @@
-"""How much of an account's limits its books use. Pure."""
+"""How much of an account's limits its books use, and what other ones would allow. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from contracts.account import Portfolio
-from contracts.risk_use import LimitUse
+from contracts.account import AccountLimits, Portfolio, Side
+from contracts.risk import DecisionAction, DecisionValidation
+from contracts.risk_use import BuyUnder, LimitUse
+from contracts.types import shortened
+from libs.quant.risk.evaluation import evaluate
 from libs.quant.risk.facts import RiskFacts
+from libs.quant.risk.plugins import plugin_ceilings
 
+REASON_CHARS = 200
 _STEP = Decimal("0.01")
 _HUNDRED, _ZERO = Decimal(100), Decimal(0)
 MEASURED: Mapping[str, str] = {
@@ -58,3 +63,46 @@ def _share(amount: Decimal, equity: Decimal) -> Decimal:
     if not amount:
         return _ZERO
     return (amount * _HUNDRED / equity).quantize(_STEP) if equity else _HUNDRED
+
+
+def buys_under(
+    decision: DecisionValidation, books: Portfolio, limits: AccountLimits, others: AccountLimits
+) -> tuple[BuyUnder, ...]:
+    """The buys that a decision proposed, by two sets of limits on the books that it was judged by:
+    its proposals are judged again by the same rules, on the same evidence."""
+    (by_these, known), (by_others, whys) = (_bought(decision, books, it) for it in (limits, others))
+    wanted = sorted({it.ticker for it in decision.proposals if it.action is Side.BUY})
+    return tuple(
+        BuyUnder(
+            ticker=ticker,
+            shares=by_these.get(ticker, _ZERO),
+            then=by_others.get(ticker, _ZERO),
+            reason=next((why for why in whys[ticker] if why not in known[ticker]), ""),
+        )
+        for ticker in wanted
+    )
+
+
+def _bought(
+    decision: DecisionValidation, books: Portfolio, limits: AccountLimits
+) -> tuple[Mapping[str, Decimal], Mapping[str, Sequence[str]]]:
+    """The shares bought by ticker, and by ticker each reason why no more."""
+    verdict = evaluate(
+        decision.proposals,
+        {it.ticker: it for it in decision.evidence},
+        books.model_copy(update={"limits": limits}),
+        limits,
+        decision.budget,
+        {it.ticker: it.price for it in decision.evidence},
+        moves=decision.moves,
+        constraints=decision.constraints,
+        own_ceilings=plugin_ceilings((), decision.plugins),
+    )
+    shares = {it.asset: it.quantity for it in verdict.decisions if it.action is DecisionAction.BUY}
+    whys: defaultdict[str, list[str]] = defaultdict(list)
+    for it in verdict.checks:
+        if it.ticker and not it.passed:
+            whys[it.ticker].append(
+                shortened(f"{it.rule.replace('_', ' ')}: {it.reason}", REASON_CHARS)
+            )
+    return shares, whys

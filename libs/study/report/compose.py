@@ -13,6 +13,7 @@ from contracts.study_score import (
     LeakVerdict,
     Measure,
     NotShown,
+    PairedDifference,
     StudyScore,
 )
 from libs.facts import amounts
@@ -31,6 +32,7 @@ from libs.study.report.parts import (
     text,
 )
 
+OPEN_SHOWN_MAX = 3
 MEASURES_ABOUT = {
     Measure.HITS: "Right choices, in percentage points, over all assets on dates that both decided",
     Measure.EXCESS: "Excess return of a decision, on dates that both decided",
@@ -118,21 +120,34 @@ def _answer(score: StudyScore) -> Sequence[Cell]:
     cells += [_known(it) for it in score.leakage if it.verdict in IN_SHORT]
     cells += in_short(score)
     of_excess = [it for it in score.differences if it.measure is Measure.EXCESS]
-    resolved = 0
     for one in of_excess:
         if isinstance(one.difference, Estimate) and one.difference.resolved:
             first_is_ahead = one.difference.estimate > 0
             ahead, behind = (one.first, one.second) if first_is_ahead else (one.second, one.first)
             by = words.gain(abs(one.difference.estimate))
             cells.append(Cell(f"{ahead} is ahead of {behind} by {by} a decision", tone=Tone.GOOD))
-            resolved += 1
-    if of_excess:
-        open_ones = len(of_excess) - resolved
-        pairs = amounts.count(len(of_excess), "pair")
-        cells.append(words.quiet(f"{open_ones} of {pairs} not resolved"))
+    open_ones = [it for it in of_excess if not _is_resolved(it)]
+    cells += map(_undecided, open_ones[:OPEN_SHOWN_MAX])
+    if more := len(open_ones) - OPEN_SHOWN_MAX:
+        more_pairs = amounts.count(more, "more pair")
+        cells += [words.quiet(f"{more_pairs}: no difference seen")] if more > 0 else []
     if score.message:
         cells.append(Cell(score.message, tone=Tone.WARN))
     return cells
+
+
+def _is_resolved(one: PairedDifference) -> bool:
+    return isinstance(one.difference, Estimate) and one.difference.resolved
+
+
+def _undecided(one: PairedDifference) -> Cell:
+    """`Rules vs coin: no difference seen; 190 dates would be needed`."""
+    pair, of = f"{one.first[:1].upper()}{one.first[1:]} vs {one.second}", one.difference
+    if isinstance(of, NotShown):
+        return words.quiet(f"{pair}: {of.why}")
+    if of.needed is None:
+        return words.quiet(f"{pair}: no difference on {amounts.count(of.dates, 'date')}")
+    return words.quiet(f"{pair}: no difference seen; {of.needed:,} dates would be needed")
 
 
 IN_SHORT = {LeakVerdict.LEAKS, LeakVerdict.CLEAR}
@@ -206,10 +221,10 @@ def _arm_row(arm: ArmScore, *, is_paid: bool) -> Sequence[str | Cell]:
 
 PAIRED: Sequence[Column] = (
     *text("First", "Second"),
-    *numbers("n"),
+    *numbers("n", spare=2),
     *numbers("Differ", spare=1),
     *numbers("Difference"),
-    *text("95% interval"),
+    *text("95% interval", spare=3),
     *numbers("p", "q = N/N*", spare=1),
     *text("Verdict"),
 )

@@ -7,6 +7,7 @@ same work, so a filling that was stopped continues where it was.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -30,8 +31,10 @@ from libs.runtime.model_settings import SCRIPTED
 from libs.runtime.settings import Settings
 from services.cli.demo.market import FIRST, LAST, TODAY
 from services.cli.demo.sealed import MAIN, RULES, THRIFTY
+from services.cli.shell.problem import CliProblem
 from services.cli.shell.request import request_and_follow, send, show
 from services.cli.shell.slots import Slots, slots_of
+from services.cli.studies.run import begin
 
 CALLER = "cli"
 HALTED = (date(2010, 2, 8), date(2010, 2, 19))
@@ -41,6 +44,7 @@ DRILL = "the demo's halt: sales pass, buys do not; deskbus resume --account rule
 THRIFTY_USD = Decimal("0.12")
 TORN = b'{"idempotency_key": "a-program-that-died-in-the-mid'
 DESIGNS = Path(__file__).parent / "designs"
+STUDY_FILE = Path(__file__).parent / "study.yaml"
 DESIGNED = ("calm-leaders", "trend-and-calm")
 """The first passes both gates and is assessed, the second is stopped by one: the same design over
 other years."""
@@ -75,6 +79,9 @@ async def fill(settings: Settings, sessions: int | None, on_step: OnStep) -> Non
             await _last_day(client, settings)
             on_step(len(runs) + 1, len(runs) + 1, "strategies: the backtests end")
             await designing
+            # Last: its cells go on while a visitor looks around.
+            with suppress(CliProblem):  # the score of a study needs an extra
+                await begin(client, STUDY_FILE)
         finally:
             designing.cancel()
 

@@ -43,6 +43,7 @@ async def tour(client: Client) -> Mapping[str, str]:
     if any(entry.account == MAIN for entry in waiting):
         stops["/approvals"] = "approve the proposal that waits, or buy less; follow its order"
     stops["/leaderboard"] = "the scripted pipeline beside the rules, cash and buy-and-hold"
+    stops["/studies"] = "do the rules beat a coin? A study says what can be told; it fills in now"
     failed = next((cycle for cycle in cycles if cycle.status is CycleStatus.FAILED), None)
     if failed is not None:
         stops[f"/cycles/{amounts.short(failed.cycle_id)}"] = "a cycle that failed, and why"

@@ -53,7 +53,7 @@ def page_url(desk: RunningDesk, page: str = "") -> str:
     if desk.http_url is None:
         raise CliProblem(
             "this desk serves no console, or it is not known from here where",
-            "`deskbus up` serves one unless it is told --no-http; of servers of your own, the "
+            "`deskbus up` serves one, without --no-http; of servers of your own, the "
             "console's service has it at its DESKBUS_HTTP_PORT",
         )
     return f"{desk.http_url}/{page.strip('/')}"

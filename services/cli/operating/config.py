@@ -1,27 +1,33 @@
-"""`deskbus config`: every setting in force."""
+"""`deskbus config`: every setting in force, and a limit that is set."""
 
 import os
 from pathlib import Path
+
+import typer
 
 from libs.report import view
 from libs.report.settings import in_force
 from libs.report.tones import Tone
 from libs.report.view import Column, Table
 from libs.runtime.settings import SETTINGS_FILE
+from services.cli.operating.set_limit import set_
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.running import load_settings
 
 app = group()
+app.command("set")(set_)
 
 
-@app.command()
-def config(json: JsonOption = False) -> None:
+@app.callback(invoke_without_command=True, no_args_is_help=False)
+def config(context: typer.Context, json: JsonOption = False) -> None:
     """Show every setting: its value, where that came from, and what it means.
 
     The environment (DESKBUS_...) counts above deskbus.toml in the working directory, which counts
     above the defaults. Secrets are masked.
     """
+    if context.invoked_subcommand is not None:
+        return
     entries = in_force(load_settings(), os.environ, Path(SETTINGS_FILE))
     example = f"DESKBUS_HTTP_PORT=... or `port` below [http] in {SETTINGS_FILE}"
     table = Table(

@@ -100,7 +100,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus exit-signals check AAPL --format full --as-of 2012-10-31",
     ),
     "exit-signals distances": ("deskbus exit-signals distances",),
-    "exit now": ("deskbus exit now AAPL", "deskbus exit now AAPL --share 50 --account mine"),
+    "exit now": (
+        "deskbus exit now AAPL",
+        "deskbus exit now AAPL --share 50 --account mine",
+        "deskbus exit now --all",
+    ),
     "leaderboard": (
         "deskbus leaderboard",
         "deskbus leaderboard --since 2012-03-01",
@@ -153,6 +157,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "resume": ("deskbus resume", "deskbus resume --account beta"),
     "doctor": ("deskbus doctor",),
     "config": ("deskbus config", "deskbus config --json"),
+    "config set": (
+        "deskbus config set limits.position_pct_max 20",
+        "deskbus config set accounts.growth.limits.daily_loss_pct_max 3 --yes",
+    ),
     "dlq list": ("deskbus dlq list",),
     "dlq show": ("deskbus dlq show 3",),
     "dlq retry": ("deskbus dlq retry 3",),

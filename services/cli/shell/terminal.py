@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from io import TextIOWrapper
 from typing import Literal
@@ -18,7 +19,7 @@ from rich.text import Text
 from libs.report.tones import MARKS, Tone, tone
 
 PLAIN_WIDTH = 110
-"""Columns when the output is no terminal: wide enough that nothing is broken or cut."""
+"""Columns where no terminal is known: wide enough that nothing is broken or cut."""
 WIDTH_MAX = 118
 """Wider lines are hard to read."""
 WIDTH_MIN = 40
@@ -78,10 +79,18 @@ def _console(*, stderr: bool) -> Console:
         stream.reconfigure(errors="replace")
     # COLUMNS is the reader's own word; rich's guess about a pipe is not.
     asked_for = os.environ.get("COLUMNS", "").isdigit()
-    wide = console.width if console.is_terminal or asked_for else PLAIN_WIDTH
+    wide = console.width if console.is_terminal or asked_for else _width_of_a_pipe()
     # Words keep the terminal's own width: a line that changes must fit on one of its lines.
     console.width = min(wide if stderr else max(wide, WIDTH_MIN), WIDTH_MAX)
     return console
+
+
+def _width_of_a_pipe() -> int:
+    """That of the terminal that the command was typed in, by what of it is no pipe."""
+    for number in (2, 0):
+        with suppress(OSError):
+            return os.get_terminal_size(number).columns or PLAIN_WIDTH
+    return PLAIN_WIDTH
 
 
 def emit(lines: Iterable[BaseModel]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -74,6 +75,16 @@ def run(
     show([view], screen(view), json=json)
     if is_bad_end(view):
         raise typer.Exit(ExitCode.FAILED)
+
+
+async def begin(client: Client, file: Path) -> str:
+    """Begin the study of a file, and wait for none of its cells; its name. One that runs already,
+    or has ended, is left as it is. Raises `CliProblem`."""
+    study = read_study(file)
+    known = (await client.ask(STUDIES, StudiesQuery(name=study.name))).studies
+    if not known:
+        accepted(await client.ask(RUN_STUDY, RunStudy(study=study), timeout_s=BEGIN_S))
+    return study.name
 
 
 def status(study_name: NameArgument, json: JsonOption = False) -> None:

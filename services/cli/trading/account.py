@@ -13,6 +13,7 @@ from libs.report import view
 from libs.report.tones import Tone
 from libs.report.view import Table, Text
 from services.cli.render.described import Shown, show
+from services.cli.shell.confirming import HASH_CHARS, HashOption, whole_hash
 from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode
@@ -20,7 +21,6 @@ from services.cli.shell.running import ask
 
 ASK_TIMEOUT_S = 120.0
 """All books are read, twice where they differ, ten seconds apart."""
-HASH_CHARS, HASH_CHARS_MIN = 12, 8
 TONES = {
     LookVerdict.AGREES: Tone.GOOD,
     LookVerdict.DIFFERS: Tone.BAD,
@@ -75,10 +75,7 @@ def _binding(shown: Binding) -> Iterable[Shown]:
 @app.command()
 def reconcile(
     name: NameArgument,
-    confirmed: Annotated[
-        str | None,
-        typer.Option("--hash", help="The hash that was shown: take over the broker's books."),
-    ] = None,
+    confirmed: HashOption = None,
     reason: Annotated[str, typer.Option(help="Why they differ; kept on record.")] = "",
     json: JsonOption = False,
 ) -> None:
@@ -90,13 +87,7 @@ def reconcile(
     request = typed("reconcile", ReconcileAccount, account=name, reason=reason)
     shown = ask(RECONCILE, request, timeout_s=ASK_TIMEOUT_S)
     if confirmed is not None:
-        known = shown.hash or ""
-        if len(confirmed) < HASH_CHARS_MIN or not known.startswith(confirmed.lower()):
-            raise CliProblem(
-                f"the hash is {known[:HASH_CHARS] or 'none'}, not {confirmed[:HASH_CHARS]}",
-                f"look at it again: deskbus account reconcile {name}",
-                ExitCode.REJECTED,
-            )
+        known = whole_hash(confirmed, shown.hash or "")
         request = request.model_copy(update={"confirmed": known})
         shown = ask(RECONCILE, request, timeout_s=ASK_TIMEOUT_S)
     show([shown], _books(name, shown.look), json=json)

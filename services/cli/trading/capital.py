@@ -29,9 +29,10 @@ from libs.facts import amounts
 from libs.report import view
 from libs.report.view import Column, Table, Text
 from services.cli.render.described import Shown, head, show
+from services.cli.shell.confirming import HASH_CHARS_MAX, HashOption, tell_how, whole_hash
 from services.cli.shell.invalid import amount_of, day_of, pairs_of, typed
 from services.cli.shell.options import AccountOption, DateOrder, DecimalMark, JsonOption
-from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
+from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.questions import answer_to, is_confirmed, is_terminal
 from services.cli.shell.running import ask
 from services.cli.shell.terminal import aside, emit, err, facts, put, write
@@ -41,19 +42,11 @@ if TYPE_CHECKING:
 
 ASK_TIMEOUT_S = 60.0
 """A live source may be asked for the prices of every holding."""
-HASH_CHARS = 12
 FINDINGS_SHOWN_MAX = 40
 
-HashOption = Annotated[
-    str | None,
-    typer.Option(
-        "--hash", help="The hash that was shown, or its first characters (8 or more): do it."
-    ),
-]
 AmountArgument = Annotated[
     str, typer.Argument(help="How much, in the account's currency, e.g. 1000 or 250.50.")
 ]
-HASH_CHARS_MIN, HASH_CHARS_MAX = 8, 64
 COLUMNS = frozenset(
     {
         "ticker",
@@ -202,7 +195,7 @@ def _answer(
 ) -> str | None:
     """The hash to confirm; None where it is not confirmed. Raises `CliProblem` for another hash."""
     if confirmed is not None:
-        return _confirmed(confirmed, shown.hash)
+        return whole_hash(confirmed, shown.hash)
     is_open = shown.opened or not (is_yes or (can_ask and is_confirmed("Open this account?")))
     return None if is_open else shown.hash
 
@@ -210,7 +203,7 @@ def _answer(
 def _end(shown: HoldingsImport, account: str, as_of: str | None) -> None:
     """Say what was done, and the next command."""
     if not shown.opened:
-        _how(shlex.join(["deskbus", *sys.argv[1:]]), shown.hash)
+        tell_how(shlex.join(["deskbus", *sys.argv[1:]]), shown.hash)
     elif shown.changed:
         put(f"account {account} is open")
         day = f" --as-of {shown.as_of}" if as_of else ""
@@ -278,7 +271,7 @@ def _move(
     whole = (confirmed or "").lower()
     if len(whole) < HASH_CHARS_MAX:
         shown = ask(MOVE_CASH, request, timeout_s=ASK_TIMEOUT_S)
-        whole = _confirmed(whole, shown.hash) if confirmed is not None else ""
+        whole = whole_hash(whole, shown.hash) if confirmed is not None else ""
     # A whole hash is asked about as it is: what it has posted already is first as that.
     if whole:
         confirmed_request = request.model_copy(update={"confirmed": whole})
@@ -289,29 +282,9 @@ def _move(
     put(_cash_line(shown))
     if not shown.posted:
         command = "deposit" if kind == "deposit" else "withdraw"
-        _how(f"deskbus portfolio {command} {amount} --account {account}", shown.hash)
+        tell_how(f"deskbus portfolio {command} {amount} --account {account}", shown.hash)
     elif not shown.changed:
         put("it was posted before; nothing changed")
-
-
-def _confirmed(given: str, known: str) -> str:
-    """The whole hash. Raises `CliProblem` where another thing is shown than was confirmed."""
-    if len(given) < HASH_CHARS_MIN:
-        raise WrongUsage(f"--hash needs its first {HASH_CHARS_MIN} characters or more")
-    if known.startswith(given.lower()):
-        return known
-    raise CliProblem(
-        f"the hash is {known[:HASH_CHARS]}, not {given[:HASH_CHARS]}: it was done before, or"
-        " something has changed",
-        "nothing was changed; look at it again without --hash",
-        ExitCode.REJECTED,
-    )
-
-
-def _how(command: str, digest: str) -> None:
-    """How it is done: what was shown, confirmed."""
-    aside("\nnothing has changed yet; to do it:")
-    aside(f"  {command} --hash {digest[:HASH_CHARS]}", "")
 
 
 def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path) -> None:

@@ -1,6 +1,7 @@
 """`deskbus risk`: an account against its limits."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -43,6 +44,5 @@ def screen(view: RiskView, account: str) -> Iterable[Shown]:
     yield head(f"risk of {account}", at)
     yield from risk_use.heading(view)
     yield risk_use.table(view, account)
-    since = "" if view.since is None else f"since {amounts.session(view.since)}"
-    yield head("what the rules took", since)
-    yield risk_use.cuts(view)
+    since = "" if view.since is None else f" since {amounts.session(view.since)}"
+    yield replace(risk_use.cuts(view), title=f"What the rules took{since}")

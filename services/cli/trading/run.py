@@ -146,7 +146,7 @@ def _tell_where(settings: Settings, view: CycleView, *, chosen: str | None) -> N
         ("Next", commands),
     )
     if chosen is not None:
-        why = f"{chosen} is chosen: {AS_OF_CHOSEN}; --as-of takes any other"
+        why = f"{chosen}: {AS_OF_CHOSEN}; choose another with --as-of"
         steps = (("Date", why), *steps)
     write(facts([(label, Text(value, style="dim")) for label, value in steps]), out())
 

@@ -74,6 +74,7 @@ class Show:
             first_request=first_request,
         )
         self.environment.filters.update(words.FILTERS)
+        self.environment.filters["spent"] = partial(words.spent, is_demo=is_demo)
         self.environment.tests["curve"] = words.is_curve
 
     def __call__(

@@ -103,9 +103,7 @@ async def all_settings(desk: Desk, show: ShowPage) -> Response:
 async def _never_again(letter: DeadLetter, desk: DeskAccess) -> str:
     """Why a retry of the letter can never work; empty where it may."""
     if letter.subject.startswith(ORCHESTRATORS):
-        return (
-            "It is no command of the desk, so there is none to send again: its sender corrects it."
-        )
+        return "Not a desk command, so it cannot be retried. Fix it at the sender."
     try:
         op_id = UUID(orjson.loads(letter.body or "")["op_id"])
     except (ValueError, TypeError, KeyError, AttributeError):

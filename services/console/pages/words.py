@@ -65,6 +65,11 @@ def change(amount: Decimal, currency: str) -> str:
     return amounts.change(ticks.priced(amount, currency))
 
 
+def spent(amount: Decimal | None, *, is_demo: bool) -> str:
+    """A cost as `usd` writes it, in the demo with `simulated` behind it."""
+    return f"{usd(amount)} simulated" if is_demo and amount else usd(amount)
+
+
 def usd(amount: Decimal | None) -> str:
     """`$0.0312`, from a dollar on `$9.67`; `$100` where it is whole; `unknown` without a price."""
     if amount is None:

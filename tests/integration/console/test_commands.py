@@ -109,10 +109,10 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
     assert "✓ Decision of Thu 2010-05-06  completed" in done.out
     assert re.search(r"AAPL +cut +risk_per_trade +998\.80", done.out)
     words = " ".join(done.out.split())
-    assert "AAPL: risks 505.39 USD (0.5% of equity) down to 215.02" in words
+    assert "AAPL: 505.39 USD at risk (0.5% of equity; stop 215.02" in words
     assert "1 stop placed" in words
     assert "bought 15 AAPL for 3,657.60 USD" in done.out
-    assert "2010-05-06 is chosen: the first session after the newest filing" in words
+    assert "2010-05-06: the first session after the newest filing" in words
     assert "--evidence AAPL" in done.out
     assert "\x1b" not in done.out + done.err
     assert "planning" in done.err

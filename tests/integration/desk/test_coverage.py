@@ -287,7 +287,9 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
     assert len({node["op_id"] for node in tries}) == PLAN_ATTEMPTS_MAX
     assert all(said in node["error_message"] for node in tries)
     assert view["status"] == "failed"
-    assert view["reason"].startswith("planning/plan failed: planner (rules) gave no valid answer: ")
+    assert view["reason"].startswith(
+        "planning/plan failed: planner (rules) returned an invalid answer: "
+    )
     assert said in view["reason"]
     assert "model.plan_attempts_max" in view["reason"]
     # Wide enough for the reason beside a time of any length.

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from unittest.mock import ANY
 from uuid import uuid4
 
@@ -329,13 +330,42 @@ def test_a_person_sells_now_what_no_rule_would(deskbus: CommandLine) -> None:
         assert deskbus(f"exit now AAPL --account byhand {typed}").code == 2
 
 
-async def test_a_model_of_another_program_sells_nothing_by_hand(desk: Desk) -> None:
-    body = {
-        "idempotency_key": uuid4().hex,
-        "kind": "exit",
-        "as_of": "2012-07-03",
-        "sell_now": {"ticker": "AAPL"},
-    }
+def test_everything_is_shown_and_sold_once_by_its_hash(deskbus: CommandLine) -> None:
+    bought = deskbus("cycle request --as-of 2012-06-29 --wait --json --account everything")
+    assert bought.code == 0, bought.err
+    moved = deskbus("cycle request --kind exit --as-of 2012-07-02 --account everything --wait")
+    assert moved.code == 0, moved.err
+    held = deskbus("portfolio everything --json").rows[0]["portfolio"]["positions"]
+    assert held
+
+    command = "exit now --all --account everything"
+    shown = deskbus(command)
+    assert shown.code == 0, shown.err
+    assert all(position["ticker"] in shown.out for position in held)
+    digest = deskbus(f"{command} --json").rows[0]["hash"]
+    assert f"{command} --hash {digest[:12]}" in shown.err
+    assert deskbus(f"{command} --hash {'0' * 12}").code == 4
+    assert deskbus("portfolio everything --json").rows[0]["portfolio"]["positions"] == held
+
+    sold = deskbus(f"{command} --hash {digest}")
+    assert sold.code == 0, sold.err
+    assert "sold by hand" in " ".join(sold.out.split())
+    after = deskbus("portfolio everything --json").rows[0]["portfolio"]
+    assert after["positions"] == []
+    again = deskbus(f"{command} --hash {digest}")
+    assert again.code == 0
+    assert "holds nothing" in again.err
+    for typed in ("exit now", "exit now AAPL --all", "exit now --all --share 50"):
+        assert deskbus(typed).code == 2
+
+
+@pytest.mark.parametrize(
+    "sales", [{"sell_now": {"ticker": "AAPL"}}, {"sell_all": [{"ticker": "AAPL"}]}]
+)
+async def test_a_model_of_another_program_sells_nothing_by_hand(
+    desk: Desk, sales: dict[str, Any]
+) -> None:
+    body = {"idempotency_key": uuid4().hex, "kind": "exit", "as_of": "2012-07-03", **sales}
     async with desk.calling("mcp_requester") as caller:
         subject = "desk.v1.req.orchestrator.cycle.mcp_requester"
         answer = await caller.nats.request(subject, json.dumps(body).encode(), timeout=10)

@@ -7,7 +7,15 @@ from uuid import UUID
 import orjson
 import pytest
 
-from libs.llm.committee import LABEL, SILENT_WEEK, CommitteeProvider, Slip, slip_of
+from libs.llm.committee import (
+    LABEL,
+    SILENT_WEEK,
+    WHYS,
+    CommitteeProvider,
+    Slip,
+    Wordings,
+    slip_of,
+)
 from libs.llm.provider import AssistantMessage, ModelRequest, UserMessage
 
 YEAR = [date(2009, 7, 1) + timedelta(days=7 * week) for week in range(50)]
@@ -68,3 +76,14 @@ async def test_the_same_request_has_the_same_reply_at_the_same_price():
     assert reserve is not None
     assert reserve.cost_usd is not None
     assert first.usage.cost_usd <= reserve.cost_usd
+
+
+def test_the_same_fact_has_other_words_for_each_ticker_of_an_answer():
+    wordings = Wordings("analyst/2009-07-01")
+    said = [wordings.why("close", against=False) for _ in range(4)]
+    assert len({*said[:3]}) == 3
+    assert said[3] == said[0]
+    assert wordings.why("nothing_known", against=True) == ""
+    every = [line for sides in WHYS.values() for lines in sides for line in lines]
+    assert len({*every}) == len(every)
+    assert not any(character.isdigit() for line in every for character in line)

@@ -87,30 +87,28 @@ def stop_at(price: str) -> OpenOrder:
     )
 
 
-def test_a_position_says_its_thesis_the_stop_that_stands_now_and_when_it_is_looked_at_again() -> (
-    None
-):
+def test_a_position_says_its_thesis_the_stop_that_stands_now_and_when_it_is_reviewed() -> None:
     held = books(entered()).model_copy(update={"open_orders": (stop_at("140.00"),)})
 
     (line,) = account.plans(held)
     assert line == (
         "AAPL: bought on Mon 2012-06-25 (For: close 150.00 USD, 20% above 200-day average); "
-        "wrong if it falls to 140.00 USD; looked at again by 2012-09-25"
+        "stop 140.00 USD; review by 2012-09-25"
     )
 
 
 def test_a_plan_names_the_event_that_may_prove_it_wrong_also_where_no_stop_stands() -> None:
     (line,) = account.plans(books(entered(review_event="next report of 2012-07-24")))
 
-    assert "; wrong if its next report of 2012-07-24 speaks against it; looked at" in line
+    assert "; wrong if its next report of 2012-07-24 speaks against it; review by" in line
 
 
 @pytest.mark.parametrize(("review_by", "is_due"), [("2012-06-29", True), ("2012-07-02", False)])
-def test_what_is_due_to_be_looked_at_again_says_so(review_by: str, *, is_due: bool) -> None:
+def test_what_is_due_for_review_says_so(review_by: str, *, is_due: bool) -> None:
     (line,) = account.plans(books(entered(review_by=date.fromisoformat(review_by))))
 
-    assert (f"to be looked at again since {review_by}" in line) is is_due
-    assert (f"looked at again by {review_by}" in line) is not is_due
+    assert (f"review due since {review_by}" in line) is is_due
+    assert (f"review by {review_by}" in line) is not is_due
 
 
 def test_what_was_bought_without_a_plan_has_none_to_tell() -> None:

@@ -114,6 +114,14 @@ def test_some_reason_stands_deeper() -> None:
             "Buys of every account are halted, by cli: a storm",
         ),
         (
+            EventType.LIMIT_SET,
+            {},
+            (
+                "limits.position_pct_max was set to 20% by cli; before, it was 40%; "
+                "in force when execution starts the next time"
+            ),
+        ),
+        (
             EventType.LETTER_RETRIED,
             {"reason": "mended"},
             "Dead letter 12: desk.v1.dlq.research.quant (invalid) retried by cli: mended",

@@ -31,18 +31,18 @@ def made(figures: int, *numbers: str) -> Reports:
 
 def test_it_counts_the_figures_and_names_the_numbers_without_a_source() -> None:
     told = in_short(made(91, "58.55"))
-    assert told == "91 with a source, 1 without: 58.55 (quant)"
+    assert told == "91 sourced, 1 unsourced: 58.55 (quant)"
 
 
 def test_it_says_so_where_every_figure_has_a_source_and_nothing_where_there_are_none() -> None:
-    assert in_short(made(3)) == "3 with a source, 0 without"
+    assert in_short(made(3)) == "3 sourced, 0 unsourced"
     assert in_short(made(0)) == ""
 
 
 def test_a_long_list_is_cut() -> None:
     nine = made(0, *(f"{number}%" for number in range(9)))
     assert in_short(nine).endswith(
-        "9 without: 0% (quant), 1% (quant), 2% (quant), 3% (quant), 4% (quant) and 4 more"
+        "9 unsourced: 0% (quant), 1% (quant), 2% (quant), 3% (quant), 4% (quant) and 4 more"
     )
     assert len(loose(nine)) == 9
 

@@ -120,7 +120,7 @@ def test_an_open_trade_says_what_part_was_sold_and_at_which_close_it_is_valued()
     assert cells["Closed"].text == "open"
     assert cells["Shares"].text == "78"
     assert cells["Exit"].text == "20.215*"
-    assert cells["Sold by"].text == "21 of 99: exit signal: momentum"
+    assert cells["Exit reason"].text == "21 of 99: exit signal: momentum"
     notes = [note.text for note in table.notes]
     assert any("as of the close of Wed 2012-10-31, unrealised included" in it for it in notes)
     assert any(it.startswith("* the average price of the part") for it in notes)
@@ -130,7 +130,7 @@ def test_a_trade_that_is_held_whole_has_no_exit() -> None:
     table = performance.trips(PerformanceView(currency="USD", trips=(trip(held=D(3)),)), "main")
     titles = [it.title for it in table.in_use.columns]
     assert "Exit" not in titles
-    assert "Sold by" not in titles
+    assert "Exit reason" not in titles
 
 
 def test_every_surface_names_the_close_and_what_came_after_it() -> None:

@@ -203,7 +203,7 @@ def test_an_exit_tells_the_thesis_of_the_entry_and_what_came_of_it(cycle_view: C
         decision_validation={"decisions": [sale("MSFT", 26, "33.00")], "passed": True},
     )
 
-    (line,) = lines(one(view).verdicts, "Came of it")
+    (line,) = lines(one(view).verdicts, "Result")
     assert line == (
         "MSFT: 26 of 53 shares: +78.00 USD (+10.00%) at the close, before fees; "
         "bought on Mon 2012-05-14 (For: the long trend)"
@@ -211,7 +211,7 @@ def test_an_exit_tells_the_thesis_of_the_entry_and_what_came_of_it(cycle_view: C
 
 
 def test_a_decision_that_sells_nothing_has_nothing_that_came_of_it(cycle_view: CycleView) -> None:
-    assert lines(one(cycle_view).verdicts, "Came of it") == []
+    assert lines(one(cycle_view).verdicts, "Result") == []
 
 
 def test_a_running_pipeline_says_where_it_is_and_whether_a_person_is_asked(
@@ -375,7 +375,7 @@ def test_each_stage_says_what_it_thinks_without_the_rules_signature(
     assert lines(facts, "Plan") == ["find a trend"]
     assert lines(facts, "Quant") == ["bullish 0.40: two of three rise"]
     assert [fact.label for fact in facts if fact.detail] == ["Question", "Trader"]
-    assert lines(facts, "Figures") == ["1 with a source, 1 without: 9 (sentiment)"]
+    assert lines(facts, "Numbers") == ["1 sourced, 1 unsourced: 9 (sentiment)"]
 
 
 def test_a_score_of_what_nothing_is_known_of_is_none_and_no_0(cycle_view: CycleView) -> None:
@@ -401,7 +401,7 @@ def test_the_reviewers_words_and_its_loose_figures_are_told(cycle_view: CycleVie
         "most of 73 is one sector",
         "AAPL: 7% to 3%: for its report next week",
     ]
-    assert lines(told.thoughts, "Figures")[0].endswith("9 (sentiment), 73 (review)")
+    assert lines(told.thoughts, "Numbers")[0].endswith("9 (sentiment), 73 (review)")
 
 
 # --- what was wanted, allowed and answered ------------------------------------------------------

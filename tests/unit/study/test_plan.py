@@ -157,7 +157,7 @@ def test_what_the_recorded_data_does_not_have_is_refused_with_what_was_probably_
         ({"kind": "path"}, "a path is scored as accounts"),
         (
             {"universe": ["AAPL", "MSFT"], "dates": {**YEAR, "count": 40}},
-            "at 40 dates, of which 2 lie within one week; so nobody is cleared: take 34 dates",
+            "at 40 dates, of which 2 lie within one week; so it clears no one: take 34 dates",
         ),
         (
             {"dates": {"sessions": ["2012-11-01", "2012-12-03"]}},

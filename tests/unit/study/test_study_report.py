@@ -143,6 +143,34 @@ def test_who_looks_ahead_is_said_first():
     assert first.tone is Tone.BAD
 
 
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        (
+            estimate(0.01, 0.03, needed=1_900),
+            "Rules vs coin: no difference seen; 1,900 dates would be needed",
+        ),
+        (estimate(0.0, 0.03, needed=None), "Rules vs coin: no difference on 40 dates"),
+        (NotShown(why="3 dates, needs 8"), "Rules vs coin: 3 dates, needs 8"),
+    ],
+)
+def test_two_arms_that_cannot_be_told_apart_say_what_it_would_take(
+    difference: Estimate | NotShown, said: str
+) -> None:
+    pair = PairedDifference(
+        measure=Measure.EXCESS, first="rules", second="coin", difference=difference
+    )
+    assert compose(scored(differences=(pair,))).answer[-1].text == said
+
+
+def test_of_many_pairs_the_first_are_named_and_the_others_counted() -> None:
+    pair = PairedDifference(
+        measure=Measure.EXCESS, first="a", second="b", difference=estimate(0.0, 0.03, needed=None)
+    )
+    answer = [cell.text for cell in compose(scored(differences=(pair,) * 5)).answer]
+    assert answer[-1] == "2 more pairs: no difference seen"
+
+
 def known(names: LeakVerdict, verdict_: LeakVerdict) -> Leakage:
     return Leakage(
         provider="gpt",

@@ -6,11 +6,21 @@ from typing import Any
 from uuid import UUID
 
 from contracts.account import AccountLimits, HeldPlan, OpenOrder, Portfolio, Position, Side
+from contracts.reasons import Reason, Speaks
+from contracts.risk import DecisionValidation, Evidence
+from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
-from libs.quant.risk.use import limits_used
+from libs.quant.risk.use import buys_under, limits_used
 
 D = Decimal
 DAY = date(2012, 6, 29)
+WIDE = AccountLimits(
+    volatility_pct_max=D(100),
+    cluster_pct_max=D(100),
+    risk_per_trade_pct_max=D(100),
+    position_value_min=D(0),
+)
+"""What is not known to move is taken to move the most."""
 
 
 def usd(amount: str) -> Money:
@@ -85,3 +95,36 @@ def test_every_limit_with_a_number_is_there_and_nothing_is_divided_by_no_equity(
     numbers = {name for name, value in limits.items() if not isinstance(value, bool)}
     assert set(used(books())) == numbers
     assert used(books(held("AAA", 1, "tech"), equity="0"))["position_pct_max"] == (D(100), "AAA")
+
+
+def test_a_decision_judged_by_other_limits_says_which_buys_they_cut_and_why() -> None:
+    pick = StockPick(
+        ticker="AAA",
+        allocation_pct=D(40),
+        confidence=1.0,
+        reasoning="",
+        plan=PickPlan(),
+        reasons=(Reason(fact="AAA.close", speaks=Speaks.FOR, about="AAA"),),
+    )
+    evidence = Evidence(ticker="AAA", sector="Energy", risk_score=1, measured_risk=1, price=D(10))
+    decision = DecisionValidation(
+        cycle_id=UUID(int=1),
+        op_id=UUID(int=2),
+        as_of=DAY,
+        passed=True,
+        proposal_hash="0" * 64,
+        proposals=(pick,),
+        evidence=(evidence,),
+        limits=WIDE,
+        budget=usd("1000"),
+    )
+    of = Portfolio.model_validate(
+        {**books(equity="10000").model_dump(), "cash": usd("10000"), "limits": WIDE}
+    )
+    tight = WIDE.model_copy(update={"position_pct_max": D(3)})
+
+    (same,) = buys_under(decision, of, WIDE, WIDE)
+    (cut,) = buys_under(decision, of, WIDE, tight)
+    assert (same.shares, same.then, same.reason) == (D(40), D(40), "")
+    assert (cut.shares, cut.then) == (D(40), D(30))
+    assert cut.reason.startswith("position size: ")

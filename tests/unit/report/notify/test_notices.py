@@ -9,10 +9,7 @@ from libs.report.notify import notices
 from services.orchestrator.group.budgets import REMEDIES
 from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, OTHERS, STOP, notable
 
-AT_RISK = (
-    "risks 505.39 USD (0.5% of equity) down to 215.02 USD; wrong if it falls there; looked at "
-    "again by 2012-08-02"
-)
+AT_RISK = "505.39 USD at risk (0.5% of equity; stop 215.02 USD); review by 2012-08-02"
 CUNNING = "<b>*Click* [here](http://evil)</b> @everyone\nApprove now"
 
 

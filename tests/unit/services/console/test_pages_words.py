@@ -10,6 +10,7 @@ from contracts.http import CostRow, CostsView
 from contracts.types import Usage
 from contracts.upkeep import BudgetView
 from libs.report import costs, model_costs
+from services.console.pages import words
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
 
@@ -50,5 +51,20 @@ def test_costs_have_a_column_for_calls_without_a_reply_where_there_are_any(lost:
     )
 
     page = bytes(answer.body).decode()
-    assert (">No reply</th>" in page) is bool(lost)
+    assert (">Unanswered</th>" in page) is bool(lost)
     assert (">46.0k</td>" in page) is bool(lost)
+
+
+@pytest.mark.parametrize(
+    ("amount", "is_demo", "said"),
+    [
+        ("9.67", True, "$9.67 simulated"),
+        ("9.67", False, "$9.67"),
+        ("0", True, "$0"),
+        (None, True, "unknown"),
+    ],
+)
+def test_what_the_demos_script_costs_is_marked(
+    amount: str | None, said: str, *, is_demo: bool
+) -> None:
+    assert words.spent(None if amount is None else Decimal(amount), is_demo=is_demo) == said

@@ -53,6 +53,15 @@ def test_lots_are_sold_whole(shares: str, share: str, sold: str, pct: str) -> No
     assert part_of(D(shares), found.sell_pct, 100) == D(sold)
 
 
+@pytest.mark.parametrize(
+    ("shares", "most", "sold", "pct"), [("20", "20", "20", "100"), ("30", "20", "20", "66.6667")]
+)
+def test_no_more_is_sold_than_was_shown(shares: str, most: str, sold: str, pct: str) -> None:
+    shown = SellNow(ticker="AAPL", quantity_max=D(most))
+    found = sold_by_hand(SellablePart(position(shares)), shown)
+    assert (found.quantity, found.sell_pct) == (D(sold), D(pct))
+
+
 def test_what_an_open_order_sells_already_is_left_to_it() -> None:
     found = sold_by_hand(SellablePart(position(20), promised=D(5)), sale())
 
@@ -67,12 +76,14 @@ def test_what_an_open_order_sells_already_is_left_to_it() -> None:
         {"pipelines": (Pipeline(name="a"), Pipeline(name="b"))},
         {"sell_now": {"ticker": "AAPL", "share_pct": 0}},
         {"sell_now": {"ticker": "AAPL", "share_pct": 100.01}},
+        {"sell_all": [{"ticker": "AAPL"}]},
+        {"sell_now": None, "sell_all": [{"ticker": "AAPL"}, {"ticker": "AAPL"}]},
     ],
 )
 def test_only_an_exit_cycle_of_one_account_sells_a_share_by_hand(stated: dict[str, object]) -> None:
     whole = {"idempotency_key": "k", "kind": "exit", "sell_now": {"ticker": "AAPL"}}
     assert CycleRequest.model_validate(whole).sell_now == sale()
-    with pytest.raises(ValueError, match=r"sell_now|share_pct"):
+    with pytest.raises(ValueError, match=r"sell_now|sell_all|share_pct"):
         CycleRequest.model_validate({**whole, **stated})
 
 

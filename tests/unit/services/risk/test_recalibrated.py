@@ -71,7 +71,7 @@ def test_a_buy_is_cut_by_what_came_true_of_the_like_and_its_row_says_so():
     assert decision.recalibrated is not None
     assert decision.recalibrated.confidence == 0.6
     (row,) = [check for check in after.checks if check.rule == "risk_per_trade"]
-    said = "(stated 0.90, recalibrated 0.60 from 200 outcomes known until 2012-06-28; at least 0.5)"
+    said = "(stated 0.90, recalibrated 0.60 from 200 outcomes known until 2012-06-28; min 0.5)"
     assert said in row.reason
     assert any(said in text for text in after.adjustments)
 

@@ -46,7 +46,7 @@ function dialog() {
   head.append(element("h2", "Keys", { id: "help-title" }), close);
   const lists = element("div", "", { className: "key-lists" });
   lists.append(...allKeys().map(listed));
-  const label = element("label", "Single keys do something");
+  const label = element("label", "Single-key shortcuts");
   const box = element("input", "", { type: "checkbox", checked: keysAreOn(), id: "keys-on" });
   box.addEventListener("change", () => setKeys(box.checked));
   label.htmlFor = "keys-on";

@@ -66,7 +66,7 @@ class Palette {
         const { results } = await ask("GET", `/search?q=${encodeURIComponent(words)}`);
         if (turn !== this.asked) return;
         const all = [...known, ...results];
-        this.show(all, all.length ? `${all.length} ${all.length === 1 ? "result" : "results"}` : `Nothing here is named like “${words}”.`);
+        this.show(all, all.length ? `${all.length} ${all.length === 1 ? "result" : "results"}` : `No results for “${words}”.`);
       } catch (error) {
         if (turn === this.asked) this.show(known, error.message);
       }
