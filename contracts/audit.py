@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, Self
 from uuid import UUID
 
 from pydantic import Field, JsonValue
@@ -12,97 +12,71 @@ from contracts.message import Message
 from contracts.position import PositionText
 from contracts.types import CycleId, Name, OperationId, ShortText, Value
 
+EXECUTION = "execution"
+LIVE, NOTABLE, KEPT = range(3)
+"""Who hears of an event: live subscribers; the notifier too; and the stream of decisions too."""
+
 
 class EventType(StrEnum):
     """The kind of an event. The name is the subject's fourth token."""
 
-    REQUEST_REJECTED = "request_rejected"
+    owner: str
+    heard: int
+
+    def __new__(cls, name: str, heard: int = LIVE, owner: str = "orchestrator") -> Self:
+        """A type: its name, which is its value, who hears of it, and who makes it."""
+        member = str.__new__(cls, name)
+        member._value_, member.owner, member.heard = name, owner, heard
+        return member
+
+    REQUEST_REJECTED = "request_rejected", NOTABLE
     CYCLE_ACCEPTED = "cycle_accepted"
-    CYCLE_ENDED = "cycle_ended"
+    CYCLE_ENDED = "cycle_ended", KEPT
     PIPELINE_ENDED = "pipeline_ended"
     ATTEMPT_ENDED = "attempt_ended"
     STATE_ENTERED = "state_entered"
     OPERATION_STARTED = "operation_started"
     OPERATION_COMPLETED = "operation_completed"
-    OPERATION_FAILED = "operation_failed"
+    OPERATION_FAILED = "operation_failed", NOTABLE
     OPERATION_CANCELLED = "operation_cancelled"
     LLM_REQUESTED = "llm_requested"
     LLM_CALLED = "llm_called"
     TOOL_CALLED = "tool_called"
     DATA_READ = "data_read"
     ANSWER_CHECKED = "answer_checked"
-    MESSAGE_REFUSED = "message_refused"
-    ORDER_PLACED = "order_placed"
-    ORDER_FILLED = "order_filled"
-    ORDER_REJECTED = "order_rejected"
-    ORDER_CANCELLED = "order_cancelled"
-    POSITION_UNPRICED = "position_unpriced"
-    EXITS_CHECKED = "exits_checked"
-    DECISION = "decision"
+    MESSAGE_REFUSED = "message_refused", NOTABLE
+    ORDER_PLACED = "order_placed", NOTABLE, EXECUTION
+    ORDER_FILLED = "order_filled", KEPT, EXECUTION
+    ORDER_REJECTED = "order_rejected", KEPT, EXECUTION
+    ORDER_CANCELLED = "order_cancelled", KEPT, EXECUTION
+    POSITION_UNPRICED = "position_unpriced", NOTABLE, EXECUTION
+    EXITS_CHECKED = "exits_checked", NOTABLE
+    DECISION = "decision", KEPT
     LETTER_RETRIED = "letter_retried"
     LETTER_DISCARDED = "letter_discarded"
-    APPROVAL_REQUESTED = "approval_requested"
-    APPROVAL_DECIDED = "approval_decided"
-    APPROVAL_EXPIRED = "approval_expired"
-    TRADING_HALTED = "trading_halted"
-    TRADING_RESUMED = "trading_resumed"
-    HOLDINGS_IMPORTED = "holdings_imported"
-    CASH_DEPOSITED = "cash_deposited"
-    CASH_WITHDRAWN = "cash_withdrawn"
-    LIMIT_SET = "limit_set"
-    OUTAGE_ENDED = "outage_ended"
-    LETTER_KEPT = "letter_kept"
-    REPORT_WRITTEN = "report_written"
-    NOTICES_GIVEN_UP = "notices_given_up"
-    BOOKS_DIFFER = "books_differ"
-    BOOKS_AGREE = "books_agree"
-    ORDER_UNRESOLVED = "order_unresolved"
-    LATE_FILL = "late_fill"
+    APPROVAL_REQUESTED = "approval_requested", KEPT
+    APPROVAL_DECIDED = "approval_decided", KEPT
+    APPROVAL_EXPIRED = "approval_expired", KEPT
+    TRADING_HALTED = "trading_halted", KEPT, EXECUTION
+    TRADING_RESUMED = "trading_resumed", KEPT, EXECUTION
+    HOLDINGS_IMPORTED = "holdings_imported", NOTABLE, EXECUTION
+    CASH_DEPOSITED = "cash_deposited", NOTABLE, EXECUTION
+    CASH_WITHDRAWN = "cash_withdrawn", NOTABLE, EXECUTION
+    LIMIT_SET = "limit_set", LIVE, EXECUTION
+    OUTAGE_ENDED = "outage_ended", NOTABLE
+    LETTER_KEPT = "letter_kept", NOTABLE
+    REPORT_WRITTEN = "report_written", NOTABLE
+    NOTICES_GIVEN_UP = "notices_given_up", NOTABLE
+    BOOKS_DIFFER = "books_differ", NOTABLE, EXECUTION
+    BOOKS_AGREE = "books_agree", NOTABLE, EXECUTION
+    ORDER_UNRESOLVED = "order_unresolved", NOTABLE, EXECUTION
+    LATE_FILL = "late_fill", NOTABLE, EXECUTION
 
 
-DECISION_EVENTS = (
-    EventType.DECISION,
-    EventType.APPROVAL_REQUESTED,
-    EventType.APPROVAL_DECIDED,
-    EventType.APPROVAL_EXPIRED,
-    EventType.CYCLE_ENDED,
-    EventType.ORDER_FILLED,
-    EventType.ORDER_REJECTED,
-    EventType.ORDER_CANCELLED,
-    EventType.TRADING_HALTED,
-    EventType.TRADING_RESUMED,
-)
+DECISION_EVENTS = tuple(kind for kind in EventType if kind.heard == KEPT)
 """Events that are kept in a JetStream stream; the others travel over core NATS."""
 
-NOTABLE_EVENTS = (
-    EventType.REQUEST_REJECTED,
-    EventType.CYCLE_ENDED,
-    EventType.OPERATION_FAILED,
-    EventType.MESSAGE_REFUSED,
-    EventType.EXITS_CHECKED,
-    EventType.DECISION,
-    EventType.APPROVAL_REQUESTED,
-    EventType.APPROVAL_DECIDED,
-    EventType.APPROVAL_EXPIRED,
-    EventType.ORDER_PLACED,
-    EventType.ORDER_FILLED,
-    EventType.ORDER_REJECTED,
-    EventType.ORDER_CANCELLED,
-    EventType.POSITION_UNPRICED,
-    EventType.TRADING_HALTED,
-    EventType.TRADING_RESUMED,
-    EventType.HOLDINGS_IMPORTED,
-    EventType.CASH_DEPOSITED,
-    EventType.CASH_WITHDRAWN,
-    EventType.OUTAGE_ENDED,
-    EventType.LETTER_KEPT,
-    EventType.REPORT_WRITTEN,
-    EventType.NOTICES_GIVEN_UP,
-    EventType.BOOKS_DIFFER,
-    EventType.BOOKS_AGREE,
-    EventType.ORDER_UNRESOLVED,
-    EventType.LATE_FILL,
-)
+NOTABLE_EVENTS = tuple(kind for kind in EventType if kind.heard)
 """Events that people may be told of: the relay keeps them for the notifier in a stream too."""
 
 FAILURES = frozenset(

@@ -1,7 +1,7 @@
 """Plug-ins: what a function of the user's is asked, and what is kept of its answer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Literal
 
@@ -26,6 +26,7 @@ PLUGIN_POSITIONS_MAX = 500
 MONTHS_MAX = 24
 EXIT_PLUGINS_MAX = 4
 """Beside the desk's own exit rules, of which a position has six at most."""
+TOOL_PLUGINS_MAX = 4
 EXIT_RULES = frozenset(
     {
         "momentum",
@@ -39,7 +40,7 @@ EXIT_RULES = frozenset(
     }
 )
 """Names that exit rules and sales of the desk's own have."""
-_RULE = TypeAdapter[str](Name)
+_FUNCTION = TypeAdapter[str](Name)
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
@@ -64,29 +65,49 @@ PluginNames = Annotated[
 ]
 
 
-def exit_rule(plugin: str) -> str:
-    """The name of an exit rule of the user's wherever rules are named: its function's."""
+def function_of(plugin: str) -> str:
+    """The name of a plug-in's function: an exit rule and a tool are named by it."""
     return plugin.rpartition(":")[2]
 
 
+def is_a_desk_tool(name: str) -> bool:
+    """Whether a tool's name is kept for those of the desk."""
+    return name.startswith(("get_", "search_"))
+
+
 def _each_a_rule(names: Sequence[str]) -> Sequence[str]:
-    rules = [exit_rule(name) for name in names]
-    for rule in rules:
-        if rule in EXIT_RULES:
-            raise ValueError(f"{rule} is an exit rule of the desk's; name the function otherwise")
+    return _each_has_a_name(names, "an exit rule", EXIT_RULES.__contains__)
+
+
+def _each_a_tool(names: Sequence[str]) -> Sequence[str]:
+    return _each_has_a_name(names, "a tool", is_a_desk_tool)
+
+
+def _each_has_a_name(
+    names: Sequence[str], what: str, is_the_desks: Callable[[str], bool]
+) -> Sequence[str]:
+    functions = [function_of(name) for name in names]
+    for function in functions:
+        if is_the_desks(function):
+            raise ValueError(
+                f"{function} is the name of {what} of the desk's; name the function otherwise"
+            )
         try:
-            _RULE.validate_python(rule)
+            _FUNCTION.validate_python(function)
         except ValidationError:
             raise ValueError(
-                f"{rule} cannot name an exit rule: small letters, digits and _, 40 at most"
+                f"{function} cannot name {what}: small letters, digits and _, 40 at most"
             ) from None
-    if len(set(rules)) < len(rules):
-        raise ValueError("two functions have the same name, and an exit rule is named by it")
+    if len(set(functions)) < len(functions):
+        raise ValueError(f"two functions have the same name, and {what} is named by it")
     return names
 
 
 ExitPluginNames = Annotated[
     tuple[PluginName, ...], Field(max_length=EXIT_PLUGINS_MAX), AfterValidator(_each_a_rule)
+]
+ToolPluginNames = Annotated[
+    tuple[PluginName, ...], Field(max_length=TOOL_PLUGINS_MAX), AfterValidator(_each_a_tool)
 ]
 
 
@@ -128,8 +149,8 @@ class BuyQuestion(Value):
 
 
 class PluginSource(Value):
-    """A plug-in that was asked. `sha256` is that of its module's source file; empty where there was
-    none."""
+    """A plug-in that was asked. `sha256` is that of its own code: its module, or its whole package,
+    with what these import from the desk's folder. Empty where there was none."""
 
     plugin: PluginName
     sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")

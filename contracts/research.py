@@ -15,6 +15,7 @@ from contracts.exit_signal import SIGNALS_MAX, ExitSignal
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, ReportAhead
 from contracts.memory import AgentMemory
 from contracts.message import Command, Contract
+from contracts.plugins import ToolPluginNames
 from contracts.reasons import (
     FINDING_REASONS_MAX,
     REASONS_MAX,
@@ -222,6 +223,7 @@ class MakePlan(Command):
     sentiment_report: SentimentReport
     portfolio: Portfolio
     agent_memory: AgentMemory | None = None
+    tool_plugins: ToolPluginNames = Field(default=(), exclude_if=operator.not_)
 
 
 class AnswerQuestion(Command):
@@ -240,3 +242,4 @@ class ResearchTickers(Command):
     plan: Plan
     signal_digest: SignalDigest
     sentiment_report: SentimentReport
+    tool_plugins: ToolPluginNames = Field(default=(), exclude_if=operator.not_)

@@ -37,9 +37,9 @@ class LimitUse(Value):
 
 
 class RuleCuts(Value):
-    """How often a rule cut and vetoed trades, and the newest of them."""
+    """How often a rule, or a plug-in, cut and vetoed trades, and the newest of them."""
 
-    rule: Name
+    rule: ShortText
     cut: int = 0
     vetoed: int = 0
     as_of: date

@@ -11,6 +11,7 @@ from contracts.cycle import SAMPLES_MAX, CycleRequest
 from contracts.memory import AgentMemory
 from contracts.message import Command
 from contracts.not_bought import NotBought
+from contracts.plugins import ToolPluginNames
 from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons, Speaks, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
@@ -202,3 +203,4 @@ class PickTrades(Command):
     research_report: ResearchReport
     portfolio: Portfolio
     agent_memory: AgentMemory | None = None
+    tool_plugins: ToolPluginNames = Field(default=(), exclude_if=operator.not_)

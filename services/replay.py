@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from contracts.cycle_query import CycleView, Recording
+from contracts.operation import CallKind
 from contracts.stages import RULES
 from contracts.types import Failure
 from libs.bus.route import Route
@@ -95,15 +96,16 @@ async def replay(
 
 
 def changed_plugins(recordings: Sequence[Recording]) -> Sequence[str]:
-    """A sentence for each of the user's own rules whose source is not the one on record. Nothing of
-    them is loaded."""
+    """A sentence for each plug-in whose code is not that on record. None of them is loaded."""
     recorded: set[tuple[str, str]] = set()
     for recording in recordings:
         result = recording.result if isinstance(recording.result, dict) else {}
         verdicts = result.get("plugins")
-        for verdict in verdicts if isinstance(verdicts, list) else ():
-            if isinstance(verdict, dict):
-                recorded.add((str(verdict["plugin"]), str(verdict["sha256"])))
+        # The hash of a rule is in the result, that of a tool among the calls of its step.
+        calls = [entry.reply for entry in recording.journal if entry.kind is CallKind.READ]
+        for known in (*(verdicts if isinstance(verdicts, list) else ()), *calls):
+            if isinstance(known, dict) and {"plugin", "sha256"} <= known.keys():
+                recorded.add((str(known["plugin"]), str(known["sha256"])))
     return [
         f"plug-in {name} has changed: its source was {then[:12] or 'not there'}, and is "
         f"{now[:12] or 'not there'}"

@@ -108,7 +108,8 @@ class BusConnection(Client):
     some of the reasons. A key that is no longer let in is tried at growing intervals. And that the
     names of inboxes and the tokens of replies are random: by itself it counts them, so that one
     gives away the next. And that a connection which broke is dropped: by itself it waits 30 s for
-    the goodbye of a TLS server whose host is gone, before it asks another one.
+    the goodbye of a TLS server whose host is gone, before it asks another one. And that one which
+    broke can be closed: by itself it raises, and is not told to be closed.
     """
 
     def __init__(self) -> None:
@@ -160,6 +161,16 @@ class BusConnection(Client):
             raise
         self._was_connected, self._refusals = True, 0
         self.options["reconnect_time_wait"] = RECONNECT_WAIT_S
+
+    async def close(self) -> None:
+        """Close it. What a server that is gone was not sent is lost, and that is no error here."""
+        try:
+            await super().close()
+        except OSError as error:
+            log.info("bus.closed_broken", why=str(error))
+            self._close_transport()
+            if self._closed_cb is not None:
+                await self._closed_cb()
 
     async def _attempt_reconnect(self) -> None:
         writer = getattr(self._transport, "_io_writer", None)

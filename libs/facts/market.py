@@ -4,13 +4,16 @@ What is worth a name is named here, the weightiest of a ticker first, with what 
 need computed beforehand: changes, the distance from extremes. The rest of a result is for reading.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from pydantic import JsonValue
 
+from contracts.plugins import function_of
 from libs.facts.fact import DAY, DAYS, PERCENT, PLAIN, SHARES, TEXT, Fact, FactValue, Key
 from libs.facts.written import number
 
@@ -54,6 +57,9 @@ FIGURES: Mapping[str, tuple[str, str]] = {
 ANNUAL_DAYS_MAX, QUARTERLY_DAYS_MAX = 456, 182
 """A year, or a quarter, and the 90 days or so that the next report may take: by then it was due."""
 NEWS_DAYS_MAX = 92
+OWN_FACTS_MAX = 20
+OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+"""How a value of a user's tool is named to be a fact."""
 AGE_DAYS_MAX: Mapping[str, int] = {
     "earnings per share (fiscal year)": ANNUAL_DAYS_MAX,
     "filing": ANNUAL_DAYS_MAX,
@@ -87,9 +93,10 @@ def market_facts(results: Sequence[ToolAnswer]) -> tuple[Fact, ...]:
     """The facts of these results, in their order; errors and other tools' results have none, and
     what is too old for its kind is left out."""
     usable = [
-        (item.call, LAYOUTS[item.tool], item.result)
+        (item.call, layout, item.result)
         for item in results
-        if item.tool in LAYOUTS and isinstance(item.result, dict) and "error" not in item.result
+        if isinstance(item.result, dict) and "error" not in item.result
+        if (layout := LAYOUTS.get(item.tool, _own if "plugin" in item.result else None))
     ]
     return tuple(
         fact
@@ -260,6 +267,23 @@ def _listings(seal: _Seal, result: Result) -> Iterator[Fact]:
     for match in result["matches"]:
         its = replace(seal, ticker=str(match["ticker"]))
         yield its.fact("sector", str(match["sector"]), TEXT, "sector")
+
+
+def _own(seal: _Seal, result: Result) -> Iterator[Fact]:
+    """Of a tool of the user's: the numbers at the top of its answer, each under the tool's name.
+    They are as good as the tool."""
+    tool = function_of(str(result["plugin"]))
+    numbers = {
+        name: value
+        for name, value in result["values"].items()
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and OWN_NAME.fullmatch(name)
+    }
+    for name, value in islice(numbers.items(), OWN_FACTS_MAX):
+        unit = PERCENT if name.endswith("_pct") else PLAIN
+        label = f"{tool} {name.removesuffix('_pct')}".replace("_", " ")
+        yield seal.fact(f"{tool}.{name}", value, unit, label)
 
 
 LAYOUTS: Mapping[str, Callable[[_Seal, Result], Iterator[Fact]]] = {

@@ -16,6 +16,7 @@ from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import exits, orders
 from libs.report.reports import Reports
+from libs.report.rules import rule_words
 from libs.report.tones import Tone, tone
 
 REASON_CHARS = 900
@@ -225,7 +226,7 @@ def _achieved(achieved: Achieved, reason: str) -> str:  # noqa: PLR0911 - one li
 
 def _by(rules: Sequence[str]) -> str:
     """` (cash, no doubling down)`: each rule once; empty where none is known."""
-    names = [rule.replace("_", " ") for rule in dict.fromkeys(rules)]
+    names = [rule_words(rule) for rule in dict.fromkeys(rules)]
     more = [f"{len(names) - RULES_NAMED_MAX} more"] if len(names) > RULES_NAMED_MAX else []
     return f" ({', '.join([*names[:RULES_NAMED_MAX], *more])})" if names else ""
 

@@ -8,6 +8,7 @@ from contracts.risk_use import LimitPreview, LimitUse, LimitValue, RiskView
 from contracts.types import Money
 from libs.facts import amounts
 from libs.report import view
+from libs.report.rules import rule_words
 from libs.report.tones import Tone
 from libs.report.view import Column, NoRows, Table, Text
 
@@ -214,7 +215,7 @@ def cuts(of: RiskView) -> Table:
         ),
         (
             (
-                it.rule.replace("_", " "),
+                rule_words(it.rule),
                 view.count(it.cut),
                 view.count(it.vetoed),
                 view.day(it.as_of),

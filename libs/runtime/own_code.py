@@ -1,14 +1,20 @@
 """A module of the user's, found beside the desk's settings."""
 
+import ast
 import hashlib
 import importlib
+import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
-SOURCE_BYTES_MAX = 1_000_000
-"""Of one module's file."""
+FILES_MAX = 500
+"""Of one module, with what it imports of its own."""
+SOURCE_BYTES_MAX = 10_000_000
+"""Of all of them."""
+_UNPARSED = (OSError, SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def own_module(name: str) -> ModuleType:
@@ -26,26 +32,96 @@ def own_module(name: str) -> ModuleType:
 def source_file(name: str) -> Path | None:
     """The file that `own_module` would load, without loading it or its packages; None where there
     is none."""
-    path: list[str] | None = [*sys.path, str(Path.cwd())]
-    origin = None
+    found, path = None, _path()
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
-        spec = PathFinder.find_spec(".".join(parts[:depth]), path) if path else None
-        if spec is None:
+        found = PathFinder.find_spec(".".join(parts[:depth]), path) if path else None
+        if found is None:
             return None
-        origin, places = spec.origin, spec.submodule_search_locations
-        path = list(places) if places is not None else None
+        path = list(found.submodule_search_locations or ())
+    origin = found.origin if found is not None else None
     return Path(origin) if origin and Path(origin).is_file() else None
 
 
+def docstring_of(module: str, function: str) -> str:
+    """The docstring of a function that a module's file defines, without loading it; empty where
+    there is none."""
+    file = source_file(module)
+    try:
+        tree = ast.parse(file.read_bytes()) if file is not None else ast.Module([], [])
+    except _UNPARSED:
+        return ""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return ast.get_docstring(node) or ""
+    return ""
+
+
 def source_sha256(name: str) -> str:
-    """The SHA-256 of that file; empty where there is none that can be read."""
-    file = source_file(name)
-    if file is None:
+    """The SHA-256 of a module's own code; empty where there is none that can be read, or more than
+    FILES_MAX files or SOURCE_BYTES_MAX.
+
+    That is its file or, of a package, each `.py` file of the package. To what lies in the working
+    directory belongs the same of all modules there that these import by name. Nothing of it is
+    loaded. Of a single file it is the SHA-256 of that file.
+    """
+    if source_file(name) is None:
         return ""
     try:
-        with file.open("rb") as source:
-            body = source.read(SOURCE_BYTES_MAX + 1)
+        sources = _own_sources(name.partition(".")[0])
     except OSError:
         return ""
-    return "" if len(body) > SOURCE_BYTES_MAX else hashlib.sha256(body).hexdigest()
+    if len(sources) <= 1:
+        return "".join(hashlib.sha256(body).hexdigest() for body in sources.values())
+    # Where the folder lies is of no matter.
+    above = os.path.commonpath([path.parent for path in sources])
+    lines = [
+        f"{path.relative_to(above).as_posix()} {hashlib.sha256(body).hexdigest()}\n"
+        for path, body in sorted(sources.items())
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _own_sources(first: str) -> Mapping[Path, bytes]:
+    """The files of a top-level module with those they import; empty where they are too many."""
+    sources: dict[Path, bytes] = {}
+    left = SOURCE_BYTES_MAX
+    names = [first]
+    for name in names:  # it grows
+        for path in _files_of(name, is_first=name == first):
+            left -= path.stat().st_size
+            if left < 0 or len(sources) >= FILES_MAX:
+                return {}
+            sources[path] = path.read_bytes()
+            names += [new for new in _imported(sources[path]) if new not in names]
+    return sources
+
+
+def _files_of(name: str, *, is_first: bool) -> Sequence[Path]:
+    """The files of a top-level module; none of one that is not asked about first and is not in the
+    working directory."""
+    spec = PathFinder.find_spec(name, _path())
+    if spec is None:
+        return ()
+    places = [Path(place) for place in spec.submodule_search_locations or ()]
+    own = places or ([Path(spec.origin)] if spec.has_location and spec.origin else [])
+    if not is_first and any(path.parent.resolve() != Path.cwd().resolve() for path in own):
+        return ()
+    return [path for place in places for path in sorted(place.rglob("*.py"))] if places else own
+
+
+def _imported(body: bytes) -> Iterator[str]:
+    """The top-level names that a source imports, anywhere in it."""
+    try:
+        tree = ast.parse(body)
+    except _UNPARSED:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module.partition(".")[0]
+
+
+def _path() -> list[str]:
+    return [*sys.path, str(Path.cwd())]

@@ -16,18 +16,21 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from libs.runtime.own_code import source_file, source_sha256
+from libs.runtime.guarded import guarded_argv
+from libs.runtime.own_code import FILES_MAX, source_file, source_sha256
 
 ANSWER_S_MAX = 1.0
 LOAD_S_MAX = 15.0
 """To start Python and to load the module with all that it imports."""
+ALL_S_MAX = 120.0
+"""Until all questions are answered: less than the time of a step, so that what needs no plug-in,
+such as a sale, always comes to its turn."""
 END_S_MAX = 5.0
 ANSWER_BYTES_MAX = 10_000
 PROCESSES_MAX = 2
 """At once; others wait for their turn."""
 NOT_SET = "the settings of this service do not name it"
 _CHILD = Path(__file__).with_name("plugin_child.py")
-_EXEC_CHILD = Path(__file__).with_name("exec_child.py")
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LANG": "C.UTF-8",
@@ -47,7 +50,7 @@ class PluginAnswer:
 
 @dataclass(frozen=True)
 class PluginAnswers:
-    """One answer a question, in their order, and the SHA-256 of the module's source file."""
+    """One answer a question, in their order, and the SHA-256 of the plug-in's own code."""
 
     sha256: str
     answers: Sequence[PluginAnswer]
@@ -61,27 +64,42 @@ async def ask(plugin: str, questions: Sequence[JsonValue]) -> PluginAnswers:
     """Put the questions to a plug-in, `package.module:function`. Whatever goes wrong is a
     `problem` in the place of an answer. However the call ends, the process has been killed."""
     module = plugin.partition(":")[0]
-    sha256, file = source_sha256(module), source_file(module)
+    # It reads and parses files.
+    sha256 = await asyncio.to_thread(source_sha256, module)
+    file = source_file(module)
     answers: list[PluginAnswer] = []
-    if file is None or not sha256:
+    if file is None:
         why = f"there is no file of module {module} here"
+    elif not sha256:
+        why = f"module {module} cannot be read, or has more than {FILES_MAX} files of its own"
     else:
         async with _PROCESSES:
             answers, why = await _asked(plugin, file, questions)
-        if source_sha256(module) != sha256:
-            why, answers = "its file was changed while it was asked", []
+        if await asyncio.to_thread(source_sha256, module) != sha256:
+            why, answers = "its code was changed while it was asked", []
     missing = len(questions) - len(answers)
     return PluginAnswers(sha256, [*answers, *[PluginAnswer(problem=why)] * missing])
 
 
 async def ask_named(
-    plugin: str, questions: Sequence[JsonValue], named: Sequence[str]
+    plugin: str,
+    questions: Sequence[JsonValue],
+    named: Sequence[str],
+    within_s: float | None = None,
 ) -> PluginAnswers:
-    """`ask`, of a plug-in that is `named` in this service's settings. Of any other nothing runs: a
-    command names code, and is no reason to run it."""
-    if plugin in named:
-        return await ask(plugin, questions)
-    return PluginAnswers("", [PluginAnswer(problem=NOT_SET)] * len(questions))
+    """`ask`, of a plug-in that is `named` in this service's settings, within so much time (None:
+    ALL_S_MAX), the wait for a process included. Of any other nothing runs: a command names code,
+    and is no reason to run it."""
+    if plugin not in named:
+        return PluginAnswers("", [PluginAnswer(problem=NOT_SET)] * len(questions))
+    limit_s = ALL_S_MAX if within_s is None else within_s
+    try:
+        async with asyncio.timeout(limit_s):
+            return await ask(plugin, questions)
+    except TimeoutError:
+        late = PluginAnswer(problem=f"not all was answered within {limit_s:g} s")
+        sha256 = await asyncio.to_thread(source_sha256, plugin.partition(":")[0])
+        return PluginAnswers(sha256, [late] * len(questions))
 
 
 _PROCESSES = asyncio.Semaphore(PROCESSES_MAX)
@@ -138,17 +156,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 async def _started() -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        "-S",
-        str(_EXEC_CHILD),
-        str(os.getpid()),
-        str(signal.SIGKILL.value),
-        "-",
-        sys.executable,
-        "-I",
-        "-B",
-        str(_CHILD),
+        *guarded_argv([sys.executable, "-I", "-B", str(_CHILD)]),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

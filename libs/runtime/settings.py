@@ -22,7 +22,7 @@ from pydantic_settings import (
 
 from contracts.account import AccountLimits
 from contracts.gate import STRICT, GateThresholds
-from contracts.plugins import ExitPluginNames, PluginNames
+from contracts.plugins import ExitPluginNames, PluginNames, ToolPluginNames
 from contracts.types import Name
 from libs.runtime import sections
 from libs.runtime.dsn import dsn_of
@@ -147,6 +147,8 @@ class Settings(BaseSettings):
     """Your own risk rules for buys, each as `package.module:function`; see docs/plug-ins.md."""
     exit_plugins: ExitPluginNames = ()
     """Your own exit rules, named likewise."""
+    tool_plugins: ToolPluginNames = ()
+    """Your own read-only tools for models, named likewise."""
     demo: bool = False
     """Whether this is the desk of `deskbus demo`: a provider `scripted` answers there in a model's
     place, at invented prices, and every page says so. Not for a desk of your own."""

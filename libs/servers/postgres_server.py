@@ -12,12 +12,13 @@ from pathlib import Path
 import structlog
 
 from libs.runtime.errors import StartError
+from libs.runtime.guarded import Identity, guarded_argv
 from libs.runtime.ports import LOOPBACK
 from libs.servers.binaries import PostgresPrograms
 from libs.servers.child_log import log_tail, opened_log
 from libs.servers.leftovers import birth_of
 from libs.servers.placement import hand_over
-from libs.servers.supervisor import Child, Identity, guarded_argv
+from libs.servers.supervisor import Child
 
 log = structlog.get_logger()
 

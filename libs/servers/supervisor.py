@@ -8,9 +8,7 @@ says what holds it up. One that goes on saying that it is unwell is ended and st
 """
 
 import asyncio
-import os
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,8 +19,8 @@ from typing import Any, Self
 
 import structlog
 
-from libs import runtime
 from libs.runtime.errors import StartError
+from libs.runtime.guarded import Identity, guarded_argv
 from libs.runtime.ports import is_free
 from libs.servers.child_log import last_line, log_tail, opened_log, set_aside_when_large
 
@@ -42,8 +40,6 @@ UNWELL_S_FIRST = 4.0
 """How long a child may say that it is unwell before it is ended; doubled each time."""
 UNWELL_S_MAX = 30.0  # what ails it may be there for long: a full disk
 
-_EXEC_CHILD = Path(runtime.__path__[0]) / "exec_child.py"
-
 
 class ChildError(StartError):
     """A child could not be started or kept alive."""
@@ -51,14 +47,6 @@ class ChildError(StartError):
 
 class PortTaken(ChildError):
     """A child did not start, and somebody else listens on its port."""
-
-
-@dataclass(frozen=True)
-class Identity:
-    """The user and group that a child runs as, by number."""
-
-    uid: int
-    gid: int
 
 
 async def ready_at_once(_pid: int) -> None:
@@ -332,18 +320,6 @@ async def _spawn(child: Child) -> asyncio.subprocess.Process:
             # which stops the children in order.
             start_new_session=True,
         )
-
-
-def guarded_argv(
-    argv: Sequence[str], death_signal: signal.Signals, run_as: Identity | None
-) -> list[str]:
-    """The argv that runs `argv` as another user (None: ours), and ends it when we are killed.
-
-    Start it from a thread that lives as long as the child should.
-    """
-    identity = "-" if run_as is None else f"{run_as.uid}:{run_as.gid}"
-    guard = [sys.executable, "-I", "-S", str(_EXEC_CHILD)]
-    return [*guard, str(os.getpid()), str(death_signal.value), identity, *argv]
 
 
 async def _ready_before_end(child: Child, process: asyncio.subprocess.Process) -> bool:

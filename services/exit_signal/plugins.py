@@ -1,6 +1,5 @@
 """The user's own exit rules, asked once: what they say is on record."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,9 @@ from contracts.plugins import ExitAnswer, ExitQuestion, PluginSource
 from libs.quant.exits.plugins import answer_of, own_rule
 from libs.quant.exits.rules import ExitFacts, ExitRule
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.plugin_process import PluginAnswer, PluginAnswers, ask_named
+from libs.runtime.plugin_process import ask_named
 
 POSITIONS_A_CALL = 200
-ALL_S_MAX = 120.0
-"""Until all are answered, the wait for a process included: less than the time of the step, so that
-the desk's own rules always come to their turn."""
 _ANSWERS = TypeAdapter(tuple[ExitAnswer, ...])
 log = structlog.get_logger()
 
@@ -90,12 +86,7 @@ def _call(plugin: str, questions: Sequence[ExitQuestion], allowed: Sequence[str]
     asked: list[JsonValue] = [question.model_dump(mode="json") for question in questions]
 
     async def run() -> Reply:
-        try:
-            async with asyncio.timeout(ALL_S_MAX):
-                answered = await ask_named(plugin, asked, allowed)
-        except TimeoutError:
-            late = PluginAnswer(problem=f"not all was answered within {ALL_S_MAX:g} s")
-            answered = PluginAnswers("", [late] * len(asked))
+        answered = await ask_named(plugin, asked, allowed)
         answers = tuple(answer_of(it.value, it.problem) for it in answered.answers)
         if any(it.failed for it in answers):
             log.warning("exit_signal.plugin_failed", plugin=plugin)

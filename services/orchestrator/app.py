@@ -118,7 +118,7 @@ async def _orchestrating(
             door,
             refusals,
             patience_s,
-            ProposalDesk(settings.secrets_path, is_demo=settings.demo),
+            ProposalDesk(settings.secrets_path, monotonic, is_demo=settings.demo),
         )
         desk_clock = DeskClock(
             pool, settings, lambda: client.is_connected, relay.wake, lambda: committer.refused

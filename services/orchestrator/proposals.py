@@ -5,6 +5,7 @@ says it as the trader, and everything else is as in any cycle of the rules.
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from contracts.cycle import DECISION, PREVIEW, CycleRequest
@@ -14,12 +15,14 @@ from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import PROPOSAL
 from libs.runtime.proposers import Proposer, Proposers
 from libs.runtime.untrusted import clean_line
+from services.orchestrator.group.refusals import CallerShares
 
 _LINK = re.compile(
     r"\b[a-z][a-z0-9+.-]*:/*[^\s]*/[^\s]*|\b(?:mailto|javascript|data|tel):\S*|\bwww\.\S+"
     r"|\b(?:[a-z0-9-]+\.)+[a-z]{2,}/\S*|\[[^\]]*\]\([^)]*\)",
     re.IGNORECASE,
 )
+READ_LEAST = 12
 LINK_LEFT_OUT = "(link left out)"
 
 
@@ -29,20 +32,36 @@ class NoProposalsHere(DeskError):
     code = "not_supported"
 
 
-class ProposalDesk:
-    """Takes proposals of those that a person has added. `is_demo`: none is taken here."""
+class ReadTooOften(DeskError):
+    """A proposer sends more than is looked at."""
 
-    def __init__(self, secrets_dir: Path, *, is_demo: bool) -> None:
+    code = "too_often"
+
+
+class ProposalDesk:
+    """Takes proposals of those that a person has added. `is_demo`: none is taken here.
+
+    Of one proposer as many are looked at in a minute as it may propose in an hour, READ_LEAST at
+    least: to refuse one asks the market source too, and what is refused counts for no hour.
+    """
+
+    def __init__(self, secrets_dir: Path, monotonic: Callable[[], float], *, is_demo: bool) -> None:
         self._proposers = Proposers(secrets_dir)
+        self._shares = CallerShares(monotonic)
         self._is_demo = is_demo
 
     def proposer(self, identity: str) -> Proposer:
-        """The proposer of an identity on the bus. Raises NotAProposer, NoProposalsHere."""
+        """The proposer of an identity on the bus. Raises NotAProposer, NoProposalsHere and
+        ReadTooOften."""
         if self._is_demo:
             raise NoProposalsHere(
                 "this is a demo, on synthetic prices: propose on a desk of your own"
             )
-        return self._proposers.calling(identity)
+        proposer = self._proposers.calling(identity)
+        most = max(READ_LEAST, proposer.per_hour_max)
+        if not self._shares.takes(identity, most):
+            raise ReadTooOften(f"{most} proposals a minute are looked at: wait a minute")
+        return proposer
 
 
 def request_of(wish: Propose, proposer: Proposer) -> CycleRequest:

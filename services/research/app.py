@@ -36,6 +36,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         )
 
     tickers_max = settings.model.research_tickers_max
+    plugins = settings.tool_plugins
     planner, quant, analyst = (
         role("planner", "planner"),
         role("quant", "quant"),
@@ -46,7 +47,14 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
     return Routes(
         service="research",
         commands=(
-            on_command(MAKE_PLAN, make_plan, market=market, role=planner, tickers_max=tickers_max),
+            on_command(
+                MAKE_PLAN,
+                make_plan,
+                market=market,
+                role=planner,
+                tickers_max=tickers_max,
+                plugins=plugins,
+            ),
             on_command(ANSWER_QUESTION, answer_question, market=market, role=quant),
             on_command(
                 RESEARCH_TICKERS,
@@ -55,6 +63,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
                 role=analyst,
                 tickers_max=tickers_max,
                 exit_rules=DeskExitRules(settings.exit_rules_file),
+                plugins=plugins,
             ),
             on_command(
                 PROBE_INPUTS, probe_inputs, market=market, role=probe, tickers_max=tickers_max

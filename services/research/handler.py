@@ -1,5 +1,7 @@
 """Handlers of the research service: the plan, the quant's answer and the analyst's findings."""
 
+from collections.abc import Sequence
+
 from contracts.research import (
     AnswerQuestion,
     MakePlan,
@@ -19,6 +21,7 @@ from libs.llm.reasoning import Reasoning
 from libs.market.exit_terms import DeskExitRules
 from libs.market.exits import AccountExits
 from libs.market.source import MarketData
+from libs.market.tools.own import own_tools
 from libs.runtime.journal import Journal
 from services.research import logic
 from services.research.tools import (
@@ -31,10 +34,17 @@ from services.research.tools import (
 
 
 async def make_plan(
-    command: MakePlan, journal: Journal, *, market: MarketData, role: Role, tickers_max: int
+    command: MakePlan,
+    journal: Journal,
+    *,
+    market: MarketData,
+    role: Role,
+    tickers_max: int,
+    plugins: Sequence[str] = (),
 ) -> Plan:
     """Make the plan of this cycle: at most `tickers_max` assets.
 
+    Of the user's own tools those run that this service's settings name (`plugins`).
     AnswerInvalid asks for another attempt with the errors quoted.
     """
     task = task_for(
@@ -51,12 +61,13 @@ async def make_plan(
         universe=list(command.request.universe or ()),
         assets_max=tickers_max,
     )
+    own = await own_tools(journal, market, command.as_of, command.tool_plugins, plugins)
     planned = await generate_with_tools(
         role.played_for(command),
         task,
         PlanDraft,
         journal,
-        planner_tools(market, command.as_of, command.portfolio),
+        planner_tools(market, command.as_of, command.portfolio, own),
         check=lambda plan, _: logic.plan_problems(
             plan, command.signal_digest, command.portfolio, tickers_max
         ),
@@ -84,10 +95,11 @@ async def research_tickers(
     role: Role,
     tickers_max: int,
     exit_rules: DeskExitRules,
+    plugins: Sequence[str] = (),
 ) -> ResearchReport:
     """The analyst's findings from the market tools, which answer for at most `tickers_max`, each
     with the facts that the market source has of it, and what the account's exit rules
-    would do with it.
+    would do with it. Of the user's own tools those run that `plugins` names.
     """
     task = task_for(
         command,
@@ -99,12 +111,13 @@ async def research_tickers(
         tickers_max=tickers_max,
     )
     reasoning = Reasoning[ResearchDraft](task, logic.research_problems)
+    own = await own_tools(journal, market, command.as_of, command.tool_plugins, plugins)
     answered = await generate_with_tools(
         role.played_for(command),
         task,
         ResearchDraft,
         journal,
-        analyst_tools(market, command.as_of, tickers_max),
+        analyst_tools(market, command.as_of, tickers_max, own),
         check=reasoning,
         standard=standard_reads(command.plan.assets[:tickers_max]),
     )

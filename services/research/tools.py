@@ -17,6 +17,7 @@ from libs.market.errors import UNPRICED, LookAhead, MarketError, NoHistory
 from libs.market.exits import AccountExits
 from libs.market.facts import facts_of
 from libs.market.source import MarketData
+from libs.market.tools.own import OwnTools
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from libs.quant.indicators import BadBars
 from libs.runtime.errors import DeskError, few
@@ -55,16 +56,17 @@ class NoIndicators(DeskError):
     code = "no_indicators"
 
 
-def planner_tools(market: MarketData, as_of: date, portfolio: Portfolio) -> Toolbox:
-    """The market tools and the own account."""
-    executors = (PortfolioTool(portfolio), MarketTools(market, as_of, PLANNER_TOOLS))
-    return Toolbox(executors, PLANNER_TOOLS)
+def planner_tools(market: MarketData, as_of: date, portfolio: Portfolio, own: OwnTools) -> Toolbox:
+    """The market tools, the account, and the user's own tools."""
+    executors = (PortfolioTool(portfolio), MarketTools(market, as_of, PLANNER_TOOLS), own)
+    return Toolbox(executors, PLANNER_TOOLS | own.names)
 
 
-def analyst_tools(market: MarketData, as_of: date, tickers_max: int) -> Toolbox:
-    """The market tools, for at most `tickers_max` tickers."""
-    few = FewTickers(MarketTools(market, as_of, ANALYST_TOOLS), tickers_max)
-    return Toolbox((few,), ANALYST_TOOLS)
+def analyst_tools(market: MarketData, as_of: date, tickers_max: int, own: OwnTools) -> Toolbox:
+    """The market tools and the user's own, for at most `tickers_max` tickers."""
+    allowed = ANALYST_TOOLS | own.names
+    every = Toolbox((MarketTools(market, as_of, ANALYST_TOOLS), own), allowed)
+    return Toolbox((FewTickers(every, tickers_max),), allowed)
 
 
 def standard_reads(tickers: Sequence[str]) -> StandardReads:
@@ -84,14 +86,14 @@ class FewTickers:
     journal answers does not come here.
     """
 
-    def __init__(self, tools: MarketTools, tickers_max: int) -> None:
+    def __init__(self, tools: Toolbox, tickers_max: int) -> None:
         self._tools = tools
         self._tickers_max = tickers_max
         self._asked: dict[str, None] = {}
 
     def definitions(self) -> Sequence[ToolDef]:
         """The tools behind it."""
-        return self._tools.definitions()
+        return self._tools.definitions
 
     async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """The tool's answer; TickerLimit for a ticker too many."""

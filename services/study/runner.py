@@ -48,6 +48,7 @@ from libs.study.statistics.design import (
     CellCosts,
     DesignCell,
     DesignError,
+    file_field,
     request_of,
 )
 
@@ -336,7 +337,7 @@ class Studies:
         answer = await self._ask(request_of(study, cells[0], dry_run=True))
         if answer.outcome == "accepted":
             return None
-        field = "budget" if answer.field == "budgets" else answer.field
+        field = None if answer.field is None else file_field(answer.field)
         return _no(answer.code or "invalid", answer.message, field)
 
 

@@ -30,7 +30,9 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         limits_of(settings),
         sessions=market.calendar,
     )
-    pick = on_command(PICK_TRADES, pick_trades, market=market, role=role)
+    pick = on_command(
+        PICK_TRADES, pick_trades, market=market, role=role, plugins=settings.tool_plugins
+    )
     return Routes(service="trader", commands=(pick,))
 
 

@@ -19,6 +19,7 @@ from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.moves import moves_read
 from libs.market.source import MarketData
+from libs.market.tools.own import own_tools
 from libs.quant.risk.evaluation import Room
 from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
@@ -75,9 +76,15 @@ def _proposed(command: PickTrades) -> dict[str, Any]:
 
 
 async def pick_trades(
-    command: PickTrades, journal: Journal, *, market: MarketData, role: Role
+    command: PickTrades,
+    journal: Journal,
+    *,
+    market: MarketData,
+    role: Role,
+    plugins: Sequence[str] = (),
 ) -> DailyPicks:
-    """Propose buys and sales, with prices verified by tools.
+    """Propose buys and sales, with prices verified by tools. Of the user's own tools those run that
+    this service's settings name (`plugins`).
 
     No model is asked where only one answer is possible: nothing was researched, nothing is held.
     """
@@ -107,6 +114,7 @@ async def pick_trades(
         **_proposed(command),
     )
     reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))
+    own = await own_tools(journal, market, command.as_of, command.tool_plugins, plugins)
     # Whoever computes says the same whenever it is asked.
     computes = player in COMPUTING
     answered = await sample_with_tools(
@@ -114,7 +122,7 @@ async def pick_trades(
         task,
         PicksDraft,
         journal,
-        trader_tools(market, command.as_of, command.portfolio),
+        trader_tools(market, command.as_of, command.portfolio, own),
         count=1 if computes else command.request.samples or 1,
         check=reasoning,
         standard=standard_reads([*dict.fromkeys(logic.tradable(command))]),

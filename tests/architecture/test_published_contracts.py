@@ -17,7 +17,6 @@ from contracts.risk import DecisionValidation, ReviewDraft
 from contracts.sentiment import SentimentDraft
 from contracts.strategy import StrategyDraft
 from contracts.subjects.commands import COMMANDS
-from contracts.subjects.events import EVENTS
 from contracts.subjects.subject import PREFIX, Class
 from contracts.trader import PicksDraft
 from libs.bus.document import asyncapi
@@ -149,7 +148,6 @@ def test_a_list_is_limited_by_its_items_and_by_nothing_that_schemas_have_for_tex
 
 def test_every_event_type_says_what_its_data_holds() -> None:
     assert set(EVENT_DATA) == set(EventType)
-    assert {row.what for row in EVENTS} == set(EventType)
 
 
 def test_what_a_workflow_announces_is_what_the_document_says() -> None:

@@ -1,9 +1,12 @@
 """The subject table: its modules are read one by one, and together they are all of it."""
 
+import re
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 from contracts import subjects
+from contracts.audit import EXECUTION, EventType
 from contracts.subjects.approvals import APPROVAL
 from contracts.subjects.commands import COMMANDS
 from contracts.subjects.events import EVENTS, NOTICES
@@ -30,3 +33,11 @@ def test_no_two_rows_have_one_address() -> None:
     addresses = [row.address for row in LISTED | OF_OPERATIONS]
 
     assert len(addresses) == len(set(addresses))
+
+
+def test_execution_writes_events_of_its_own_alone(root: Path) -> None:
+    """Its rows say so in SQL, which nobody holds against the table."""
+    modules = root.glob("services/execution/**/*.py")
+    named = re.findall(r"EventType\.(\w+)", "".join(module.read_text() for module in modules))
+
+    assert {EventType[name].owner for name in named} == {EXECUTION}

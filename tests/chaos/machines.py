@@ -39,6 +39,7 @@ from libs.keys.certificates import ensure_certificates
 from libs.keys.credentials import ensure_secrets, postgres_password
 from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
+from libs.runtime.guarded import Identity, guarded_argv
 from libs.runtime.ports import LOOPBACK, choose_port
 from libs.servers.binaries import PostgresPrograms, nats_program, postgres_programs
 from libs.servers.embedded import DATABASE
@@ -46,7 +47,6 @@ from libs.servers.nats_server import STARTED
 from libs.servers.placement import hand_over, reachable_root, server_identity
 from libs.servers.postgres_roles import PsqlLogin, ensure_roles, run_sql
 from libs.servers.postgres_server import ENVIRONMENT, SETTINGS, SUPERUSER, prepare_postgres
-from libs.servers.supervisor import Identity, guarded_argv
 from libs.telemetry.logging import configure_logging
 from services.provisioner.secrets import SERVERS, nats_conf
 from tests.chaos.desk import ROLES_OF, ChaosDesk, Database, desk_of, tables

@@ -9,13 +9,11 @@ from uuid import UUID, uuid4
 
 from contracts.audit import Event, EventAt, EventsPage, EventsSince, EventType, Gap, fits
 from contracts.position import BEGINNING, Position, position_of
-from contracts.subjects.events import EVENTS
 from contracts.subjects.subject import PREFIX
 from libs.bus.headers import POSITION_HEADER
 from libs.runtime.errors import Unavailable
 
 CYCLE = UUID("7dc179c4-12d3-5df0-bd53-9da1910eaf92")
-OWNERS = {row.what: row.owner for row in EVENTS}
 
 
 def step(number: int, kind: EventType = EventType.OPERATION_STARTED, **data: Any) -> EventAt:
@@ -24,7 +22,7 @@ def step(number: int, kind: EventType = EventType.OPERATION_STARTED, **data: Any
         event_id=uuid4(),
         sequence=number,
         type=kind,
-        owner=OWNERS[kind],
+        owner=kind.owner,
         cycle_id=CYCLE,
         at=datetime(2026, 11, 25, tzinfo=UTC),
         data=data or {"step": "plan"},

@@ -6,11 +6,9 @@ from uuid import UUID, uuid4
 
 from contracts.audit import Event, EventType
 from contracts.notice import Notice, NoticeKind, Severity
-from contracts.subjects.events import EVENTS
 
 AT = datetime(2012, 6, 29, 20, 30, tzinfo=UTC)
 CYCLE = UUID(int=77)
-OWNERS = {row.what: row.owner for row in EVENTS}
 SESSION = "main/2012-06-29"
 CONTRACT = {"cycle_id": str(CYCLE), "op_id": str(CYCLE), "as_of": "2012-06-29"}
 ORDER = {
@@ -265,7 +263,7 @@ def notable(kind: EventType, at: datetime = AT, *, account: str = "main", **chan
         event_id=uuid4(),
         sequence=1,
         type=kind,
-        owner=OWNERS[kind],
+        owner=kind.owner,
         cycle_id=CYCLE,
         state="analyzing" if of_cycle else None,
         session_id=f"{account}/2012-06-29" if of_cycle else None,

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -29,6 +29,7 @@ from libs.market.tools import answers, companies, shapes
 from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.runtime.wording import place_of, worded
 
+T = TypeVar("T", bound=BaseModel)
 _TIME_KEYS = ("session", "known_at")
 _DAY_CHARS = len("2012-06-29")
 
@@ -48,9 +49,8 @@ class MarketTool:
     @cached_property
     def definition(self) -> ToolDef:
         """The tool as a model sees it; the JSON Schema comes from the argument model."""
-        schema = _without_titles(self.arguments.model_json_schema())
-        schema.pop("description", None)  # the model's docstring is for readers of the code
-        return ToolDef(name=self.name, description=self.description, parameters=schema)
+        parameters = parameters_of(self.arguments)
+        return ToolDef(name=self.name, description=self.description, parameters=parameters)
 
 
 class MarketTools:
@@ -76,8 +76,8 @@ class MarketTools:
         if tool is None:
             allowed = ", ".join(self._tools) or "none"
             raise MarketToolNotAllowed(f"no tool of this name is allowed here; allowed: {allowed}")
-        parsed = _parse(tool, arguments)
-        payload = await tool.run(parsed, self._market, self._as_of)
+        wish = parsed(tool.name, tool.arguments, arguments)
+        payload = await tool.run(wish, self._market, self._as_of)
         return _sealed(tool, payload, self._market, self._as_of)
 
 
@@ -113,9 +113,7 @@ def _times(value: object) -> Iterator[str]:
 def _sealed(
     tool: MarketTool, payload: dict[str, Any], market: MarketData, as_of: date
 ) -> dict[str, Any]:
-    newest = newest_datum(payload, market.calendar)
-    if newest is not None and newest > market.calendar.close(as_of):
-        raise LookAhead(f"the result of {tool.name}", newest, as_of)
+    newest = refuse_newer(f"the result of {tool.name}", payload, market, as_of)
     sealed = {
         "as_of": as_of.isoformat(),
         "newest": None if newest is None else newest.isoformat(),
@@ -131,16 +129,32 @@ def _sealed(
     return sealed
 
 
-def _parse(tool: MarketTool, arguments: Mapping[str, Any]) -> BaseModel:
+def refuse_newer(what: str, payload: object, market: MarketData, as_of: date) -> datetime | None:
+    """`newest_datum` of the payload. Raises LookAhead where it is newer than as_of's close."""
+    newest = newest_datum(payload, market.calendar)
+    if newest is not None and newest > market.calendar.close(as_of):
+        raise LookAhead(what, newest, as_of)
+    return newest
+
+
+def parsed(tool: str, model: type[T], arguments: Mapping[str, Any]) -> T:
+    """The arguments of a call. Raises BadMarketToolArguments."""
     try:
-        return tool.arguments.model_validate(arguments)
+        return model.model_validate(arguments)
     except ValidationError as error:
         # Not str(error): it quotes the input, which may be large and is not to be trusted.
         problems = "; ".join(
-            f"{place_of(problem['loc'], 'arguments')[:40]}: {worded(problem, tool.arguments)[:160]}"
+            f"{place_of(problem['loc'], 'arguments')[:40]}: {worded(problem, model)[:160]}"
             for problem in error.errors(include_url=False)[:3]
         )
-        raise BadMarketToolArguments(f"{tool.name}: {problems}; correct the arguments") from None
+        raise BadMarketToolArguments(f"{tool}: {problems}; correct the arguments") from None
+
+
+def parameters_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema of a tool's arguments as a model sees it."""
+    schema: dict[str, Any] = _without_titles(arguments.model_json_schema())
+    schema.pop("description", None)  # the model's docstring is for readers of the code
+    return schema
 
 
 def _without_titles(schema: Any) -> Any:

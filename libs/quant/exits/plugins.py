@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from pydantic import JsonValue
 
-from contracts.plugins import ExitAnswer, exit_rule
+from contracts.plugins import ExitAnswer, function_of
 from contracts.types import shortened
 from libs.quant.exits.rules import ExitRule, Finding, Fired, NoSignal, NotEvaluated
 from libs.quant.words import one_line
@@ -44,7 +44,7 @@ def _none(why: str) -> ExitAnswer:
 def own_rule(plugin: str, answer: ExitAnswer) -> ExitRule:
     """The rule that has found what the answer says. It is asked once, so of other facts it says
     the same: it acts once on a position."""
-    name = exit_rule(plugin)
+    name = function_of(plugin)
     finding = _finding(name, answer)
     return ExitRule(name, True, lambda _: finding, once=True)
 

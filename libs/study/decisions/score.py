@@ -15,7 +15,7 @@ from libs.study.decisions.priced import PricedDecisions
 from libs.study.decisions.stated import DecisionForm, StatedFile, Untraded
 from libs.study.statistics.means import LEVEL, Array, dates_needed, mean_over_dates
 from libs.study.statistics.shown import DATES_MAX, shown, thinned
-from libs.study.statistics.walks import Orders, Walk, WalkTerms, coins, turned, walk
+from libs.study.statistics.walks import OnPart, Orders, Walk, WalkTerms, coins, turned, walk
 
 WEEK = 5
 """Sessions of one number that two paths are compared by."""
@@ -105,9 +105,10 @@ def score_decisions(
     terms: WalkTerms,
     prices: str,
     lot: tuple[int, int],
+    on_part: OnPart = lambda _: None,
 ) -> DecisionScore:
     """The score of a file's decisions, the same for the same `lot`: how many coins, and the seed of
-    their drawing."""
+    their drawing. `on_part` is told how much of the coins is done."""
     draws, seed = lot
     own = walk(of.panel, of.orders, terms)
     held, equal = (walk(of.panel, orders, terms) for orders in _controls(of))
@@ -119,9 +120,9 @@ def score_decisions(
         lots = None
     else:
         lots = (
-            walk(of.panel, turned(of.orders, draws), terms)
+            walk(of.panel, turned(of.orders, draws), terms, on_part)
             if is_timing
-            else coins(of.panel, of.orders, own, terms, draws, seed)
+            else coins(of.panel, of.orders, own, terms, draws, seed, on_part)
         )
         coin = beside_coins(own, lots, is_timing=is_timing)
     walks = {FILE: own, HOLD: held, EQUAL: equal}

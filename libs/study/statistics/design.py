@@ -112,6 +112,10 @@ def key_of(study: str, cell: DesignCell, round_: int = 1) -> str:
     return f"{study}/{cell.kind}/{cell.number}/{cell.sample}{again}"
 
 
+FILE_FIELDS = {"pipelines": "arms", "budgets": "budget", "as_of": "dates"}
+"""By the field of a cell's request: what a study's file calls it."""
+
+
 def request_of(
     study: Study,
     cell: DesignCell,
@@ -144,6 +148,12 @@ def request_of(
             dry_run=dry_run,
         ),
     )
+
+
+def file_field(field: str) -> str:
+    """The place in a study's file that a field of a cell's request was made of."""
+    first, dot, rest = field.partition(".")
+    return f"{FILE_FIELDS.get(first, first)}{dot}{rest}"
 
 
 def seed_of(study: Study, cell: DesignCell) -> int:

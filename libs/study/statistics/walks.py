@@ -12,7 +12,7 @@ are luck. With one ticker there is no such choice: then the file's decisions are
 anew, all turned by the same number of places, so that only the timing is luck.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,10 @@ from libs.quant.costs import BPS_PER_ONE
 from libs.study.statistics.means import Array
 
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
+"""Of walks' tickers, counted through all walks: one index of numpy's is faster than two."""
+OnPart = Callable[[float], None]
+"""Told which part of the work is done, 0 to 1."""
 DUST = 1e-9
 """A part of the money below which nothing is held or traded."""
 COSTS_OF_ALL = 3
@@ -93,6 +97,8 @@ class _Books:
     traded: Array
     costs: Array
     rate: float
+    _blank: Array
+    """Zeros, for sums over some tickers of each walk."""
 
     @classmethod
     def begin(cls, walks: int, tickers: int, terms: WalkTerms) -> "_Books":
@@ -100,7 +106,8 @@ class _Books:
         zeros = np.zeros(walks)
         units = np.zeros((walks, tickers))
         rate = terms.cost_bps / BPS_PER_ONE
-        return cls(np.full(walks, float(terms.cash)), units, zeros, zeros.copy(), rate)
+        cash = np.full(walks, float(terms.cash))
+        return cls(cash, units, zeros, zeros.copy(), rate, np.zeros_like(units))
 
     def walk(self, sessions: int) -> Walk:
         """What comes of them, to be filled in session by session."""
@@ -111,33 +118,55 @@ class _Books:
         """All of it at these prices."""
         return np.asarray(self.cash + self.units @ prices)
 
-    def trade(self, prices: Array, target: Array) -> Array:
-        """Bring positions to `target` values (NaN leaves them); the part of each purchase that the
-        cash paid."""
-        delta = np.where(np.isnan(target), 0.0, target - self.units * prices)
+    def trade(self, prices: Array, at: Places, target: Array) -> Array:
+        """Bring the positions `at` places (none twice) to `target` values; the part of each walk's
+        purchases that the cash paid."""
+        rows, columns = np.divmod(at, len(prices))
+        price = prices[columns]
+        units = self.units.reshape(-1)
+        before = units[at]
+        delta = target - before * price
         sales, buys = np.maximum(-delta, 0.0), np.maximum(delta, 0.0)
-        self.cash += sales.sum(axis=1) * (1 - self.rate)
-        needed = buys.sum(axis=1) * (1 + self.rate)
+        sold, bought = self._sums(at, sales), self._sums(at, buys)
+        self.cash += sold * (1 - self.rate)
+        needed = bought * (1 + self.rate)
         pays = np.where(needed > self.cash, self.cash / np.where(needed > 0, needed, 1.0), 1.0)
         pays = np.maximum(pays, 0.0)
-        buys *= pays[:, None]
+        if (pays < 1).any():
+            buys *= pays[rows]
+            bought = self._sums(at, buys)
         self.cash = np.maximum(self.cash - needed * pays, 0.0)
-        self.units += (buys - sales) / np.where(prices > 0, prices, 1.0)
-        self.units[target == 0] = 0.0
-        moved = sales.sum(axis=1) + buys.sum(axis=1)
+        after = before + (buys - sales) / np.where(price > 0, price, 1.0)
+        units[at] = np.where(target == 0, 0.0, after)
+        moved = sold + bought
         self.traded += moved
         self.costs += moved * self.rate
         return pays
 
+    def _sums(self, at: Places, amounts: Array) -> Array:
+        """By walk. All tickers are added up, in their order: so a sum is the same to the last digit
+        whichever places are named."""
+        blank = self._blank.reshape(-1)
+        blank[at] = amounts
+        sums = self._blank.sum(axis=1)
+        blank[at] = 0.0
+        return np.asarray(sums)
 
-def walk(panel: PricePanel, orders: Sequence[Orders], terms: WalkTerms) -> Walk:
+
+def walk(
+    panel: PricePanel,
+    orders: Sequence[Orders],
+    terms: WalkTerms,
+    on_part: OnPart = lambda _: None,
+) -> Walk:
     """The walks of these orders, in the order of their sessions, one or several at once."""
     sessions, tickers = panel.closes.shape
     walks = max((it.low.shape[0] if it.low.ndim > 1 else 1 for it in orders), default=1)
     books = _Books.begin(walks, tickers, terms)
     result = books.walk(sessions)
     begin = 0
-    for it in orders:
+    for place, it in enumerate(orders):
+        on_part(place / len(orders))
         _settle(books, panel, result, begin, it.session)
         begin = it.session
         trades = panel.trading(it.session)
@@ -149,7 +178,8 @@ def walk(panel: PricePanel, orders: Sequence[Orders], terms: WalkTerms) -> Walk:
         aim = np.maximum(wanted, 0.0)
         moves = np.abs(aim - now) > DUST
         acted = moves & trades
-        pays = books.trade(known, np.where(acted, aim * worth, np.nan))
+        places = np.flatnonzero(acted)
+        pays = books.trade(known, places, (aim * worth).reshape(-1)[places])
         # Whoever wants all the money in shares does not get the cost of it: that is no cut.
         slack = np.where(it.shares > 0, 0.0, COSTS_OF_ALL * books.rate)
         is_cut = (wanted < -DUST) | (acted & (aim > now) & (pays[:, None] < 1 - slack - DUST))
@@ -162,46 +192,60 @@ def walk(panel: PricePanel, orders: Sequence[Orders], terms: WalkTerms) -> Walk:
 
 
 def coins(
-    panel: PricePanel, orders: Sequence[Orders], of: Walk, terms: WalkTerms, draws: int, seed: int
+    panel: PricePanel,
+    orders: Sequence[Orders],
+    of: Walk,
+    terms: WalkTerms,
+    draws: int,
+    seed: int,
+    on_part: OnPart = lambda _: None,
 ) -> Walk:
     """The walks of so many coins beside the first walk `of` these orders."""
     sessions, tickers = panel.closes.shape
     rng = np.random.default_rng(seed)
     books = _Books.begin(draws, tickers, terms)
     result = books.walk(sessions)
-    rows = np.arange(draws)
     mapped = np.full((draws, tickers), -1)
     begin = 0
     for place, it in enumerate(orders):
+        on_part(place / len(orders))
         _settle(books, panel, result, begin, it.session)
         begin = it.session
         acted, aimed = of.acted[place][0], of.aimed[place][0]
         known = _known(panel, it.session)
         trades = panel.trading(it.session)
         worth = np.maximum(books.worth(known), DUST * terms.cash)
-        out = np.full((draws, tickers), np.nan)
-        for ticker in np.flatnonzero(acted & (aimed <= DUST)):
-            its = mapped[:, ticker]
-            there = (its >= 0) & trades[its]
-            out[rows[there], its[there]] = 0.0
-            mapped[:, ticker] = -1
-        books.trade(known, out)
-        target = np.full((draws, tickers), np.nan)
+        left = np.flatnonzero(acted & (aimed <= DUST))
+        out, _ = _traded(mapped[:, left], trades)
+        books.trade(known, out, np.zeros(len(out)))
+        mapped[:, left] = -1
         held = np.flatnonzero(acted & (aimed > DUST))
-        if (mapped[:, held] < 0).any():
+        its = mapped[:, held]
+        if (its < 0).any():
             free = trades & (books.units <= 0)
-            lot = np.where(free, rng.random((draws, tickers)), -1.0)
-            order = np.argsort(-lot, axis=1)
-        for number, ticker in enumerate(held):
-            its = mapped[:, ticker]
-            if (its < 0).any():
-                drawn = order[:, number]
-                its = mapped[:, ticker] = np.where((its < 0) & (lot[rows, drawn] >= 0), drawn, its)
-            there = (its >= 0) & trades[its]
-            target[rows[there], its[there]] = aimed[ticker] * worth[there]
-        books.trade(known, target)
+            drawn = _drawn(np.where(free, rng.random((draws, tickers)), -1.0), len(held))
+            its = mapped[:, held] = np.where(its < 0, drawn, its)
+        into, numbers = _traded(its, trades)
+        books.trade(known, into, aimed[held][numbers] * worth[into // tickers])
     _settle(books, panel, result, begin, sessions)
     return result
+
+
+def _drawn(lot: Array, count: int) -> npt.NDArray[np.intp]:
+    """The tickers of each walk's `count` highest lots, the highest first; -1 for a lot below 0."""
+    drawn = np.argsort(-lot, axis=1)[:, :count]
+    return np.where(np.take_along_axis(lot, drawn, axis=1) >= 0, drawn, -1)
+
+
+def _traded(mapped: npt.NDArray[np.intp], trades: Mask) -> tuple[Places, npt.NDArray[np.intp]]:
+    """The places of these positions of coins that can be traded, and which of the positions (the
+    column) each is. Of several that a coin has in one ticker the last counts."""
+    rows, numbers = np.nonzero((mapped >= 0) & trades[mapped])
+    places = rows * len(trades) + mapped[rows, numbers]
+    last = np.full(len(mapped) * len(trades), -1)
+    last[places] = numbers
+    counts = last[places] == numbers
+    return places[counts], numbers[counts]
 
 
 def turned(orders: Sequence[Orders], draws: int) -> Sequence[Orders]:

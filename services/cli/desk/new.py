@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from contracts.plugins import EXIT_RULES
+from contracts.plugins import EXIT_RULES, is_a_desk_tool
 from services.cli.desk.init import show_written, write_new
 from services.cli.shell.options import group
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
@@ -58,6 +58,18 @@ def exit_rule(name: NameArgument, folder: FolderOption = Path()) -> None:
     if name in EXIT_RULES:
         raise WrongUsage(f"{name} is an exit rule of the desk's", TAKE_ANOTHER)
     _write(folder, name, "exit rule", "exit_plugins")
+
+
+@app.command()
+def tool(name: NameArgument, folder: FolderOption = Path()) -> None:
+    """Write a tool: a function that models may ask about a ticker while they research and trade.
+
+    It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
+    it prints the line that you add to them.
+    """
+    if is_a_desk_tool(name):
+        raise WrongUsage(f"{name} is the name of a tool of the desk's", TAKE_ANOTHER)
+    _write(folder, name, "tool", "tool_plugins")
 
 
 def _write(folder: Path, name: str, kind: str, setting: str) -> None:

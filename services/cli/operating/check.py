@@ -59,9 +59,7 @@ def check(
     rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
     show(rows, [_table(rows)], json=json)
     require_exit_rules(settings)
-    faults = [
-        it for it in asking(plugins_tried(settings.plugins, settings.exit_plugins)) if it.todo
-    ]
+    faults = [it for it in asking(plugins_tried(settings)) if it.todo]
     if faults:
         raise CliProblem(f"plug-in {faults[0].said}", faults[0].todo)
     refused = [file for file in files if file.refused]

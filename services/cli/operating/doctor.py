@@ -106,7 +106,7 @@ def doctor(call: CallOption = None, json: JsonOption = False) -> None:
     else:
         checks = [
             *machine(settings),
-            *asking(plugins_tried(settings.plugins, settings.exit_plugins)),
+            *asking(plugins_tried(settings)),
             *asking(programs_tried(settings)),
             *asking(market_files(settings)),
             *asking(running(settings)),

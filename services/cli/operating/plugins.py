@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from datetime import date
 
+import orjson
+
+from contracts.own_tool import DayBar, ToolQuestion
 from contracts.plugins import BuyQuestion, ExitQuestion, HeldPosition
+from libs.market.tools.own import answered, tool_of
 from libs.quant.exits.plugins import answer_of
 from libs.quant.risk.plugins import verdict_of
+from libs.quant.words import one_line
 from libs.runtime.plugin_process import ask
+from libs.runtime.settings import Settings
 from services.cli.operating.checks import DoctorCheck, ok, problem
 
+SAID_CHARS_MAX = 120
 SAMPLE = BuyQuestion(
     as_of=date(2012, 6, 29),
     account="main",
@@ -39,19 +46,36 @@ HELD_SAMPLE = ExitQuestion(
     close=30.59,
     months=(0.02, 0.09, 0.07, 0.02, -0.01, -0.08, 0.05),
 )
+ASKED_SAMPLE = ToolQuestion(
+    as_of=date(2012, 6, 29),
+    ticker="MSFT",
+    name="Microsoft",
+    currency="USD",
+    sector="technology",
+    price=30.59,
+    measured_risk=3.0,
+    atr=0.55,
+    report_on=date(2012, 7, 19),
+    bars=tuple(
+        DayBar(session=on, open=29.9, high=30.7, low=29.8, close=close, volume=5e7)
+        for on, close in ((date(2012, 6, 28), 29.91), (date(2012, 6, 29), 30.59))
+    ),
+)
 TODO = "until then every buy is vetoed; docs/plug-ins.md has what a rule takes and returns"
-
-
+TOOL_TODO = "until then models go without it; docs/plug-ins.md has what a tool takes and returns"
 EXIT_TODO = (
     "until then the desk's own exit rules alone are asked; docs/plug-ins.md has what it returns"
 )
 
 
-async def plugins_tried(names: Sequence[str], exits: Sequence[str] = ()) -> Sequence[DoctorCheck]:
-    """Each plug-in of the settings with its answer to a sample buy or position, or what is wrong
-    with it."""
-    rules = [await _tried(name) for name in names]
-    return [*rules, *[await _exit_tried(name) for name in exits]]
+async def plugins_tried(settings: Settings) -> Sequence[DoctorCheck]:
+    """Each plug-in of the settings with its answer to a sample buy, position or ticker, or what is
+    wrong with it."""
+    return [
+        *[await _tried(name) for name in settings.plugins],
+        *[await _exit_tried(name) for name in settings.exit_plugins],
+        *[await _tool_tried(name) for name in settings.tool_plugins],
+    ]
 
 
 async def _tried(name: str) -> DoctorCheck:
@@ -72,3 +96,14 @@ async def _exit_tried(name: str) -> DoctorCheck:
         return problem("plug-in", f"{name}: {said.reason}", EXIT_TODO)
     sold = f"{said.sell_pct.normalize():f}% of a sample of {HELD_SAMPLE.quantity:g} shares"
     return ok("plug-in", f"{name} sells {sold} of {HELD_SAMPLE.ticker}: {said.reason}")
+
+
+async def _tool_tried(name: str) -> DoctorCheck:
+    if problem_found := tool_of(name).problem:
+        return problem("plug-in", f"{name}: {problem_found}", TOOL_TODO)
+    asked = await ask(name, [ASKED_SAMPLE.model_dump(mode="json")])
+    values = answered(asked.answers[0])
+    if isinstance(values, str):
+        return problem("plug-in", f"{name}: {values}", TOOL_TODO)
+    said = one_line(orjson.dumps(values).decode(), SAID_CHARS_MAX)
+    return ok("plug-in", f"{name} says of a sample of {ASKED_SAMPLE.ticker}: {said}")

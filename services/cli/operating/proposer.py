@@ -172,7 +172,8 @@ def revoke(
 
     Its token and its key open nothing from now on.
     """
-    known = Proposers(load_settings().secrets_path)
+    settings = load_settings()
+    known = Proposers(settings.secrets_path)
     with writing(known.path, "make the folder of the secrets writable for this user"):
         try:
             revoked = known.revoke(name, datetime.now(UTC))
@@ -184,6 +185,9 @@ def revoke(
         emit([ProposerShown.model_validate(revoked.model_dump())])
     else:
         aside(f"{name} is revoked; `deskbus approvals list` has what it proposed and waits")
+        if settings.nats.url is not None:
+            old = "start the orchestrator and the console again: a container keeps the old file"
+            aside(f"{old} of proposers", "yellow")
 
 
 def _percent(text: str) -> Decimal:

@@ -15,6 +15,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "init": ("deskbus init my-desk",),
     "new exit": ("deskbus new exit tired_money",),
     "new rule": ("deskbus new rule penny_stock", "deskbus new rule penny_stock --in my-desk"),
+    "new tool": ("deskbus new tool drawdown",),
     "up": ("deskbus up --detach", "deskbus up --port 8080", "deskbus up --processes"),
     "down": ("deskbus down",),
     "status": ("deskbus status", "deskbus status --json"),

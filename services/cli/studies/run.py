@@ -38,7 +38,7 @@ from services.cli.studies.file import FileArgument, NameArgument, read_study
 LOOK_EVERY_S = 0.5
 BEGIN_S = 18.0
 """The first cell is judged before a study begins, by whoever knows the market and the models."""
-HINTS = {"pipelines": "deskbus doctor", "name": "deskbus study list"}
+HINTS = {"arms": "deskbus doctor", "name": "deskbus study list"}
 """Commands that help, by the field that was refused."""
 PLANNED = "change the file; deskbus study plan FILE asks no model and says what it would do"
 OLDER = "older ones are not in this list: deskbus study status NAME"

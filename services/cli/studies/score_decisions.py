@@ -1,5 +1,6 @@
 """`deskbus study score-decisions`: decisions that were made elsewhere, beside coins and holding."""
 
+import time
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,8 +18,9 @@ from libs.runtime.whole_file import beside
 from services.cli.shell.invalid import day_of, pairs_of, writing
 from services.cli.shell.options import DateOrder, DecimalMark, JsonOption
 from services.cli.shell.problem import CliProblem, WrongUsage
+from services.cli.shell.progress import ETA_FROM_S, CycleProgress
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import aside, emit, out
+from services.cli.shell.terminal import aside, emit, err, out
 
 if TYPE_CHECKING:
     from libs.study.decisions.file import DecisionReading
@@ -163,14 +165,23 @@ def _scored(name: str, read: "StatedFile", settings: Settings, options: _Terms) 
         raise CliProblem(str(error), error.remedy) from error
     except MarketError as error:
         raise CliProblem(error.message, "deskbus market sources") from error
-    return scored(
-        name,
-        read,
-        of,
-        WalkTerms(options.cash, bps),
-        source.market.label.in_words,
-        (options.draws, options.seed),
-    )
+    began, times = time.monotonic(), len(of.orders)
+    with CycleProgress(err(), lambda _: "") as progress:
+
+        def tell(part: float) -> None:
+            # Most files are scored before anybody would read it.
+            if time.monotonic() - began > ETA_FROM_S:
+                progress.counts(round(part * times), times, "times, the coins at each")
+
+        return scored(
+            name,
+            read,
+            of,
+            WalkTerms(options.cash, bps),
+            source.market.label.in_words,
+            (options.draws, options.seed),
+            tell,
+        )
 
 
 def _source(prices: str | None, settings: Settings) -> "PriceSource":

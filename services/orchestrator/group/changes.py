@@ -17,7 +17,7 @@ from services.orchestrator.group.rows import ZERO, CallBudget, CycleRow, Operati
 from services.orchestrator.machine.logic import EventDraft, Start
 
 RECALIBRATED_FROM = "recalibrated_from"
-PLUGINS, EXIT_PLUGINS = "plugins", "exit_plugins"
+PLUGINS, EXIT_PLUGINS, TOOL_PLUGINS = "plugins", "exit_plugins", "tool_plugins"
 """The command field that the setting of the same name is put in."""
 
 
@@ -201,6 +201,9 @@ def command_json(
     if RECALIBRATED_FROM in fields:
         inputs[RECALIBRATED_FROM] = settings.model.recalibrated_from
     named = {PLUGINS: settings.plugins, EXIT_PLUGINS: settings.exit_plugins}
+    # What a tool of the user's says is not masked, and a study's inputs are the same for all arms.
+    if not (row.of_study or pipeline.get("masked")):
+        named[TOOL_PLUGINS] = settings.tool_plugins
     inputs |= {name: plugins for name, plugins in named.items() if name in fields and plugins}
     return orjson.dumps(
         {

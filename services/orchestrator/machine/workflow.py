@@ -26,6 +26,7 @@ FILLED_IN = frozenset(
         "recalibrated_from",
         "plugins",
         "exit_plugins",
+        "tool_plugins",
     }
 )
 """Command fields that the orchestrator itself fills."""

@@ -414,6 +414,15 @@ async def test_over_mcp_a_proposer_has_four_tools_and_the_other_server_refuses_i
             assert shown.structured_content["status"] == "completed"
             for tool in ("request_cycle", "get_portfolio", "list_cycles", "approve"):
                 assert (await client.call_tool(tool, {})).is_error
+            # Another one at the same server, while this one is connected.
+            other = {"Authorization": f"Bearer {gate.tokens['alpha']}"}
+            async with (
+                httpx2.AsyncClient(headers=other, timeout=WAIT_S) as its,
+                Client(streamable_http_client(url, http_client=its)) as second,
+            ):
+                theirs, mine = [await of.call_tool("get_limits", {}) for of in (second, client)]
+            accounts = [(each.structured_content or {})["account"] for each in (theirs, mine)]
+            assert accounts == ["alpha", "beta"]
         for token in (gate.owner, "x"):
             async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as web:
                 assert (await web.post(url, json={})).status_code == 401

@@ -194,7 +194,7 @@ async def test_a_study_that_cannot_be_run_is_refused_before_anything_begins(user
     assert [(answer["code"], answer["field"]) for answer in answers] == [
         ("not_a_session", "dates"),
         ("no_history", "dates"),
-        ("provider_unknown", "pipelines"),
+        ("provider_unknown", "arms"),
         ("unknown_ticker", "universe"),
         ("invalid", "dates.count"),
         ("invalid", "horizons"),

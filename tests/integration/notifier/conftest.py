@@ -28,7 +28,7 @@ from libs.runtime.settings import Settings
 from libs.servers.embedded_thread import held_in_thread
 from services import launcher
 from tests.fakes.channel_server import ChannelServer
-from tests.fakes.notable import DATA, OF_THE_DESK, OWNERS
+from tests.fakes.notable import DATA, OF_THE_DESK
 from tests.flat_settings import settings_with
 from tests.open_folder import open_folder
 
@@ -83,7 +83,7 @@ async def happened(db: "asyncpg.Connection[asyncpg.Record]", kind: EventType, qu
     session = None if kind in OF_THE_DESK else "main/2012-06-29"
     today = datetime.now(UTC).date()
     body = orjson.dumps(data).decode()
-    await db.execute(INSERT, today, node, 0, node, kind.value, OWNERS[kind], session, body)
+    await db.execute(INSERT, today, node, 0, node, kind.value, kind.owner, session, body)
     return str(ids.event_id(node, 0))
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from libs.keys.accounts import NatsPermissions
 from libs.runtime.errors import StartError
+from libs.runtime.guarded import Identity
 from libs.servers import binaries
 from libs.servers.binaries import BinaryError, find_nats_server, find_postgres_bindir
 from libs.servers.embedded import Servers, embedded_servers
@@ -25,7 +26,7 @@ from libs.servers.placement import can_reach
 from libs.servers.postgres_roles import PsqlLogin, run_sql
 from libs.servers.postgres_server import PostgresError, note_backup
 from libs.servers.server_record import DataDirError, ServerRecord
-from libs.servers.supervisor import ChildError, Identity
+from libs.servers.supervisor import ChildError
 
 PERMISSIONS = {"orchestrator": NatsPermissions((">",), (">",))}
 ROLES = ("orchestrator",)

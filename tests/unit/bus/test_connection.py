@@ -142,3 +142,43 @@ def test_errors_that_differ_each_time_are_all_logged_and_not_all_kept() -> None:
     repeats = Repeats()
     assert {repeats.count(f"denied {number}") for number in range(10_000)} == {1}
     assert len(repeats._times) <= connection.ERRORS_KEPT_MAX
+
+
+class BrokenTransport:
+    """A connection whose other end is gone."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def writelines(self, _: object) -> None:
+        """It goes into a buffer."""
+
+    async def drain(self) -> None:
+        """Which cannot be sent."""
+        raise BrokenPipeError(32, "Broken pipe")
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self.is_closed = True
+
+
+async def test_a_connection_that_broke_is_closed_without_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, transport, closed = BusConnection(), BrokenTransport(), asyncio.Event()
+
+    async def on_closed() -> None:
+        closed.set()
+
+    for name, value in {
+        "_transport": transport,
+        "_flush_queue": asyncio.Queue(),
+        "_current_server": object(),
+        "_pending": [b"PUB"],
+        "_pending_data_size": 3,
+        "_closed_cb": on_closed,
+        "_status": BusConnection.CONNECTED,
+    }.items():
+        monkeypatch.setattr(one, name, value, raising=False)
+    await one.close()
+    assert (one.is_closed, transport.is_closed, closed.is_set()) == (True, True, True)

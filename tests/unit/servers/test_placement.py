@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from libs.runtime.guarded import Identity
 from libs.servers.placement import PlacementError, can_reach, hand_over, make_root, reachable_copy
-from libs.servers.supervisor import Identity
 
 STRANGER = Identity(uid=54321, gid=54321)
 

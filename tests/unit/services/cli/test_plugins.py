@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.runtime.settings import WrongSetting, settings_in_force
+from libs.runtime.settings import Settings, WrongSetting, settings_in_force
 from services.cli.operating.checks import CheckVerdict
 from services.cli.operating.plugins import plugins_tried
 
@@ -17,7 +17,8 @@ def test_each_plug_in_is_asked_about_a_sample(
     (tmp_path / "my_rules.py").write_text(
         "def good(buy):\n    return 3, 'three'\ndef bad(buy):\n    return 3\n"
     )
-    good, bad, gone = asyncio.run(plugins_tried(["my_rules:good", "my_rules:bad", "no_rules:x"]))
+    names = ("my_rules:good", "my_rules:bad", "no_rules:x")
+    good, bad, gone = asyncio.run(plugins_tried(Settings(plugins=names)))
     assert good.verdict is CheckVerdict.OK
     assert good.said == "my_rules:good allows 3 of a sample of 100 shares of MSFT: three"
     assert bad.verdict is gone.verdict is CheckVerdict.PROBLEM

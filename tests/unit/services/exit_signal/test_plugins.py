@@ -17,6 +17,7 @@ from libs.market.exit_terms import DeskExitRules
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.quant.exits.plugins import answer_of
 from libs.report import events
+from libs.runtime import plugin_process
 from libs.runtime.journal import Journal, RecordedJournal
 from libs.runtime.plugin_process import NOT_SET
 from services.exit_signal import plugins as own
@@ -108,7 +109,7 @@ async def test_one_that_fails_is_named_and_the_other_rules_sell(
 async def test_the_desks_rules_do_not_wait_for_ever(
     prices: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own, "ALL_S_MAX", 0.0)
+    monkeypatch.setattr(plugin_process, "ALL_S_MAX", 0.0)
     report = await checked(prices, asked(RULE))
     assert [it.quantity for it in report.checks] == [30, None]
     assert "not all was answered within 0 s" in report.checks[0].signals[-1].detail
@@ -187,7 +188,7 @@ def test_the_names_that_the_desk_has_are_those_of_its_rules() -> None:
 @pytest.mark.parametrize(
     ("names", "wrong"),
     [
-        (["mine:stop_loss"], "is an exit rule of the desk's"),
+        (["mine:stop_loss"], "the name of an exit rule of the desk's"),
         (["mine:Tired"], "cannot name an exit rule"),
         (["a:tired", "b:tired"], "two functions have the same name"),
         (["mine"], "package.module:function"),

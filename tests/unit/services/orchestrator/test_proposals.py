@@ -2,13 +2,20 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from contracts.proposal import Propose
 from libs.runtime.proposers import Proposer
-from services.orchestrator.proposals import request_of
+from services.orchestrator.proposals import (
+    READ_LEAST,
+    ProposalDesk,
+    ReadTooOften,
+    request_of,
+)
+from tests.fakes.proposers import added
 
 ACCOUNT = Proposer(
     name="bot",
@@ -75,3 +82,17 @@ def test_the_call_names_no_account_no_day_and_no_approval(fields: dict[str, obje
     picks = [{"ticker": "A", "action": "buy", "allocation_pct": 1}]
     with pytest.raises(ValidationError, match="Extra inputs"):
         Propose.model_validate({"proposal_id": "p", "picks": picks, **fields})
+
+
+def test_more_than_its_share_of_a_minute_is_not_even_looked_at(tmp_path: Path) -> None:
+    added(tmp_path, {"bot": {}, "other": {}, "much": {"per_hour_max": 100}})
+    now = 0.0
+    desk = ProposalDesk(tmp_path, lambda: now, is_demo=False)
+    for _ in range(READ_LEAST):
+        assert desk.proposer("proposer-bot").name == "bot"
+    with pytest.raises(ReadTooOften, match="wait a minute"):
+        desk.proposer("proposer-bot")
+    assert desk.proposer("proposer-other").name == "other"
+    assert all(desk.proposer("proposer-much") for _ in range(100))
+    now = 60.0
+    assert desk.proposer("proposer-bot").name == "bot"

@@ -19,7 +19,9 @@ from libs.market.replay.store import ReplayStore
 from libs.quant.risk.evidence import evidence_of
 from libs.quant.risk.facts import Leg, RiskFacts
 from libs.quant.risk.plugins import plugin_ceilings, questions_of, verdict_of
+from libs.runtime import plugin_process
 from libs.runtime.journal import Journal, RecordedJournal
+from libs.runtime.own_code import source_sha256
 from libs.runtime.plugin_process import NOT_SET
 from services.risk.handler import validate_decision
 from tests.fakes.moves import calm
@@ -110,6 +112,15 @@ def calm_market(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 pytestmark = pytest.mark.usefixtures("module", "calm_market")
+
+
+def test_rules_that_wait_too_long_hold_up_no_sale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_process, "ALL_S_MAX", 0.0)
+    validation = decided(asked(RULE))
+    assert (bought(validation), list(sold(validation))) == ({}, ["BBB"])
+    (verdict,) = validation.plugins
+    assert "not all was answered within 0 s" in verdict.reason
+    assert verdict.sha256 == source_sha256(RULE.partition(":")[0])
 
 
 def test_a_plug_in_cuts_a_buy_to_its_shares_and_is_named() -> None:

@@ -97,6 +97,25 @@ def test_a_coin_trades_as_much_as_the_file_and_holds_as_long() -> None:
     assert np.median(lots.traded / lots.curve.mean(axis=1)) == pytest.approx(times, rel=0.05)
 
 
+def test_a_coin_holds_what_was_drawn_and_the_file_holds_at_the_same_opens() -> None:
+    """One coin by hand: the file enters the second ticker, then leaves it for the first."""
+    panel = PricePanel(np.array([[10.0, 20.0, 40.0]] * 4), np.array([[10.0, 20.0, 40.0]] * 4))
+    parts = [np.array([0.0, 0.5, 0.0]), np.array([1.0, 0.0, 0.0])]
+    orders = [Orders.exactly(session, part) for session, part in enumerate(parts, start=1)]
+    own = walk(panel, orders, WalkTerms(100.0, 100))
+    heard: list[float] = []
+
+    lots = coins(panel, orders, own, WalkTerms(100.0, 100), 3, 1, heard.append)
+
+    # Bought for 50, sold for 50, then all but the cost of it bought: at 1 % each.
+    money = 100 - 0.5 - 0.5
+    assert lots.curve[:, 1] == pytest.approx([99.5] * 3)
+    assert lots.curve[:, 3] == pytest.approx([money / 1.01] * 3)
+    assert lots.traded == pytest.approx([100 + money / 1.01] * 3)
+    assert lots.held[:, 3] == pytest.approx(lots.curve[:, 3])
+    assert heard == [0.0, 0.5]
+
+
 async def test_the_same_seed_gives_the_same_coins(tmp_path: Path) -> None:
     prices = folder(tmp_path / "p", {"AAA": UP, "BBB": FLAT, "CCC": FLAT})
     text = "time,ticker,weight\n2024-01-02,AAA,1\n2024-01-04,BBB,1\n"

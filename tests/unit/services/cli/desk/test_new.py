@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contracts.risk import RuleOutcome
-from libs.runtime.settings import Settings
+from libs.runtime.settings import Settings, settings_in_force
 from services.cli.desk.new import app
 from services.cli.main import app as deskbus
 from services.cli.operating.plugins import plugins_tried
@@ -67,11 +67,49 @@ def test_a_new_exit_rule_passes_its_test_and_is_accepted(
     (tmp_path / "deskbus.toml").write_text(setting + "\n")
     checked = CliRunner().invoke(deskbus, ["check"])
     assert checked.exit_code == 0, checked.output
-    (tried,) = asyncio.run(plugins_tried((), Settings().exit_plugins))
+    (tried,) = asyncio.run(plugins_tried(settings_in_force()))
     assert tried.said == (
         "tired_money:tired_money sells 50% of a sample of 100 shares of MSFT: "
         "no gain after 84 sessions"
     )
+
+
+def test_a_new_tool_passes_its_test_and_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    setting = 'tool_plugins = ["drawdown:drawdown"]'
+    assert setting in _new("tool", "drawdown")
+    assert "2 passed" in _tested(tmp_path, "test_drawdown.py")
+    (tmp_path / "deskbus.toml").write_text(setting + "\n")
+    (tried,) = asyncio.run(plugins_tried(settings_in_force()))
+    assert tried.said == (
+        'drawdown:drawdown says of a sample of MSFT: {"below_high_pct":0.0,"largest_fall_pct":0.0}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("def mine(asked):\n    return {}\n", "no function of this name with a docstring"),
+        ("def mine(asked):\n    'Doc.'\n    return 5\n", "it returned 5, and not a dict"),
+        ("def mine(asked):\n    'Doc.'\n    raise KeyError('pe')\n", "KeyError: 'pe'"),
+    ],
+)
+def test_what_is_wrong_with_a_tool_is_said(
+    source: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(source)
+    (tried,) = asyncio.run(plugins_tried(Settings(tool_plugins=("own:mine",))))
+    assert wrong in tried.said
+    assert "models go without it" in tried.todo
+
+
+def test_a_tool_has_no_name_of_the_desks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CliProblem, match="is the name of a tool of the desk's"):
+        _new("tool", "get_price")
 
 
 def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
@@ -81,7 +119,8 @@ def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
     (tmp_path / "mine.py").write_text(
         "def keeps(position):\n    pass\ndef bad(position):\n    return 200, 'all'\n"
     )
-    keeps, bad = asyncio.run(plugins_tried((), ("mine:keeps", "mine:bad")))
+    settings = Settings(exit_plugins=("mine:keeps", "mine:bad"))
+    keeps, bad = asyncio.run(plugins_tried(settings))
     assert keeps.said == "mine:keeps sells 0% of a sample of 100 shares of MSFT: it returned None"
     assert "it returned 200, which is no percentage from 0 to 100" in bad.said
     assert "the desk's own exit rules alone" in bad.todo

@@ -19,7 +19,7 @@ def _event(kind: EventType, sequence: int = 1, **data: Any) -> Event:
         event_id=UUID(int=sequence),
         sequence=sequence,
         type=kind,
-        owner="execution" if kind.value.startswith("order") else "orchestrator",
+        owner=kind.owner,
         cycle_id=CYCLE_ID,
         pipeline="rules",
         state="planning",

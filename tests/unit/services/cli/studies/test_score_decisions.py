@@ -10,6 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from services.cli.shell.problem import CliProblem, ExitCode
+from services.cli.studies import score_decisions
 from services.cli.studies.command import app
 from tests.fakes.decided import FLAT, UP, folder
 
@@ -134,3 +135,12 @@ def test_a_bad_row_is_named_and_nothing_is_scored(alone: Path) -> None:
     assert "nothing was scored" in result.exception.message
     assert "line 5" in result.stderr
     assert result.stdout == ""
+
+
+def test_a_score_that_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = run("d.csv", "--prices", "../p", "--json")
+    monkeypatch.setattr(score_decisions, "ETA_FROM_S", 0.0)
+    slow = run("d.csv", "--prices", "../p", "--json")
+
+    assert "the coins at each" in slow.stderr
+    assert (quick.stderr, slow.stdout) == ("", quick.stdout)
