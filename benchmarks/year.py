@@ -41,7 +41,7 @@ from benchmarks.report import spread, table
 from contracts.audit import EventType
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Pipeline
-from contracts.subjects.events import event
+from contracts.subjects.events import EVENTS
 from contracts.subjects.table import REQUESTS
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
@@ -281,8 +281,8 @@ async def running(pid: int, data: Path) -> AsyncIterator[Running]:
     client = await connect(place["nats_url"], "cli", secrets)
     db = await asyncpg.connect(dsn_for(place["postgres_dsn"], CONSOLE_ROLE, secrets))
     try:
-        row = event("orchestrator", EventType.CYCLE_ENDED)
-        await client.subscribe(row.by("*"), cb=on_end)
+        ended_row = next(row for row in EVENTS if row.what == EventType.CYCLE_ENDED)
+        await client.subscribe(ended_row.by("*"), cb=on_end)
         await client.flush()
         yield Running(pid, data, client, db, ended)
     finally:

@@ -196,3 +196,8 @@ class ExitAnswer(Value):
     sell_pct: Percent
     reason: ShortText
     failed: bool = False
+
+
+def rule_words(rule: str) -> str:
+    """A rule's name as people read it; a plug-in is named as its owner wrote it."""
+    return rule if ":" in rule else rule.replace("_", " ")

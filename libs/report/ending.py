@@ -10,13 +10,13 @@ from contracts.cycle import EXIT, CycleStatus
 from contracts.cycle_query import CycleView, PipelineView
 from contracts.execution import DecisionView, ExecutionResult
 from contracts.operation import OperationStatus, OperationView
+from contracts.plugins import rule_words
 from contracts.risk import RuleOutcome
 from contracts.stages import Substitute, in_short
 from contracts.strategy_query import StrategyView
 from libs.facts import amounts
 from libs.report import exits, orders
 from libs.report.reports import Reports
-from libs.report.rules import rule_words
 from libs.report.tones import Tone, tone
 
 REASON_CHARS = 900

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from contracts.message import MAIN_ACCOUNT
+from contracts.plugins import rule_words
 from contracts.risk_use import LimitPreview, LimitUse, LimitValue, RiskView
 from contracts.types import Money
 from libs.facts import amounts
 from libs.report import view
-from libs.report.rules import rule_words
 from libs.report.tones import Tone
 from libs.report.view import Column, NoRows, Table, Text
 

@@ -12,11 +12,6 @@ from libs.report.view import Column, Table
 WORST_FIRST = (RuleOutcome.VETOED, RuleOutcome.CUT, RuleOutcome.KEPT)
 
 
-def rule_words(rule: str) -> str:
-    """A rule's name as people read it; a plug-in is named as its owner wrote it."""
-    return rule if ":" in rule else rule.replace("_", " ")
-
-
 @dataclass(frozen=True)
 class RuleFinding:
     """One rule's finding, once for all tickers of which it says the same numbers."""

@@ -7,7 +7,6 @@ import orjson
 
 from contracts.own_tool import DayBar, ToolQuestion
 from contracts.plugins import BuyQuestion, ExitQuestion, HeldPosition
-from libs.market.tools.own import answered, tool_of
 from libs.quant.exits.plugins import answer_of
 from libs.quant.risk.plugins import verdict_of
 from libs.quant.words import one_line
@@ -99,6 +98,8 @@ async def _exit_tried(name: str) -> DoctorCheck:
 
 
 async def _tool_tried(name: str) -> DoctorCheck:
+    from libs.market.tools.own import answered, tool_of  # noqa: PLC0415 - loads polars
+
     if problem_found := tool_of(name).problem:
         return problem("plug-in", f"{name}: {problem_found}", TOOL_TODO)
     asked = await ask(name, [ASKED_SAMPLE.model_dump(mode="json")])

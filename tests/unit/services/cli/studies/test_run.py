@@ -55,7 +55,7 @@ def test_where_cells_failed_the_way_to_the_reason_is_told() -> None:
 @pytest.mark.parametrize(
     ("field", "hint"),
     [
-        ("pipelines", "deskbus doctor"),
+        ("arms", "deskbus doctor"),
         ("name", "deskbus study list"),
         ("universe", PLANNED),
         (None, PLANNED),
