@@ -1,13 +1,63 @@
 """One value of the settings file is changed in place: comments, order and the rest stay."""
 
-from collections.abc import Mapping, Sequence
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from libs.runtime.own_text import UnreadableFile, toml_in
+from libs.runtime.errors import DeskError
+from libs.runtime.own_text import UnreadableFile, text_in, toml_in
+from libs.runtime.whole_file import READABLE, beside
+
+
+class ChangedMeanwhile(DeskError):
+    """A file says something else than what was read of it."""
+
+    code = "changed_meanwhile"
+
+
+def text_of(file: Path) -> str:
+    """What the file says; nothing where there is none. Raises UnreadableFile and OSError."""
+    try:
+        return text_in(file)
+    except FileNotFoundError:
+        return ""
+
+
+@contextmanager
+def replacing(file: Path, text: str, body: str) -> Iterator[None]:
+    """Have a file that says `text` say `body` once the block has ended well. Of a link it is the
+    file behind it; its mode stays, and one that is read-only is left alone. Of two at once the
+    second waits, and finds what the first has written. Raises ChangedMeanwhile and OSError.
+    """
+    file = file.resolve()
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else READABLE
+    # To replace it takes no right to write into it, and root has each.
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(errno.EACCES, "it is read-only", str(file))
+    with _held(file.parent), beside(file, body.encode(), mode) as whole:
+        if text_of(file) != text:
+            raise ChangedMeanwhile(f"{file} was changed meanwhile; nothing was written")
+        yield
+        whole.replace(file)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def with_value(text: str, path: Sequence[str], value: bool | Decimal) -> str:
