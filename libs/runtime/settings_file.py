@@ -17,6 +17,8 @@ from libs.runtime.errors import DeskError
 from libs.runtime.own_text import UnreadableFile, text_in, toml_in
 from libs.runtime.whole_file import READABLE, beside
 
+_CHANGED = "{} was changed meanwhile; nothing was written"
+
 
 class ChangedMeanwhile(DeskError):
     """A file says something else than what was read of it."""
@@ -39,25 +41,34 @@ def replacing(file: Path, text: str, body: str) -> Iterator[None]:
     second waits, and finds what the first has written. Raises ChangedMeanwhile and OSError.
     """
     file = file.resolve()
-    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else READABLE
-    # To replace it takes no right to write into it, and root has each.
-    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(errno.EACCES, "it is read-only", str(file))
-    with _held(file.parent), beside(file, body.encode(), mode) as whole:
+    with _held(file) as mode, beside(file, body.encode(), mode or READABLE) as whole:
         if text_of(file) != text:
-            raise ChangedMeanwhile(f"{file} was changed meanwhile; nothing was written")
+            raise ChangedMeanwhile(_CHANGED.format(file))
         yield
-        whole.replace(file)
+        if mode is not None:
+            whole.replace(file)
+            return
+        try:
+            file.hardlink_to(whole)
+        except FileExistsError:
+            raise ChangedMeanwhile(_CHANGED.format(file)) from None
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    held = os.open(folder, os.O_RDONLY)
+def _held(file: Path) -> Iterator[int | None]:
+    """The mode of a file that nobody else replaces during the block; None where there is none."""
     try:
+        held = file.open("r+b")
+    except FileNotFoundError:
+        yield None
+        return
+    with held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)
+        mode = stat.S_IMODE(os.fstat(held.fileno()).st_mode)
+        # Root has the right to write into each.
+        if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+        yield mode
 
 
 def with_value(text: str, path: Sequence[str], value: bool | Decimal) -> str:

@@ -103,6 +103,17 @@ def test_what_is_read_only_changed_or_not_to_be_written_after_all_stays(tmp_path
     ]
 
 
+def test_a_first_file_takes_the_place_of_none_that_came_meanwhile(tmp_path: Path) -> None:
+    file = tmp_path / "deskbus.toml"
+    with pytest.raises(ChangedMeanwhile), replacing(file, "", "a = 1\n"):
+        file.write_text("a = 2\n")
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["a = 2\n"]
+    file.unlink()
+    with replacing(file, "", "a = 1\n"):
+        assert not file.exists()
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["a = 1\n"]
+
+
 def test_of_two_at_once_the_second_finds_what_the_first_has_written(tmp_path: Path) -> None:
     file = tmp_path / "deskbus.toml"
     file.write_text("")
