@@ -18,7 +18,7 @@ from contracts.notice import (
 )
 from contracts.schedule import SCHEDULE
 from libs.facts import amounts
-from libs.report import events
+from libs.report import events, risk_use
 from libs.report.events import BUDGET_EXHAUSTED, account_of
 
 
@@ -122,6 +122,9 @@ def sort_of(event: Event, data: Any) -> NoticeSort:  # noqa: PLR0911, PLR0912 - 
             return NoticeSort(NoticeKind.HALT, Severity.WARNING, "/portfolio")
         case EventType.HOLDINGS_IMPORTED | EventType.CASH_DEPOSITED | EventType.CASH_WITHDRAWN:
             return NoticeSort(NoticeKind.CAPITAL, Severity.WARNING, "/portfolio")
+        case EventType.LIMIT_SET:
+            looser = risk_use.loosens(data.limit, data.before, data.value)
+            return NoticeSort(NoticeKind.LIMIT, _warning_if(looser), "/settings")
         case EventType.OUTAGE_ENDED:
             return NoticeSort(NoticeKind.OUTAGE, Severity.ALARM, "/bus")
         case EventType.LETTER_KEPT:

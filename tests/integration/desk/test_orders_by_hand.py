@@ -1,6 +1,7 @@
 """Orders at the broker as a person meets them: bound, looked at, taken back, halted, reconciled."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 from tests.fakes import alpaca_server
@@ -9,6 +10,7 @@ from tests.integration.desk.at_alpaca import NUMBER, desk_at_alpaca, soon
 EVENING = datetime(2025, 11, 24, 21, 40, tzinfo=UTC)
 OPEN = datetime(2025, 11, 25, 14, 31, tzinfo=UTC)
 LAST = date(2025, 11, 26)
+DAY = timedelta(days=1)
 TICKERS = ("TAA", "TAB", "TAC", "TAD", "TAE", "TAF")
 
 
@@ -89,3 +91,34 @@ def test_the_key_that_services_read_data_with_is_not_bound_where_execution_is_ap
         assert not desk.alpaca.paper.no_shorting
         told = " ".join(desk.deskbus("doctor").out.split())
         assert "services that talk to models can trade" in told
+
+
+def test_everything_of_a_bound_account_is_sold_once_while_it_is_halted(open_dir: Path) -> None:
+    tickers = TICKERS[:3]
+    with desk_at_alpaca(open_dir, EVENING, LAST, tickers) as desk:
+        paper = desk.alpaca.paper
+        desk.said(f"account bind main --number {NUMBER}")
+        desk.said("cycle request --wait")
+        assert desk.sent().keys() == set(tickers)
+        desk.alpaca.move(OPEN)
+        soon(desk.orders, lambda open_ones: not open_ones)
+        desk.alpaca.move(EVENING + DAY)
+        held = {ticker: int(count) for ticker, count in paper.positions.items()}
+        assert held.keys() == set(tickers)
+
+        # One of them is being sold already, and a halt stops buys only.
+        desk.said("exit now TAA")
+        desk.said("halt --reason storm")
+        (shown,) = desk.rows("exit now --all")
+        assert [line["ticker"] for line in shown["lines"] if Decimal(line["promised"])] == ["TAA"]
+        desk.said(f"exit now --all --hash {shown['hash']}")
+        again = desk.deskbus(f"exit now --all --hash {shown['hash']}")
+        assert (again.code, "there is nothing to do" in again.err) == (0, True)
+        sales = {ticker: int(order["quantity"]) for ticker, order in desk.sent().items()}
+        assert sales == held
+
+        desk.alpaca.move(OPEN + DAY)
+        soon(desk.orders, lambda open_ones: not open_ones)
+        assert not any(paper.positions.values())
+        assert "both books agree" in desk.said("account reconcile main")
+        assert "holds nothing" in desk.deskbus("exit now --all").err

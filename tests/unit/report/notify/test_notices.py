@@ -99,6 +99,8 @@ def test_what_is_said_of_an_event(kind: EventType, title: str, lines: tuple[str,
         (EventType.ORDER_FILLED, {"type": "stop", "side": "sell"}, NoticeKind.STOP, "warning"),
         (EventType.ORDER_PLACED, {"type": "market"}, NoticeKind.ORDER, "info"),
         (EventType.ORDER_PLACED, {}, NoticeKind.STOP, "info"),
+        (EventType.LIMIT_SET, {}, NoticeKind.LIMIT, "info"),
+        (EventType.LIMIT_SET, {"value": "41"}, NoticeKind.LIMIT, "warning"),
         (EventType.OPERATION_FAILED, {}, NoticeKind.STEP, "warning"),
         (
             EventType.OPERATION_FAILED,
