@@ -35,7 +35,9 @@ _AGAIN = re.compile(r"[ _]?\(\d+\)$")
 _NAMES = (
     re.compile(r"daily(?:_adjusted)?_(?P<ticker>[A-Za-z0-9.-]{1,12})"),
     re.compile(r"(?P<ticker>[A-Za-z0-9-]{1,8}[._](?:us|uk|jp))(?:_d)?"),
-    re.compile(r"(?P<ticker>[A-Z0-9.-]{1,10})[ _-](?:\d{4}.*|daily|[Hh]istorical.*|prices?|history)"),
+    re.compile(
+        r"(?P<ticker>[A-Z0-9.-]{1,10})[ _-](?:\d{4}.*|daily|[Hh]istorical.*|prices?|history)"
+    ),
     re.compile(r"(?P<ticker>[A-Z0-9]{1,6}(?:[.-][A-Z0-9]{1,3})?)"),
 )
 """Names of files that say which ticker they hold."""
@@ -109,9 +111,7 @@ def series_in(path: Path, wanted: ImportForm) -> Sequence[ImportedSeries]:
         opened = replace(opened, may_be_empty=True)
     if not opened.tickers:
         ticker = ticker_in_name(path)
-        return [
-            ImportedSeries(path, opened, "", ticker, BY_NAME if ticker else "", notes)
-        ]
+        return [ImportedSeries(path, opened, "", ticker, BY_NAME if ticker else "", notes)]
     return [
         ImportedSeries(path, opened, name, _spelled(name, opened.form), "the file", notes)
         for name in opened.tickers
