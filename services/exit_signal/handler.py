@@ -66,7 +66,10 @@ class NotHeld(DeskError):
         )
         order = next(bought, None)
         if order is not None:
-            message += f": {order.quantity.normalize():f} are bought at the next open"
+            message += (
+                f": {order.quantity.normalize():f} are bought at the open after it, and can be "
+                "sold once that session is over"
+            )
         super().__init__(message)
 
 

@@ -35,6 +35,31 @@ ApprovalOption = Annotated[
 ]
 
 
+def account_either_way(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose argument `account` may also be written as `--account`, as other commands take
+    it. The option is not in the help: the argument is."""
+    own = signature(function, eval_str=True).parameters.values()
+    option = Parameter(
+        "by_option",
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, typer.Option("--account", hidden=True)],
+    )
+
+    @wraps(function)
+    def command(**typed: Any) -> None:
+        by_option = typed.pop("by_option")
+        if by_option is not None:
+            typed["account"] = by_option
+        function(**typed)
+
+    # typer reads a command's options from its signature.
+    command.__signature__ = Signature(  # type: ignore[attr-defined]
+        [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), option]
+    )
+    return command
+
+
 def with_options(
     parameters: Iterable[Parameter], make: Callable[..., object]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:

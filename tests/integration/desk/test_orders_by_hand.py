@@ -21,6 +21,10 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
         assert f"alpaca-paper {NUMBER}, ACTIVE, 100,000.00 USD in cash" in shown
         assert f"deskbus account bind main --number {NUMBER}" in shown
         assert not paper.no_shorting
+        told = " ".join(desk.deskbus("doctor").out.split())
+        assert "max_margin_multiplier is 4, not 1) → binding ends both" in told
+        refused = desk.deskbus("account bind main --number PAOTHER")
+        assert (refused.code, f"of account {NUMBER}, not of PAOTHER" in refused.err) == (4, True)
         assert "bound to it now" in desk.said(f"account bind main --number {NUMBER}")
         assert (paper.no_shorting, paper.multiplier) == (True, "1")
 
@@ -32,7 +36,15 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
         assert f"alpaca-paper {NUMBER}" in life
         assert "known accepted" in life
 
-        said = desk.said(f"orders cancel {taken} --reason not-tonight")
+        assert f"id {taken}" in desk.said(f"orders show {taken[:8]}")
+        title, *_ = lines = desk.deskbus("orders list", COLUMNS="80").out.splitlines()
+        assert title.split() == ["order", "shares", "filled", "terms", "for", "state", "id"]
+        assert max(map(len, lines)) <= 80
+        assert "not an order id" in desk.deskbus("orders show TAA").err
+        missing = desk.deskbus("orders cancel 0000")
+        assert (missing.code, "no order has the id 0000" in missing.err) == (3, True)
+
+        said = desk.said(f"orders cancel {taken[:8]} --reason not-tonight")
         assert "TAA: confirmed (over canceled)" in said
         assert "wanted cancelled: cancelled by cli: not-tonight" in desk.said(
             f"orders show {taken}"
@@ -60,6 +72,8 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
         paper.manual_trade("TAC", -3)
         shown = desk.said("account reconcile main")
         assert "the books differ: nothing is bought" in shown
+        cash = paper.cash.normalize()
+        assert f"{cash:,.2f} USD" in shown
         (row,) = desk.rows("account reconcile main")
         assert "the books differ from the broker's" in desk.said("halt --status")
         refused = desk.deskbus("account reconcile main --hash 0123456789 --reason by-hand")
