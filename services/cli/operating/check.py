@@ -9,11 +9,14 @@ import typer
 from pydantic import BaseModel
 
 from libs.market.replay.checked import CheckedFile, checked_files
+from libs.market.replay.layout import LABEL_FILE
 from libs.market.replay.store import ReplayStore
 from libs.report import view
 from libs.report.tones import Tone
 from libs.report.view import Cell, Column, Table
+from libs.runtime.settings import SETTINGS_FILE
 from services.cli.operating.market_files import require_exit_rules
+from services.cli.operating.market_import import DEFAULT_FOLDER
 from services.cli.operating.plugins import plugins_tried
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
@@ -71,6 +74,11 @@ def check(
     if not json:
         where = folder or "the bundled prices"
         aside(f"all files of {where} can be used")
+        if folder is None and (DEFAULT_FOLDER / LABEL_FILE).is_file():
+            aside(
+                f"the folder {DEFAULT_FOLDER} is not in use: replay_dir below [market] in "
+                f"{SETTINGS_FILE} names it, `deskbus check {DEFAULT_FOLDER}` checks it"
+            )
 
 
 async def _files(folder: Path | None) -> Sequence[CheckedFile]:

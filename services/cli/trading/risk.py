@@ -13,7 +13,7 @@ from libs.report import risk_use
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render.described import Shown, head, show
 from services.cli.shell.invalid import typed
-from services.cli.shell.options import AccountOption, JsonOption, group
+from services.cli.shell.options import AccountArgument, JsonOption, group
 from services.cli.shell.running import read
 
 app = group()
@@ -21,7 +21,7 @@ app = group()
 
 @app.command()
 def risk(
-    account: AccountOption = "main",
+    account: AccountArgument = "main",
     days: Annotated[
         int, typer.Option(min=1, max=366, help="Count what was cut in so many days.")
     ] = 30,
@@ -32,7 +32,7 @@ def risk(
     The use is of the books at the account's newest close, open buys included. What takes a year of
     prices is as the newest decision measured it.
     """
-    view = read(RISK, typed("--account", RiskQuery, account=account, days=days))
+    view = read(RISK, typed("account", RiskQuery, account=account, days=days))
     if not view.found:
         raise UnknownAccount(account, view.accounts)
     show([view], screen(view, account), json=json)

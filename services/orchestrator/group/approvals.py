@@ -21,6 +21,12 @@ from services.orchestrator.machine.workflow import Workflow
 
 Passes = Mapping[str, tuple[str, ...]]
 """By pipeline: its optional states."""
+SAID = {
+    Verdict.APPROVE: "approved",
+    Verdict.REJECT: "rejected",
+    Verdict.EDIT: "approved a part of",
+}
+"""An answer in words, before what it is about."""
 
 
 class AnswerRefused(Exception):
@@ -79,8 +85,8 @@ def judge(
             return proposal, first
         raise AnswerRefused(
             "decided",
-            f"{first.approver} has said {first.verdict} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
-            f"UTC, and the first word counts",
+            f"{first.approver} has {SAID[first.verdict]} it at "
+            f"{first.decided_at:%Y-%m-%d %H:%M:%S} UTC, and the first answer counts",
         )
     if proposal.op_id not in live or not proposal.in_time:
         over = "it was not answered in time" if not proposal.in_time else "the cycle has ended"
