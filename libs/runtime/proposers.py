@@ -150,7 +150,7 @@ class Proposers:
         known = self.all()
         found = next((one for one in known if one.name == name), None)
         if found is None:
-            raise ProposerRefused(f"there is no proposer {name}; `deskbus proposer list` has them")
+            raise ProposerRefused(f"there is no proposer {name}")
         if found.revoked_at is not None:
             return found
         revoked = found.model_copy(update={"revoked_at": now})

@@ -20,7 +20,7 @@ from libs.market.source import MarketData
 from libs.market.tools.answers import TickerArguments
 from libs.market.tools.toolbox import parameters_of, parsed, refuse_newer
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.own_code import docstring_of, source_sha256
+from libs.runtime.own_code import docstring_of, source_sha256, unparsed
 from libs.runtime.own_text import NESTING_MAX
 from libs.runtime.plugin_process import NOT_SET, PluginAnswer, ask_named
 from libs.runtime.untrusted import clean_line
@@ -77,9 +77,13 @@ def tool_of(plugin: str) -> OwnTool:
     module = plugin.partition(":")[0]
     doc = docstring_of(module, function_of(plugin)).partition("\n\n")[0]
     description = clean_line(" ".join(doc.split()), DESCRIPTION_CHARS_MAX)
-    problem = "" if description else NO_DESCRIPTION
+    fault = "" if description else unparsed(module)
+    problem = f"its module cannot be read: {fault}" if fault else NO_DESCRIPTION
     return OwnTool(
-        plugin=plugin, sha256=source_sha256(module), description=description, problem=problem
+        plugin=plugin,
+        sha256=source_sha256(module),
+        description=description,
+        problem="" if description else clean_line(problem, PROBLEM_CHARS_MAX),
     )
 
 

@@ -234,7 +234,7 @@ def proposal_screen(waiting: WaitingApproval) -> Iterable[Shown]:
     if answered := story.answered_by(waiting.proposal.substitutes):
         yield from (Text(""), shown(answered))
     if waiting.unchecked:
-        yield approval.unchecked(waiting.unchecked)
+        yield approval.unchecked(waiting.unchecked, waiting.proposal.decisions)
     findings = ShownItems(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
     if findings.items:
         yield rules.table(findings)

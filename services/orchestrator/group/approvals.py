@@ -19,14 +19,13 @@ from services.orchestrator.group.rows import Proposal
 from services.orchestrator.machine.logic import SEQ_ASKED, EventDraft
 from services.orchestrator.machine.workflow import Workflow
 
-Passes = Mapping[str, tuple[str, ...]]
-"""By pipeline: its optional states."""
 SAID = {
     Verdict.APPROVE: "approved",
+    Verdict.EDIT: "approved in part",
     Verdict.REJECT: "rejected",
-    Verdict.EDIT: "approved a part of",
 }
-"""An answer in words, before what it is about."""
+Passes = Mapping[str, tuple[str, ...]]
+"""By pipeline: its optional states."""
 
 
 class AnswerRefused(Exception):
@@ -85,8 +84,8 @@ def judge(
             return proposal, first
         raise AnswerRefused(
             "decided",
-            f"{first.approver} has {SAID[first.verdict]} it at "
-            f"{first.decided_at:%Y-%m-%d %H:%M:%S} UTC, and the first answer counts",
+            f"{SAID[first.verdict]} by {first.approver} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
+            "UTC, and the first answer counts",
         )
     if proposal.op_id not in live or not proposal.in_time:
         over = "it was not answered in time" if not proposal.in_time else "the cycle has ended"

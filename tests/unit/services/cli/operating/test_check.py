@@ -40,3 +40,21 @@ def test_a_folder_that_the_settings_do_not_name_is_said_not_to_be_in_use(
     done = CliRunner().invoke(app, [])
     assert done.exit_code == 0, done.output
     assert "the folder data is not in use" in " ".join(done.output.split())
+
+
+def test_every_plug_in_is_shown_with_its_answer_or_its_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "def few(buy):\n    return 5, 'five'\n\ndef none(buy):\n    return 5\n"
+    )
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "AAA.csv").write_text("date,open,high,low,close,volume\n2024-01-02,1,1,1,1,1\n")
+    (tmp_path / "deskbus.toml").write_text('plugins = ["own:few", "own:none"]\n')
+    done = CliRunner().invoke(app, [str(data)])
+    told = " ".join(done.output.split())
+    assert "✓ own:few allows 5 of a sample of 100 shares of MSFT: five" in told
+    assert "✗ own:none: it gave no answer that counts: it returned 5" in told
+    assert done.exit_code == 1
