@@ -90,7 +90,7 @@ def approve(
 ) -> None:
     """Approve a proposal, in whole or in part.
 
-    Orders not named by --drop or --quantity are approved unchanged.
+    Orders without --drop or --quantity are approved unchanged.
     """
     edits = edits_of(drop or (), quantity or ())
     verdict = Verdict.EDIT if edits else Verdict.APPROVE
