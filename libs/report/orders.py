@@ -18,6 +18,8 @@ from libs.report.view import BLANK, Cell, Column, Table
 from libs.runtime.errors import listed
 
 REASON_CHARS = 160
+BOOKED_LATER = "waits for the next open; its fill is booked with the account's next cycle"
+"""Of an order that the desk fills itself: prices alone book nothing, a cycle of any kind does."""
 THESIS_CHARS = 240
 """Of a thesis in a line; the whole stands in its own decision."""
 
@@ -44,8 +46,11 @@ class OrderRow:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Why it was not filled or was cut, and the exchange."""
-        return [note for note in (self.order.reason, self.abroad) if note]
+        """Why it was not filled or was cut, the exchange, and how it is filled where it waits."""
+        order = self.order
+        at_open = order.status is OrderStatus.WORKING and not _is_stop(order)
+        waits = BOOKED_LATER if at_open and order.venue is None else ""
+        return [note for note in (order.reason, self.abroad, waits) if note]
 
 
 def _is_stop(order: Order) -> bool:
