@@ -179,16 +179,19 @@ def recalibrated(validation: DecisionValidation | None) -> Sequence[str]:
     ]
 
 
-def outcomes_in(reports: Reports) -> Sequence[str]:
+def outcomes_in(reports: Reports, *, is_known: bool = False) -> Sequence[str]:
     """A line for each position that is sold: what came of it until as_of's close, and why it was
-    bought. Its fill stands among the orders: a split at that open would count other shares."""
+    bought; of results that are known already only the latter. Its fill stands among the orders: a
+    split at that open would count other shares."""
     positions = reports.portfolio.positions if reports.portfolio else ()
     held = {position.ticker: position for position in positions}
-    return [
-        f"{decision.asset}: {_came_of(held[decision.asset], decision.quantity)}"
+    sold = [
+        (decision, held[decision.asset])
         for decision in reports.decisions.values()
         if decision.action is DecisionAction.SELL and decision.asset in held
     ]
+    words = [entered(of) if is_known else _came_of(of, it.quantity) for it, of in sold]
+    return [f"{of.ticker}: {text}" for (_, of), text in zip(sold, words, strict=True) if text]
 
 
 def _came_of(held: Position, sold: Decimal) -> str:
