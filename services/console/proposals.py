@@ -41,9 +41,14 @@ async def proposal(caller: str, query: ProposalQuery, desk: DeskViews) -> Propos
     key = key_of(query.proposal_id, preview=query.preview)
     cycle_id = ids.cycle_id(caller, key)
     view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-    what = "preview" if query.preview else "proposal"
+    what, other, how = ("proposal", "preview", "true")
+    if query.preview:
+        what, other, how = (other, what, "false")
     if not view.found or view.requester != caller:
-        return ProposalView(found=False, message=f"you have made no {what} {query.proposal_id}")
+        hint = f"for a {other} of this id ask with preview {how}"
+        return ProposalView(
+            found=False, message=f"you have made no {what} {query.proposal_id}; {hint}"
+        )
     pipeline = view.pipelines[0]
     return _seen(view, pipeline).model_copy(
         update={"account": proposer.account, "preview": query.preview}

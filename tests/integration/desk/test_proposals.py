@@ -226,7 +226,8 @@ async def test_a_preview_says_what_would_be_left_and_is_neither_ordered_nor_a_de
         view = await seen(beta, body)
         assert (view["status"], view["preview"]) == ("completed", True)
         assert "nothing is ordered" in view["outcome"]
-        refused(await beta.get(f"/proposals/{body['proposal_id']}"), 404, "not_found")
+        unknown = await beta.get(f"/proposals/{body['proposal_id']}")
+        assert "ask with preview true" in refused(unknown, 404, "not_found")["detail"]
     assert await orders(gate, cycle_id) == []
     assert (await user.query("decisions", cycle_id=cycle_id))["decisions"] == []
     async with gate.desk.postgres() as db:
