@@ -30,6 +30,7 @@ from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, has_programs, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
+from libs.runtime.own_folder import make_data_dir
 from libs.runtime.proposers import HTTP_TOKEN_FILE, proposer_names
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import NoServers, Settings, settings_in_force
@@ -38,7 +39,6 @@ from libs.runtime.whole_file import write_whole
 from libs.servers.child_log import last_line, make_logs_dir
 from libs.servers.embedded import embedded_servers
 from libs.servers.leftovers import birth_of
-from libs.servers.server_record import data_dir_mode
 from libs.servers.supervisor import Child, Supervisor
 from libs.telemetry.logging import configure_logging
 from libs.web.monitored_process import watched_process
@@ -167,7 +167,7 @@ async def desk(
     """
     async with AsyncExitStack() as stack:
         if has_programs(settings):
-            settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+            make_data_dir(settings.data_dir)
             ensure_token(settings.secrets_path / HTTP_TOKEN_FILE)
         settings = with_free_port(settings)
         settings = await stack.enter_async_context(servers_of(settings))
@@ -338,7 +338,7 @@ def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[No
 @contextmanager
 def _announced(settings: Settings) -> Iterator[None]:
     """While the block runs, runtime.json tells every other command where the desk is."""
-    settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     path = settings.data_dir / RUNTIME_FILE
     body = {
         "nats_url": settings.nats.url,
