@@ -65,7 +65,7 @@ class BusNotReachable(Unavailable):
     code = "bus_not_reachable"
 
 
-class KeyRefused(BusNotReachable):
+class BusKeyRefused(BusNotReachable):
     """NATS answers and does not know the key."""
 
 
@@ -346,7 +346,7 @@ async def connect(
             is_refused = AUTHORIZATION in str(why).lower()
             if isinstance(error, TimeoutError) and not is_refused and time.monotonic() < until:
                 continue  # a handshake that hangs says nothing about the next one
-            failed = KeyRefused if is_refused else BusNotReachable
+            failed = BusKeyRefused if is_refused else BusNotReachable
             raise failed(_not_reached(url, identity, secrets_dir, why)) from error
         # Not before: the first of several servers may be down.
         client.options["allow_reconnect"] = reconnects

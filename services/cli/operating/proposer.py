@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from contracts.cycle import STUDY_ACCOUNTS
 from contracts.subjects.subject import identity_of
-from libs.bus.connection import BusNotReachable, KeyRefused, connect
-from libs.keys.credentials import ensure_token
+from libs.bus.connection import BusKeyRefused, BusNotReachable, connect
+from libs.keys.credentials import NATS_CONFIG, ensure_token
 from libs.report import view
 from libs.runtime.proposers import (
     HTTP_TOKEN_FILE,
@@ -190,7 +190,7 @@ def revoke(
     else:
         aside(f"{name} is revoked; `deskbus approvals list` has what it proposed and waits")
     next_ = _in_force(settings, name, admitted=False)
-    if not json and settings.nats.url is not None:
+    if not json and _has_servers_of_its_own(settings):
         aside(next_, "yellow")
 
 
@@ -204,7 +204,7 @@ def _percent(text: str) -> Decimal:
 def _in_force(settings: Settings, name: str, *, admitted: bool) -> str:
     """Wait until the running desk lets a proposer in, or out; the next step in words. Raises
     `CliProblem` where it does not take the change."""
-    if settings.nats.url is not None:
+    if _has_servers_of_its_own(settings):
         return (
             f"next: `deskbus secrets init {settings.secrets_path}`, then have NATS read its "
             'nats.conf again; docs/proposals.md, "Servers of your own", has the commands, also for '
@@ -224,6 +224,11 @@ def _in_force(settings: Settings, name: str, *, admitted: bool) -> str:
     return f"the running desk takes it; next: {use}"
 
 
+def _has_servers_of_its_own(settings: Settings) -> bool:
+    """Whether NATS is another's to set up: its address is given, or `secrets init` was here."""
+    return settings.nats.url is not None or (settings.secrets_path / NATS_CONFIG).exists()
+
+
 async def _comes_to(desk: RunningDesk, identity: str, *, admitted: bool) -> bool:
     """Whether NATS comes to let the identity in, or to refuse it, within IN_FORCE_S_MAX."""
     loop = asyncio.get_running_loop()
@@ -241,7 +246,7 @@ async def _is_let_in(desk: RunningDesk, identity: str) -> bool | None:
         connection = await connect(
             desk.nats_url, identity, desk.secrets_dir, timeout_s=HANDSHAKE_S_MAX
         )
-    except KeyRefused:
+    except BusKeyRefused:
         return False
     except BusNotReachable:
         return None

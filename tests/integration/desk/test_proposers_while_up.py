@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from libs.bus.connection import KeyRefused, connect
+from libs.bus.connection import BusKeyRefused, connect
 from libs.runtime.http_address import http_address
 from libs.runtime.proposers import HTTP_TOKEN_FILE, Proposers
 from libs.servers.nats_server import monitored
@@ -79,7 +79,7 @@ def connections(desk: Desk) -> dict[int, str]:
 async def is_let_in(desk: Desk, name: str) -> bool:
     try:
         connection = await connect(desk.url, f"proposer-{name}", desk.secrets_dir, timeout_s=1)
-    except KeyRefused:
+    except BusKeyRefused:
         return False
     await connection.close()
     return True
