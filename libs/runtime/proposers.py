@@ -149,37 +149,37 @@ class Proposers:
     def add(self, proposer: Proposer) -> None:
         """Add one. Raises ProposerRefused where its name or account was another's, OSError."""
         with self._alone():
-            self._add(proposer)
-
-    def _add(self, proposer: Proposer) -> None:
-        known = self.all()
-        if any(one.name == proposer.name for one in known):
-            raise ProposerRefused(f"there was a proposer {proposer.name}; take another name")
-        other = next((one for one in known if one.account == proposer.account), None)
-        if other is not None:
-            raise ProposerRefused(
-                f"account {proposer.account} is that of proposer {other.name}, whose outcomes it "
-                "holds; take another account"
-            )
-        if len(known) >= PROPOSERS_MAX:
-            raise ProposerRefused(f"there are {PROPOSERS_MAX} proposers, revoked ones among them")
-        self._write((*known, proposer))
+            known = self.all()
+            if any(one.name == proposer.name for one in known):
+                raise ProposerRefused(f"there was a proposer {proposer.name}; take another name")
+            other = next((one for one in known if one.account == proposer.account), None)
+            if other is not None:
+                raise ProposerRefused(
+                    f"account {proposer.account} is that of proposer {other.name}, whose outcomes "
+                    "it holds; take another account"
+                )
+            if len(known) >= PROPOSERS_MAX:
+                raise ProposerRefused(
+                    f"there are {PROPOSERS_MAX} proposers, revoked ones among them"
+                )
+            self._write((*known, proposer))
 
     def revoke(self, name: str, now: datetime) -> Proposer:
         """Revoke one for ever. Raises ProposerRefused where there is none of this name, OSError."""
+        self._ever_added(name)  # where nobody was, there may be no folder to lock
         with self._alone():
-            return self._revoke(name, now)
+            found = self._ever_added(name)
+            if found.revoked_at is not None:
+                return found
+            revoked = found.model_copy(update={"revoked_at": now})
+            self._write([revoked if one.name == name else one for one in self.all()])
+        return revoked
 
-    def _revoke(self, name: str, now: datetime) -> Proposer:
-        known = self.all()
-        found = next((one for one in known if one.name == name), None)
+    def _ever_added(self, name: str) -> Proposer:
+        found = next((one for one in self.all() if one.name == name), None)
         if found is None:
             raise ProposerRefused(f"there is no proposer {name}")
-        if found.revoked_at is not None:
-            return found
-        revoked = found.model_copy(update={"revoked_at": now})
-        self._write(tuple(revoked if one.name == name else one for one in known))
-        return revoked
+        return found
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
