@@ -246,19 +246,21 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
 
 async def _admitting(servers: Servers, admitted: Sequence[str]) -> None:
     """Have NATS take whoever the register of proposers names, and let go of others, for ever."""
-    register, seen = Proposers(servers.secrets_dir), None
+    register, seen, said = Proposers(servers.secrets_dir), None, ""
     while True:
         try:
             version = register.version()
-            if version != seen:
+            if version is None or version != seen:
                 names = [one.name for one in register.active()]
                 if names != admitted:
                     await servers.permit(permissions(proposers=names))
                     log.info("proposers.admitted", names=names)
-                seen, admitted = version, names
+                seen, admitted, said = version, names, ""
         except (OSError, DeskError, StartError) as error:
             # Whoever reads the register itself refuses them all meanwhile.
-            log.error("proposers.not_admitted", why=str(error), again_in_s=REGISTER_RETRY_S)  # noqa: TRY400 - `why` says all
+            if str(error) != said:
+                said = str(error)
+                log.error("proposers.not_admitted", why=said)  # noqa: TRY400 - `why` says all
             await asyncio.sleep(REGISTER_RETRY_S)
         await asyncio.sleep(REGISTER_LOOK_S)
 
