@@ -343,7 +343,7 @@ async def storm(
         settings = {**QUICK, **alpaca.settings, "limits": LIMITS}
         environment = {**alpaca.environment, "QUICK_BROKER": "1.0"}
         async with (
-            own_servers(folder) as servers,
+            own_servers(folder, orders) as servers,
             desk_on(servers, folder, settings, processes=True, environment=environment) as desk,
             user_of(desk.settings) as user,
             open_client(desk.settings.nats_address, desk.settings.secrets_path) as owner,

@@ -331,7 +331,7 @@ async def real_chaos(
             seed, cycles // CYCLES_A_FAULT, full=disk is not None, outage_s_max=outage_s_max
         )
         async with (
-            own_servers(folder) as servers,
+            own_servers(folder, cycles) as servers,
             desk_on(servers, folder, SETTINGS, processes=processes) as desk,
             user_of(desk.settings) as user,
         ):
