@@ -87,17 +87,10 @@ async def _files(folder: Path | None) -> Sequence[CheckedFile]:
 
 
 def _table(files: Sequence[FileRow]) -> Table:
-    return Table(
+    return view.table(
+        ("File", "What it is", "Rows", "First", "Last", Column("What to know", wraps=True)),
         (
-            Column("File"),
-            Column("What it is"),
-            Column("Rows", right=True),
-            Column("First"),
-            Column("Last"),
-            Column("What to know", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 _name(it),
                 it.what,
                 view.BLANK if it.rows is None else view.count(it.rows),
@@ -112,11 +105,9 @@ def _table(files: Sequence[FileRow]) -> Table:
 
 def _plugin_table(tried: Sequence[DoctorCheck]) -> Table:
     """Every plug-in: what it answered to the sample, or its fault."""
-    return Table(
+    return view.table(
         (Column("Plug-in", wraps=True),),
-        tuple(
-            view.row(view.say(f"{'✗' if it.todo else '✓'} {it.said}", _tone(it))) for it in tried
-        ),
+        ((view.say(f"{'✗' if it.todo else '✓'} {it.said}", _tone(it)),) for it in tried),
     )
 
 

@@ -14,7 +14,7 @@ from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_looks, retain_models
 from libs.report import view
 from libs.report.settings import without_login
-from libs.report.view import Column, NoRows, Table, Text
+from libs.report.view import Column, NoRows, Text
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
 from libs.servers.postgres_backup import DUMP_MAGIC, dump
@@ -125,16 +125,10 @@ def retain(
     if not dry_run:
         asking(retain_looks(dsn, months))
     count = amounts.count(models.models, "trained model")
-    months_shown = Table(
+    months_shown = view.table(
+        ("Month", "What", "Cycles", "Bytes", Column("Why", wraps=True)),
         (
-            Column("Month"),
-            Column("What"),
-            Column("Cycles", right=True),
-            Column("Bytes", right=True),
-            Column("Why", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 f"{it.month:%Y-%m}",
                 it.verdict,
                 view.count(it.cycles),

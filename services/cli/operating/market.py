@@ -122,15 +122,10 @@ def sources(json: JsonOption = False) -> None:
 
 
 def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
-    yield Table(
+    yield view.table(
+        ("Source", "Tickers", "Newest session", Column("What it is", wraps=True)),
         (
-            Column("Source"),
-            Column("Tickers", right=True),
-            Column("Newest session"),
-            Column("What it is", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 view.say(
                     f"{'✓' if row.usable else '✗'} {row.name}{' (chosen)' if row.chosen else ''}",
                     Tone.GOOD if row.usable else Tone.BAD,
@@ -142,10 +137,10 @@ def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
             for row in rows
         ),
     )
-    yield Table(
-        (Column("Data"), Column("From"), Column("Could come from", wraps=True)),
-        tuple(
-            view.row(
+    yield view.table(
+        ("Data", "From", Column("Could come from", wraps=True)),
+        (
+            (
                 kind,
                 next((row.name for row in rows if kind in row.used_for), "nowhere"),
                 ", ".join(row.name for row in rows if kind in row.can and kind not in row.used_for),

@@ -47,7 +47,7 @@ from libs.market.replay.formats import ADJUSTED, LEAN, SPLITS, SPLITS_AND_DIVIDE
 from libs.market.replay.layout import TICKERS_MAX
 from libs.market.symbols import HUNDREDTHS, currency, venue_of
 from libs.report import view
-from libs.report.view import Column, Table
+from libs.report.view import Column
 from libs.runtime.settings import Settings
 from services.cli.render.described import show
 from services.cli.shell.invalid import pairs_of, writing
@@ -443,19 +443,19 @@ def _row(read: _Read, *, is_done: bool) -> ImportedRow:
 
 
 def _preview(work: _Import, labels: dict[Path, str], where: Path) -> None:
-    table = Table(
+    table = view.table(
         (
-            Column("Ticker"),
-            Column("Rows", right=True),
-            Column("First"),
-            Column("Last"),
-            Column("Trades at"),
-            Column("Prices"),
-            Column("Folder"),
+            "Ticker",
+            "Rows",
+            "First",
+            "Last",
+            "Trades at",
+            "Prices",
+            "Folder",
             Column("Read as", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 read.ticker,
                 view.count(len(read.days)),
                 read.days[0].isoformat(),
