@@ -31,7 +31,7 @@ from services.cli.shell.running import (
     RECORD_DIR,
     RunningDesk,
     asking,
-    find_desk,
+    desk_here,
     load_settings,
     until_stopped,
 )
@@ -163,16 +163,11 @@ def _counts(options: Sequence[str]) -> Mapping[str, int]:
 
 
 def _refuse_second(settings: Settings) -> None:
-    if settings.nats.url is not None:
-        return
-    try:
-        desk = find_desk(settings)
-    except CliProblem:
-        return
-    raise CliProblem(
-        f"a desk is running in {settings.data_dir} already (process {desk.pid})",
-        "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
-    )
+    if desk := desk_here(settings):
+        raise CliProblem(
+            f"a desk is running in {settings.data_dir} already (process {desk.pid})",
+            "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
+        )
 
 
 async def _until_lost(

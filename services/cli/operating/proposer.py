@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from contracts.cycle import STUDY_ACCOUNTS
 from libs.keys.credentials import ensure_token
@@ -18,7 +18,6 @@ from libs.runtime.proposers import (
     Proposer,
     ProposerRefused,
     Proposers,
-    ProposersUnreadable,
     new_token,
 )
 from libs.runtime.settings import Settings
@@ -26,7 +25,7 @@ from services.cli.render.described import show
 from services.cli.shell.invalid import typed, writing
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing, WrongUsage
-from services.cli.shell.running import find_desk, load_settings
+from services.cli.shell.running import desk_here, load_settings
 from services.cli.shell.terminal import aside, emit, put
 
 app = group()
@@ -43,17 +42,10 @@ class ProposerAdded(BaseModel):
     approval_required: bool
 
 
-class ProposerShown(BaseModel):
+class ProposerShown(Proposer):
     """A proposer, without its token's hash."""
 
-    name: str
-    account: str
-    approval_required: bool
-    per_hour_max: int
-    sales_max: int
-    sold_pct_max: Decimal
-    added_at: datetime
-    revoked_at: datetime | None
+    token_sha256: str = Field(exclude=True)
 
 
 @app.callback()
@@ -114,8 +106,6 @@ def add(
             known.add(added)
         except ProposerRefused as error:
             raise WrongUsage(error.message) from error
-        except ProposersUnreadable as error:
-            raise CliProblem(error.message) from error
     answer = ProposerAdded(name=name, account=account, token=token, approval_required=approval)
     if json:
         emit([answer])
@@ -140,10 +130,7 @@ def add(
 @app.command("list")
 def list_proposers(json: JsonOption = False) -> None:
     """List proposers and their limits, including revoked ones."""
-    try:
-        known = Proposers(load_settings().secrets_path).all()
-    except ProposersUnreadable as error:
-        raise CliProblem(error.message) from error
+    known = Proposers(load_settings().secrets_path).all()
     shown = [ProposerShown.model_validate(one.model_dump()) for one in known]
     listed = view.table(
         ("Proposer", "Account", "Approval", "Per hour", "Sales", "Sold %", "State"),
@@ -179,8 +166,6 @@ def revoke(
             revoked = known.revoke(name, datetime.now(UTC))
         except ProposerRefused as error:
             raise NoSuchThing(error.message, "see `deskbus proposer list`") from error
-        except ProposersUnreadable as error:
-            raise CliProblem(error.message) from error
     if json:
         emit([ProposerShown.model_validate(revoked.model_dump())])
     else:
@@ -199,14 +184,9 @@ def _percent(text: str) -> Decimal:
 
 def _require_stopped(settings: Settings) -> None:
     """Raise `CliProblem` where a desk runs here: it would let anybody in without a token."""
-    if settings.nats.url is not None:
-        return
-    try:
-        find_desk(settings)
-    except CliProblem:
-        return
-    raise CliProblem(
-        "the desk is running, and NATS learns of a new key when it starts",
-        "`deskbus down`, then this command, then `deskbus up`",
-        ExitCode.REJECTED,
-    )
+    if desk_here(settings) is not None:
+        raise CliProblem(
+            "the desk is running, and NATS learns of a new key when it starts",
+            "`deskbus down`, then this command, then `deskbus up`",
+            ExitCode.REJECTED,
+        )

@@ -98,6 +98,17 @@ def find_desk(settings: Settings) -> RunningDesk:
     return desk
 
 
+def desk_here(settings: Settings) -> RunningDesk | None:
+    """The desk that runs in this data directory; None where none does, or with servers of your
+    own, of which nobody here knows who else is there."""
+    if settings.nats.url is not None:
+        return None
+    try:
+        return find_desk(settings)
+    except CliProblem:
+        return None
+
+
 def as_the_desk(settings: Settings) -> Settings:
     """The settings with the running desk's own recorded data, where none are set here."""
     if settings.market.replay_dir is not None:
