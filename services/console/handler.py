@@ -45,7 +45,7 @@ from libs.report.reports import Reports
 from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.ids import NotFound
-from libs.runtime.nearest import UnknownAccount, UnknownName
+from libs.runtime.nearest import UnknownName
 from services.console import logic
 from services.console.listings.cycles import BadFilter
 from services.console.listings.operations import OperationList
@@ -289,10 +289,8 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
     cycle_id = await _cycle_id(query.cycle_id, store)
     rows = await store.newest_decisions(cycle_id, query.account, query.limit)
-    if not rows and query.account is not None:
-        there_are = await store.accounts()
-        if query.account not in there_are:
-            raise UnknownAccount(query.account, there_are)
+    if not rows:
+        await store.require_account(query.account)
     kept = fitting(map(logic.decision_view, rows))
     views = [one for one in kept if not isinstance(one, UnreadableDecision)]
     return DecisionsPage(

@@ -11,6 +11,7 @@ from contracts.operation import OperationStatus
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime.errors import Unavailable
+from libs.runtime.nearest import UnknownAccount
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
@@ -147,6 +148,12 @@ class Store:
     async def accounts(self) -> Sequence[str]:
         """The names of all accounts, the main one first."""
         return await self.column(sql.accounts, ACCOUNTS_MAX)
+
+    async def require_account(self, account: str | None) -> None:
+        """Raises UnknownAccount where an account is named that there is not: a typo would look like
+        an answer."""
+        if account is not None and await self.account(account) is None:
+            raise UnknownAccount(account, await self.accounts())
 
     async def watched_accounts(self) -> Sequence[str]:
         """The names of all accounts: the main one, those that hold something, the newest first."""

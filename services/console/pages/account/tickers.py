@@ -33,9 +33,9 @@ async def ticker_page(
     span: Annotated[Span | None, OrAll, Query()] = None,
 ) -> Response:
     """The page of one ticker."""
-    # Where no account is named, it is the first one that there is.
-    account = account or next(iter(await desk.store.accounts()), MAIN_ACCOUNT)
     names = tuple(await desk.store.accounts())
+    # Where no account is named, it is the first one that there is.
+    account = account or next(iter(names), MAIN_ACCOUNT)
     one = await accounts.read(account, desk)
     if one is None:
         return no_account(show, account, names, title=ticker)
