@@ -95,9 +95,10 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
         past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
         read = {outcome: _or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past}
         known = [outcome for outcome in read.values() if outcome is not None]
-        reason = pipeline.reason or (view.reason if len(view.pipelines) == 1 else "")
         fields = {
-            "not_bought": why_not.of(Reports.of(pipeline), pipeline.status, reason),
+            "not_bought": why_not.of(
+                Reports.of(pipeline), pipeline.status, view.reason_of(pipeline)
+            ),
             "outcomes": logic.each_once(known),
             "unreadable_outcomes": len(read) - len(known),
         }

@@ -38,7 +38,7 @@ def list_letters(
     found = read_letters(DeadLettersQuery(limit=min(limit + 1, PAGE_MAX)))
     show(found[:limit], [letters.listed(found[:limit])], json=json)
     if len(found) > limit or len(found) == PAGE_MAX:
-        tell_limit(min(limit, len(found)), PAGE_MAX, "discard or retry these to see older ones")
+        tell_limit(min(limit, len(found)), "discard or retry these to see older ones")
 
 
 @app.command("show")

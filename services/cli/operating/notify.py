@@ -8,7 +8,6 @@ import typer
 from pydantic import BaseModel, ValidationError
 from rich.text import Text
 
-from contracts.message import PAGE_MAX
 from contracts.notice import (
     ChannelShown,
     ChannelsQuery,
@@ -198,4 +197,4 @@ def history(query: NotificationsQuery, json: JsonOption = False) -> None:
         table = channels.message_table(page.notifications, len(page.unreadable), filtered)
         write(described(table, out()), out())
     if page.more:
-        tell_limit(len(page.notifications), PAGE_MAX)
+        tell_limit(len(page.notifications))

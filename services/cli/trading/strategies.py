@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from contracts.message import PAGE_MAX
 from contracts.strategy_query import (
     NAMES_MAX,
     StrategiesQuery,
@@ -41,7 +40,7 @@ def list_(query: StrategiesQuery, json: JsonOption = False) -> None:
         aside(f"strategy {name}: {UNREADABLE}", "yellow")
     show_answer(page.strategies, [tables.listed(page.strategies)], json=json)
     if page.more:
-        tell_limit(len(page.strategies), PAGE_MAX)
+        tell_limit(len(page.strategies))
 
 
 @app.command()
