@@ -1,12 +1,10 @@
 """`deskbus check`: every file of market data that the desk would read, without a desk."""
 
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
 
 from libs.market.replay.checked import CheckedFile, checked_files
 from libs.market.replay.layout import LABEL_FILE
@@ -28,19 +26,6 @@ from services.cli.shell.terminal import aside
 app = group()
 
 
-class FileRow(BaseModel):
-    """One file, as `CheckedFile` says."""
-
-    name: str
-    what: str
-    rows: int | None
-    first: date | None
-    last: date | None
-    refused: str
-    note: str
-    is_ignored: bool
-
-
 @app.command()
 def check(
     directory: Annotated[
@@ -59,9 +44,8 @@ def check(
     if folder is not None and not folder.is_dir():
         raise WrongUsage(f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
-    rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
     tried = asking(plugins_tried(settings))
-    show(rows, [_table(rows), *([_plugin_table(tried)] if tried else [])], json=json)
+    show(files, [_table(files), *([_plugin_table(tried)] if tried else [])], json=json)
     require_exit_rules(settings)
     faults = [it for it in tried if it.todo]
     if faults:
@@ -86,7 +70,7 @@ async def _files(folder: Path | None) -> Sequence[CheckedFile]:
     return [file async for file in checked_files(ReplayStore(folder))]
 
 
-def _table(files: Sequence[FileRow]) -> Table:
+def _table(files: Sequence[CheckedFile]) -> Table:
     return view.table(
         ("File", "What it is", "Rows", "First", "Last", Column("What to know", wraps=True)),
         (
@@ -115,7 +99,7 @@ def _tone(of: DoctorCheck) -> Tone:
     return Tone.BAD if of.todo else Tone.GOOD
 
 
-def _name(of: FileRow) -> Cell:
+def _name(of: CheckedFile) -> Cell:
     if of.is_ignored:
         return view.say(f"- {of.name}", Tone.WARN)
     mark, tone = ("✗", Tone.BAD) if of.refused else ("✓", Tone.GOOD)

@@ -84,18 +84,6 @@ class TickerAnswer(BaseModel):
     message: str | None = None
 
 
-class RecordedRow(BaseModel):
-    """The result of recording one ticker."""
-
-    ticker: str
-    sessions: int
-    first: date | None
-    last: date | None
-    rows: dict[str, int]
-    absent: dict[str, str]
-    failure: str | None
-
-
 @app.callback()
 def market() -> None:
     """Show market data and its sources, import it, and record it for replay."""
@@ -297,7 +285,7 @@ async def _record(
             done += 1
             progress.counts(done, total, f"{recorded.ticker} recorded")
         if json:
-            emit([RecordedRow.model_validate(recorded, from_attributes=True)])
+            emit([recorded])
         else:
             _line(recorded)
 

@@ -1,6 +1,7 @@
 """The terminal's renderer of what libs/report describes (libs/report/view.py)."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
@@ -14,6 +15,9 @@ from services.cli.render import chart
 from services.cli.render.chart import TerminalChart
 from services.cli.shell.terminal import TONE_STYLES, Sheet, aside, emit, out, table, write
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
 UNBOUNDED = 1_000
@@ -22,7 +26,9 @@ GAP = 4
 """Blanks between facts that stand side by side."""
 
 
-def show(models: Sequence[BaseModel], parts: Iterable[Shown], *, json: bool) -> None:
+def show(
+    models: "Sequence[BaseModel | DataclassInstance]", parts: Iterable[Shown], *, json: bool
+) -> None:
     """Print an answer: its models as JSON, a line each, or its description."""
     if json:
         emit(models)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from io import TextIOWrapper
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 from rich.cells import cell_len
 from rich.console import COLOR_SYSTEMS, Console, Group, RenderableType
 from rich.padding import Padding
@@ -17,6 +18,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from libs.report.tones import MARKS, Tone, tone
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 PLAIN_WIDTH = 110
 """Columns where no terminal is known: wide enough that nothing is broken or cut."""
@@ -93,10 +97,11 @@ def _width_of_a_pipe() -> int:
     return PLAIN_WIDTH
 
 
-def emit(lines: Iterable[BaseModel]) -> None:
-    """NDJSON: one model a line, exact, on stdout."""
+def emit(lines: "Iterable[BaseModel | DataclassInstance]") -> None:
+    """NDJSON: one model or dataclass a line, exact, on stdout."""
     for line in lines:
-        sys.stdout.write(line.model_dump_json() + "\n")
+        body = line.model_dump_json() if isinstance(line, BaseModel) else to_json(line).decode()
+        sys.stdout.write(f"{body}\n")
     sys.stdout.flush()
 
 
