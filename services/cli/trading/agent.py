@@ -41,7 +41,7 @@ from services.cli.shell.running import (
     with_desk,
     with_record,
 )
-from services.cli.shell.terminal import emit, err, out
+from services.cli.shell.terminal import err
 from services.cli.trading.cycle_steps import CycleSteps, steps_of, tell_begun
 
 LOOK_EVERY_S = 1.0
@@ -85,10 +85,7 @@ def trigger(
     if wait:
         steps = with_desk(lambda client: _request_and_wait(client, request))
         node = steps.tree.nodes[0]
-        if json:
-            emit([node])
-        else:
-            strategy_story.tell(node, steps.strategy, out())
+        show([node], strategy_story.ended(node, steps.strategy), json=json)
         raise typer.Exit(ENDS[_cycle_status(node)])
     tell_begun(with_desk(lambda client: send(client, request)), "deskbus agent status", json=json)
 
@@ -102,10 +99,7 @@ def status(json: JsonOption = False) -> None:
         return AgentStatus.of(() if newest is None else await _nodes(client, newest))
 
     view = with_record(work)
-    if json:
-        emit([view])
-    else:
-        strategy_story.tell_phase(view.model_dump(), out())
+    show([view], strategy_story.phase(view), json=json)
 
 
 @app.command()

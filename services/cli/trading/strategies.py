@@ -21,7 +21,7 @@ from services.cli.shell.list_options import filters, tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import UNREADABLE, CliProblem, NoSuchThing, WrongUsage
 from services.cli.shell.running import read
-from services.cli.shell.terminal import aside, emit, out
+from services.cli.shell.terminal import aside
 
 app = group()
 
@@ -49,10 +49,7 @@ def show(
 ) -> None:
     """Show one strategy: its design, gates, backtest and assessment."""
     views = _named([name])
-    if json:
-        emit(views)
-    else:
-        strategy_story.show(views[0], out())
+    show_answer(views, strategy_story.screen(views[0]), json=json)
 
 
 @app.command()
