@@ -45,11 +45,6 @@ class BackedUp(BaseModel):
     size_bytes: int
 
 
-@app.callback()
-def db() -> None:
-    """Migrate, back up, restore and prune the database."""
-
-
 @app.command()
 def migrate(json: JsonOption = False) -> None:
     """Update the tables to this version; a second run changes nothing.

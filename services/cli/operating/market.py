@@ -84,11 +84,6 @@ class TickerAnswer(BaseModel):
     message: str | None = None
 
 
-@app.callback()
-def market() -> None:
-    """Show market data and its sources, import it, and record it for replay."""
-
-
 # --- import ----------------------------------------------------------------------------------
 
 app.command("import")(import_files)

@@ -53,11 +53,6 @@ DESIGN_HINT = (
 app = group()
 
 
-@app.callback()
-def agent() -> None:
-    """Design, train, backtest and assess a strategy."""
-
-
 @app.command()
 @takes(RequestOptions)
 def trigger(

@@ -36,11 +36,6 @@ if TYPE_CHECKING:
 app = group()
 
 
-@app.callback()
-def cycle() -> None:
-    """Request, show, list, cancel and replay cycles."""
-
-
 @app.command()
 @takes(DecisionOptions)
 def request(

@@ -34,11 +34,6 @@ SEVERITIES = {"error": Tone.BAD, "warning": Tone.WARN, "info": Tone.BUSY, "succe
 app = group()
 
 
-@app.callback()
-def exit_signals() -> None:
-    """Check open positions against the exit rules (docs/exit-signals.md)."""
-
-
 @app.command()
 @filters(CheckExitSignals, ticker=HeldArgument)
 def check(query: CheckExitSignals, json: JsonOption = False) -> None:

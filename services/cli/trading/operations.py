@@ -75,11 +75,6 @@ class Whole(OperationDetail):
 app = group()
 
 
-@app.callback()
-def operations() -> None:
-    """Show a cycle's steps, down to single calls."""
-
-
 @app.command("list")
 @filters(OperationsQuery, "cycle_id")
 def list_operations(

@@ -57,11 +57,6 @@ JobArgument = Annotated[
 ]
 
 
-@app.callback()
-def schedule() -> None:
-    """List, pause, resume and run scheduled jobs."""
-
-
 @app.command("list")
 def list_jobs(json: JsonOption = False) -> None:
     """Show every job: when it runs next, and how its last run ended.

@@ -26,11 +26,6 @@ from services.cli.shell.terminal import aside
 app = group()
 
 
-@app.callback()
-def strategies() -> None:
-    """List, show and compare strategies."""
-
-
 @app.command("list")
 @filters(StrategiesQuery, "names")
 def list_(query: StrategiesQuery, json: JsonOption = False) -> None:
