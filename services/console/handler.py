@@ -197,17 +197,12 @@ async def operation_id(digits: str, *, store: Store) -> UUID:
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:
-        between = ids.range_of("operation", query.op_id)
-        matches = await store.operations_between(*between)
-        if not matches and (cycles := await store.rows(sql.cycles_between, *between)):
-            cycle_id = ids.only_one("operation", query.op_id, [row["cycle_id"] for row in cycles])
-            return OperationDetail(found=False, message=f"{cycle_id} is a cycle, not an operation")
-        op_id = ids.only_one("operation", query.op_id, matches)
+        op_id = await operation_id(query.op_id, store=store)
     except NotFound as error:
         return OperationDetail(found=False, message=error.message)
     row = await store.operation(op_id)
-    if row is None:  # deleted a moment ago
-        return OperationDetail(found=False, message=f"no operation has the id {op_id}")
+    if row is None:
+        return OperationDetail(found=False, message=f"{op_id} is a cycle, not an operation")
     entries = [
         _shown(JournalEntry.model_validate_json(entry))
         for entry in await store.journal(row["started_on"], row["op_id"])
