@@ -1,7 +1,6 @@
 """`deskbus proposer`: other people's programs that may propose trades, and nothing else."""
 
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 import typer
@@ -97,7 +96,7 @@ def add(
         approval_required=approval,
         per_hour_max=per_hour,
         sales_max=sales,
-        sold_pct_max=_percent(sold_pct),
+        sold_pct_max=sold_pct.removesuffix("%"),
     )
     owner = settings.secrets_path / HTTP_TOKEN_FILE
     with writing(known.path, "make the folder of the secrets writable for this user"):
@@ -173,13 +172,6 @@ def revoke(
         if settings.nats.url is not None:
             old = "start the orchestrator and the console again: a container keeps the old file"
             aside(f"{old} of proposers", "yellow")
-
-
-def _percent(text: str) -> Decimal:
-    try:
-        return Decimal(text.removesuffix("%"))
-    except InvalidOperation as error:
-        raise WrongUsage(f"--sold-pct {text!r} is no percentage", "write 25") from error
 
 
 def _require_stopped(settings: Settings) -> None:
