@@ -258,20 +258,19 @@ async def recording(query: RecordingQuery, *, store: Store) -> Recording:
     )
 
 
-async def _cycle_id(digits: str | None, store: Store) -> UUID | None:
+async def whole_cycle_id(digits: str, *, store: Store) -> UUID:
     """The whole id: of a cycle that there is, where only its first digits are given. Raises
     NotFound."""
-    if digits is None:
-        return None
     with contextlib.suppress(ValueError):
-        return UUID(digits)
-    cycle_id: UUID = (await cycle_row(digits, store=store))["cycle_id"]
-    return cycle_id
+        return UUID(digits)  # whoever is asked says whether there is such a cycle
+    full_id: UUID = (await cycle_row(digits, store=store))["cycle_id"]
+    return full_id
 
 
 async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
     """The proposals that wait for a person."""
-    cycle_id = await _cycle_id(query.cycle_id, store)
+    digits = query.cycle_id
+    cycle_id = await whole_cycle_id(digits, store=store) if digits else None
     rows = await store.rows(sql.waiting_approvals, cycle_id, query.limit + 1)
     kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
     return ApprovalsPage(
@@ -283,7 +282,8 @@ async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
 
 async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
-    cycle_id = await _cycle_id(query.cycle_id, store)
+    digits = query.cycle_id
+    cycle_id = await whole_cycle_id(digits, store=store) if digits else None
     rows = await store.newest_decisions(cycle_id, query.account, query.limit)
     if not rows:
         await store.require_account(query.account)
