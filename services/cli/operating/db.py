@@ -25,7 +25,7 @@ from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import aside, emit, put
+from services.cli.shell.terminal import aside
 from services.launcher import servers_of
 
 app = group()
@@ -64,12 +64,12 @@ def migrate(json: JsonOption = False) -> None:
             "deskbus_study)?",
             ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
         ) from error
-    if json:
-        emit([Migrated(version=migration.version, name=migration.name) for migration in done])
-        return
-    for migration in done:
-        put(f"{migration.version:04} {migration.name}")
-    if not done:
+    show(
+        [Migrated(version=it.version, name=it.name) for it in done],
+        [f"{it.version:04} {it.name}" for it in done],
+        json=json,
+    )
+    if not done and not json:
         aside(f"nothing to do: version {migrations()[-1].version} is there")
 
 
@@ -166,7 +166,5 @@ async def _restore(settings: Settings, file: Path) -> None:
 
 def _tell(file: Path, what: str, json: bool) -> None:
     size = file.stat().st_size
-    if json:
-        emit([BackedUp(file=file, size_bytes=size)])
-    else:
-        put(f"{file}: {size:,} bytes {what}")
+    line = f"{file}: {size:,} bytes {what}"
+    show([BackedUp(file=file, size_bytes=size)], [line], json=json)
