@@ -1,7 +1,6 @@
 """The terminal's renderer of what libs/report describes (libs/report/view.py)."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
@@ -13,10 +12,16 @@ from libs.report.tones import Tone
 from libs.report.view import Absence, Cell, Facts, NoRows, Part, Table, Text
 from services.cli.render import chart
 from services.cli.render.chart import TerminalChart
-from services.cli.shell.terminal import TONE_STYLES, Sheet, aside, emit, out, table, write
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from services.cli.shell.terminal import (
+    TONE_STYLES,
+    Dataclass,
+    Sheet,
+    aside,
+    emit,
+    out,
+    table,
+    write,
+)
 
 Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
@@ -26,9 +31,7 @@ GAP = 4
 """Blanks between facts that stand side by side."""
 
 
-def show(
-    models: "Sequence[BaseModel | DataclassInstance]", parts: Iterable[Shown], *, json: bool
-) -> None:
+def show(models: Sequence[BaseModel | Dataclass], parts: Iterable[Shown], *, json: bool) -> None:
     """Print an answer: its models as JSON, a line each, or its description."""
     if json:
         emit(models)

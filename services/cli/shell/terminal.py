@@ -4,9 +4,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import Field
 from functools import cache
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -18,9 +19,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from libs.report.tones import MARKS, Tone, tone
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 PLAIN_WIDTH = 110
 """Columns where no terminal is known: wide enough that nothing is broken or cut."""
@@ -43,6 +41,12 @@ TONE_STYLES = {
     Tone.QUIET: "dim",
 }
 STATUS_STYLES = {word: TONE_STYLES[tone(word)] for word in MARKS}
+
+
+class Dataclass(Protocol):
+    """An instance of one."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 @cache
@@ -97,7 +101,7 @@ def _width_of_a_pipe() -> int:
     return PLAIN_WIDTH
 
 
-def emit(lines: "Iterable[BaseModel | DataclassInstance]") -> None:
+def emit(lines: Iterable[BaseModel | Dataclass]) -> None:
     """NDJSON: one model or dataclass a line, exact, on stdout."""
     for line in lines:
         body = line.model_dump_json() if isinstance(line, BaseModel) else to_json(line).decode()
