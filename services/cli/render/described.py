@@ -1,6 +1,7 @@
 """The terminal's renderer of what libs/report describes (libs/report/view.py)."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
@@ -23,6 +24,10 @@ from services.cli.shell.terminal import (
     write,
 )
 
+if TYPE_CHECKING:
+    from contracts.schedule import JobAnswer
+    from contracts.study import StudyAnswer
+
 Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
 UNBOUNDED = 1_000
@@ -37,6 +42,13 @@ def show(models: Sequence[BaseModel | Dataclass], parts: Iterable[Shown], *, jso
         emit(models)
     else:
         write_screen(parts, out())
+
+
+def show_change(answer: "JobAnswer | StudyAnswer", done: str, same: str, *, json: bool) -> None:
+    """Print the answer to a wish: what was `done`, or that it was the `same` before."""
+    show([answer], [done] if answer.changed else [], json=json)
+    if not answer.changed and not json:
+        aside(f"{same}: nothing changed")
 
 
 def write_screen(parts: Iterable[Shown], console: Console) -> None:

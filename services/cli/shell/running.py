@@ -157,12 +157,11 @@ async def reading_client(settings: Settings, service: str = "console") -> AsyncI
     from services import launcher  # noqa: PLC0415 - loads the servers' packages
 
     aside("no desk is running; reading its record")
-    async with launcher.console(settings, service) as reading, _client_of(reading) as client:
+    async with (
+        launcher.console(settings, service) as reading,
+        open_client(reading.nats_address, reading.secrets_path) as client,
+    ):
         yield client
-
-
-def _client_of(settings: Settings) -> AbstractAsyncContextManager[Client]:
-    return open_client(settings.nats_address, settings.secrets_path)
 
 
 def asking(work: Coroutine[Any, Any, T]) -> T:
