@@ -41,7 +41,6 @@ class TickerRow:
 
     ticker: str
     reports: Reports
-    candidate: Candidate | None
     mood: TickerSentiment | None
     unscored: str | None
     signal: AssetView | None
@@ -175,9 +174,8 @@ def _cited(
 
 def rows(reports: Reports) -> Sequence[TickerRow]:
     """One row a ticker that was looked into: what was decided on first, then as it was planned."""
-    digest, mood, quant = reports.digest, reports.sentiment, reports.quant
+    mood, quant = reports.sentiment, reports.quant
     research, execution = reports.research, reports.execution
-    candidates = {asset.ticker: asset for asset in digest.candidates} if digest else {}
     moods = {asset.ticker: asset for asset in mood.tickers} if mood else {}
     unscored = {asset.ticker: asset.reason for asset in mood.unscored} if mood else {}
     signals = {asset.ticker: asset for asset in quant.assets} if quant else {}
@@ -195,7 +193,6 @@ def rows(reports: Reports) -> Sequence[TickerRow]:
         TickerRow(
             ticker=name,
             reports=reports,
-            candidate=candidates.get(name),
             mood=moods.get(name),
             unscored=unscored.get(name),
             signal=signals.get(name),
