@@ -332,7 +332,7 @@ async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
 
 
 async def _glance(trading: Trading, account: str, as_of: date) -> Account | None:
-    """The account as one snapshot, without its lock, with what exits acted on."""
+    """The account as one snapshot with what exits acted on, without its lock."""
     async with (
         trading.pool.acquire() as db,
         db.transaction(isolation="repeatable_read", readonly=True),

@@ -202,7 +202,6 @@ BROKERS: Final = (
         )
     ),
 )
-BROKER_KEYS: Final = tuple(dict.fromkeys((IBKR.key, *(broker.key for broker in BROKERS))))
 
 
 @dataclass(frozen=True, slots=True)
